@@ -11,6 +11,12 @@ use std::time::{Duration, Instant};
 /// A secret that no message may have.
 const SECRET: &str = "s3cr3t-value";
 
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
 fn never() -> Decide {
     Box::new(|_| None)
 }
@@ -279,11 +285,6 @@ fn a_change_file_whose_text_is_cut_is_fetched_again() {
     flate2::read::GzDecoder::new(&whole[..])
         .read_to_end(&mut text)
         .unwrap();
-    let gzip = |text: &[u8]| {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(text).unwrap();
-        encoder.finish().unwrap()
-    };
     let end = text.len();
     for cut in [0, 50, end / 2, end - 14] {
         let instead = || Trouble::Instead(gzip(&text[..cut]));
@@ -435,4 +436,33 @@ fn an_end_by_number_needs_no_states_and_one_by_time_does() {
     assert_eq!(publisher.day_of(&file), 2);
     assert_eq!(update(["--end-sequence", "5"]).0, 0);
     assert_eq!(publisher.day_of(&file), 5);
+}
+
+#[test]
+fn files_that_were_coded_on_the_way_are_decoded() {
+    let publisher = Publisher::new();
+    let files = directory(publisher.path("server"));
+    let coded: Files = Arc::new(move |path: &str| files(path).map(|bytes| gzip(&bytes)));
+    let with =
+        |headers: &'static str| -> Decide { Box::new(move |_| Some(Trouble::With(headers))) };
+    let plain = directory(publisher.path("server"));
+    // The header may be missing, and may be set for files that are not coded.
+    let cases = [
+        (&coded, "Content-Encoding: gzip\r\n"),
+        (&coded, ""),
+        (&plain, "Content-Encoding: gzip\r\n"),
+    ];
+    for (number, (files, headers)) in cases.into_iter().enumerate() {
+        let web = Web::new(files.clone(), with(headers));
+        let cache = publisher.path(&format!("cache{number}"));
+        let file = publisher.copy("file.osm.pbf");
+        let (status, said) = ran(update_from(&web.url(), &file).arg("--cache").arg(&cache));
+        assert_eq!(status, 0, "{number}: {said}");
+        assert_eq!(publisher.day_of(&file), DAYS, "{number}");
+    }
+    let web = Web::new(plain, with("Content-Encoding: br\r\n"));
+    let file = publisher.copy("file.osm.pbf");
+    let (status, said) = ran(&mut update_from(&web.url(), &file));
+    assert_eq!(status, 2, "{said}");
+    assert!(said.contains("Content-Encoding: br"), "{said}");
 }

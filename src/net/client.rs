@@ -7,7 +7,7 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::config::ConfigBuilder;
 use ureq::http::HeaderMap;
-use ureq::http::header::{CONTENT_RANGE, HeaderName};
+use ureq::http::header::{CONTENT_ENCODING, CONTENT_RANGE, HeaderName};
 use ureq::typestate::AgentScope;
 
 /// The timeout for opening a connection.
@@ -63,6 +63,25 @@ pub(super) fn cause_of_io(error: &std::io::Error) -> String {
 /// The value of a header, if it is text.
 pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Returns the fault of a server that sends a file in a coding that was not asked for and that is not decoded. Gzip data
+/// is told by its content instead, because servers also state this coding for files that are stored as gzip data.
+pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
+    const CODINGS: [&str; 5] = ["br", "compress", "deflate", "x-compress", "zstd"];
+    let stated = text(headers, &CONTENT_ENCODING)?;
+    let is_coded = |name: &str| {
+        let name = name.trim();
+        CODINGS
+            .iter()
+            .any(|coding| name.eq_ignore_ascii_case(coding))
+    };
+    stated.split(',').any(is_coded).then(|| {
+        let stated = stated.trim();
+        Fault::Permanent(format!(
+            "the server sends this file with Content-Encoding: {stated}, although it was asked for the file as it is"
+        ))
+    })
 }
 
 /// Parses a header such as `Content-Range: bytes 100-199/200`. Returns the range, and the size of the file; the size is

@@ -30,6 +30,11 @@ impl Fault {
         Self::Permanent(format!("cannot write to a temporary file: {error}"))
     }
 
+    /// Returns the fault for a file that is longer than `limit` bytes.
+    pub(crate) fn too_long(limit: u64) -> Self {
+        Self::Permanent(format!("the file is longer than {limit} bytes"))
+    }
+
     /// Returns the fault for a server that sends so slowly that the transfer would not end.
     pub(crate) fn too_slow() -> Self {
         Self::Transient("the server gives less than a thousand bytes a second".into())

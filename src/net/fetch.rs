@@ -123,7 +123,7 @@ impl<'t> Fetcher<'t> {
         }
         let end = len.map(|len| start + len);
         if end.is_some_and(|end| end > limit) {
-            return Err(too_long(limit));
+            return Err(Fault::too_long(limit));
         }
         let mut buffer = vec![0; READ_LEN];
         loop {
@@ -132,7 +132,7 @@ impl<'t> Fetcher<'t> {
             let added = bytes.add(buffer.get(..read).unwrap_or_default());
             added.map_err(|error| Fault::unwritten(&error))?;
             if bytes.len() > limit {
-                return Err(too_long(limit));
+                return Err(Fault::too_long(limit));
             }
             if read == 0 {
                 break;
@@ -152,10 +152,6 @@ impl<'t> Fetcher<'t> {
             }
         }
     }
-}
-
-fn too_long(limit: u64) -> Fault {
-    Fault::Permanent(format!("the file is longer than {limit} bytes"))
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ impl WebFiles {
     }
 
     /// Requests a file, or a part of it, and follows redirects. Returns the response, whatever its status, and the URL
-    /// that it came from.
+    /// that it came from. Fails if the file comes in a coding that is not decoded.
     pub(super) fn ask(
         &self,
         url: &str,
@@ -92,6 +92,10 @@ impl WebFiles {
             let response = self.call(&uri, headers)?;
             let status = response.status();
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
+                let is_file = status.is_success();
+                if let Some(fault) = client::coding_fault(response.headers()).filter(|_| is_file) {
+                    return Err(fault);
+                }
                 return Ok((uri, response));
             }
             uri = redirected(&uri, response.headers())?;

@@ -1,6 +1,7 @@
 //! Fetches change files and their states from replication servers.
 
 mod cache;
+mod coding;
 mod complete;
 mod ladder;
 mod missing_states;

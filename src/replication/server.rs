@@ -1,6 +1,7 @@
 //! Fetches states and change files from a replication server, and handles its faults.
 
 use super::cache::Cache;
+use super::coding::{decode_file, decode_text, start_of_content};
 use super::complete::check_changes;
 use super::page::{is_page, page};
 use super::state::{LAST_SEQUENCE, State, numbers, path_of};
@@ -162,7 +163,10 @@ impl<'s> Server<'s> {
         }
         let url = self.url_of(sequence);
         match self.fetcher.fetch_start(&url, START_LEN) {
-            Ok(start) => Ok(!start.is_empty() && !is_page(&start)),
+            Ok(start) => {
+                let is_page = is_page(&start) || is_page(&start_of_content(&start));
+                Ok(!start.is_empty() && !is_page)
+            }
             Err(Fault::Missing) => Ok(false),
             Err(fault) => Err(failed(&url, &fault)),
         }
@@ -171,6 +175,7 @@ impl<'s> Server<'s> {
     fn fetch_state(&self, url: &str) -> Result<State, Fault> {
         let before = RefCell::new(Vec::new());
         let read = |bytes: &mut Vec<u8>| {
+            decode_text(bytes, STATE_LEN);
             let bytes = bytes.as_slice();
             let text = String::from_utf8_lossy(bytes);
             // If the file ends with the sequence number, the number may be truncated, unless a second attempt yields
@@ -259,6 +264,7 @@ impl<'s> Server<'s> {
         let url = self.url_of(sequence);
         let new = || GzipFile::new(directory).map_err(|error| Fault::unwritten(&error));
         let check = |body: &mut GzipFile| {
+            decode_file(body, directory, limit)?;
             let file = body.rewound().map_err(|error| Fault::unwritten(&error))?;
             check_changes(BufReader::new(file))
         };

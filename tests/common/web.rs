@@ -41,6 +41,8 @@ pub enum Trouble {
     Other(usize),
     /// Gives the file with an ETag.
     Etag(&'static str),
+    /// Gives the file with further headers.
+    With(&'static str),
 }
 
 /// Decides what happens to a request; `None` for the file.
@@ -174,6 +176,7 @@ fn answer(
     };
     let etag = match &trouble {
         Some(Trouble::Etag(etag)) => format!("ETag: {etag}\r\n"),
+        Some(Trouble::With(headers)) => (*headers).to_owned(),
         _ => String::new(),
     };
     let range_header = format!(
