@@ -143,6 +143,35 @@ fn a_watch_goes_on_until_it_is_ended() {
 }
 
 #[test]
+fn a_watch_ends_where_it_should() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    for (end, day) in [
+        (["--end-sequence", "2"], 2),
+        (["--end-sequence", "2"], 2),
+        (["--end-date", "2026-01-10T12:00:00Z"], 9),
+        (["--end-date", "2025-12-01T12:00:00Z"], 9),
+    ] {
+        let mut watch = update_from(&publisher.server(), &file);
+        // The end is reached in the first round, and the pause is longer than a test may last.
+        let watch = watch.args(["--watch", "100000"]).args(end);
+        assert!(watch.status().unwrap().success(), "{end:?}");
+        assert_eq!(publisher.day_of(&file), day, "{end:?}");
+    }
+    // The end is reached when the server has it.
+    publisher.publish(10);
+    let mut watch = update_from(&publisher.server(), &file);
+    let watch = watch.args(["--watch", "1", "--end-sequence", "11"]);
+    let mut child = watch.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    assert!(line.contains("(sequence 10)"), "{line}");
+    publisher.publish(DAYS);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(publisher.day_of(&file), 11);
+}
+
+#[test]
 fn history_files_are_refused() {
     let publisher = Publisher::new();
     let file = publisher.path("history.osm.pbf");

@@ -102,6 +102,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     end_date: Option<i64>,
     /// Keep updating, with a pause of SECONDS after each update
+    ///
+    /// With --end-sequence or --end-date, the run ends with status 0 when the file has all changes up to the end.
     #[arg(long, value_name = "SECONDS", conflicts_with = "output", value_parser = clap::value_parser!(u64).range(1..))]
     watch: Option<u64>,
     #[command(flatten)]
@@ -269,11 +271,11 @@ pub fn run(args: &Args) -> Result<Answer> {
     watch(args, &options, &files, Duration::from_secs(seconds))
 }
 
-/// Updates the file repeatedly until a signal arrives. Returns an error of the first round, because it is likely
+/// Updates the file repeatedly until a signal arrives, or the end in the options is reached. Returns an error of the first round, because it is likely
 /// permanent. Prints an error of a later round, which may be temporary, and continues.
 fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> Result<Answer> {
     let end = signals::on_request()?;
-    let (mut is_first, mut was_behind) = (true, false);
+    let (mut is_first, mut was_behind, mut is_ended) = (true, false, false);
     loop {
         let ctx = args.run.context();
         let round = update::run(options, files, &ctx).map_err(anyhow::Error::from);
@@ -284,6 +286,7 @@ fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> R
                 finish(args, &ctx, &summary)?;
             }
             ctx.observer.finished();
+            is_ended = summary.is_end_reached;
             // A round may apply only some of the available changes. In that case the next round begins without a
             // pause.
             Ok(summary.is_current || summary.change_files == 0)
@@ -297,7 +300,7 @@ fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> R
             }
         };
         is_first = false;
-        if end.is_wanted() || is_done && end.wait(pause) {
+        if is_ended || end.is_wanted() || is_done && end.wait(pause) {
             return Ok(Answer::Yes);
         }
     }

@@ -164,6 +164,10 @@ pub struct Summary {
     pub is_current: bool,
     /// Whether the newest state of the server is older than the state of the file.
     pub is_server_behind: bool,
+    /// Whether the file has all changes up to [`Options::end`], and the server will publish no more of them. It is not
+    /// in reports.
+    #[serde(skip)]
+    pub is_end_reached: bool,
     /// The number of change files that were read.
     pub change_files: u64,
     /// The size in bytes of the compressed change files that were read.
@@ -245,8 +249,10 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
         Goal::Check => false,
     };
     if !has_work {
+        let is_current = legs.is_empty() && !is_server_behind;
         return Ok(Summary {
-            is_current: legs.is_empty() && !is_server_behind,
+            is_current,
+            is_end_reached: is_ended(options.end, start, &ladder, is_current),
             ..summary
         });
     }
@@ -254,7 +260,7 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
         check_age(start, options)?;
     }
     let download = download(options, &ladder, start, &legs, ctx)?;
-    let mut summary = summary.with(&download, ladder.finest().1);
+    let mut summary = summary.with(&download, &ladder, options.end);
     match &options.goal {
         Goal::File(output) => {
             let applying = Applying::new(options, output, &position, ctx);
@@ -329,6 +335,7 @@ impl Summary {
             seconds_old: seconds_between(start.timestamp, now()),
             is_current: false,
             is_server_behind: false,
+            is_end_reached: false,
             change_files: 0,
             change_bytes: 0,
             augmented_diff: None,
@@ -340,8 +347,10 @@ impl Summary {
     }
 
     /// Adds the results of a download to the summary.
-    fn with(self, download: &Download, newest: State) -> Self {
+    fn with(self, download: &Download, ladder: &Ladder<'_>, end: End) -> Self {
+        let newest = ladder.finest().1;
         Self {
+            is_end_reached: is_ended(end, download.state, ladder, download.is_complete),
             after: download.state.into(),
             seconds_behind: seconds_between(download.state.timestamp, newest.timestamp),
             seconds_old: seconds_between(download.state.timestamp, now()),
@@ -351,6 +360,12 @@ impl Summary {
             ..self
         }
     }
+}
+
+/// Whether data with the given state has all changes up to `end`, and the server will publish no more of them.
+/// `is_current` means that the data has all changes up to `end` that the server has.
+fn is_ended(end: End, state: State, ladder: &Ladder<'_>, is_current: bool) -> bool {
+    end.is_reached(state) || is_current && end.is_reached(ladder.finest().1)
 }
 
 /// The current time in seconds since 1970.
