@@ -271,8 +271,9 @@ pub fn run(args: &Args) -> Result<Answer> {
     watch(args, &options, &files, Duration::from_secs(seconds))
 }
 
-/// Updates the file repeatedly until a signal arrives, or the end in the options is reached. Returns an error of the first round, because it is likely
-/// permanent. Prints an error of a later round, which may be temporary, and continues.
+/// Updates the file repeatedly until a signal arrives, or the end in the options is reached. Returns an error of the
+/// first round, because it is likely permanent. Prints an error of a later round, which may be temporary, and
+/// continues.
 fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> Result<Answer> {
     let end = signals::on_request()?;
     let (mut is_first, mut was_behind, mut is_ended) = (true, false, false);

@@ -49,8 +49,8 @@ pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
 }
 
 /// Gives `file` the access of the narrowest of the files at `paths`, all of which it replaces, as [`keep`] does. Group
-/// and other users have only the permissions that they have to each of these files. The owner has the permissions `least`
-/// at least. Returns the warning of [`keep`]. Does nothing if none of the files exists.
+/// and other users have only the permissions that they have to each of these files. The owner has the permissions
+/// `least` at least. Returns the warning of [`keep`]. Does nothing if none of the files exists.
 #[cfg(unix)]
 pub(super) fn keep_narrowest(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
     use std::fs::Permissions;
@@ -67,7 +67,7 @@ pub(super) fn keep_narrowest(paths: &[PathBuf], file: &File, least: u32) -> Opti
     let Ok(own) = file.metadata() else {
         return warning;
     };
-    let shared = others.iter().fold(0o077, |shared, (_, other)| {
+    let shared = others.iter().fold(0o077_u32, |shared, (_, other)| {
         let mode = other.mode();
         let is_of_group = other.gid() == own.gid();
         shared & if is_of_group { mode } else { shared_mode(mode) }

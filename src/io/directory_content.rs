@@ -74,8 +74,8 @@ fn walk(
     Ok(!paths.is_empty())
 }
 
-/// Returns the paths, relative to a directory, of the files in it that this program has written. Does not follow symbolic
-/// links.
+/// Returns the paths, relative to a directory, of the files in it that this program has written. Does not follow
+/// symbolic links.
 pub(super) fn own_files(directory: &Path, is_own: IsOwn) -> Vec<PathBuf> {
     let mut files = Vec::new();
     find_own(directory, Path::new(""), DEPTH, is_own, &mut files);

@@ -60,8 +60,8 @@ impl DirectoryUpdate {
         self.staging.path()
     }
 
-    /// Opens a new file with the given name. It has to be committed before the update is completed. It gets the access of
-    /// the file that it replaces before its first byte is written.
+    /// Opens a new file with the given name. It has to be committed before the update is completed. It gets the access
+    /// of the file that it replaces before its first byte is written.
     pub(crate) fn open(&mut self, name: &Path) -> Result<OpenOutput> {
         let place = self.staging.path().join(name);
         let output = OpenOutput::hidden(place.clone(), self.root.join(name))?;

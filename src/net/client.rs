@@ -65,8 +65,8 @@ pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h 
     headers.get(name)?.to_str().ok()
 }
 
-/// Returns the fault of a server that sends a file in a coding that was not asked for and that is not decoded. Gzip data
-/// is told by its content instead, because servers also state this coding for files that are stored as gzip data.
+/// Returns the fault of a server that sends a file in a coding that was not asked for and that is not decoded. Gzip
+/// data is told by its content instead, because servers also state this coding for files that are stored as gzip data.
 pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
     const CODINGS: [&str; 5] = ["br", "compress", "deflate", "x-compress", "zstd"];
     let stated = text(headers, &CONTENT_ENCODING)?;

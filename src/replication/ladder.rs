@@ -137,8 +137,8 @@ impl<'s> Ladder<'s> {
             .collect())
     }
 
-    /// Returns the last wanted state of the finest server, which is later than `start`. If the server has no state at or
-    /// shortly before the last wanted sequence number, the time is that of `start`, which is not too late.
+    /// Returns the last wanted state of the finest server, which is later than `start`. If the server has no state at
+    /// or shortly before the last wanted sequence number, the time is that of `start`, which is not too late.
     fn last(&self, start: State, end: End) -> Result<State> {
         let (server, mut last) = self.finest();
         if let Some(timestamp) = end.timestamp.filter(|end| *end < last.timestamp) {

@@ -1,5 +1,5 @@
-//! Finds the state of a server at a time, and tells servers that have no old change files from those that have no states
-//! beside them.
+//! Finds the state of a server at a time, and tells servers that have no old change files from those that have no
+//! states beside them.
 
 use super::search::state_at;
 use super::server::Server;
@@ -20,8 +20,8 @@ pub(super) enum Purpose {
     End,
 }
 
-/// Returns the last state of a server that is not newer than `timestamp`. Fails if all its states are newer. `newest` is
-/// the newest state of the server.
+/// Returns the last state of a server that is not newer than `timestamp`. Fails if all its states are newer. `newest`
+/// is the newest state of the server.
 pub(super) fn state_of(
     server: &Server<'_>,
     newest: State,
@@ -102,14 +102,14 @@ fn advice(server: &Server<'_>, timestamp: i64, purpose: Purpose) -> String {
     let time = format_timestamp(timestamp);
     match purpose {
         Purpose::Start => format!(
-            "which change file follows {time} is not known; name a server that has them with --server, or set the state \
-             of the file with `pbfhogg cat --output-header osmosis_replication_sequence_number=N --output-header \
+            "which change file follows {time} is not known; name a server that has them with --server, or set the \
+             state of the file with `pbfhogg cat --output-header osmosis_replication_sequence_number=N --output-header \
              osmosis_replication_base_url={}`",
             server.base()
         ),
         Purpose::End => format!(
-            "which change file is the last one up to {time} is not known; name a server that has them with --server, or \
-             end with --end-sequence instead of --end-date"
+            "which change file is the last one up to {time} is not known; name a server that has them with --server, \
+             or end with --end-sequence instead of --end-date"
         ),
     }
 }

@@ -97,8 +97,8 @@ impl<'s> Server<'s> {
         })
     }
 
-    /// Returns the state with a sequence number. Returns `None` if the server does not have the state, if it sends an HTML
-    /// page instead, or if the state file is still truncated after some attempts.
+    /// Returns the state with a sequence number. Returns `None` if the server does not have the state, if it sends an
+    /// HTML page instead, or if the state file is still truncated after some attempts.
     ///
     /// # Errors
     ///
