@@ -5,7 +5,7 @@ use crate::common::oracle::real_file;
 use crate::common::{is_long, run_ok};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The kind and the id of an object.
 type Key = (String, i64);
@@ -28,7 +28,7 @@ fn features_of(file: &Path, untagged: bool) -> BTreeMap<Key, Feature> {
         &"-a",
         &"type,id",
         &"--line-relations",
-        &"route,waterway",
+        &"route,waterway,superroute",
         &file,
     ];
     if untagged {
@@ -46,35 +46,10 @@ fn features_of(file: &Path, untagged: bool) -> BTreeMap<Key, Feature> {
     features
 }
 
-/// Returns the relations of a file, except areas, that have other relations of the file as members, except platforms,
-/// stops and tributaries. The lines of their members are not part of augmented diffs.
-fn relations_of_relations(file: &Path) -> BTreeSet<Key> {
-    let output = run_ok(&[&"cat", &"-q", &"-t", &"relation", &"-f", &"opl", &file]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let id = |line: &str| line.split(' ').next().unwrap().to_owned();
-    let all: BTreeSet<String> = text.lines().map(id).collect();
-    let is_area = |line: &str| ["type=multipolygon", "type=boundary"].map(|tag| line.contains(tag));
-    let lines = text.lines().filter(|line| is_area(line) == [false; 2]);
-    let found = lines.filter(|line| {
-        let members = line.rsplit(' ').next().unwrap().trim_start_matches('M');
-        members.split(',').any(|member| {
-            let (id, role) = member.split_once('@').unwrap_or((member, ""));
-            let mut beside = ["platform", "stop", "tributary", "TMC:"].iter();
-            all.contains(id) && !beside.any(|start| role.starts_with(start))
-        })
-    });
-    found
-        .map(|line| ("relation".to_owned(), id(line)[1..].parse().unwrap()))
-        .collect()
-}
-
 /// Compares the rows of an augmented diff with the exports of the states before and after. Returns the number of
 /// features that changed.
 fn compare(old: &Path, changes: &Path, new: &Path) -> usize {
-    let (mut before, mut after) = (features_of(old, false), features_of(new, false));
-    let left_out = &relations_of_relations(old) | &relations_of_relations(new);
-    before.retain(|key, _| !left_out.contains(key));
-    after.retain(|key, _| !left_out.contains(key));
+    let (before, mut after) = (features_of(old, false), features_of(new, false));
     let diff = run_ok(&[
         &"augmented-diff",
         &"-q",
@@ -84,15 +59,12 @@ fn compare(old: &Path, changes: &Path, new: &Path) -> usize {
         &changes,
     ]);
     let mut rest = before.clone();
-    for row in sequence(&String::from_utf8(diff.stdout).unwrap()) {
-        let row = &row["properties"];
+    for feature in sequence(&String::from_utf8(diff.stdout).unwrap()) {
+        let row = &feature["properties"];
         let key = (
             row["type"].as_str().unwrap().to_owned(),
             row["id"].as_i64().unwrap(),
         );
-        if left_out.contains(&key) {
-            continue;
-        }
         let (was, is) = (rest.remove(&key), after.remove(&key));
         if let Some((geometry, tags)) = was {
             if row["action"] == "modify" {
@@ -102,8 +74,12 @@ fn compare(old: &Path, changes: &Path, new: &Path) -> usize {
         } else {
             assert_eq!(row["old_geometry"], Value::Null, "{row}");
         }
-        if let Some((_, tags)) = is {
+        let is_deleted = row["action"] == "delete";
+        if let Some((geometry, tags)) = is {
+            assert!(!is_deleted && feature["geometry"] == geometry, "{feature}");
             assert_eq!(row["new_tags"], tags, "{row}");
+        } else {
+            assert!(is_deleted || feature["geometry"].is_null(), "{feature}");
         }
     }
     assert!(rest == after);
@@ -163,6 +139,152 @@ fn days_of_a_world_keep_its_features_current() {
         std::fs::rename(&next, &base).unwrap();
     }
     assert!(changed > 0);
+}
+
+/// Routes that contain other routes.
+const ROUTES: &str = "n1 v1 x1 y0\nn2 v1 x2 y0\nn3 v1 x3 y0\n\
+    w1 v1 Thighway=path Nn1,n2\nw2 v1 Thighway=path Nn2,n3\n\
+    r1 v1 Ttype=route,route=hiking Mw1@\nr2 v1 Ttype=route,route=hiking Mw2@\n\
+    r3 v1 Ttype=route,route=hiking,name=E1 Mr1@,r2@\n\
+    r4 v1 Ttype=superroute,route=hiking,name=E2 Mr1@,r2@\n\
+    r5 v1 Ttype=superroute Mr6@,r4@\nr6 v1 Ttype=superroute Mr5@,w2@\n\
+    r7 v1 Ttype=route Mr2@,w1@\nr8 v1 Ttype=route Mr1@platform,w2@\n\
+    r9 v1 Ttype=network Mr1@\nr10 v1 Ttype=route Mr9@,r99@\nr11 v1 Ttype=site Mr1@\n\
+    r12 v1 Ttype=route Mr11@,w2@\n";
+
+/// Writes [`ROUTES`] and a change of them.
+fn changed_routes(directory: &Path, change: &str) -> [PathBuf; 2] {
+    let [base, changes] = ["base.opl", "changes.osc"].map(|name| directory.join(name));
+    std::fs::write(&base, ROUTES).unwrap();
+    let text = format!("<osmChange version='0.6'>{change}</osmChange>");
+    std::fs::write(&changes, text).unwrap();
+    [base, changes]
+}
+
+/// Returns a relation of OSM XML with the given members and tags.
+fn relation(id: i64, members: &[(&str, i64)], tags: &[(&str, &str)]) -> String {
+    let members = members
+        .iter()
+        .map(|(kind, member)| format!("<member type='{kind}' ref='{member}' role=''/>"));
+    let tags = tags
+        .iter()
+        .map(|(key, value)| format!("<tag k='{key}' v='{value}'/>"));
+    let content: String = members.chain(tags).collect();
+    format!("<relation id='{id}' version='2'>{content}</relation>")
+}
+
+/// The change that moves the first node of [`ROUTES`].
+const MOVE: &str = "<modify><node id='1' version='2' lat='1' lon='1'/></modify>";
+
+#[test]
+fn routes_of_routes_are_kept_current() {
+    let (way, part, of_type) = ("way", "relation", |value| ("type", value));
+    let renamed = [of_type("route"), ("name", "E1a")];
+    let modified = |object: String| format!("<modify>{object}</modify>");
+    let changes = [
+        MOVE.to_owned(),
+        modified(relation(3, &[(part, 1), (part, 2)], &renamed)),
+        modified(relation(
+            4,
+            &[(part, 2), (part, 7)],
+            &[of_type("superroute")],
+        )),
+        // The parts get another way, another type, and other parts.
+        modified(relation(1, &[(way, 2), (way, 1)], &[of_type("route")])),
+        modified(relation(2, &[(way, 2)], &[of_type("restriction")])),
+        modified(relation(11, &[(part, 1)], &[of_type("collection")])),
+        modified(relation(9, &[(part, 2)], &[of_type("network")])),
+        modified(relation(1, &[(part, 3), (way, 1)], &[of_type("route")])),
+        format!(
+            "<create>{}</create>",
+            relation(99, &[(part, 4)], &[of_type("route")])
+        ),
+        "<delete><relation id='2' version='2'/></delete>".to_owned(),
+        "<delete><relation id='4' version='2'/></delete>".to_owned(),
+        modified("<way id='1' version='2'><nd ref='3'/><nd ref='1'/></way>".to_owned()),
+        "<delete><way id='2' version='2'/></delete>".to_owned(),
+        format!("{MOVE}<delete><relation id='1' version='2'/></delete>"),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let new = dir.path().join("new.osm.pbf");
+    for change in changes {
+        let [base, changes] = changed_routes(dir.path(), &change);
+        run_ok(&[&"apply-changes", &"-q", &"-O", &base, &changes, &"-o", &new]);
+        assert!(compare(&base, &changes, &new) > 0, "{change}");
+    }
+}
+
+#[test]
+fn a_route_has_an_action_if_a_route_in_it_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let [base, changes] = changed_routes(dir.path(), MOVE);
+    let relations = |options: &[&str]| -> Vec<i64> {
+        let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![
+            &"augmented-diff",
+            &"-q",
+            &"-f",
+            &"geojsonseq",
+            &base,
+            &changes,
+        ];
+        args.extend(
+            options
+                .iter()
+                .map(|option| option as &dyn AsRef<std::ffi::OsStr>),
+        );
+        let rows = String::from_utf8(run_ok(&args).stdout).unwrap();
+        let rows = sequence(&rows).filter(|row| row["properties"]["type"] == "relation");
+        rows.map(|row| row["properties"]["id"].as_i64().unwrap())
+            .collect()
+    };
+    // A network is no feature. Platforms are not part of a route, nor are sites.
+    let expected = [1, 3, 4, 5, 6, 7, 10];
+    assert_eq!(relations(&[]), expected);
+    assert_eq!(relations(&["-b", "0.5,-0.5,1.5,0.5"]), expected);
+    assert!(relations(&["--direct-only"]).is_empty());
+}
+
+#[test]
+fn routes_in_routes_are_followed_for_features_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let [base, changes] = changed_routes(dir.path(), MOVE);
+    let [xml, both, tiles, new] = ["x.adiff", "y.adiff", "tiles.txt", "new.osm.pbf"].map(path);
+    run_ok(&[&"augmented-diff", &"-q", &base, &changes, &"-o", &xml]);
+    run_ok(&[
+        &"apply-changes",
+        &"-q",
+        &base,
+        &changes,
+        &"-o",
+        &new,
+        &"--augmented-diff",
+        &both,
+        &"--expire-tiles",
+        &"8",
+        &"--expire-output",
+        &tiles,
+    ]);
+    let [xml, both] = [&xml, &both].map(|file| actions_of(&std::fs::read_to_string(file).unwrap()));
+    assert!(xml.len() > 3 && xml == both, "{both:?}");
+    assert!(!xml.iter().any(|action| action.contains("relation id=4 ")));
+    // A route that gets a name shows it along the routes in it.
+    let members = [("relation", 1), ("relation", 2)];
+    let tags = [("type", "superroute"), ("name", "E2a")];
+    let change = format!("<modify>{}</modify>", relation(4, &members, &tags));
+    let [base, changes] = changed_routes(dir.path(), &change);
+    let output = run_ok(&[
+        &"augmented-diff",
+        &"-q",
+        &"--expire-tiles",
+        &"8",
+        &base,
+        &changes,
+    ]);
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "8/128/128\n8/129/128\n8/130/128\n"
+    );
 }
 
 /// Returns the place of a point on a map that is `tiles` tiles wide.
@@ -244,12 +366,7 @@ fn tiles_are_those_that_old_and_new_geometries_touch() {
     let [old, new] = ["andorra-b", "andorra-c"].map(|name| real_file(&format!("{name}.osm.pbf")));
     derive(&old, &new, &changes);
     let diff = run_ok(&[&"augmented-diff", &"-q", &old, &changes]);
-    let left_out = &relations_of_relations(&old) | &relations_of_relations(&new);
-    let [before, after] = [&old, &new].map(|file| {
-        let mut features = features_of(file, true);
-        features.retain(|key, _| !left_out.contains(key));
-        features
-    });
+    let [before, after] = [&old, &new].map(|file| features_of(file, true));
     let mut expected = BTreeSet::new();
     for action in actions_of(&String::from_utf8(diff.stdout).unwrap()) {
         let heads = action.lines().filter(|line| {

@@ -79,6 +79,15 @@ impl NestedRelations {
         self.0.contains_key(&id)
     }
 
+    /// Returns the ids of the member ways of all relations. An id may occur several times.
+    pub(crate) fn way_ids(&self) -> impl Iterator<Item = i64> + '_ {
+        let members = self.0.values().flatten().flatten();
+        members.filter_map(|member| match member {
+            RouteMember::Way(id) => Some(*id),
+            RouteMember::Relation(_) => None,
+        })
+    }
+
     /// Returns the ways of the route `id`, in the order of `members`. A member relation is replaced by its own ways, if
     /// the relation is in the file. A relation that is nested in itself is not followed a second time.
     pub(crate) fn ways_of<'m>(

@@ -18,7 +18,7 @@ pub(crate) struct WayStore {
     positions: Vec<Option<Position>>,
     batches: Vec<Box<[u8]>>,
     /// The relations that are members of routes.
-    nested: NestedRelations,
+    nested: Arc<NestedRelations>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,12 +57,12 @@ impl WayStore {
             has_node_ids,
             positions: vec![None; count],
             batches: Vec::new(),
-            nested: NestedRelations::default(),
+            nested: Arc::default(),
         }
     }
 
     /// Sets the relations that are members of routes.
-    pub(crate) fn with_nested(self, nested: NestedRelations) -> Self {
+    pub(crate) fn with_nested(self, nested: Arc<NestedRelations>) -> Self {
         Self { nested, ..self }
     }
 

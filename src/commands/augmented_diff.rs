@@ -18,6 +18,8 @@ mod kept;
 mod nodes;
 mod relations;
 mod reshaped;
+mod route_graph;
+mod routes;
 mod spool;
 mod state_geometries;
 mod states;
@@ -39,7 +41,7 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
 use crate::runtime::Context;
 pub use batches::{ActionMaker, ActionView, batches};
 pub use feed::ActionList;
-use find::{Findings, Search};
+use find::{Findings, GeometryNeeds, Search};
 use groups::Groups;
 use history::{History, Replaces, Steps};
 pub(crate) use nodes::ChangedNodes;
@@ -84,8 +86,8 @@ pub enum Output {
         is_sequence: bool,
     },
     /// A Parquet table with a row for each object. Both geometries are those that an
-    /// [`export`](crate::commands::export) of a table writes by default, but superroutes have none, and the lines of
-    /// other routes lack those of their member relations.
+    /// [`export`](crate::commands::export) of a table writes by default. A route also has an action if a route that is
+    /// nested in it has changed.
     #[cfg(feature = "parquet")]
     Parquet(OutputTarget),
     /// The Web Mercator tiles in which changes can be seen, as lines `z/x/y` in order, compressed if the name of the
@@ -220,6 +222,16 @@ impl Output {
         }
     }
 
+    /// Whether the output has the geometries of an export, or comes from them.
+    fn has_features(&self) -> bool {
+        match self {
+            Self::GeoJson { .. } | Self::Tiles { .. } => true,
+            #[cfg(feature = "parquet")]
+            Self::Parquet(_) => true,
+            Self::Xml(_) | Self::ByChangeset(_) | Self::ByChangeFile { .. } => false,
+        }
+    }
+
     /// The file; `None` for a directory.
     pub(crate) fn target(&self) -> Option<&OutputTarget> {
         match self {
@@ -249,7 +261,8 @@ impl Output {
 /// 16 bytes for each node of the ways that are written, and within [`Options::max_memory`] 6 to 12 bytes for each node
 /// of the ways that are members of the relations that are written. If the members of all relations need at most 128 MB,
 /// they are all held. The written objects of the base take 32 MB, and the rest of them is in a temporary file. With
-/// [`Output::ByChangeset`], also 100 MB, and the largest file of a changeset.
+/// features or tiles, also 32 bytes for each relation that is a member of a route, and 16 bytes for each member of a
+/// route in a written route. With [`Output::ByChangeset`], also 100 MB, and the largest file of a changeset.
 ///
 /// # Errors
 ///
@@ -261,7 +274,7 @@ impl Output {
 /// - With [`Output::ByChangeset`]: a change has no changeset, a file of the directory is not an augmented diff of this
 ///   program, or another run writes to the directory.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    ctx.expect_phases(7);
+    ctx.expect_phases(7 + u64::from(options.output.has_features()));
     let inputs = options.changes.iter().chain([&options.base]);
     let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     OutputTarget::check_distinct(options.output.target(), &inputs)?;
@@ -286,7 +299,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 ///
 /// Those of [`run`] and of [`diff`](super::diff::run#errors).
 pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result<Summary> {
-    ctx.expect_phases(8);
+    ctx.expect_phases(8 + u64::from(output.has_features()));
     let scratch = output.scratch_directory();
     with_differences(old, new, &scratch, ctx, |base, changes| {
         write(base, changes, output, &Selection::default())
@@ -476,7 +489,11 @@ fn find<'s, 'c>(
     let history = History::new(changes, Steps::default(), base.replaces);
     let nodes = ChangedNodes::new(changes, base.replaces, scratch);
     let most = selection.max_relation_members;
-    Search::begin(*base, history, nodes, most, scratch)?.finish()
+    let needs = GeometryNeeds {
+        max_members: most.unwrap_or(u64::MAX),
+        follows_routes: true,
+    };
+    Search::begin(*base, history, nodes, needs, scratch)?.finish()
 }
 
 /// Begins the search for the objects that changes concern.
@@ -498,7 +515,11 @@ fn search<'s, 'c>(
     let scratch = outputs.first().map(|output| output.scratch_directory());
     let scratch = scratch.unwrap_or_else(std::env::temp_dir);
     let most = selection.max_relation_members;
-    Search::begin(base, history, nodes, most, &scratch)
+    let needs = GeometryNeeds {
+        max_members: most.unwrap_or(u64::MAX),
+        follows_routes: outputs.iter().any(|output| output.has_features()),
+    };
+    Search::begin(base, history, nodes, needs, &scratch)
 }
 
 /// Writes the actions that follow from the findings.

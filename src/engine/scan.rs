@@ -112,12 +112,15 @@ impl<'a> Scan<'a> {
             || (),
             |reader, (), ScanItem(entry)| match source.and_then(|cache| cache.take(entry)) {
                 Some(payload) => {
-                    let found = find(entry, &payload);
-                    found.map_err(|error| {
+                    let found = find(entry, &payload).map_err(|error| {
                         self.file
                             .input
                             .blob_error(entry.number.into(), entry.offset, error)
-                    })
+                    })?;
+                    if let Some(cache) = target.filter(|cache| cache.has_room()) {
+                        cache.add(entry, payload);
+                    }
+                    Ok(found)
                 }
                 None => reader.decode(entry, |payload| {
                     let found = find(entry, payload)?;

@@ -29,7 +29,7 @@ def main(pbfhogg: str, days: int) -> None:
             subprocess.run([pbfhogg, *arguments], cwd=root, check=True)
 
         def export() -> str:
-            run("export", "-q", "-O", "--line-relations", "route,waterway", "now.osm.pbf", "-o", "now.parquet")
+            run("export", "-q", "-O", "now.osm.pbf", "-o", "now.parquet")
             return "SELECT osm_type, osm_id, tags, geometry FROM 'now.parquet'"
 
         run("synth", "-q", "--objects", "100000", "--changes", str(days), "-o", "now.osm.pbf")

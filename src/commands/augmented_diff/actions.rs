@@ -261,7 +261,10 @@ impl<E: Encoder> Finder<'_, '_, E> {
     /// Adds the effects that nodes and members of an object have on it in the given steps.
     fn add_indirect(&self, object: &Object<'_>, steps: Range<u32>, effects: &mut Effects) {
         let Findings {
-            history, reshaped, ..
+            history,
+            reshaped,
+            routes,
+            ..
         } = self.findings;
         let mut add = |step: u32| {
             if steps.contains(&step) {
@@ -283,6 +286,10 @@ impl<E: Encoder> Finder<'_, '_, E> {
                     if member.kind == ObjectKind::Way {
                         reshaped.for_each_step(member.id, &mut add);
                     }
+                }
+                if self.filter.follows_routes && routes.is_affected(object.id) {
+                    // Where routes are followed, the changes are made in one step.
+                    add(0);
                 }
             }
         }

@@ -15,7 +15,7 @@ use crate::runtime::{Batches, Context};
 use std::path::PathBuf;
 
 /// The effect of changes on an object, with the geometries that an [`export`](crate::commands::export) of a table writes
-/// by default. Superroutes have no geometry, and the lines of other routes lack those of their member relations.
+/// by default.
 #[derive(Debug, Clone, Copy)]
 pub struct ActionView<'a>(&'a ActionRow);
 
@@ -133,7 +133,7 @@ pub fn batches<M: ActionMaker>(
                 rows: Rows::new(),
                 maker: maker(),
             };
-            let filter = Filter::new(&selection);
+            let filter = Filter::of_features(&selection);
             for_each(base, &findings, &filter, encoder, |batches| {
                 batches.into_iter().try_for_each(&mut *take)
             })?;

@@ -160,7 +160,7 @@ pub(super) fn write_text(
         is_sequence,
     };
     let mut is_first = true;
-    let filter = Filter::new(selection);
+    let filter = Filter::of_features(selection);
     let summary = for_each(base, findings, &filter, new_encoder, |text| {
         if text.is_empty() {
             return Ok(());
@@ -192,7 +192,7 @@ pub(super) fn list(base: &Base<'_>, findings: &Findings<'_>, most: usize) -> Res
     /// The maximum number of points of all geometries in the list. One object may have a tenth of them.
     const LISTED_POINTS: usize = 200_000;
     let (mut found, mut counts, mut points) = (ActionList::default(), [0; 3], 0);
-    let filter = Filter::new(&Selection::default());
+    let filter = Filter::of_features(&Selection::default());
     for_each(base, findings, &filter, Rows::new, |rows| {
         for row in rows.iter().filter(|row| row.extent().is_some()) {
             found.total += 1;
@@ -230,7 +230,7 @@ pub(super) fn write_table(
         rows: Vec::new(),
         points: 0,
     };
-    let filter = Filter::new(selection);
+    let filter = Filter::of_features(selection);
     let summary = for_each(base, findings, &filter, Rows::new, |rows| writer.add(rows))?;
     writer.end_group()?;
     let metadata = writer.facts.metadata();

@@ -13,6 +13,8 @@ use crate::osm::{ObjectFilter, ObjectKind};
 /// The actions that the options select.
 pub(super) struct Filter {
     direct_only: bool,
+    /// Whether changes of routes concern the routes that contain them.
+    pub follows_routes: bool,
     region: Option<RegionFilter>,
     tags: ObjectFilter,
 }
@@ -23,13 +25,26 @@ struct RegionFilter {
     /// A point of each polygon of the region.
     points: Vec<Point>,
     rules: FeatureRules,
+    /// Whether the routes that are nested in a route are parts of it.
+    follows_routes: bool,
 }
 
 impl Filter {
+    /// Selects actions of objects and of their direct members.
     pub(super) fn new(selection: &Selection) -> Self {
+        Self::following(selection, false)
+    }
+
+    /// Selects actions of features: routes have the lines of the routes that are nested in them.
+    pub(super) fn of_features(selection: &Selection) -> Self {
+        Self::following(selection, true)
+    }
+
+    fn following(selection: &Selection, follows_routes: bool) -> Self {
         let region = selection.region.as_ref();
         Self {
             direct_only: selection.direct_only,
+            follows_routes,
             region: region.map(|shape| RegionFilter {
                 points: shape
                     .rings()
@@ -38,6 +53,7 @@ impl Filter {
                     .collect(),
                 region: Region::new(shape),
                 rules: FeatureRules::default(),
+                follows_routes,
             }),
             tags: ObjectFilter::new(selection.filter.iter().cloned()),
         }
@@ -64,7 +80,7 @@ impl RegionFilter {
     fn meets(&self, state: &State<'_>, findings: &Findings<'_>) -> bool {
         let mut meets = false;
         let mut outlines = Outlines::of(&self.points);
-        state.for_each_line(findings, |points| {
+        state.for_each_line(findings, self.follows_routes, |points| {
             let parts = line_at_antimeridian(points);
             meets = meets || self.meets_line(points, parts.as_deref());
             outlines.add(points, parts.as_deref());

@@ -8,6 +8,8 @@ use super::kept::KeptObjects;
 use super::nodes::ChangedNodes;
 use super::relations::{ChangedMembers, find_relations};
 use super::reshaped::Reshaped;
+use super::route_graph::RouteGraph;
+use super::routes::{NeededRoutes, Routes};
 use super::ways::{
     CandidateRefs, EarlyMembers, MemberIds, Moves, WayFinder, WayTally, find_ways, read_member_ways,
 };
@@ -34,6 +36,8 @@ pub(super) struct Findings<'c> {
     pub reshaped: Reshaped,
     pub nodes: Nodes,
     pub member_ways: MemberWays,
+    /// The relations that are nested in written routes; empty if routes are not followed.
+    pub routes: Routes,
     /// The maximum number of members of a relation whose members are read.
     max_members: u64,
     /// The first error of a thread that read from a temporary file.
@@ -50,6 +54,16 @@ impl Findings<'_> {
     }
 }
 
+/// The geometries that are needed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GeometryNeeds {
+    /// The maximum number of members of a relation whose members are read.
+    pub max_members: u64,
+    /// Whether the lines of routes have those of the routes that are nested in them. The changes must then be made in
+    /// one step.
+    pub follows_routes: bool,
+}
+
 /// The search for concerned objects, after the changed nodes were read and before all ways were.
 pub(super) struct Search<'s, 'c> {
     base: Base<'s>,
@@ -64,7 +78,7 @@ pub(super) struct Search<'s, 'c> {
     ways: Mutex<WayTally>,
     /// The first error that [`look`](Self::look) could not return.
     failed: Mutex<Option<Error>>,
-    max_members: u64,
+    geometry: GeometryNeeds,
     scratch: PathBuf,
 }
 
@@ -75,13 +89,13 @@ impl<'s, 'c> Search<'s, 'c> {
         base: Base<'s>,
         mut history: History<'c>,
         nodes: ChangedNodes,
-        max_members: Option<u64>,
+        geometry: GeometryNeeds,
         scratch: &Path,
     ) -> Result<Self> {
         let nodes = nodes.finish(&base, history.changes)?;
         history.set_status(&nodes.status);
         history.settle(ObjectKind::Node);
-        let relations = PayloadCache::new(RELATION_MEMORY.min(base.max_memory as u64 / 4));
+        let relations = relation_cache(&base);
         let early = EarlyMembers::of(&base, &history, &relations)?;
         Ok(Self {
             base,
@@ -92,7 +106,7 @@ impl<'s, 'c> Search<'s, 'c> {
             relations,
             ways: Mutex::new(WayTally::new(nodes.kept, early.kept)),
             failed: Mutex::default(),
-            max_members: max_members.unwrap_or(u64::MAX),
+            geometry,
             scratch: scratch.to_owned(),
         })
     }
@@ -149,11 +163,11 @@ impl<'s, 'c> Search<'s, 'c> {
             kept: ways.kept,
             nodes: ways.nodes,
             ways: IdSet::default(),
-            max_members: self.max_members,
+            geometry: self.geometry,
             scratch: &self.scratch,
         };
         needs.kept.set_in_order(true);
-        needs.read_relations(&self.relations, &reshaped)?;
+        let routes = needs.read_relations(&self.relations, &reshaped)?;
         needs.add_members_of_changes();
         let member_ways = needs.member_ways(ways.members.finish(&self.member_ids))?;
         let nodes = needs.needed_nodes()?;
@@ -164,7 +178,8 @@ impl<'s, 'c> Search<'s, 'c> {
             reshaped,
             nodes,
             member_ways,
-            max_members: needs.max_members,
+            routes,
+            max_members: needs.geometry.max_members,
             failed: Mutex::default(),
         })
     }
@@ -178,36 +193,52 @@ struct Needs<'s, 'c> {
     nodes: NeededNodes,
     /// The ways whose nodes are needed, because they are members of relations.
     ways: IdSet,
-    /// The maximum number of members of a relation whose members are read.
-    max_members: u64,
+    geometry: GeometryNeeds,
     /// The directory for temporary files.
     scratch: &'s Path,
 }
 
 impl Needs<'_, '_> {
-    /// Reads all relations, or takes them from `read`.
-    fn read_relations(&mut self, read: &PayloadCache, reshaped: &Reshaped) -> Result<()> {
-        let mut status = Vec::new();
-        let changed = ChangedMembers::new(&self.history, reshaped, self.max_members);
-        find_relations(self.base, read, &changed, |found| {
+    /// Reads all relations, or takes them from `read`. Returns those that are nested in routes.
+    fn read_relations(&mut self, read: &PayloadCache, reshaped: &Reshaped) -> Result<Routes> {
+        let (mut status, mut nested) = (Vec::new(), Vec::new());
+        let changed = ChangedMembers::new(&self.history, reshaped, self.geometry.max_members);
+        let again = relation_cache(self.base);
+        let graph = if self.geometry.follows_routes {
+            Some(RouteGraph::of(self.base, (read, &again), &changed)?)
+        } else {
+            None
+        };
+        let (read, needed) = match &graph {
+            Some(graph) => (&again, graph.needed(&changed.relations)),
+            None => (read, NeededRoutes::default()),
+        };
+        find_relations(self.base, read, &changed, &needed, |found| {
             status.extend(found.status);
+            nested.extend(found.nested);
             self.ways.extend(found.ways);
             self.nodes.add_unlocated(found.nodes.into_iter());
             self.kept.add(found.kept)
         })?;
         self.history.set_status(&status);
         self.history.settle(ObjectKind::Relation);
-        Ok(())
+        let Some(graph) = graph else {
+            return Ok(Routes::default());
+        };
+        let affected = graph.affected(self.history.changed(ObjectKind::Relation));
+        let routes = Routes::new(affected, &needed.nested, nested, &self.history);
+        self.ways.extend(routes.way_ids());
+        Ok(routes)
     }
 
     /// Adds the nodes and the member ways of the changes that have an effect.
     fn add_members_of_changes(&mut self) {
-        let changes = self.history.changes;
+        let (changes, max_members) = (self.history.changes, self.geometry.max_members);
         for (_, change) in self.history.effective(0..changes.changes().len()) {
             match changes.object(change).body {
                 ObjectBody::Node { .. } => {}
                 ObjectBody::Way { refs, .. } => self.nodes.add_unlocated(refs.iter().copied()),
-                ObjectBody::Relation { members } if members.len() as u64 > self.max_members => {}
+                ObjectBody::Relation { members } if members.len() as u64 > max_members => {}
                 ObjectBody::Relation { members } => {
                     let of = |kind| {
                         let of_kind = members.iter().filter(move |member| member.kind == kind);
@@ -251,6 +282,11 @@ impl Needs<'_, '_> {
         }
         Ok(nodes)
     }
+}
+
+/// Creates a cache of relations that are read again.
+fn relation_cache(base: &Base<'_>) -> PayloadCache {
+    PayloadCache::new(RELATION_MEMORY.min(base.max_memory as u64 / 4))
 }
 
 /// Reads the needed nodes of the base.

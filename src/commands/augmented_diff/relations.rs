@@ -5,6 +5,8 @@ use super::blobs::ids_of;
 use super::history::{History, Status};
 use super::kept::KeptRows;
 use super::reshaped::Reshaped;
+use super::routes::{NeededRoutes, route_members};
+use crate::area::RouteMember;
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::Result;
@@ -23,18 +25,20 @@ pub(super) struct FoundRelations {
     pub ways: Vec<i64>,
     /// The ids of the nodes that are members of the relations.
     pub nodes: Vec<i64>,
+    /// The needed relations that are nested in routes, with the members that are part of their lines.
+    pub nested: Vec<(i64, Vec<RouteMember>)>,
 }
 
 /// The changes and the changed members by which changes concern a relation.
 pub(super) struct ChangedMembers<'m, 'c> {
-    history: &'m History<'c>,
+    pub history: &'m History<'c>,
     nodes: SparseIds<'m>,
     /// The ways that have changed or have another shape.
     ways: SparseIds<'m>,
     /// The relations with a change.
-    relations: IdSet,
+    pub relations: IdSet,
     /// The maximum number of members of a relation whose members are read.
-    max_members: u64,
+    pub max_members: u64,
 }
 
 impl<'m, 'c> ChangedMembers<'m, 'c> {
@@ -51,7 +55,7 @@ impl<'m, 'c> ChangedMembers<'m, 'c> {
     }
 
     /// Whether a member has changed, or is a way with another shape.
-    fn has(&self, kind: ObjectKind, id: i64) -> bool {
+    pub(super) fn has(&self, kind: ObjectKind, id: i64) -> bool {
         match kind {
             ObjectKind::Node => self.nodes.contains(id),
             ObjectKind::Way => self.ways.contains(id),
@@ -61,7 +65,8 @@ impl<'m, 'c> ChangedMembers<'m, 'c> {
 }
 
 impl FoundRelations {
-    /// Adds a relation of the base that has a change or a changed member.
+    /// Adds a relation of the base that has a change or a changed member. A changed route that is nested in it
+    /// counts as one.
     fn add(
         &mut self,
         relation: &Object<'_>,
@@ -91,11 +96,13 @@ impl FoundRelations {
     }
 }
 
-/// Reads all relations of the base, or takes them from `read`. Calls `take` with those of each blob that changes concern.
+/// Reads all relations of the base, or takes them from `read`. Calls `take` with those of each blob that changes
+/// concern, and with those of `routes`.
 pub(super) fn find_relations(
     base: &Base<'_>,
     read: &PayloadCache,
     changed: &ChangedMembers<'_, '_>,
+    routes: &NeededRoutes,
     take: impl FnMut(FoundRelations) -> Result<()>,
 ) -> Result<()> {
     Scan::bare("relations", base.file, base.plan, base.ctx)
@@ -113,9 +120,17 @@ pub(super) fn find_relations(
                     let has_changed_member =
                         element.any_member(|kind, id| changed.has(kind, id))?;
                     let id = id_from_rank(element.key.1);
-                    if has_changed_member || changed.relations.contains(id) {
+                    let has_changed_member = has_changed_member || routes.affected.contains(id);
+                    let is_kept = has_changed_member || changed.relations.contains(id);
+                    let is_nested = routes.nested.contains(id);
+                    if is_kept || is_nested {
                         object.fill(&element, block)?;
+                    }
+                    if is_kept {
                         found.add(&object, has_changed_member, changed);
+                    }
+                    if is_nested {
+                        found.nested.push((id, route_members(&object)));
                     }
                 }
                 Ok(found)

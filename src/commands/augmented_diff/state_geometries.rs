@@ -81,7 +81,10 @@ impl StateGeometries {
     }
 }
 
-/// Returns the member ways of a relation with their nodes.
+/// The size in bytes at which a batch of member ways ends.
+const BATCH: usize = 1 << 20;
+
+/// Returns the member ways of a relation, and those of the routes that are nested in it, with their nodes.
 fn member_ways(state: &State<'_>, findings: &Findings<'_>) -> WayStore {
     let mut ids = IdSet::default();
     if let ObjectBody::Relation { members } = &state.object.body {
@@ -90,7 +93,10 @@ fn member_ways(state: &State<'_>, findings: &Findings<'_>) -> WayStore {
             .filter(|member| member.kind == ObjectKind::Way);
         ids.extend(ways.map(|member| member.id));
     }
+    ids.extend(findings.routes.ways_of(state.object, state.moment));
     let wanted = Arc::new(RankSet::from(ids));
+    let nested = findings.routes.nested(state.moment).clone();
+    let mut store = WayStore::new(wanted.clone(), false).with_nested(nested);
     let mut batch = WayBatch::new(false);
     for id in wanted.ids() {
         let mut nodes = Vec::new();
@@ -103,8 +109,10 @@ fn member_ways(state: &State<'_>, findings: &Findings<'_>) -> WayStore {
         if let (true, Some(rank)) = (is_there, wanted.rank(id)) {
             batch.push(rank, nodes.into_iter());
         }
+        if batch.len() > BATCH {
+            store.add(std::mem::replace(&mut batch, WayBatch::new(false)));
+        }
     }
-    let mut store = WayStore::new(wanted, false);
     store.add(batch);
     store
 }

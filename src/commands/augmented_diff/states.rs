@@ -125,8 +125,14 @@ impl Findings<'_> {
 
 impl State<'_> {
     /// Calls `take` with the place of a node, with the line of a way, and with the places and lines of the members of a
-    /// relation. Nodes whose location is not known divide a line.
-    pub(super) fn for_each_line(&self, findings: &Findings<'_>, mut take: impl FnMut(&[Point])) {
+    /// relation. Nodes whose location is not known divide a line. With `follows_routes`, the lines of routes that are
+    /// nested in a route are also visited; lines of its own ways may then be visited twice.
+    pub(super) fn for_each_line(
+        &self,
+        findings: &Findings<'_>,
+        follows_routes: bool,
+        mut take: impl FnMut(&[Point]),
+    ) {
         let point = |location: Option<Location>| location.and_then(on_earth);
         let mut points = Vec::new();
         let mut put = |nodes: &[PlacedNode]| {
@@ -153,6 +159,12 @@ impl State<'_> {
             ObjectBody::Relation { members } => {
                 for member in members {
                     findings.place(member, self.moment, &mut place);
+                }
+                if follows_routes {
+                    for id in findings.routes.ways_of(self.object, self.moment) {
+                        let (kind, role) = (ObjectKind::Way, "");
+                        findings.place(&Member { kind, id, role }, self.moment, &mut place);
+                    }
                 }
             }
         }

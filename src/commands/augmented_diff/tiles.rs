@@ -31,7 +31,7 @@ impl Encoder for Tiles {
             return;
         };
         // An object without a change of its own shows nothing new if it keeps its shape. If the lines of a relation get
-        // another shape, so do some of its member ways, which have actions of their own.
+        // another shape, so do some of its ways, or a route in it has a change. These have actions of their own.
         let is_line = |geometry: &Option<OwnedGeometry>| {
             let is_area = matches!(geometry, Some(OwnedGeometry::MultiPolygon(_)));
             action.key().0 == ObjectKind::Relation && !is_area
@@ -84,7 +84,7 @@ pub(super) fn write(
         set: TileSet::new(*zooms.end()),
     };
     let (mut tiles, mut unfilled) = (BTreeSet::new(), 0);
-    let filter = Filter::new(selection);
+    let filter = Filter::of_features(selection);
     let mut summary = for_each(base, findings, &filter, new_encoder, |(more, large)| {
         tiles.extend(more);
         unfilled += large;

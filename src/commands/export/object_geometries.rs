@@ -2,7 +2,7 @@
 
 use super::builder::{Builder, Shared};
 use super::feature_buffer::FeatureForm;
-use super::{ExportFormat, Options};
+use super::{ExportFormat, LINE_RELATIONS, Options};
 use crate::area::WayStore;
 use crate::engine::geometry_pass::Visitor;
 use crate::error::FormatError;
@@ -13,8 +13,7 @@ use crate::osm::{Location, ObjectFilter};
 use crate::pbf::{Block, BlockBuilder, Element, Object};
 use std::sync::Arc;
 
-/// Builds the geometries of single objects, as an export of a table with default options does. Superroutes have no
-/// geometry, and the lines of other routes lack those of their member relations.
+/// Builds the geometries of single objects, as an export of a table with default options does.
 pub(crate) struct ObjectGeometries {
     builder: Builder,
     blocks: BlockBuilder,
@@ -24,7 +23,7 @@ impl ObjectGeometries {
     /// Creates a builder. With `keep_untagged`, objects without tags have geometries, too.
     pub(crate) fn new(keep_untagged: bool) -> Self {
         let format = ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
-        let lines = ["route", "waterway"].map(str::to_owned);
+        let lines = LINE_RELATIONS.map(str::to_owned);
         let options = Options::new("", OutputTarget::Stdout, format)
             .keep_untagged(keep_untagged)
             .line_relations(lines.into());
@@ -37,7 +36,7 @@ impl ObjectGeometries {
     }
 
     /// Returns the geometry of an object; `None` if the object becomes no feature. `locations` has the location of each
-    /// node of a way, and `ways` has the member ways of a relation.
+    /// node of a way, and `ways` has the member ways of a relation, and those of the routes that are nested in it.
     pub(crate) fn of(
         &mut self,
         object: &Object<'_>,

@@ -23,7 +23,7 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
 use crate::runtime::{ChunkQueue, Context};
 use blob::BlobVisit;
-pub(crate) use nested::has_member_lines;
+pub(crate) use nested::{has_member_lines, nested_members};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -241,7 +241,7 @@ impl<'a> GeometryPass<'a> {
         let needs_ways = visits.ways || !wanted.is_empty();
         let ways = if needs_ways { ways } else { Vec::new() };
         let mut way_store =
-            WayStore::new(wanted.clone(), visits.member_node_ids).with_nested(nested);
+            WayStore::new(wanted.clone(), visits.member_node_ids).with_nested(Arc::new(nested));
         let task = Task::Ways {
             is_visited: visits.ways,
             wanted,

@@ -6,7 +6,7 @@ use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSet;
 use crate::osm::ObjectKind;
-use crate::pbf::{Element, Relation};
+use crate::pbf::{Element, Member, Relation};
 use std::collections::BTreeSet;
 
 /// Whether the line of a relation has the lines of its member relations. This holds for all relations that are not
@@ -17,7 +17,7 @@ pub(crate) fn has_member_lines(relation: &Relation<'_>) -> bool {
 
 /// Whether the line of a member relation is a part of the line of a route. Other member relations are areas, stop areas,
 /// traffic messages and the like.
-fn is_part_of_route(relation: &Relation<'_>) -> bool {
+fn is_part_of_route<'t>(mut tags: impl Iterator<Item = (&'t str, &'t str)>) -> bool {
     const TYPES: [&str; 6] = [
         "route",
         "superroute",
@@ -26,8 +26,21 @@ fn is_part_of_route(relation: &Relation<'_>) -> bool {
         "waterway",
         "collection",
     ];
-    let type_of = relation.tags().find(|(key, _)| *key == "type");
+    let type_of = tags.find(|(key, _)| *key == "type");
     type_of.is_none_or(|(_, value)| TYPES.contains(&value))
+}
+
+/// Returns the members of a relation that are part of the line of a route that contains the relation. `tags` and
+/// `members` are those of the relation.
+pub(crate) fn nested_members<'t, 'm>(
+    tags: impl Iterator<Item = (&'t str, &'t str)>,
+    members: impl Iterator<Item = Member<'m>>,
+) -> Vec<RouteMember> {
+    if is_part_of_route(tags) {
+        RouteMember::of(members).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 impl GeometryPass<'_> {
@@ -57,10 +70,8 @@ impl GeometryPass<'_> {
                         if let Element::Relation(relation) = element
                             && needed.contains(&relation.id())
                         {
-                            let is_part = is_part_of_route(&relation);
-                            let members = RouteMember::of(relation.members());
-                            let members = members.filter(|_| is_part);
-                            found.push((relation.id(), members.collect::<Vec<_>>()));
+                            let members = nested_members(relation.tags(), relation.members());
+                            found.push((relation.id(), members));
                         }
                         Ok(())
                     })?;

@@ -1,0 +1,185 @@
+//! Finds the routes that changes of other routes concern.
+
+use super::Base;
+use super::relations::ChangedMembers;
+use super::routes::{NeededRoutes, is_line, route_members};
+use crate::area::RouteMember;
+use crate::engine::payload_cache::PayloadCache;
+use crate::engine::scan::Scan;
+use crate::error::Result;
+use crate::index::IdSet;
+use crate::osm::ObjectKind;
+use crate::pbf::{Object, ObjectBody};
+
+/// The routes that contain other relations.
+#[derive(Default)]
+pub(super) struct RouteGraph {
+    /// Pairs of a relation, and a relation that is a part of its line, in the base or in a change. In order.
+    members: Vec<(i64, i64)>,
+    /// For each pair of the base, the member and the relation that contains it. In order.
+    parents: Vec<(i64, i64)>,
+    /// The relations of the base that become lines and contain other relations.
+    lines: IdSet,
+    /// Those among `lines` whose members are not read, because they are too many.
+    large: IdSet,
+    /// The relations with changes or changed members that become lines and contain other relations.
+    concerned: IdSet,
+    /// The relations of the base that have a member way with a change or with another shape.
+    touched: IdSet,
+}
+
+/// The parts of a [`RouteGraph`] of some relations.
+#[derive(Default)]
+struct FoundRoutes {
+    members: Vec<(i64, i64)>,
+    lines: Vec<i64>,
+    large: Vec<i64>,
+    concerned: Vec<i64>,
+    touched: Vec<i64>,
+}
+
+impl FoundRoutes {
+    /// Adds a relation. `is_concerned` is whether it has a change or a changed member.
+    fn add(&mut self, relation: &Object<'_>, is_concerned: bool, changed: &ChangedMembers<'_, '_>) {
+        let ObjectBody::Relation { members } = &relation.body else {
+            return;
+        };
+        let (id, before) = (relation.id, self.members.len());
+        let mut is_touched = false;
+        for member in route_members(relation) {
+            match member {
+                RouteMember::Way(way) => is_touched |= changed.has(ObjectKind::Way, way),
+                RouteMember::Relation(member) => self.members.push((id, member)),
+            }
+        }
+        if is_touched {
+            self.touched.push(id);
+        }
+        if self.members.len() == before || !is_line(relation) {
+            return;
+        }
+        self.lines.push(id);
+        if members.len() as u64 > changed.max_members {
+            self.large.push(id);
+        } else if is_concerned {
+            self.concerned.push(id);
+        }
+    }
+}
+
+impl RouteGraph {
+    /// Reads all relations of the base, or takes them from `read`. Their payloads are added to `kept`, as long as there
+    /// is room.
+    pub(super) fn of(
+        base: &Base<'_>,
+        (read, kept): (&PayloadCache, &PayloadCache),
+        changed: &ChangedMembers<'_, '_>,
+    ) -> Result<Self> {
+        let mut graph = Self::default();
+        let scan = Scan::bare("routes", base.file, base.plan, base.ctx).with_strings();
+        scan.take_from(read).add_to(kept).run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| {
+                let (mut found, mut object) = (FoundRoutes::default(), Object::default());
+                let mut cursor = block.cursor();
+                while let Some(element) = cursor.next()? {
+                    if element.key.0 != ObjectKind::Relation {
+                        continue;
+                    }
+                    let (mut has_relations, mut has_changed) = (false, false);
+                    element.for_each_member(|kind, id| {
+                        has_relations |= kind == ObjectKind::Relation;
+                        has_changed |= changed.has(kind, id);
+                    })?;
+                    if has_relations || has_changed {
+                        object.fill(&element, block)?;
+                        let is_concerned = has_changed || changed.relations.contains(object.id);
+                        found.add(&object, is_concerned, changed);
+                    }
+                }
+                Ok(found)
+            },
+            |found| graph.add(found),
+        )?;
+        let pairs = graph.members.iter();
+        graph.parents = pairs
+            .map(|(relation, member)| (*member, *relation))
+            .collect();
+        graph.parents.sort_unstable();
+        graph.add_changes(changed);
+        Ok(graph)
+    }
+
+    /// Adds relations of the base.
+    fn add(&mut self, found: FoundRoutes) {
+        self.members.extend(found.members);
+        self.lines.extend(found.lines);
+        self.large.extend(found.large);
+        self.concerned.extend(found.concerned);
+        self.touched.extend(found.touched);
+    }
+
+    /// Adds the new states of relations.
+    fn add_changes(&mut self, changed: &ChangedMembers<'_, '_>) {
+        let mut found = FoundRoutes::default();
+        for (change, object) in changed.history.changes.iter() {
+            if !change.is_deletion() {
+                found.add(&object, true, changed);
+            }
+        }
+        self.members.extend(found.members);
+        self.members.sort_unstable();
+        self.concerned.extend(found.concerned);
+    }
+
+    /// Returns the relations of the base that are needed if the relations of `changed` may have changed.
+    pub(super) fn needed(&self, changed: &IdSet) -> NeededRoutes {
+        let affected = self.affected(changed);
+        let read = affected.ids().filter(|id| !self.large.contains(*id));
+        NeededRoutes {
+            nested: reached(&self.members, self.concerned.ids().chain(read)),
+            affected,
+        }
+    }
+
+    /// Returns the relations of the base that become lines, and in which a relation of `changed`, or one with a changed
+    /// member way, is nested.
+    pub(super) fn affected(&self, changed: &IdSet) -> IdSet {
+        let found = reached(&self.parents, changed.ids().chain(self.touched.ids()));
+        found.ids().filter(|id| self.lines.contains(*id)).collect()
+    }
+}
+
+/// Returns the ids to which one or more of `pairs` lead from the ids of `start`. The pairs are in order.
+fn reached(pairs: &[(i64, i64)], start: impl Iterator<Item = i64>) -> IdSet {
+    let (mut found, mut left) = (IdSet::default(), start.collect::<Vec<_>>());
+    while let Some(id) = left.pop() {
+        let first = pairs.partition_point(|(from, _)| *from < id);
+        let of_id = pairs[first..].iter().take_while(|(from, _)| *from == id);
+        for (_, to) in of_id {
+            if found.insert(*to) {
+                left.push(*to);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_followed_also_in_circles() {
+        let pairs = [(-1, 4), (1, 2), (2, 3), (3, 1), (3, 5), (7, 8)];
+        let found = |start: &[i64]| {
+            let found = reached(&pairs, start.iter().copied());
+            let mut found: Vec<i64> = found.ids().collect();
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(found(&[1]), [1, 2, 3, 5]);
+        assert_eq!(found(&[-1, 7, 9]), [4, 8]);
+        assert!(found(&[5]).is_empty());
+    }
+}
