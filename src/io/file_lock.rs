@@ -14,6 +14,14 @@ pub(crate) struct FileLock {
     file: File,
 }
 
+impl Drop for FileLock {
+    /// Unlocks the file. To close it would not be enough: a child process that another thread has just started holds a
+    /// copy of the descriptor until it executes its program.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// The locks of this process.
 static LOCKS: Mutex<Vec<Weak<FileLock>>> = Mutex::new(Vec::new());
 
