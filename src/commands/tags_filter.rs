@@ -150,6 +150,7 @@ pub(crate) fn filter(file: &PbfFile, options: &Options, ctx: &Context) -> Result
 }
 
 /// An open input.
+#[cfg(feature = "cli")]
 pub(crate) enum FilterInput {
     /// Data, or a history.
     Objects(Box<PbfFile>),
@@ -159,6 +160,7 @@ pub(crate) enum FilterInput {
 
 /// Opens the input of a filter. `content` is what it has; if `None`, the input itself shows it. `write` are the options
 /// of an output with data.
+#[cfg(feature = "cli")]
 pub(crate) fn open(
     path: &Path,
     content: Option<FileContent>,

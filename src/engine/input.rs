@@ -60,6 +60,7 @@ fn without_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
 }
 
 /// Returns the context, changed so that the streams among `paths` can be opened more than once.
+#[cfg(feature = "cli")]
 pub(crate) fn with_streams(paths: &[PathBuf], mut ctx: Context) -> Result<Context> {
     for path in paths {
         let is_stream = path.as_os_str() == "-"
