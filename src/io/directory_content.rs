@@ -95,10 +95,11 @@ fn find_own(root: &Path, below: &Path, depth: u32, is_own: IsOwn, files: &mut Ve
             Ok(kind) if kind.is_dir() && depth > 1 => {
                 find_own(root, &path, depth - 1, is_own, files);
             }
-            Ok(kind) if kind.is_file() => {
-                if File::open(entry.path()).is_ok_and(|file| is_own(&path, &file)) {
-                    files.push(path);
-                }
+            Ok(kind)
+                if kind.is_file()
+                    && File::open(entry.path()).is_ok_and(|file| is_own(&path, &file)) =>
+            {
+                files.push(path);
             }
             _ => {}
         }
