@@ -1,4 +1,4 @@
-//! What crosses the antimeridian is judged as it is on the map: cut at 180 degrees.
+//! Objects across the antimeridian are judged as they are on the map: cut at 180 degrees.
 
 use crate::common::{Arg, run_fail, run_ok};
 use crate::export::{complaints, summary};

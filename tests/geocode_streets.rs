@@ -332,7 +332,7 @@ fn at_a_node_in_a_building_the_node_answers_and_elsewhere_in_it_the_building() {
         .map(str::to_owned),
     );
     let index = Index::of(&lines);
-    // What the node lacks is that of the building. Coordinates of five decimals are near enough.
+    // Parts that the node lacks are those of the building. Coordinates of five decimals are near enough.
     assert_eq!(index.line(49.0001, 8.0001), "Main 6, 99");
     assert_eq!(index.line(49.000_105, 8.000_105), "Main 6, 99");
     assert_eq!(index.line(49.1001, 8.0001), "Mill, Main 5, 99");

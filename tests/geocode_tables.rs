@@ -140,7 +140,7 @@ fn every_row_has_the_columns_of_the_header_and_empty_lines_stay_empty() {
         "{found:?}"
     );
     assert_eq!(found[2][..4], ["2", "46", "6", ""]);
-    // What is too much stays in the last column.
+    // Further fields stay in the last column.
     assert_eq!(found[3][..5], ["3", "46", "6", "x,extra", ""]);
     assert_eq!(found[3][12], "line 4: 5 columns, but the table has 4");
     assert_eq!(found[6][12], "line 7: one column: there is no column 2");

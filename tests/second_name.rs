@@ -359,7 +359,7 @@ fn features(text: &str, format: &str, is_whole: bool) -> String {
     lines.join("\n")
 }
 
-/// What went wrong, and the lines whose programs differ as expected.
+/// The errors, and the lines whose programs differ as expected.
 #[derive(Default)]
 struct Findings {
     complaints: Vec<String>,

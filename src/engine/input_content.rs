@@ -13,7 +13,7 @@ use crate::runtime::Context;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// What to do with a change file where data is needed.
+/// The advice about a change file where data is needed.
 const APPLY_FIRST: &str = "`pbfhogg apply-changes BASE CHANGES -o OUTPUT` adds the changes to data";
 /// The maximum number of blobs in which deletions are counted.
 const MAX_BLOBS: usize = 64;

@@ -65,7 +65,7 @@ impl Town {
         days.map(|day| self.publisher.path(&path(day))).collect()
     }
 
-    /// What `augmented-diff` writes for the changes of some days.
+    /// Returns the output of `augmented-diff` for the changes of some days.
     pub fn plain(&self, days: std::ops::RangeInclusive<usize>, more: &[&str]) -> Vec<u8> {
         let base = self.publisher.data(days.start() - 1);
         let changes = self.changes(days);

@@ -70,13 +70,13 @@ const KNOWN: [&str; 56] = [
 /// The format of an output that no option names, because other options or the command imply it.
 #[derive(Debug, Clone, Copy)]
 pub struct Implied<'a> {
-    /// What is written, as the subject and the verb of a sentence: "--raw writes a directory of tables".
+    /// The output, as the subject and the verb of a sentence: "--raw writes a directory of tables".
     pub what: &'a str,
     /// The endings that the name may have, in lower case. Names without a known ending are always accepted.
     pub endings: &'a [&'a str],
     /// Whether the name may also have the ending of a compression that the program writes.
     pub may_be_compressed: bool,
-    /// What the user can do.
+    /// The advice to the user.
     pub advice: &'a str,
 }
 
