@@ -479,7 +479,7 @@ fn the_tag_type_of_an_area_is_in_neither_state_of_a_feed() {
             &[2, 5],
         ),
         (relation(1, "boundary"), &[1], &[]),
-        // What the relation is after the change decides.
+        // The type of the relation after the change decides.
         (relation(1, "site"), &[], &[1]),
         (relation(5, "multipolygon"), &[5], &[]),
         (

@@ -18,9 +18,9 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
     let (text, damaged) = match std::str::from_utf8(&chunk.bytes) {
         Ok(text) => (text, None),
         Err(error) => {
-            let at = error.valid_up_to();
-            let sound = chunk.bytes.get(..at).unwrap_or_default();
-            (std::str::from_utf8(sound).unwrap_or_default(), Some(at))
+            let mut parts = chunk.bytes.utf8_chunks();
+            let sound = parts.next().map_or("", |part| part.valid());
+            (sound, Some(error.valid_up_to()))
         }
     };
     // The positions of the reader do not count a byte order mark.
