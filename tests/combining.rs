@@ -2,7 +2,7 @@
 
 use crate::combining_changes::{change, file, under_both_names};
 use crate::common::answers::ask;
-use crate::common::{Arg, run_ok};
+use crate::common::{Arg, in_turn, run_ok};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +45,87 @@ fn files_in_the_wrong_place_are_told_with_the_right_command_line() {
     let answer = ask(&[&"derive-changes", &day, &day, &"-f", &"osc"]);
     let wanted = format!("pbfhogg merge-changes {0} {0}", shown(&day));
     assert!(answer.stderr.contains(&wanted), "{answer:?}");
+}
+
+/// Data and a history, and their changes, each in several formats.
+fn contents(dir: &Path) -> [Vec<PathBuf>; 3] {
+    let data = "n1 v1 dV T x1 y1\nn2 v1 dV T x2 y1\nw1 v1 dV Thighway=a Nn1,n2\n";
+    let history = "n1 v1 dV T x1 y1\nn2 v1 dV T x2 y1\nn2 v2 dD T x y\nn3 v1 dV T x2 y1\n";
+    let changes = "<osmChange version='0.6'><modify><node id='1' version='2' lat='1' lon='3'/></modify>\
+                   <delete><node id='3' version='2'/></delete></osmChange>";
+    let texts = [
+        ("d.opl", data, &["d.osm", "d.osm.pbf"][..]),
+        ("h.osh.opl", history, &["h.osh.gz", "h.osh.pbf"][..]),
+        (
+            "c.osc",
+            changes,
+            &["c.osc.gz", "c.opl", "c.osc.pbf", "c.osm.pbf"][..],
+        ),
+    ];
+    texts.map(|(name, text, others)| {
+        let first = file(dir, name, text);
+        let converted = others.iter().map(|other| {
+            let path = dir.join(other);
+            run_ok(&[&"cat", &"-q", &first, &"-o", &path]);
+            path
+        });
+        [first.clone()].into_iter().chain(converted).collect()
+    })
+}
+
+#[test]
+fn data_and_changes_are_not_joined_and_the_error_names_apply_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let [data, history, changes] = contents(dir.path());
+    let commands: [&[&str]; 6] = [
+        &["cat"],
+        &["cat", "--dedupe"],
+        &["cat", "-t", "node"],
+        &["sort"],
+        &["merge"],
+        &["add-locations-to-ways", "-n"],
+    ];
+    let run = |command: &[&str], inputs: [&PathBuf; 2]| {
+        let words = command.iter().map(|word| word as Arg);
+        let mut args: Vec<Arg> = words.collect();
+        args.extend([inputs[0] as Arg, inputs[1], &"-f", &"opl"]);
+        under_both_names(&args)
+    };
+    let pairs = data
+        .iter()
+        .flat_map(|data| changes.iter().map(move |changes| (data, changes)));
+    for (turn, (data, changes)) in in_turn(1, 3, pairs).enumerate() {
+        for command in in_turn(turn, 3, commands) {
+            for inputs in [[data, changes], [changes, data]] {
+                let [own, second] = run(command, inputs);
+                assert_eq!(own.status, 2, "{command:?} {inputs:?}: {own:?}");
+                assert_eq!(own.stdout, "", "{command:?} {inputs:?}");
+                let named = format!("{}: this is a change file", changes.display());
+                assert!(own.stderr.contains(&named), "{own:?}");
+                assert!(own.stderr.contains("pbfhogg apply-changes"), "{own:?}");
+                // osmium writes the objects of all its inputs.
+                if matches!(command[0], "cat" | "sort" | "merge") && command.len() == 1 {
+                    assert_eq!(second.status, 0, "{command:?} {inputs:?}: {second:?}");
+                    assert!(second.stdout.contains("n3 v2 dD"), "{second:?}");
+                }
+            }
+        }
+    }
+    // Versions of a history and changes are a history, and files of one content are joined.
+    for inputs in [
+        [&history[0], &changes[0]],
+        [&history[2], &changes[3]],
+        [&changes[1], &changes[4]],
+        [&data[0], &data[2]],
+        [&data[1], &history[1]],
+    ] {
+        for command in in_turn(0, 2, commands) {
+            let [own, _] = run(command, inputs);
+            if command[0] != "add-locations-to-ways" {
+                assert_eq!(own.status, 0, "{command:?} {inputs:?}: {own:?}");
+            }
+        }
+    }
 }
 
 #[test]

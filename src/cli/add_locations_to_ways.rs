@@ -124,7 +124,9 @@ impl Joined {
             Disorder::Refuse => sort::Dedupe::KeepAll,
             Disorder::Accept | Disorder::Tell { .. } => sort::Dedupe::HighestVersion,
         };
-        let options = sort::Options::new(inputs.to_owned(), output).dedupe(dedupe);
+        let options = sort::Options::new(inputs.to_owned(), output)
+            .dedupe(dedupe)
+            .accepts_mixture(Conventions::current().merges_data);
         sort::run(&options, ctx)?;
         Ok(Self {
             path,

@@ -68,6 +68,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             output,
             dedupe: commands::sort::Dedupe::HighestVersion,
             changesets: args.kinds.has_changesets(),
+            accepts_mixture: Conventions::current().merges_data,
         };
         return sort::run_with(&options, &args.run, &ctx);
     }
@@ -79,6 +80,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         clean: Attribute::all_of(&args.clean),
         blobs: args.blobs.clone(),
         rescan: args.force,
+        accepts_mixture: Conventions::current().merges_data,
     };
     let summary = cat::run(&options, &ctx)?;
     args.run

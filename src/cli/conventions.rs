@@ -46,7 +46,8 @@ pub struct Conventions {
     pub tells_disorder: bool,
     /// Whether `apply-changes --locations-on-ways` adds locations to a base whose ways have none.
     pub locates_base: bool,
-    /// Whether `apply-changes` and `merge-changes` accept data files as changes.
+    /// Whether `apply-changes` and `merge-changes` accept data files as changes, and `cat`, `sort` and `merge` accept
+    /// data and changes together.
     pub merges_data: bool,
     /// Whether `diff` prints a changed object as one removed and one added object.
     pub diffs_in_pairs: bool,

@@ -92,6 +92,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             };
             let options = sort::Options::new(args.inputs.clone(), output)
                 .dedupe(dedupe)
+                .accepts_mixture(true)
                 .changesets(Conventions::current().sorts_changesets);
             super::sort::run_with(&options, &args.run, &ctx)
         }

@@ -56,6 +56,7 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
             Dedupe::KeepAll
         },
         changesets: Conventions::current().sorts_changesets || (merge && args.inputs.len() == 1),
+        accepts_mixture: Conventions::current().merges_data,
     };
     run_with(&options, &args.run, &ctx)
 }

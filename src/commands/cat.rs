@@ -4,6 +4,7 @@
 use super::changesets;
 use crate::engine::changesets::{Place, has_room, note_left_out, put};
 use crate::engine::headers::merged_header;
+use crate::engine::input_content::refuse_mixture;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
 use crate::engine::{Format, OutputOptions, copy_size_hint, input};
@@ -38,6 +39,8 @@ pub struct Options {
     pub blobs: Option<RangeInclusive<u64>>,
     /// Whether to ignore the indexes of the inputs and decode every blob to find out its content.
     pub rescan: bool,
+    /// Whether change files and files with data may be inputs together, which makes a history.
+    pub accepts_mixture: bool,
 }
 
 impl Options {
@@ -52,6 +55,7 @@ impl Options {
             clean: InfoFields::NONE,
             blobs: None,
             rescan: false,
+            accepts_mixture: false,
         }
     }
 }
@@ -62,6 +66,7 @@ setters!(Options {
     clean: InfoFields,
     blobs: Option<RangeInclusive<u64>>,
     rescan: bool,
+    accepts_mixture: bool,
 });
 
 impl Options {
@@ -91,6 +96,7 @@ pub type Summary = WriteSummary;
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - There is no input, or there are several and [`Options::blobs`] is set.
+/// - Some inputs have data and others changes, and [`Options::accepts_mixture`] is not set.
 /// - The inputs contain nothing but changesets, and the output is PBF.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.blobs.is_some() && options.inputs.len() != 1 {
@@ -114,6 +120,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let files = inputs.into_iter();
     let files = files.map(|(input, format)| input::to_pbf(input, format, compression, ctx));
     let files = files.collect::<Result<Vec<_>>>()?;
+    if !options.accepts_mixture {
+        refuse_mixture(&files, ctx)?;
+    }
     let mut header = header(&files, options)?;
     options.output.header.apply(&mut header);
     let mut size_hint = SizeHint::default();

@@ -2,6 +2,7 @@
 
 use crate::engine::OutputOptions;
 use crate::engine::input;
+use crate::engine::input_content::refuse_mixture;
 pub use crate::engine::sort::{Dedupe, EqualVersions, LastChange, Summary};
 use crate::engine::sort::{SortJob, sort_files};
 use crate::error::Result;
@@ -23,6 +24,8 @@ pub struct Options {
     /// format other than OsmChange can contain changesets. For other outputs, a warning gives the number of changesets
     /// that are left out.
     pub changesets: bool,
+    /// Whether change files and files with data may be inputs together, which makes a history.
+    pub accepts_mixture: bool,
 }
 
 impl Options {
@@ -33,13 +36,15 @@ impl Options {
             output,
             dedupe: Dedupe::KeepAll,
             changesets: true,
+            accepts_mixture: false,
         }
     }
 }
 
 setters!(Options {
     dedupe: Dedupe,
-    changesets: bool
+    changesets: bool,
+    accepts_mixture: bool,
 });
 
 /// Merges the inputs into one file in canonical order.
@@ -59,6 +64,7 @@ setters!(Options {
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - There is no input.
+/// - Some inputs have data and others changes, and [`Options::accepts_mixture`] is not set.
 ///
 /// # Examples
 ///
@@ -93,5 +99,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             }
         })
         .collect::<Result<_>>()?;
+    if !options.accepts_mixture {
+        refuse_mixture(&files, ctx)?;
+    }
     sort_files(files, &job, ctx)
 }

@@ -25,31 +25,37 @@ const MAX_DELETIONS: usize = 1 << 14;
 ///
 /// Decodes up to 64 blobs of a file that declares a history and whose name leaves the content open.
 pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
+    match evident_content(file, ctx) {
+        Some(content) => Ok(content),
+        None => {
+            let counted = count_deletions(file, ctx)?.content();
+            Ok(counted.unwrap_or(FileContent::History))
+        }
+    }
+}
+
+/// Returns the content of a file that is known without its objects. Returns `None` for a file that declares a history
+/// and whose name leaves the content open.
+fn evident_content(file: &PbfFile, ctx: &Context) -> Option<FileContent> {
     let text = &file.header.text;
     if text.is_change {
-        return Ok(FileContent::Changes);
+        return Some(FileContent::Changes);
     }
     if let Some(stated) = FileContent::stated(ctx) {
-        return Ok(stated);
+        return Some(stated);
     }
     let has_history = file.header.has(feature::HISTORY);
-    let declared = if has_history {
-        FileContent::History
-    } else {
-        FileContent::Data
-    };
     if text.is_data {
-        return Ok(declared);
+        return Some(if has_history {
+            FileContent::History
+        } else {
+            FileContent::Data
+        });
     }
     // Of the text formats, only OPL leaves the content open.
     let format = file.header.is_converted.then_some(TextFormat::Opl);
-    if let Some(named) = FileContent::of_name(file.input.path(), format) {
-        return Ok(named);
-    }
-    if !has_history {
-        return Ok(declared);
-    }
-    Ok(count_deletions(file, ctx)?.content().unwrap_or(declared))
+    let named = FileContent::of_name(file.input.path(), format);
+    named.or_else(|| (!has_history).then_some(FileContent::Data))
 }
 
 /// Returns the error of a command that needs current data, for a file with several versions of objects. `of_history` is
@@ -61,6 +67,25 @@ pub(crate) fn not_current(file: &PbfFile, of_history: &str, ctx: &Context) -> Er
         return Error::file(path, cause).advise(APPLY_FIRST);
     }
     Error::file(path, of_history)
+}
+
+/// Fails if some of the files have current data and others have changes: together, their objects are neither. Decodes
+/// blobs as [`content_of`] does, but only if one of the files has current data.
+pub(crate) fn refuse_mixture(files: &[PbfFile], ctx: &Context) -> Result<()> {
+    let is_data = |file: &&PbfFile| evident_content(file, ctx) == Some(FileContent::Data);
+    let Some(data) = files.iter().find(is_data) else {
+        return Ok(());
+    };
+    for file in files.iter().filter(|file| !is_data(file)) {
+        if content_of(file, ctx)? == FileContent::Changes {
+            let cause = format!(
+                "this is a change file, and {} has data: together, their objects are neither",
+                data.input.path().display()
+            );
+            return Err(Error::file(file.input.path(), cause).advise(APPLY_FIRST));
+        }
+    }
+    Ok(())
 }
 
 /// Counts the deletions in blobs that are spread over the file.
