@@ -224,6 +224,49 @@ fn a_change_file_is_called_by_its_name_where_data_is_needed() {
 }
 
 #[test]
+fn changes_are_neither_renumbered_nor_cut_by_time_under_our_own_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = put(dir.path(), "base.opl", DATA);
+    let history = put(dir.path(), "h.osh.opl", HISTORY);
+    let neutral = dir.path().join("h.osm.pbf");
+    std::fs::copy(converted(&history, "h.osh.pbf"), &neutral).unwrap();
+    let commands: [&[Arg]; 4] = [
+        &[&"renumber"],
+        &[&"renumber", &"-t", &"way"],
+        &[&"time-filter", &"--locations-on-ways"],
+        &[&"time-filter"],
+    ];
+    for command in commands {
+        let run = |input: &PathBuf, options: &[Arg]| {
+            let args = [command, options, &[input as Arg, &"-f", &"opl"][..]].concat();
+            (ask(&args), ask_second(&args))
+        };
+        for changes in change_files(dir.path()) {
+            let (own, second) = run(&changes, &[]);
+            assert_eq!(own.status, 2, "{own:?}");
+            assert_eq!(own.stdout, "");
+            for part in ["this is a change file", "pbfhogg apply-changes"] {
+                assert!(own.stderr.contains(part), "{own:?}");
+            }
+            if command[0].as_ref() == "time-filter" && command.len() == 1 {
+                assert_eq!(second.status, 0, "{second:?}");
+            }
+        }
+        for input in [&base, &history, &neutral] {
+            assert_eq!(run(input, &[]).0.status, 0, "{input:?}");
+        }
+    }
+    // Deletions without an earlier version are those of changes, unless the user says that the file is a history.
+    let partial = put(dir.path(), "p.opl", "n3 v2 dD t2020-01-01T00:00:00Z\n");
+    let args: [Arg; 5] = [&"time-filter", &partial, &"2021", &"-f", &"opl"];
+    let refused = ask(&args);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("-F osh.opl"), "{refused:?}");
+    let stated = [&args[..], &[&"-F" as Arg, &"osh.opl"][..]].concat();
+    assert_eq!(ask(&stated).status, 0);
+}
+
+#[test]
 fn a_deletion_at_the_beginning_of_a_blob_has_its_versions_in_the_blob_before() {
     let dir = tempfile::tempdir().unwrap();
     let mut text: String = (1..=8000)

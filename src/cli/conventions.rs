@@ -82,7 +82,8 @@ pub struct Conventions {
     /// Whether a change counts as a creation if its version is 1. If `false`, a change counts as a creation only if the
     /// command knows that the object is new.
     pub creates_version_1: bool,
-    /// Whether `tags-filter` and `extract` treat the objects of a change file like those of other files.
+    /// Whether `tags-filter`, `extract`, `renumber` and `time-filter` treat the objects of a change file like those of
+    /// other files.
     pub filters_changes_as_data: bool,
     /// Whether expressions can only test tags. Then `@version>1` is a key instead of a condition on the metadata, and
     /// `&` and `~` have no special meaning.

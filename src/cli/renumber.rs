@@ -1,4 +1,5 @@
 use super::args::{KindArgs, OutputArgs, RunArgs};
+use super::conventions::Conventions;
 use super::{Answer, show};
 use crate::commands::renumber::{self, Orphans, show_index};
 use crate::osm::ObjectKind;
@@ -88,6 +89,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             OrphanAction::Assign => Orphans::Assign,
             OrphanAction::Keep => Orphans::Keep,
         },
+        accepts_changes: Conventions::current().filters_changes_as_data,
     };
     let summary = renumber::run(&options, &ctx)?;
     if summary.ambiguous > 0 {

@@ -1,4 +1,5 @@
 use super::args::{OutputArgs, RunArgs, parse_time};
+use super::conventions::Conventions;
 use super::{Answer, show};
 use crate::commands::time_filter::{self, When};
 use anyhow::{Result, bail};
@@ -44,6 +45,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         output: args.output.options()?,
         when: when(args)?,
         locations_on_ways: args.locations_on_ways,
+        accepts_changes: Conventions::current().filters_changes_as_data,
     };
     let kept = time_filter::run(&options, &ctx)?;
     args.run.report(&ctx, &kept, &options.output.target, || {

@@ -11,6 +11,7 @@ mod new_ids;
 mod numbering;
 
 use crate::engine::changesets::{self, Place};
+use crate::engine::input_content::refuse_changes;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::scan::Scan;
 use crate::engine::sink::Sink;
@@ -47,6 +48,8 @@ pub struct Options {
     pub directory: Option<PathBuf>,
     /// The handling of references to objects that are not in the file.
     pub orphans: Orphans,
+    /// Whether the input may be a change file, although its objects then have other ids than in the data.
+    pub accepts_changes: bool,
 }
 
 impl Options {
@@ -59,6 +62,7 @@ impl Options {
             start: None,
             directory: None,
             orphans: Orphans::default(),
+            accepts_changes: false,
         }
     }
 }
@@ -68,6 +72,7 @@ setters!(Options {
     start: Option<[i64; 3]>,
     directory: Option<PathBuf>,
     orphans: Orphans,
+    accepts_changes: bool,
 });
 
 /// The handling of references to objects that are not in the file.
@@ -81,6 +86,9 @@ pub enum Orphans {
     /// The references keep their ids, which may be the new ids of other objects.
     Keep,
 }
+
+/// The reason why a change file is refused.
+const NOT_OF_CHANGES: &str = "with new ids, its changes would be those of other objects";
 
 /// The result of `renumber`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -121,11 +129,15 @@ pub struct Summary {
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - The directory of the map does not exist, a file in the directory is damaged or cannot be written, or the directory
 ///   records other first ids than [`Options::start`].
+/// - The input is a change file, and [`Options::accepts_changes`] is not set.
 /// - An object occurs twice, and the input is neither a history nor a change file.
 /// - A new id does not fit in 64 bits.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(4);
     let file = input::open_with_changesets(&options.input, &options.output, ctx)?;
+    if !options.accepts_changes {
+        refuse_changes(&file, NOT_OF_CHANGES, ctx)?;
+    }
     let overwrite = options.output.target.may_overwrite();
     let directory = options.directory.as_deref();
     let (numberings, index_files) = index_files::read(directory, options.start, overwrite, ctx)?;

@@ -5,6 +5,7 @@
 
 use super::add_locations_to_ways;
 use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
+use crate::engine::input_content::refuse_changes;
 use crate::engine::repeats::Counting;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{HeaderOption, HeaderOptions, OutputOptions, Selected, Selection, input};
@@ -29,10 +30,13 @@ pub struct Options {
     pub when: When,
     /// Whether ways get the locations that their nodes had at the wanted time. Requires [`When::At`].
     pub locations_on_ways: bool,
+    /// Whether the input may be a change file, although it lacks what did not change.
+    pub accepts_changes: bool,
 }
 
 setters!(Options {
     locations_on_ways: bool,
+    accepts_changes: bool,
 });
 
 impl Options {
@@ -43,6 +47,7 @@ impl Options {
             output,
             when,
             locations_on_ways: false,
+            accepts_changes: false,
         }
     }
 }
@@ -102,6 +107,10 @@ impl When {
     }
 }
 
+/// The reason why a change file is refused.
+const NOT_OF_CHANGES: &str =
+    "it lacks the objects that did not change, and the state before the changes";
+
 /// A version of an object.
 #[derive(Debug, Clone, Copy)]
 struct Version {
@@ -128,6 +137,7 @@ struct Version {
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
+/// - The input is a change file, and [`Options::accepts_changes`] is not set.
 /// - [`Options::locations_on_ways`] is set, and [`Options::when`] is not a single time.
 ///
 /// # Examples
@@ -174,7 +184,11 @@ fn filter_with_locations(options: &Options, ctx: &Context) -> Result<WriteSummar
     let output = OutputOptions::file(&snapshot)
         .write(write)
         .header(kept_generator);
-    filter(&Options::new(&options.input, options.when, output), ctx)?;
+    let snapshot_options = Options::new(&options.input, options.when, output);
+    filter(
+        &snapshot_options.accepts_changes(options.accepts_changes),
+        ctx,
+    )?;
     let output = options.output.clone().with_way_locations();
     let located = add_locations_to_ways::Options::new(snapshot, output).keep_untagged_nodes(true);
     let summary = add_locations_to_ways::run(&located, ctx)?;
@@ -190,6 +204,9 @@ fn filter_with_locations(options: &Options, ctx: &Context) -> Result<WriteSummar
 fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
+    if !options.accepts_changes {
+        refuse_changes(&file, NOT_OF_CHANGES, ctx)?;
+    }
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;

@@ -69,6 +69,19 @@ pub(crate) fn not_current(file: &PbfFile, of_history: &str, ctx: &Context) -> Er
     Error::file(path, of_history)
 }
 
+/// Fails if a file has changes, for a command that needs data or a history. `cause` is the reason, as a main clause.
+pub(crate) fn refuse_changes(file: &PbfFile, cause: &str, ctx: &Context) -> Result<()> {
+    if content_of(file, ctx)? != FileContent::Changes {
+        return Ok(());
+    }
+    let cause = format!("this is a change file: {cause}");
+    let advice = match evident_content(file, ctx) {
+        Some(_) => APPLY_FIRST.to_owned(),
+        None => format!("{APPLY_FIRST}; -F osh.pbf or -F osh.opl says that the file is a history"),
+    };
+    Err(Error::file(file.input.path(), cause).advise(advice))
+}
+
 /// Fails if some of the files have current data and others have changes: together, their objects are neither. Decodes
 /// blobs as [`content_of`] does, but only if one of the files has current data.
 pub(crate) fn refuse_mixture(files: &[PbfFile], ctx: &Context) -> Result<()> {
