@@ -306,3 +306,100 @@ fn changes_of_adjacent_extracts_give_the_same_in_any_order() {
         assert_eq!(told(order), first, "{order:?}");
     }
 }
+
+#[test]
+fn a_format_of_data_is_refused_for_change_files_and_the_right_one_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "<osmChange version='0.6'><delete><node id='1' version='2'/></delete></osmChange>";
+    let changes = osc(dir.path(), "c.osc", text);
+    let base = osc(dir.path(), "base.opl", "n1 v1 dV T x1 y1\n");
+    for (format, right) in [
+        ("osm", "osc"),
+        ("osm.gz", "osc"),
+        ("osm.xml", "osc"),
+        ("osh", "osc"),
+        ("osh.opl", "osc.opl"),
+        ("osh.pbf", "osc.pbf"),
+        ("o5m", "o5c"),
+    ] {
+        let commands: [(&str, &[common::Arg]); 2] = [
+            (
+                "-F",
+                &[&"merge-changes", &"-F", &format, &changes, &"-f", &"osc"],
+            ),
+            (
+                "--change-file-format",
+                &[
+                    &"apply-changes",
+                    &"--change-file-format",
+                    &format,
+                    &base,
+                    &changes,
+                    &"-f",
+                    &"opl",
+                ],
+            ),
+        ];
+        for (option, args) in commands {
+            let refused = ask(args);
+            assert_eq!(refused.status, 2, "{refused:?}");
+            let named = format!("the files have changes: {option} {right}\n");
+            assert!(refused.stderr.ends_with(&named), "{refused:?}");
+        }
+    }
+    // These formats leave the content open.
+    let as_opl = dir.path().join("c.opl");
+    let as_pbf = dir.path().join("c.osm.pbf");
+    for path in [&as_opl, &as_pbf] {
+        run_ok(&[&"cat", &changes, &"-o", path]);
+    }
+    for (format, path) in [
+        ("osc", &changes),
+        ("osc.gz", &changes),
+        ("xml", &changes),
+        ("opl", &as_opl),
+        ("osm.opl", &as_opl),
+        ("osc.opl", &as_opl),
+        ("pbf", &as_pbf),
+        ("osm.pbf", &as_pbf),
+        ("osc.pbf", &as_pbf),
+    ] {
+        let merged = ask(&[&"merge-changes", &"-F", &format, path, &"-f", &"opl"]);
+        assert_eq!(merged.status, 0, "{format}: {merged:?}");
+        assert!(
+            merged.stdout.starts_with("n1 v2 dD"),
+            "{format}: {merged:?}"
+        );
+    }
+}
+
+#[test]
+fn all_names_of_xml_are_one_format_under_the_second_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let changes =
+        "<osmChange version='0.6'><delete><node id='1' version='2'/></delete></osmChange>";
+    let data = "<osm version='0.6'><node id='1' version='2' lat='1' lon='1'/></osm>";
+    for (text, object) in [(changes, "n1 v2 dD"), (data, "n1 v2 dV")] {
+        let path = osc(dir.path(), "input", text);
+        for format in ["osm", "osh", "osc", "xml", "osm.xml", "osc.xml"] {
+            for command in ["cat", "merge-changes", "renumber"] {
+                let args: [common::Arg; 6] = [&command, &"-F", &format, &path, &"-f", &"opl"];
+                let second = ask(&[&[&"osmium" as common::Arg][..], &args].concat());
+                assert_eq!(second.status, 0, "{command} {format}: {second:?}");
+                assert!(
+                    second.stdout.starts_with(object),
+                    "{command} {format}: {second:?}"
+                );
+                if osmium() {
+                    assert_eq!(
+                        second.stdout,
+                        ask_osmium(&args).stdout,
+                        "{command} {format}"
+                    );
+                }
+            }
+        }
+        let own = ask(&[&"cat", &"-F", &"xml", &path, &"-f", &"opl"]);
+        assert!(own.stdout.starts_with(object), "{own:?}");
+    }
+}

@@ -75,7 +75,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.context();
+    let ctx = args.context()?;
     let output = if args.in_place {
         args.write.in_place(&args.base)?
     } else {
@@ -137,13 +137,16 @@ pub fn run(args: &Args) -> Result<Answer> {
 
 impl Args {
     /// Creates the context. `-F` gives the format of the base, and `--change-file-format` that of the change files.
-    fn context(&self) -> Context {
+    fn context(&self) -> Result<Context> {
+        if let Some(kind) = self.change_file_format {
+            kind.check_changes("--change-file-format")?;
+        }
         let mut ctx = self.run.context();
         let format = self.change_file_format;
         ctx.change_format = format.map_or(InputFormat::Auto, |kind| kind.format);
         let is_stated = format.is_some_and(|kind| kind.is_change);
         ctx.data_as_changes = is_stated || Conventions::current().merges_data;
-        ctx
+        Ok(ctx)
     }
 }
 

@@ -82,6 +82,8 @@ pub struct Conventions {
     /// Whether a change counts as a creation if its version is 1. If `false`, a change counts as a creation only if the
     /// command knows that the object is new.
     pub creates_version_1: bool,
+    /// Whether each name of XML as the format of an input, such as `osm` or `osc`, stands for both OSM XML and OsmChange.
+    pub reads_xml_by_any_name: bool,
     /// Whether `tags-filter`, `extract`, `renumber` and `time-filter` treat the objects of a change file like those of
     /// other files.
     pub filters_changes_as_data: bool,
@@ -133,6 +135,7 @@ const PBFHOGG: Conventions = Conventions {
     needs_history_names: false,
     always_colors: false,
     creates_version_1: false,
+    reads_xml_by_any_name: false,
     filters_changes_as_data: false,
     only_tag_expressions: false,
     cuts_at_every_hash: false,
@@ -174,6 +177,7 @@ const OSMIUM: Conventions = Conventions {
     needs_history_names: true,
     always_colors: true,
     creates_version_1: true,
+    reads_xml_by_any_name: true,
     filters_changes_as_data: true,
     only_tag_expressions: true,
     cuts_at_every_hash: true,

@@ -42,6 +42,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
+    if let Some(kind) = args.run.input_format {
+        kind.check_changes("-F")?;
+    }
     let mut ctx = args.run.context();
     ctx.change_format = ctx.input_format;
     ctx.data_as_changes = ctx.input_is_change;

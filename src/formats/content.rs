@@ -58,6 +58,10 @@ pub(crate) fn format_of(input: &Input, given: InputFormat) -> Result<Option<Text
         InputFormat::Pbf => None,
         InputFormat::Osm => Some(TextFormat::Osm),
         InputFormat::Osc => Some(TextFormat::OsmChange),
+        InputFormat::Xml => match TextFormat::of(input)? {
+            Some(TextFormat::OsmChange) => Some(TextFormat::OsmChange),
+            _ => Some(TextFormat::Osm),
+        },
         InputFormat::Opl => Some(TextFormat::Opl),
         InputFormat::O5m => match TextFormat::of(input)? {
             Some(TextFormat::O5c) => Some(TextFormat::O5c),

@@ -44,6 +44,8 @@ pub enum InputFormat {
     Osm,
     /// OsmChange.
     Osc,
+    /// OSM XML or OsmChange, which are distinguished by their root element.
+    Xml,
     /// OPL.
     Opl,
     /// o5m or o5c, which are distinguished by their first bytes.

@@ -5,7 +5,7 @@ use crate::cli::conventions::Conventions;
 use crate::engine::Format;
 use crate::file::{BlobHistory, BlobLocations, WriteOptions};
 use crate::formats::{
-    FeatureFormat, TextCompression, TextFormat, TextOptions, Visibility, WayLocations,
+    FeatureFormat, FileContent, TextCompression, TextFormat, TextOptions, Visibility, WayLocations,
 };
 use crate::pbf::{Compression, InfoFields};
 use anyhow::{Result, anyhow, bail};
@@ -354,6 +354,41 @@ pub struct InputKind {
     pub is_history: bool,
     /// Whether the format name is that of change files in a format that data has, too: `osc.pbf` or `osc.opl`.
     pub is_change: bool,
+    /// The content that the format name states; `None` for names such as `pbf`, `osm.pbf`, `opl` and `xml`.
+    pub content: Option<FileContent>,
+}
+
+impl InputKind {
+    /// Fails if the format of change files, which `option` gives, is that of data or of a history. Under the
+    /// conventions of osmium, every format is accepted.
+    pub fn check_changes(self, option: &str) -> Result<()> {
+        let is_other = matches!(self.content, Some(FileContent::Data | FileContent::History));
+        if !is_other || Conventions::current().merges_data {
+            return Ok(());
+        }
+        let right = match self.format {
+            InputFormat::O5m => "o5c",
+            InputFormat::Opl => "osc.opl",
+            InputFormat::Pbf => "osc.pbf",
+            _ => "osc",
+        };
+        bail!(
+            "{option}: this is a format of data or of a history; the files have changes: {option} {right}"
+        )
+    }
+}
+
+/// Returns the content that the name of a format states. Names of PBF and OPL with `osm` state nothing, because all
+/// contents in these formats have them.
+fn stated_content(name: &str, format: InputFormat) -> Option<FileContent> {
+    match name.split('.').next()? {
+        "osc" | "o5c" => Some(FileContent::Changes),
+        "osh" => Some(FileContent::History),
+        "osm" | "o5m" if !matches!(format, InputFormat::Pbf | InputFormat::Opl) => {
+            Some(FileContent::Data)
+        }
+        _ => None,
+    }
 }
 
 /// Parses the name of an input format. Options and a compression suffix, as in `osm.gz`, are accepted and have no
@@ -365,6 +400,7 @@ pub fn parse_input_format(text: &str) -> Result<InputKind, String> {
             format: InputFormat::O5m,
             is_history: false,
             is_change: false,
+            content: stated_content(name, InputFormat::O5m),
         });
     }
     let kind = FormatKind::parse(name);
@@ -380,10 +416,18 @@ pub fn parse_input_format(text: &str) -> Result<InputKind, String> {
     });
     let format = format.ok_or(INPUT_FORMATS)?;
     let is_change = name.starts_with("osc.") && format != InputFormat::Osc;
+    // To osmium, all names of XML are one format. The name `xml` says nothing about the content either.
+    let is_xml = matches!(format, InputFormat::Osm | InputFormat::Osc);
+    let is_any_xml = Conventions::current().reads_xml_by_any_name || name.starts_with("xml");
     Ok(InputKind {
-        format,
+        format: if is_xml && is_any_xml {
+            InputFormat::Xml
+        } else {
+            format
+        },
         is_history: !is_change && kind.is_some_and(FormatKind::is_history),
         is_change,
+        content: stated_content(name, format),
     })
 }
 
