@@ -3,7 +3,7 @@
 use crate::apply_changes::{base, change_file};
 use crate::common::answers::ask;
 use crate::common::oracle::real_file;
-use crate::common::{decode, run_fail, run_ok, stderr};
+use crate::common::{Arg, decode, run_fail, run_ok, stderr};
 
 #[test]
 fn a_text_is_not_replaced_by_a_pbf() {
@@ -169,5 +169,65 @@ fn change_files_are_read_in_every_compression() {
         let output = dir.path().join("out.osm.pbf");
         run_ok(&[&"apply-changes", &base, &path, &"-O", &"-o", &output]);
         assert_eq!(decode::objects(&output).len(), 34, "{name}");
+    }
+}
+
+#[test]
+fn a_format_of_changes_is_not_that_of_the_base() {
+    let dir = tempfile::tempdir().unwrap();
+    let [base, changes, history] = ["base.opl", "c.osc", "h"].map(|name| dir.path().join(name));
+    std::fs::write(&base, "n1 v1 dV T x1 y1\nn2 v1 dV T x2 y2\n").unwrap();
+    std::fs::write(&history, "n1 v1 dV T x1 y1\nn1 v2 dV T x2 y2\n").unwrap();
+    let text = "<osmChange version='0.6'><delete><node id='1' version='3'/></delete></osmChange>";
+    std::fs::write(&changes, text).unwrap();
+    for format in ["osc", "osc.gz", "osc.pbf", "osc.opl", "osc.xml", "o5c"] {
+        let args: [Arg; 7] = [
+            &"apply-changes",
+            &"-F",
+            &format,
+            &base,
+            &changes,
+            &"-f",
+            &"opl",
+        ];
+        let refused = ask(&args);
+        assert_eq!(refused.status, 2, "{format}: {refused:?}");
+        assert!(
+            refused.stderr.contains("--change-file-format gives"),
+            "{format}: {refused:?}"
+        );
+        // osmium takes these formats for those of files with several versions.
+        let second = ask(&[&[&"osmium" as Arg][..], &args].concat());
+        assert_eq!(second.status, 2, "{format}: {second:?}");
+        let refused = ask(&[&"augmented-diff", &"-F", &format, &base, &changes]);
+        assert_eq!(refused.status, 2, "{format}: {refused:?}");
+        assert!(refused.stderr.contains("not a change file"), "{refused:?}");
+    }
+    for format in ["opl", "osm.opl"] {
+        let args: [Arg; 7] = [
+            &"apply-changes",
+            &"-F",
+            &format,
+            &base,
+            &changes,
+            &"-f",
+            &"opl",
+        ];
+        let applied = ask(&args);
+        assert!(applied.stdout.starts_with("n2 v1"), "{applied:?}");
+    }
+    // -F says that a base is a history, as its name does.
+    let args: [Arg; 7] = [
+        &"apply-changes",
+        &"-F",
+        &"osh.opl",
+        &history,
+        &changes,
+        &"-f",
+        &"osh.opl",
+    ];
+    for args in [args.to_vec(), [&[&"osmium" as Arg][..], &args].concat()] {
+        let applied = ask(&args);
+        assert_eq!(applied.stdout.lines().count(), 3, "{applied:?}");
     }
 }

@@ -88,8 +88,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let is_output_history =
         args.output.as_deref().is_some_and(names_history) || args.write.is_history_format();
-    let is_named_history = names_history(&args.base) && is_output_history;
-    let is_one_named = names_history(&args.base) || args.redact;
+    let is_named_history = args.is_base_history() && is_output_history;
+    let is_one_named = args.is_base_history() || args.redact;
     if Conventions::current().needs_history_names
         && is_one_named
         && !args.with_history
@@ -136,10 +136,21 @@ pub fn run(args: &Args) -> Result<Answer> {
 }
 
 impl Args {
+    /// Whether -F or, without -F, the name of the base says that it is a history file.
+    fn is_base_history(&self) -> bool {
+        let named = || names_history(&self.base);
+        self.run
+            .input_format
+            .map_or_else(named, InputKind::has_versions)
+    }
+
     /// Creates the context. `-F` gives the format of the base, and `--change-file-format` that of the change files.
     fn context(&self) -> Result<Context> {
         if let Some(kind) = self.change_file_format {
             kind.check_changes("--change-file-format")?;
+        }
+        if let Some(kind) = self.run.input_format {
+            kind.check_data("--change-file-format gives the format of the change files")?;
         }
         let mut ctx = self.run.context();
         let format = self.change_file_format;

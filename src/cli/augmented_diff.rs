@@ -255,6 +255,9 @@ fn by_changeset(directory: &Path) -> Result<Output> {
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
+    if let Some(kind) = args.run.input_format {
+        kind.check_data("the content of a change file shows its format")?;
+    }
     let ctx = args.run.context();
     let options = Options::new(&args.base, args.changes.clone(), args.output()?);
     let options = options

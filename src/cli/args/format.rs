@@ -376,6 +376,23 @@ impl InputKind {
             "{option}: this is a format of data or of a history; the files have changes: {option} {right}"
         )
     }
+
+    /// Fails if the format of the base to which changes are applied is that of changes. `advice` says how the format of
+    /// the changes is given. Under the conventions of osmium, every format is accepted.
+    pub fn check_data(self, advice: &str) -> Result<()> {
+        if self.content != Some(FileContent::Changes) || Conventions::current().merges_data {
+            return Ok(());
+        }
+        bail!("-F gives the format of the base, which is not a change file: {advice}")
+    }
+}
+
+impl InputKind {
+    /// Whether the format name is that of a file with several versions of an object: a history or changes.
+    pub fn has_versions(self) -> bool {
+        let content = self.content;
+        matches!(content, Some(FileContent::History | FileContent::Changes))
+    }
 }
 
 /// Returns the content that the name of a format states. Names of PBF and OPL with `osm` state nothing, because all
