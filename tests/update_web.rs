@@ -1,6 +1,7 @@
 //! `update` from web servers that make trouble, and what it says about it.
 
 use crate::common::publisher::{DAYS, Publisher, update_from};
+use crate::common::run_ok;
 use crate::common::web::{Decide, Files, Request, Trouble, Web, directory};
 use std::fs;
 use std::io::{Read, Write};
@@ -297,6 +298,37 @@ fn a_change_file_whose_text_is_cut_is_fetched_again() {
             let is_said = said.contains("cut short") || said.contains("is empty");
             assert_eq!(is_said, day < DAYS, "{cut}: {said}");
         }
+    }
+}
+
+#[test]
+fn change_files_of_every_format_are_taken_if_they_are_complete() {
+    let publisher = Publisher::new();
+    let day = publisher.path("server/000/000/005.osc.gz");
+    let converted = |name: &str| {
+        let path = publisher.path(name);
+        run_ok(&[&"cat", &"-q", &day, &"-o", &path]);
+        fs::read(path).unwrap()
+    };
+    let (opl, pbf) = (converted("five.opl"), converted("five.osc.pbf"));
+    let cut = opl.len() - 3;
+    for (number, (sent, expected)) in [
+        (gzip(&opl), DAYS),
+        (opl.clone(), DAYS),
+        (pbf.clone(), DAYS),
+        (gzip(&opl[..cut]), 4),
+        (opl[..cut].to_vec(), 4),
+        (pbf[..pbf.len() - 3].to_vec(), 4),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let trouble = trouble_with("005.osc.gz", usize::MAX, Trouble::Instead(sent));
+        let web = web(&publisher, trouble);
+        let file = publisher.copy(&format!("file{number}.osm.pbf"));
+        let (status, said) = ran(&mut update_from(&web.url(), &file));
+        assert_eq!(status, i32::from(expected < DAYS), "{number}: {said}");
+        assert_eq!(publisher.day_of(&file), expected, "{number}: {said}");
     }
 }
 

@@ -50,15 +50,47 @@ impl Body for Vec<u8> {
     }
 }
 
-/// Whether a file that begins with `start` may be a change file in XML. Byte order marks and white space may come first.
-pub(crate) fn may_be_changes(start: &[u8]) -> bool {
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    let start = start.trim_ascii_start();
-    let begins = |words: &[u8]| {
-        let len = words.len().min(start.len());
-        len > 0 && start.get(..len) == words.get(..len)
-    };
-    begins(b"<?xml") || begins(b"<osmChange") || begins(b"<!--")
+/// The format of a change file that is not compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChangeForm {
+    Xml,
+    Opl,
+    O5c,
+    Pbf,
+}
+
+impl ChangeForm {
+    /// Returns the format that a change file may have if it begins with `start`. Byte order marks and white space may
+    /// come before text. Returns `None` for the start of anything else, such as gzip data.
+    pub(crate) fn of(start: &[u8]) -> Option<Self> {
+        if matches!(start, [0, 0, 0, _, b'\n', ..]) {
+            return Some(Self::Pbf);
+        }
+        if start.starts_with(b"\xff\xe0\x04o5") {
+            return Some(Self::O5c);
+        }
+        let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+        let start = start.trim_ascii_start();
+        let begins = |words: &[u8]| {
+            let len = words.len().min(start.len());
+            len > 0 && start.get(..len) == words.get(..len)
+        };
+        if begins(b"<?xml") || begins(b"<osmChange") || begins(b"<!--") {
+            return Some(Self::Xml);
+        }
+        is_opl(start).then_some(Self::Opl)
+    }
+}
+
+/// Whether a text begins like OPL: its first line that is neither empty nor a comment is an object. The text may be
+/// nothing but comments, unlike a state file, which begins with a comment, too.
+fn is_opl(start: &[u8]) -> bool {
+    let mut lines = start.split(|byte| *byte == b'\n');
+    let line = lines.find(|line| !line.starts_with(b"#") && !line.trim_ascii().is_empty());
+    match line {
+        Some(line) => matches!(line, [b'n' | b'w' | b'r' | b'c', b'-' | b'0'..=b'9', ..]),
+        None => start.starts_with(b"#"),
+    }
 }
 
 /// A gzip file of any size, in an unnamed temporary file. Servers and proxies may decompress it on the way.
@@ -115,7 +147,8 @@ impl Body for GzipFile {
     }
 
     fn is_hopeless(&self) -> bool {
-        let may_be_good = self.head.starts_with(b"\x1f\x8b") || may_be_changes(&self.head);
+        let may_be_good =
+            self.head.starts_with(b"\x1f\x8b") || ChangeForm::of(&self.head).is_some();
         self.len > LOOK_LEN && !may_be_good
     }
 }

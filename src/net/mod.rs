@@ -21,7 +21,7 @@ mod transport;
 mod web_files;
 
 pub(crate) use attempts::Attempts;
-pub(crate) use body::{Body, GzipFile, may_be_changes};
+pub(crate) use body::{Body, ChangeForm, GzipFile};
 #[cfg(feature = "update")]
 pub use cookies::CookieJar;
 pub use fault::Fault;

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::io::{keep, open_kept, remove_temporary};
+use crate::net::ChangeForm;
 use crate::runtime::lock;
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -79,8 +80,8 @@ impl Cache {
 const HEAD_LEN: u64 = 4096;
 
 /// Whether a file that begins with `bytes` may be a complete or damaged file of a cache. The files of a cache are
-/// change files, which are gzip data or text, and state files. Empty files and files of zeros are accepted, too,
-/// because a crash of the machine may leave them.
+/// change files, which are gzip data or not compressed, and state files. Empty files and files of zeros are accepted,
+/// too, because a crash of the machine may leave them.
 fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
     let has = |words: &str| {
         bytes
@@ -88,7 +89,9 @@ fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
             .any(|part| part == words.as_bytes())
     };
     let is_known = if name.ends_with(".gz") {
-        bytes.starts_with(&[0x1f, 0x8b]) || has("<osmChange")
+        let form = ChangeForm::of(bytes);
+        let is_other = form.is_some_and(|form| form != ChangeForm::Xml);
+        bytes.starts_with(&[0x1f, 0x8b]) || has("<osmChange") || is_other
     } else {
         bytes.starts_with(b"#") || has("sequenceNumber") || has("timestamp")
     };

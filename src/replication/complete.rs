@@ -1,7 +1,9 @@
 //! Checks that change files are complete. A server may send an incomplete file while it is writing the file.
 
+use crate::file::BlobStream;
 use crate::io::gunzip;
-use crate::net::{Fault, may_be_changes};
+use crate::net::{ChangeForm, Fault};
+use std::fmt::Display;
 use std::io::{self, BufRead, Read, Write};
 
 /// The number of bytes at the end of the decompressed text that are checked.
@@ -11,45 +13,79 @@ const END_LEN: usize = 4096;
 /// billion bytes.
 const MAX_TEXT: u64 = 32 << 30;
 
-/// Checks that gzip data or plain text is a complete change file. Servers and proxies that decode the encoding of the
-/// content send plain text under the name of a gzip file. Returns the size in bytes of the text. The error describes what
-/// is wrong with the file.
+/// The number of bytes at the start of the decompressed text that show the format.
+const START_LEN: usize = 4096;
+
+/// Checks that gzip data, plain text or PBF is a complete change file. Servers and proxies that decode the encoding of
+/// the content send plain text under the name of a gzip file. The content shows the format, and each format has an end
+/// of its own. Returns the size in bytes of the decompressed file. The error describes what is wrong with the file.
 pub(super) fn check_changes(mut bytes: impl BufRead) -> Result<u64, Fault> {
-    let mut end = End::default();
-    let is_text = bytes.fill_buf().is_ok_and(may_be_changes);
-    let copied = if is_text {
-        io::copy(&mut bytes.take(MAX_TEXT + 1), &mut end)
-    } else {
-        io::copy(&mut gunzip(bytes).take(MAX_TEXT + 1), &mut end)
-    };
-    let len = copied.map_err(|error| {
-        Fault::Incomplete(format!(
-            "the change file on the server is incomplete or damaged ({error})"
-        ))
-    })?;
-    match (len, end.is_of_changes()) {
-        (MAX_TEXT.., _) => Err(Fault::Permanent(format!(
-            "the text of the change file is longer than {MAX_TEXT} bytes"
-        ))),
-        (_, true) => Ok(len),
-        (0, false) => Err(Fault::Incomplete(
-            "the change file on the server is empty".into(),
-        )),
-        (_, false) => Err(Fault::Incomplete(
-            "the change file on the server is cut short: it does not end with </osmChange>".into(),
-        )),
+    let form = ChangeForm::of(bytes.fill_buf().unwrap_or_default());
+    match form {
+        Some(ChangeForm::Pbf) => check_pbf(bytes),
+        Some(ChangeForm::Xml | ChangeForm::Opl | ChangeForm::O5c) => check_text(bytes),
+        None => check_text(gunzip(bytes)),
     }
 }
 
-/// A writer that keeps only the last bytes of its input.
-#[derive(Default)]
-struct End(Vec<u8>);
+/// Checks a change file that is not PBF.
+fn check_text(bytes: impl Read) -> Result<u64, Fault> {
+    let mut ends = Ends::default();
+    let copied = io::copy(&mut bytes.take(MAX_TEXT + 1), &mut ends);
+    let len = copied.map_err(damaged)?;
+    if len > MAX_TEXT {
+        return Err(too_long());
+    }
+    let lack = match ends.lack() {
+        None => return Ok(len),
+        Some(_) if len == 0 => "empty".to_owned(),
+        Some(lack) => format!("cut short: {lack}"),
+    };
+    Err(Fault::Incomplete(format!(
+        "the change file on the server is {lack}"
+    )))
+}
 
-impl Write for End {
+/// Checks that a change file in PBF consists of whole blobs.
+fn check_pbf(bytes: impl Read) -> Result<u64, Fault> {
+    let mut bytes = bytes.take(MAX_TEXT + 1);
+    let blobs = BlobStream::new(&mut bytes).map_err(damaged)?;
+    for blob in blobs {
+        blob.map_err(damaged)?;
+    }
+    let left = bytes.limit();
+    if left == 0 {
+        return Err(too_long());
+    }
+    Ok(MAX_TEXT + 1 - left)
+}
+
+fn damaged(error: impl Display) -> Fault {
+    Fault::Incomplete(format!(
+        "the change file on the server is incomplete or damaged ({error})"
+    ))
+}
+
+fn too_long() -> Fault {
+    Fault::Permanent(format!(
+        "the text of the change file is longer than {MAX_TEXT} bytes"
+    ))
+}
+
+/// A writer that keeps only the first and the last bytes of its input.
+#[derive(Default)]
+struct Ends {
+    start: Vec<u8>,
+    end: Vec<u8>,
+}
+
+impl Write for Ends {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.extend_from_slice(bytes);
-        if self.0.len() > 2 * END_LEN {
-            self.0.drain(..self.0.len() - END_LEN);
+        let room = START_LEN.saturating_sub(self.start.len());
+        self.start.extend(bytes.iter().take(room));
+        self.end.extend_from_slice(bytes);
+        if self.end.len() > 2 * END_LEN {
+            self.end.drain(..self.end.len() - END_LEN);
         }
         Ok(bytes.len())
     }
@@ -59,11 +95,29 @@ impl Write for End {
     }
 }
 
-impl End {
+impl Ends {
+    /// Returns what the end of the file lacks, by the format that its start shows; `None` if it is complete. An unknown
+    /// format counts as XML. PBF that is compressed as a whole is left to those who read it.
+    fn lack(&self) -> Option<&'static str> {
+        let last = self.end.last().copied();
+        let (is_whole, lack) = match ChangeForm::of(&self.start) {
+            None | Some(ChangeForm::Xml) => {
+                (self.is_of_changes(), "it does not end with </osmChange>")
+            }
+            Some(ChangeForm::Opl) => (last == Some(b'\n'), "its last line does not end"),
+            Some(ChangeForm::O5c) => (
+                last == Some(0xfe),
+                "it does not end with the mark of the end (fe)",
+            ),
+            Some(ChangeForm::Pbf) => (true, ""),
+        };
+        (!is_whole).then_some(lack)
+    }
+
     /// Whether the text ends with the end tag of the root element of a change file, or with an empty root element.
     /// White space and comments may follow.
     fn is_of_changes(&self) -> bool {
-        let mut text = self.0.trim_ascii_end();
+        let mut text = self.end.trim_ascii_end();
         while let Some(comment) = text.strip_suffix(b"-->") {
             let Some(start) = comment.windows(4).rposition(|bytes| bytes == b"<!--") else {
                 return false;
@@ -124,5 +178,47 @@ mod tests {
         assert!(matches!(cut, Err(Fault::Incomplete(cause)) if cause.contains("cut short")));
         assert!(cause("").contains("empty"));
         assert!(check_changes(b"".as_slice()).is_err());
+    }
+
+    #[test]
+    fn each_format_of_change_files_has_an_end_of_its_own() {
+        let gzip = |bytes: &[u8]| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        let opl = b"# changes\n\nn1 v2 dD\nw-2 v1 dV Nn1\n".as_slice();
+        let o5c = b"\xff\xe0\x04o5c2\xff\xfe".as_slice();
+        for (whole, cuts) in [
+            (opl, [opl.len() - 1, opl.len() - 9, 13]),
+            (o5c, [o5c.len() - 1, o5c.len() - 2, 7]),
+            (b"# there are no changes\n".as_slice(), [22, 9, 1]),
+        ] {
+            for bytes in [whole.to_vec(), gzip(whole)] {
+                let checked = check_changes(bytes.as_slice());
+                assert_eq!(checked, Ok(whole.len() as u64), "{whole:?}");
+            }
+            for cut in cuts {
+                for bytes in [whole[..cut].to_vec(), gzip(&whole[..cut])] {
+                    let checked = check_changes(bytes.as_slice());
+                    let is_cut = matches!(&checked, Err(Fault::Incomplete(cause)) if cause.contains("cut short"));
+                    assert!(is_cut, "{whole:?} {cut}: {checked:?}");
+                }
+            }
+        }
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/fixtures/table-version-1.osm.pbf"
+        );
+        let pbf = std::fs::read(path).unwrap();
+        assert_eq!(check_changes(pbf.as_slice()), Ok(pbf.len() as u64));
+        for cut in [10, pbf.len() / 2, pbf.len() - 1] {
+            let checked = check_changes(&pbf[..cut]);
+            assert!(matches!(checked, Err(Fault::Incomplete(_))), "{cut}");
+        }
+        // A state file in place of the changes is none.
+        let state = b"#Sat\nsequenceNumber=1\ntimestamp=2020-01-01T00\\:00\\:00Z\n";
+        assert!(check_changes(state.as_slice()).is_err());
+        assert!(check_changes(gzip(state).as_slice()).is_err());
     }
 }
