@@ -500,3 +500,56 @@ fn the_content_of_a_header_comes_through_xml() {
         Some("https://example.org/a&b")
     );
 }
+
+#[test]
+fn opl_without_objects_is_an_empty_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().join("base.opl");
+    std::fs::write(&base, "n1 v1 dV c0 t i0 u T x1 y1\n").unwrap();
+    let gzip = |text: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let comments = [&b"# nothing\n"[..], b"#", b"# one\n\n#two\r\n"];
+    let blank = [&b""[..], b"\n\n", b"\r\n"];
+    let all = comments.iter().chain(&blank);
+    for (number, text) in all.enumerate() {
+        let is_said = number < comments.len();
+        for (ending, bytes) in [("", text.to_vec()), (".gz", gzip(text))] {
+            let named = dir.path().join(format!("{number}.opl{ending}"));
+            let plain = dir.path().join(format!("{number}{ending}"));
+            std::fs::write(&named, &bytes).unwrap();
+            std::fs::write(&plain, &bytes).unwrap();
+            let lines: [&[common::Arg]; 5] = [
+                &[&"cat", &named, &"-f", &"opl"],
+                &[&"cat", &"-F", &"opl", &plain, &"-f", &"opl"],
+                &[&"inspect", &"--get", &"data.count.nodes", &named],
+                &[&"osmium", &"cat", &named, &"-f", &"opl"],
+                &[&"merge-changes", &named, &"-f", &"opl"],
+            ];
+            for args in lines {
+                let answer = ask(args);
+                assert_eq!(answer.status, 0, "{text:?}{ending}: {answer:?}");
+                assert!(matches!(answer.stdout.trim(), "" | "0"), "{answer:?}");
+            }
+            let merged = ask(&[&"merge", &base, &named, &"-f", &"opl"]);
+            assert_eq!(merged.stdout.lines().count(), 1, "{merged:?}");
+            // Without a name, only comments tell that it is OPL.
+            let unnamed = ask(&[&"cat", &plain, &"-f", &"opl"]);
+            assert_eq!(
+                unnamed.status == 0,
+                is_said,
+                "{text:?}{ending}: {unnamed:?}"
+            );
+            let mut stdin = pbfhogg();
+            stdin.args(["cat", "-", "-f", "opl"]);
+            stdin.stdin(std::fs::File::open(&named).unwrap());
+            let output = stdin.output().unwrap();
+            assert_eq!(output.status.success(), is_said, "{text:?}{ending}");
+        }
+    }
+    let text = dir.path().join("text.opl");
+    std::fs::write(&text, "# a list\nmilk\n").unwrap();
+    assert_eq!(ask(&[&"cat", &text, &"-f", &"opl"]).status, 2);
+}

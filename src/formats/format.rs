@@ -82,9 +82,9 @@ impl TextFormat {
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
         let start = input.start()?;
-        // An OPL file without objects is an empty file, so only its name shows the format.
+        // Only its name shows the format of an OPL file without objects and comments.
         let empty = names_opl(input.path()).then_some(Self::Opl);
-        if start.is_empty() {
+        if is_blank(start) {
             return Ok(empty);
         }
         if FileCompression::of(start).is_none() && !is_utf16(start) {
@@ -96,7 +96,7 @@ impl TextFormat {
             // If the format is known although `read` is an error, the file is damaged after its first bytes. The damage
             // is reported when the file is read.
             (Some(format), _) => Ok(Some(format)),
-            (None, Ok(_)) if start.is_empty() => Ok(empty),
+            (None, Ok(_)) if is_blank(&start) => Ok(empty),
             (None, Ok(_)) => Ok(None),
             (None, Err(error)) => Err(error.downcast::<Error>().unwrap_or_else(|error| {
                 Error::file(input.path(), format!("cannot be decompressed: {error}"))
@@ -122,7 +122,10 @@ impl TextFormat {
         // space.
         let start = match start.trim_ascii_start() {
             trimmed @ [b'<', ..] => trimmed,
-            _ => start.get(start.iter().take_while(|byte| **byte == b'\n').count()..)?,
+            _ => {
+                let is_end = |byte: &&u8| matches!(**byte, b'\n' | b'\r');
+                start.get(start.iter().take_while(is_end).count()..)?
+            }
         };
         let is_object = |line: &&[u8]| {
             matches!(
@@ -138,12 +141,20 @@ impl TextFormat {
             }),
             b'#' | b'n' | b'w' | b'r' | b'c' => {
                 let lines = start.split(|byte| *byte == b'\n');
-                let mut said = lines.filter(|line| !line.starts_with(b"#") && !line.is_empty());
-                said.next().filter(is_object).map(|_| Self::Opl)
+                let mut said = lines.filter(|line| !line.starts_with(b"#") && !is_blank(line));
+                // Of the formats, only OPL has such comments, so that a file of nothing else is an empty one.
+                said.next()
+                    .is_none_or(|line| is_object(&line))
+                    .then_some(Self::Opl)
             }
             _ => None,
         }
     }
+}
+
+/// Whether a text has nothing but ends of lines.
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
 /// Whether a file name has the extension of OPL, compressed or not.
@@ -164,9 +175,21 @@ mod tests {
         assert_eq!(of(b"<osmChange/>"), Some(TextFormat::OsmChange));
         assert_eq!(of(b"# a comment\n\nn-1 v1"), Some(TextFormat::Opl));
         assert_eq!(of(b"r17"), Some(TextFormat::Opl));
+        assert_eq!(of(b"\r\nn1"), Some(TextFormat::Opl));
+        for comments in [&b"#"[..], b"# a\n", b"\n#\r\n\r\n# b"] {
+            assert_eq!(of(comments), Some(TextFormat::Opl));
+        }
         assert_eq!(of(b"\xff\xe0\x04o5m2\xfe"), Some(TextFormat::O5m));
         assert_eq!(of(b"\xff\xe0\x04o5c2"), Some(TextFormat::O5c));
-        for other in [&b"neither"[..], b"", b"\0\0\0\x0d\n", b"{}", b"#", b"c-1"] {
+        for other in [
+            &b"neither"[..],
+            b"",
+            b"\0\0\0\x0d\n",
+            b"{}",
+            b"# a\n{}",
+            b"\n\n",
+            b"c-1",
+        ] {
             assert_eq!(of(other), None, "{other:?}");
         }
     }
