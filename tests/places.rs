@@ -288,7 +288,7 @@ fn reports_say_how_many_bytes_were_written() {
 }
 
 /// Command lines whose output gets a format that no -f names: the words, names that are refused, and names that are not.
-const IMPLIED: [(&str, &[&str], &[&str]); 10] = [
+const IMPLIED: [(&str, &[&str], &[&str]); 11] = [
     (
         "export --theme pois",
         &[
@@ -336,6 +336,19 @@ const IMPLIED: [(&str, &[&str], &[&str]); 10] = [
         "derive-changes IN",
         &["c.osm.pbf", "c.geojson", "c.osc.zip"],
         &["c.osc", "c.osc.gz", "c"],
+    ),
+    (
+        "merge-changes",
+        &[
+            "c.osm",
+            "c.osm.gz",
+            "c.OSH",
+            "c.xml",
+            "c.osm.xml",
+            "c.osm.pbf",
+            "c.osh.opl",
+        ],
+        &["c.osc", "c.osc.xml.gz", "c.osc.pbf", "c.osc.opl", "c.opl"],
     ),
     (
         "diff IN",
@@ -387,6 +400,38 @@ fn no_output_gets_the_name_of_another_format() {
                 fs::remove_file(output).unwrap();
             }
         }
+    }
+}
+
+#[test]
+fn no_new_directory_gets_the_name_of_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let data = at("data.osm.pbf");
+    let synth = |days: &Path| {
+        let mut command = pbfhogg();
+        command.args(["synth", "-q", "-O", "--objects", "100", "--changes", "1"]);
+        command.arg("--changes-dir").arg(days).arg("-o").arg(&data);
+        command.output().unwrap()
+    };
+    assert!(synth(&at("days")).status.success());
+    for name in ["days.osc", "days.osm.pbf"] {
+        let path = at(name);
+        let ran = synth(&path);
+        let said = stderr(&ran);
+        assert_eq!(ran.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains("but the name ends in ."), "{name}: {said}");
+        assert!(!path.exists(), "{name}");
+        for option in ["--cache", "--augmented-diff"] {
+            let mut command = pbfhogg();
+            command.arg("update").arg(&data).arg(option).arg(&path);
+            let ran = command.output().unwrap();
+            assert_eq!(ran.status.code(), Some(2), "{option} {name}");
+            assert!(stderr(&ran).contains("name a directory"), "{option} {name}");
+        }
+        // A directory that exists is one by any name.
+        fs::create_dir(&path).unwrap();
+        assert!(synth(&path).status.success(), "{name}");
     }
 }
 

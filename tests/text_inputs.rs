@@ -445,7 +445,7 @@ fn a_compressed_pbf_is_named_with_the_command_that_decompresses_it() {
             &[&"update", &path],
             &[&"apply-changes", &good, &path, &"-o", &out],
             &[&"apply-changes", &path, &path, &"-o", &out],
-            &[&"merge-changes", &path, &"-o", &out],
+            &[&"merge-changes", &path, &"-f", &"osc"],
             &[&"extract", &"-p", &path, &good, &"-o", &out],
         ] {
             let message = run_fail(words);

@@ -1,13 +1,14 @@
-use super::args::{OutputArgs, RunArgs};
+use super::args::{OutputArgs, RunArgs, data_ending};
 use super::conventions::Conventions;
 use super::{Answer, show, wrong_files};
+use crate::Context;
 use crate::commands::merge_changes::{self, Options};
 use crate::commands::sort::{self, Dedupe, LastChange};
 use crate::engine::Format;
 use crate::engine::input::with_streams;
 use crate::formats::TextFormat;
 use crate::io::OutputTarget;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use std::path::PathBuf;
 
 /// Merge change files into one
@@ -41,13 +42,37 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
+/// Creates the context. Fails if -F is a format of data or of a history.
+fn context(args: &Args) -> Result<Context> {
     if let Some(kind) = args.run.input_format {
         kind.check_changes("-F")?;
     }
     let mut ctx = args.run.context();
     ctx.change_format = ctx.input_format;
     ctx.data_as_changes = ctx.input_is_change;
+    Ok(ctx)
+}
+
+/// Fails if the name of the output, without -f, stands for data or a history. Under the conventions of osmium, every
+/// name is accepted.
+fn check_name(output: &OutputArgs) -> Result<()> {
+    let format = output.write.output_format.as_ref();
+    let is_stated = format.is_some_and(|spec| spec.kind.is_some());
+    let Some(path) = output.output.as_deref().filter(|_| !is_stated) else {
+        return Ok(());
+    };
+    match data_ending(path) {
+        Some(ending) if !Conventions::current().merges_data => bail!(
+            "{}: merge-changes writes changes, but the name ends in .{ending}: name it .osc, .osc.opl or .osc.pbf, or \
+             say the format with -f",
+            path.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let mut ctx = context(args)?;
     let output = args.output.changes()?;
     if !Conventions::current().merges_data && !ctx.data_as_changes {
         ctx = with_streams(&args.inputs, ctx)?;
@@ -59,6 +84,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             return Err(error);
         }
     }
+    check_name(&args.output)?;
     let generator = output.header.generator.clone();
     match output.format {
         Format::Text(text)

@@ -1,4 +1,4 @@
-use super::args::{OutputArgs, RunArgs};
+use super::args::{OutputArgs, RunArgs, names};
 use super::{Answer, show};
 use crate::commands::synth;
 use crate::io::OutputTarget;
@@ -48,6 +48,9 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let output = args.output.options()?;
+    if let Some(directory) = &args.changes_dir {
+        names::check_new_directory(directory, "--changes-dir is a directory")?;
+    }
     let directory = args.changes_dir.clone().or_else(|| match &output.target {
         OutputTarget::File { path, .. } => path.parent().map(Path::to_owned),
         _ => None,

@@ -1,4 +1,4 @@
-use super::args::{RunArgs, Stdout, WriteArgs, parse_size, parse_time};
+use super::args::{RunArgs, Stdout, WriteArgs, names, parse_size, parse_time};
 use super::augmented_diff::{self, EffectArgs};
 use super::conventions::Conventions;
 use super::{Answer, call, complain, show, signals};
@@ -182,6 +182,7 @@ impl Args {
             outputs.push(if is_file || self.effects.is_split() {
                 AugmentedDiff::OfRun(self.effects.actions(path, may_replace)?)
             } else {
+                names::check_new_directory(path, "--augmented-diff writes a directory of files")?;
                 AugmentedDiff::ByChangeFile(path.clone())
             });
         }
@@ -196,6 +197,9 @@ impl Args {
     }
 
     fn options(&self) -> Result<Options> {
+        if let Some(cache) = &self.cache {
+            names::check_new_directory(cache, "--cache is a directory")?;
+        }
         let servers = match self.server.as_slice() {
             [planet] if planet == "planet" => PLANET.map(str::to_owned).to_vec(),
             servers => servers.to_vec(),

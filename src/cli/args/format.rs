@@ -85,13 +85,26 @@ impl FormatKind {
 /// Returns the format for the ending of a file name, in upper or lower case; `None` for an unknown ending.
 pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    Some(format_ending(&name)?.1)
+}
+
+/// Returns the ending of a file name in lower case that is the name of a format, and the format.
+fn format_ending(name: &str) -> Option<(&str, FormatKind)> {
     let (_, ending) = name.split_once('.')?;
     // The file name can have dots before the ending, as in `a.b.osm.pbf`. So everything after the first dot is tried
     // first, then everything after the second dot, and so on.
     let mut endings = std::iter::successors(Some(ending), |rest| {
         rest.split_once('.').map(|(_, ending)| ending)
     });
-    endings.find_map(FormatKind::parse)
+    endings.find_map(|ending| Some((ending, FormatKind::parse(ending)?)))
+}
+
+/// Returns the ending of a file name if it stands for data or a history, such as `osm`, `osm.pbf` or `osh.opl`.
+pub fn data_ending(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let (ending, _) = format_ending(&name)?;
+    let first = ending.split('.').next()?;
+    matches!(first, "osm" | "osh" | "xml").then(|| ending.to_owned())
 }
 
 /// Whether a name is that of a feature format, which only `export` writes.

@@ -9,7 +9,8 @@ mod run;
 mod values;
 
 pub use format::{
-    FormatKind, FormatSpec, InputKind, names_changes, names_history, parse_input_format,
+    FormatKind, FormatSpec, InputKind, data_ending, names_changes, names_history,
+    parse_input_format,
 };
 pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions};
 pub use output::{OutputArgs, WriteArgs, text_target};

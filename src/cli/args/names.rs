@@ -125,6 +125,14 @@ pub const fn directory(what: &str) -> Implied<'_> {
     }
 }
 
+/// Fails if a directory that does not exist yet would get the name of a file.
+pub fn check_new_directory(path: &Path, what: &str) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    directory(what).check_name(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
