@@ -439,6 +439,53 @@ fn a_key_occurs_once_in_feeds() {
     assert_eq!(old.matches(" -> ").count(), 3, "{old}");
 }
 
+#[test]
+fn a_state_that_does_not_exist_has_no_tags_in_a_feed_and_one_without_tags_has_none_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(
+        dir.path(),
+        "n1 v1 x1 y1 Ta=b\nn2 v1 x2 y1\nn3 v1 x3 y1 Ta=b\nw1 v1 Nn1,n2 Thighway=path\n",
+    );
+    let change = "<create><node id='4' version='1' lat='1' lon='4'/>\
+                  <node id='5' version='1' lat='1' lon='5'><tag k='c' v='d'/></node></create>\
+                  <modify><node id='1' version='2' lat='1' lon='1.5'/></modify>\
+                  <delete><node id='3' version='2'/></delete>";
+    let expected = [
+        ("node", 1, Some(r#"{"a":"b"}"#), Some("{}")),
+        ("node", 3, Some(r#"{"a":"b"}"#), None),
+        ("node", 4, None, Some("{}")),
+        ("node", 5, None, Some(r#"{"c":"d"}"#)),
+        (
+            "way",
+            1,
+            Some(r#"{"highway":"path"}"#),
+            Some(r#"{"highway":"path"}"#),
+        ),
+    ];
+    let features = feed(&file, change);
+    let table = dir.path().join("feed.parquet");
+    let changes = dir.path().join("change.osc");
+    run_ok(&[&"augmented-diff", &"-q", &file, &changes, &"-o", &table]);
+    let table = rows(&table);
+    for (kind, id, old, new) in expected {
+        let is_meant = |feature: &&Value| feature["type"] == kind && feature["id"] == id;
+        let feature = features.iter().find(is_meant).unwrap();
+        let row = table.iter().find(|row| {
+            text(field(row, "type")) == kind
+                && matches!(field(row, "id"), Field::Long(known) if *known == id)
+        });
+        for (name, tags) in [("old_tags", old), ("new_tags", new)] {
+            let found = feature.get(name).map(Value::to_string);
+            assert_eq!(found.as_deref(), tags, "{name}: {feature}");
+            let in_table = match field(row.unwrap(), name) {
+                Field::Null => None,
+                map => Some(map.to_string().replace(" -> ", ":")),
+            };
+            assert_eq!(in_table.as_deref(), tags, "{name}: {kind} {id}");
+        }
+    }
+}
+
 const AREAS: &str = "\
 n1 v1 x1 y1\nn2 v1 x2 y1\nn3 v1 x2 y2\nn4 v1 x1 y2\n\
 w1 v1 Nn1,n2,n3,n4\nw2 v1 Nn1,n2,n3,n4,n1\n\

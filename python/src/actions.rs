@@ -69,12 +69,13 @@ impl Column {
 
     fn field(self) -> Field {
         let (data_type, is_nullable) = match self {
+            Self::Fact(Fact::Tags) => (tags_type(), true),
             Self::Fact(fact) => return fact.field(self.name()),
             Self::OldGeometry | Self::NewGeometry => return geometry_field(self.name(), true),
             Self::Action => (DataType::Utf8, false),
             Self::Indirect => (DataType::Boolean, false),
             Self::OldVersion => (DataType::Int32, true),
-            Self::OldTags => (tags_type(), false),
+            Self::OldTags => (tags_type(), true),
             Self::Bbox => (DataType::Struct(edges()), true),
         };
         Field::new(self.name(), data_type, is_nullable)
@@ -102,7 +103,7 @@ impl Row for ActionView<'_> {
     }
 
     fn put_tags(&self, tags: &mut TagColumn) -> usize {
-        tags.push(self.new_tags())
+        tags.push_optional(self.new_tags())
     }
 }
 
@@ -141,7 +142,7 @@ impl Values {
             Self::OldVersion(values) => {
                 values.append_option(action.old_version().map(|version| version as i32));
             }
-            Self::OldTags(tags) => return tags.push(action.old_tags()),
+            Self::OldTags(tags) => return tags.push_optional(action.old_tags()),
             Self::Bbox(values, is_there) => {
                 let edges = action.edges();
                 is_there.append(edges.is_some());

@@ -99,17 +99,31 @@ impl TagColumn {
         bytes
     }
 
+    /// Adds the tags of an object, or null if there is none. Returns their size in bytes.
+    pub fn push_optional<'t>(
+        &mut self,
+        tags: Option<impl Iterator<Item = (&'t str, &'t str)>>,
+    ) -> usize {
+        match tags {
+            Some(tags) => self.push(tags),
+            None => {
+                self.ends.push(self.keys.len(), false);
+                0
+            }
+        }
+    }
+
     /// Ends the column, and returns it as an array.
     pub fn finish(&mut self) -> ArrayRef {
         let columns: Vec<ArrayRef> =
             vec![Arc::new(self.keys.finish()), Arc::new(self.values.finish())];
         let tags = StructArray::new(tag_fields(), columns, None);
-        let (offsets, _) = self.ends.take();
+        let (offsets, is_there) = self.ends.take();
         Arc::new(MapArray::new(
             Arc::new(entries()),
             offsets,
             tags,
-            None,
+            is_there,
             false,
         ))
     }

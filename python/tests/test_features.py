@@ -68,3 +68,21 @@ def test_a_key_occurs_once_in_maps(tmp_path: Path) -> None:
     actions = pbfhogg.augmented_diff(str(file), str(change), columns=["old_tags", "new_tags"]).to_arrow()
     assert dict(actions["old_tags"][0].as_py()) == first
     assert actions["new_tags"][0].as_py() == [("name", "third")]
+
+
+def test_a_state_that_does_not_exist_has_no_tags(tmp_path: Path) -> None:
+    """Tags are null before a creation and after a deletion, and empty for an object without tags."""
+    file = tmp_path / "base.opl"
+    file.write_text("n1 v1 x1 y1 Ta=b\nn2 v1 x2 y1\n")
+    change = tmp_path / "change.osc"
+    change.write_text(
+        "<osmChange version='0.6'><create><node id='3' version='1' lat='1' lon='3'/></create>"
+        "<delete><node id='1' version='2'/><node id='2' version='2'/></delete></osmChange>"
+    )
+    actions = pbfhogg.augmented_diff(str(file), str(change), columns=["old_tags", "new_tags"]).to_arrow()
+    assert actions["old_tags"].to_pylist() == [[("a", "b")], [], None]
+    assert actions["new_tags"].to_pylist() == [None, None, []]
+    pbfhogg.augmented_diff(str(file), str(change), tmp_path / "a.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "a.parquet")
+    assert table["old_tags"].to_pylist() == [[("a", "b")], [], None]
+    assert table["new_tags"].to_pylist() == [None, None, []]

@@ -57,14 +57,14 @@ impl<'a> ActionView<'a> {
         self.0.old_version
     }
 
-    /// The tags before the changes as pairs of a key and a value; empty for a creation.
-    pub fn old_tags(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        pairs(&self.0.old_tags)
+    /// The tags before the changes as pairs of a key and a value; `None` for a creation.
+    pub fn old_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
+        self.0.old_tags.as_ref().map(pairs)
     }
 
-    /// The tags after the changes as pairs of a key and a value; empty for a deletion.
-    pub fn new_tags(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        pairs(&self.0.new_tags)
+    /// The tags after the changes as pairs of a key and a value; `None` for a deletion.
+    pub fn new_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
+        self.0.new_tags.as_ref().map(pairs)
     }
 
     /// Appends the geometry before the changes as WKB (OGC 06-103r4), with longitude before latitude in degrees.

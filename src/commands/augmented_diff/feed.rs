@@ -68,9 +68,8 @@ impl Rows {
         // An export writes areas of relations without the tag `type`. The last state decides about both states, whether
         // their areas can be assembled or not, so that an area that breaks does not look like one that gets a tag.
         let without_type = new_object.or(old_object).is_some_and(is_relation_area);
-        let mut tags = |object: Option<&Object<'_>>| {
-            object.map_or_else(Vec::new, |object| self.tags(object, without_type))
-        };
+        let mut tags =
+            |object: Option<&Object<'_>>| object.map(|object| self.tags(object, without_type));
         ActionRow {
             action: action.kind,
             is_indirect: action.is_indirect,

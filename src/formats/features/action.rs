@@ -27,10 +27,10 @@ pub(crate) struct ActionRow {
     pub user: Option<String>,
     pub new_version: Option<u32>,
     pub old_version: Option<u32>,
-    /// Empty for a creation.
-    pub old_tags: OwnedTags,
-    /// Empty for a deletion.
-    pub new_tags: OwnedTags,
+    /// The tags before the changes; `None` for a creation.
+    pub old_tags: Option<OwnedTags>,
+    /// The tags after the changes; `None` for a deletion.
+    pub new_tags: Option<OwnedTags>,
     /// The geometry before the changes; `None` if the object was no feature.
     pub old_geometry: Option<OwnedGeometry>,
     /// The geometry after the changes; `None` if the object is no feature or was deleted.
@@ -104,13 +104,11 @@ impl ActionText {
         put_number(text, row.id);
         self.info(row);
         let text = &mut self.text;
-        if row.action != ChangeAction::Create {
-            put_name(text, "old_tags");
-            put_owned_tags(text, &row.old_tags);
-        }
-        if !is_deleted {
-            put_name(text, "new_tags");
-            put_owned_tags(text, &row.new_tags);
+        for (name, tags) in [("old_tags", &row.old_tags), ("new_tags", &row.new_tags)] {
+            if let Some(tags) = tags {
+                put_name(text, name);
+                put_owned_tags(text, tags);
+            }
         }
         if row.action == ChangeAction::Modify {
             put_name(text, "old_geometry");

@@ -5,7 +5,7 @@ use super::columns::{EncodedGroup, GroupEncoder, Values};
 use super::facts::TableFacts;
 use super::feature_values::{above, below};
 use super::geometry_type::GeometryType;
-use super::schema::{TableForm, compression, group, optional, primitive, text_map};
+use super::schema::{TableForm, compression, group, optional, optional_text_map, primitive};
 use crate::error::Result;
 use crate::formats::features::{ActionRow, OwnedGeometry, OwnedTags, put_wkb};
 use bytes::Bytes;
@@ -73,8 +73,8 @@ impl ActionTable {
             optional("user", BYTE_ARRAY, text())?,
             optional("old_version", INT32, None)?,
             optional("new_version", INT32, None)?,
-            text_map("old_tags")?,
-            text_map("new_tags")?,
+            optional_text_map("old_tags")?,
+            optional_text_map("new_tags")?,
             group("bbox", Repetition::OPTIONAL, None, edges)?,
             optional("old_geometry", BYTE_ARRAY, None)?,
             optional("new_geometry", BYTE_ARRAY, None)?,
@@ -124,14 +124,15 @@ fn put(columns: &mut GroupEncoder<'_>, rows: &[ActionRow]) -> Result<()> {
             values.push_optional(version(row).map(|version| version as i32));
         }))?;
     }
-    let tags: [fn(&ActionRow) -> &OwnedTags; 2] = [|row| &row.old_tags, |row| &row.new_tags];
+    let tags: [fn(&ActionRow) -> Option<&OwnedTags>; 2] =
+        [|row| row.old_tags.as_ref(), |row| row.new_tags.as_ref()];
     for tags in tags {
         for part in [
             |tag: &(String, String)| ByteArray::from(tag.0.as_str()),
             |tag: &(String, String)| ByteArray::from(tag.1.as_str()),
         ] {
             columns.bytes(&Values::of(rows, |row, values| {
-                values.push_list(tags(row).iter().map(part));
+                values.push_optional_list(tags(row).map(|tags| tags.iter().map(part)));
             }))?;
         }
     }

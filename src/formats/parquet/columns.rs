@@ -48,7 +48,8 @@ pub(super) type Pages = TrackedWrite<Vec<u8>>;
 /// The typed values of a column, and their definition and repetition levels.
 pub(super) struct Values<T> {
     pub values: Vec<T>,
-    /// Definition levels: 1 for a value, 0 for an absent one. Empty for a required column.
+    /// Definition levels: 1 for a value, 0 for an absent one. In lists that may be absent themselves: 2 for a value, 1
+    /// for an empty list, 0 for an absent one. Empty for a required column.
     pub definition: Vec<i16>,
     /// Repetition levels: 0 for the first value of a list, 1 for its other values. Empty if the column has no lists.
     pub repetition: Vec<i16>,
@@ -78,11 +79,29 @@ impl<T> Values<T> {
         self.end_list(self.values.len() - start);
     }
 
+    /// Adds a list that may be absent.
+    pub(super) fn push_optional_list(&mut self, list: Option<impl Iterator<Item = T>>) {
+        let Some(list) = list else {
+            self.definition.push(0);
+            self.repetition.push(0);
+            return;
+        };
+        let start = self.values.len();
+        self.values.extend(list);
+        let count = self.values.len() - start;
+        self.end_list_at(count, 1 + i16::from(count > 0));
+    }
+
     /// Makes the last `count` values a list.
     pub(super) fn end_list(&mut self, count: usize) {
+        self.end_list_at(count, i16::from(count > 0));
+    }
+
+    /// Makes the last `count` values a list whose definition levels are all `definition`.
+    fn end_list_at(&mut self, count: usize, definition: i16) {
         let levels = count.max(1);
         self.definition
-            .extend(std::iter::repeat_n(i16::from(count > 0), levels));
+            .extend(std::iter::repeat_n(definition, levels));
         self.repetition.push(0);
         self.repetition.extend(std::iter::repeat_n(1, levels - 1));
     }

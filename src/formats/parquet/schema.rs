@@ -89,6 +89,15 @@ pub(super) fn int_list(name: &str) -> Result<TypePtr> {
 
 /// Returns the type of a column of maps from strings to strings.
 pub(super) fn text_map(name: &str) -> Result<TypePtr> {
+    text_maps(name, Repetition::REQUIRED)
+}
+
+/// Returns the type of a column of maps from strings to strings, which may be null.
+pub(super) fn optional_text_map(name: &str) -> Result<TypePtr> {
+    text_maps(name, Repetition::OPTIONAL)
+}
+
+fn text_maps(name: &str, repetition: Repetition) -> Result<TypePtr> {
     let text = |name| {
         let logical = Some(LogicalType::String);
         primitive(
@@ -104,12 +113,7 @@ pub(super) fn text_map(name: &str) -> Result<TypePtr> {
         None,
         vec![text("key")?, text("value")?],
     )?;
-    group(
-        name,
-        Repetition::REQUIRED,
-        Some(LogicalType::Map),
-        vec![entry],
-    )
+    group(name, repetition, Some(LogicalType::Map), vec![entry])
 }
 
 /// Converts the compression of pages to the type of the Parquet library.
