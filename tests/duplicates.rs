@@ -116,6 +116,12 @@ fn commands_that_write_objects_as_they_are_say_how_many_occur_again() {
         ("getid -r IN w1 -o OUT2.osm.pbf", "3 (the first is n1)"),
         ("getparents IN n1 -o OUT3.osm.pbf", "1 (the first is w1)"),
         ("repack IN -o OUT4.osm.pbf", "3 (the first is n1)"),
+        ("sort IN -o OUT8.osm.pbf", "3 (the first is n1)"),
+        ("sort IN -f opl -o OUT8.opl", "3 (the first is n1)"),
+        ("cat IN -o OUT9.osm.pbf", "2 or more"),
+        ("cat IN -f opl -o OUT9.opl", "2 or more"),
+        ("removeid IN n9 -o OUT10.osm.pbf", "2 or more"),
+        ("removeid IN n1 -o OUT11.osm.pbf", "2 or more (one is n2)"),
         ("split IN --parts 2 -o OUT5", "3 (the first is n1)"),
         ("time-filter IN 2020 -o OUT6.osm.pbf", "3 (the first is n1)"),
         ("export --raw IN -o OUT7", "3 (the first is n1)"),
@@ -133,6 +139,80 @@ fn commands_that_write_objects_as_they_are_say_how_many_occur_again() {
     }
     let answer = run_words("tags-count IN", &sorted, dir.path());
     assert!(answer.stderr.contains("occur again"), "{}", answer.stderr);
+}
+
+#[test]
+fn sort_and_cat_say_that_objects_of_several_files_occur_again() {
+    let dir = tempfile::tempdir().unwrap();
+    for (turn, second) in [SECOND, FIRST].into_iter().enumerate() {
+        let forms = forms(dir.path(), second);
+        let [a, b] = ["a.opl", "b.opl"].map(|name| dir.path().join(name));
+        let joined = ask(&[&"sort", &a, &b, &"-f", &"opl"]);
+        assert_eq!((joined.status, joined.stdout.lines().count()), (0, 6));
+        let expected = "objects that occur again: 3 (the first is n1)";
+        assert!(joined.stderr.contains(expected), "{joined:?}");
+        assert!(joined.stderr.contains("pbfhogg merge"), "{joined:?}");
+        // All of these objects begin or end a blob, or are in blobs with equal hashes.
+        let joined = ask(&[&"cat", &a, &b, &"-f", &"opl"]);
+        assert!(
+            joined.stderr.contains("again: 3 or more (one is n1)"),
+            "{joined:?}"
+        );
+        for (number, form) in forms.iter().enumerate() {
+            let sorted = ask(&[&"sort", form, &"-f", &"opl"]);
+            assert!(sorted.stderr.contains(expected), "{form:?}: {sorted:?}");
+            // Without an index, the entries for the table of contents are made of the decoded blobs.
+            let out = dir.path().join(format!("again-{turn}-{number}.osm.pbf"));
+            let copied = ask(&[&"cat", form, &"-o", &out]);
+            assert!(copied.stderr.contains("again: "), "{form:?}: {copied:?}");
+            std::fs::remove_file(form).unwrap();
+        }
+        // What each file has once is no matter of a warning, and neither are histories and changes.
+        assert_eq!(ask(&[&"sort", &a, &"-f", &"opl"]).stderr, "");
+        assert_eq!(ask(&[&"cat", &a, &"-f", &"opl"]).stderr, "");
+    }
+    let changes = dir.path().join("changes.osc");
+    let history = dir.path().join("h.osh.opl");
+    std::fs::write(&history, "n1 v1 dV x1 y1\nn1 v2 dV x1 y1\nn1 v2 dV x1 y1\n").unwrap();
+    for command in ["sort", "cat"] {
+        for input in [&changes, &history] {
+            let joined = ask(&[&command, input, input, &"-f", &"opl"]);
+            assert_eq!(
+                (joined.status, joined.stderr.as_str()),
+                (0, ""),
+                "{joined:?}"
+            );
+        }
+        let stated = ask(&[&command, &"-F", &"osh.opl", &history, &"-f", &"opl"]);
+        assert_eq!(stated.stderr, "");
+    }
+    let merged = ask(&[&"merge-changes", &changes, &changes, &"-f", &"opl"]);
+    assert_eq!(merged.stderr, "");
+}
+
+#[test]
+fn sort_counts_objects_that_occur_again_in_copied_and_in_merged_blobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let ids =
+        |ids: &[i64]| -> Vec<Object> { ids.iter().map(|id| node(*id, *id, *id, &[])).collect() };
+    for (blobs, count) in [
+        (vec![ids(&[1, 2, 2, 3]), ids(&[4, 5])], 1),
+        (vec![ids(&[1, 2, 3]), ids(&[3, 4])], 1),
+        (vec![ids(&[4, 1, 4]), ids(&[2, 1, 3]), ids(&[9, 9, 9])], 4),
+        (vec![ids(&[9, 9]), ids(&[1, 1])], 2),
+        (vec![ids(&[4, 1]), ids(&[2, 3])], 0),
+    ] {
+        let slices: Vec<&[Object]> = blobs.iter().map(Vec::as_slice).collect();
+        let input = crate::common::answers::file_of(dir.path(), "in.osm.pbf", &slices);
+        for (format, target) in [("opl", "-"), ("pbf", "out.osm.pbf")] {
+            let path = dir.path().join(target);
+            let output: Arg = if target == "-" { &target } else { &path };
+            let sorted = ask(&[&"sort", &"-O", &input, &"-f", &format, &"-o", output]);
+            let expected = format!("again: {count} (");
+            assert_eq!(sorted.status, 0, "{sorted:?}");
+            assert_eq!(sorted.stderr.contains(&expected), count > 0, "{sorted:?}");
+        }
+    }
 }
 
 /// A file without an index whose header declares canonical order, with a blob for each list of objects.

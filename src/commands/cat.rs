@@ -5,6 +5,7 @@ use super::changesets;
 use crate::engine::changesets::{Place, has_room, note_left_out, put};
 use crate::engine::headers::merged_header;
 use crate::engine::input_content::refuse_mixture;
+use crate::engine::repeat_count::{ProvenRepeats, is_versioned};
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
 use crate::engine::{Format, OutputOptions, copy_size_hint, input};
@@ -85,11 +86,13 @@ pub type Summary = WriteSummary;
 ///
 /// Reads the inputs in order. Inputs with changesets are OSM XML or OPL. Writes one PBF file with a table of contents,
 /// or text. Blobs are copied unless metadata are left out or a blob also contains objects of unwanted kinds. Blobs
-/// without a complete index are decoded in the same pass that copies them. The order of the objects is not changed.
+/// without a complete index are decoded in the same pass that copies them. The order of the objects is not changed. A
+/// warning tells that objects occur again in current data, if the entries of the copied blobs prove it.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory).
+/// The [base memory](crate::commands#memory), and up to 100 bytes a blob if there are several inputs or the order of
+/// the input is not known.
 ///
 /// # Errors
 ///
@@ -137,23 +140,44 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut output = options.output.clone().for_inputs(&files);
     output.write.has_spatial_layout = keeps_spatial_layout(&files, options);
     let mut sink = Sink::create(&output, header, size_hint, ctx)?;
+    let mut repeats = ProvenRepeats::new(are_in_order(&files));
     for file in &files {
         if options.changesets && !has_room(&options.output) {
             note_left_out(file, ctx);
         }
         put_changesets(file, Place::Before, options, &mut sink, ctx)?;
         if options.clean.is_empty() {
-            copy(file, options, &mut sink, ctx)?
+            copy(file, options, &mut sink, &mut repeats, ctx)?
         } else {
             write_clean(file, options, &mut sink, ctx)?
         }
         put_changesets(file, Place::Behind, options, &mut sink, ctx)?;
     }
+    tell_repeats(&repeats, &files, options, ctx);
     let mut closed = sink.close()?;
     if let (Some(writer), [file]) = (closed.for_id_table(), files.as_slice()) {
         copy_id_table(file, writer, ctx)?;
     }
     closed.finish()
+}
+
+/// Whether there is only one input, and it is known to be in canonical order.
+fn are_in_order(files: &[PbfFile]) -> bool {
+    let is_sorted = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
+    matches!(files, [file] if is_sorted(file))
+}
+
+/// Warns of objects that occur again in the output, as far as the entries of the blobs prove it. Histories and changes
+/// have several versions of an object.
+fn tell_repeats(repeats: &ProvenRepeats, files: &[PbfFile], options: &Options, ctx: &Context) {
+    if options.accepts_mixture || files.iter().any(|file| is_versioned(file, ctx)) {
+        return;
+    }
+    let path = match files {
+        [file] => Some(file.input.path()),
+        _ => None,
+    };
+    repeats.found().tell(path, ctx);
 }
 
 /// Returns the header of the output. The fields that the options set are not applied yet.
@@ -209,7 +233,13 @@ fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
 
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped. A
 /// blob with wanted and unwanted kinds is re-encoded.
-fn copy(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Result<()> {
+fn copy(
+    file: &PbfFile,
+    options: &Options,
+    sink: &mut Sink,
+    repeats: &mut ProvenRepeats,
+    ctx: &Context,
+) -> Result<()> {
     // Without a table of contents in the output, only the kinds and id ranges of blobs are needed. If, in addition, all
     // kinds are kept and no per-blob indexes are written, only the frames are needed.
     let write = options.output.encoding();
@@ -242,8 +272,10 @@ fn copy(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Re
             Ok((entry, BlobOutcome::Frames(frames)))
         },
         |(entry, outcome)| {
-            if matches!(outcome, BlobOutcome::Drop) {
-                skip(&entry, sink, ctx);
+            match outcome {
+                BlobOutcome::Drop => skip(&entry, sink, ctx),
+                BlobOutcome::Copy(_) => repeats.see(&entry),
+                BlobOutcome::Frames(_) | BlobOutcome::Blocks(_) => {}
             }
             sink.add(&file.input, outcome)
         },

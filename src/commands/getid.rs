@@ -135,11 +135,7 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// ```
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let (children, parents) = (options.add_referenced, options.add_parents);
-    if options.invert && (children || parents) {
-        let cause = "--add-referenced and --add-parents cannot be combined with --invert: they add to the objects \
-                     that are kept";
-        return Err(Error::Usage(cause.into()));
-    }
+    check(options)?;
     ctx.expect_phases(1 + 2 * u64::from(children) + 3 * u64::from(parents));
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
@@ -155,10 +151,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(&file, needs, ctx)?;
     let (added, parent_ids) = followed(options, &file, &plan, &wanted, ctx)?;
     let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
-    let (header, output_options) = (file.header.clone(), &options.output);
-    let job = FilterJob::with_output("get objects", &file, plan, output, header, output_options);
     let sets = [&wanted, &added];
     let search = search_for(&sets, &file, ctx)?;
+    let is_copied = |entry: &&BlobEntry| options.invert && !search.may_find_in(entry);
+    chosen.add_copied(plan.entries.iter().filter(is_copied));
+    let (header, output_options) = (file.header.clone(), &options.output);
+    let job = FilterJob::with_output("get objects", &file, plan, output, header, output_options);
     let rule = Rule {
         options,
         wanted: &wanted,
@@ -187,6 +185,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         missing,
         wanted,
     })
+}
+
+/// Fails if options contradict each other.
+fn check(options: &Options) -> Result<()> {
+    if options.invert && (options.add_referenced || options.add_parents) {
+        let cause = "--add-referenced and --add-parents cannot be combined with --invert: they add to the objects \
+                     that are kept";
+        return Err(Error::Usage(cause.into()));
+    }
+    Ok(())
 }
 
 /// Returns the ids of the objects that wanted objects refer to or that refer to wanted objects, and the ids of the
@@ -219,7 +227,7 @@ struct Rule<'a> {
     /// The ids of the objects that refer to wanted objects. The objects that refer to wanted objects always keep their
     /// tags.
     referring: &'a IdSets,
-    /// The wanted and added objects that were found.
+    /// The objects that are written, as far as their blobs are decoded.
     chosen: &'a Chosen,
 }
 
@@ -247,11 +255,15 @@ impl Rule<'_> {
         } else {
             Selected::Whole
         };
-        let mut found = Vec::new();
+        let (mut found, mut rest) = (Vec::new(), Vec::new());
+        let counts_rest = self.options.invert && self.chosen.is_needed();
         select_by_id(block, selection, |kind, id| {
             let keep = match self.wanted.contains(kind, id) {
                 true => Selected::whole_if(!self.options.invert),
-                false if self.options.invert => return Selected::Whole,
+                false if self.options.invert => {
+                    rest.extend(counts_rest.then_some(ObjectId { kind, id }));
+                    return Selected::Whole;
+                }
                 false if self.referring.contains(kind, id) => Selected::Whole,
                 false if self.added.contains(kind, id) => only_referenced,
                 false => return Selected::Drop,
@@ -259,9 +271,8 @@ impl Rule<'_> {
             found.push(ObjectId { kind, id });
             keep
         })?;
-        if !self.options.invert {
-            self.chosen.add(&found)?;
-        }
+        let kept = if self.options.invert { &rest } else { &found };
+        self.chosen.add(kept)?;
         Ok(found)
     }
 }

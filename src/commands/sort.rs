@@ -52,7 +52,8 @@ setters!(Options {
 /// Reads one file or several, sorted or unsorted. They may be history files: the versions of an object are ordered by
 /// version. A single file is copied in one pass as long as the pass finds it in order. Otherwise a blob is copied if it
 /// is in order and its id range overlaps no other blob. All blobs that are not copied are merged. Writes one file. If
-/// blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output.
+/// blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output. If all
+/// objects of current data are kept, a warning has the number of those that occur again.
 ///
 /// # Memory
 ///
@@ -87,6 +88,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         output: options.output.clone(),
         dedupe: options.dedupe,
         changesets: options.changesets,
+        // Changes, and data with changes, have several versions of an object.
+        tells_repeats: !options.accepts_mixture,
     };
     let write = options.output.encoding();
     let inputs = options.inputs.iter();

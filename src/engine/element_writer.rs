@@ -169,6 +169,7 @@ impl ElementWriter {
             output,
             dedupe: Dedupe::KeepAll,
             changesets: false,
+            tells_repeats: false,
         };
         let file = PbfFile::of_input(input, &self.ctx)?;
         Ok(sort_files(vec![file], &job, &self.ctx)?.written)

@@ -357,6 +357,7 @@ pub(crate) fn in_order(
         output,
         dedupe: Dedupe::KeepAll,
         changesets: false,
+        tells_repeats: false,
     };
     sort_files(vec![file], &job, ctx)?;
     let file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;

@@ -19,6 +19,7 @@ pub(crate) mod output_options;
 pub(crate) mod partial_blob_cache;
 pub(crate) mod payload_cache;
 pub(crate) mod references;
+pub(crate) mod repeat_count;
 pub(crate) mod repeats;
 pub(crate) mod rewrite;
 pub(crate) mod scan;

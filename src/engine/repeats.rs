@@ -4,13 +4,13 @@
 //! occurs twice. Only the other blobs are watched: those whose ranges of ids overlap, and those whose order of ids is
 //! unknown. Histories and change files have several versions of an object, and are not watched.
 
-use crate::error::{FormatError, MERGE, Result};
+use super::repeat_count::{ProvenRepeats, RepeatCount, is_repetitive, is_scanned, is_versioned};
+use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, HeaderWalker, PbfFile};
-use crate::formats::FileContent;
 use crate::index::{IdBatch, IdSet};
 use crate::io::Input;
 use crate::osm::{ObjectId, ObjectKind, TypeThenId, id_from_rank, id_rank};
-use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_ids, scan_payload};
+use crate::pbf::{BlobEntry, BlobFlags, Block, scan_ids, scan_payload};
 use crate::runtime::{Context, Disorder, PayloadWatch, lock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -134,11 +134,6 @@ pub(crate) fn warn(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()>
     })
 }
 
-/// Whether the contents of a blob are known from an index or from decoding it.
-fn is_scanned(entry: &BlobEntry) -> bool {
-    entry.flags.has(BlobFlags::SCANNED)
-}
-
 /// Returns a blob that ends with the first object of a later blob, and the later blob. Blobs whose ranges of ids are
 /// unknown are left out.
 fn first_continued(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
@@ -163,14 +158,6 @@ fn repeated_ends(plan: &BlobPlan) -> Option<FxHashSet<TypeThenId>> {
     is_any.then_some(keys)
 }
 
-/// Whether the entry of a blob proves that an object occurs twice in it.
-fn is_repetitive(entry: &BlobEntry) -> bool {
-    entry.count > 0
-        && is_scanned(entry)
-        && entry.flags.has(BlobFlags::SORTED)
-        && !entry.flags.has(BlobFlags::UNIQUE_IDS)
-}
-
 /// The objects that were found to occur twice in a file.
 #[derive(Debug)]
 pub(crate) struct Findings {
@@ -180,19 +167,15 @@ pub(crate) struct Findings {
     data: Range<u64>,
     /// Whether the file has deleted versions, so that it is a history or a change file.
     is_history: OnceLock<bool>,
-    /// The number of objects that occur again, and the first that was found.
-    counted: Mutex<(u64, Option<TypeThenId>)>,
+    /// The objects that occur again.
+    counted: Mutex<RepeatCount>,
 }
 
 impl Findings {
     /// Returns `None` if the file is known or stated to be a history or a change file, or known to have each object
     /// once.
     fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
-        let is_stated = ctx.input_is_history
-            || ctx.input_is_change
-            || FileContent::of_name(file.input.path(), None).is_some();
-        let is_history =
-            is_stated || file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
+        let is_history = is_versioned(file, ctx) || plan.any(BlobFlags::DELETED);
         let are_scanned = plan.entries.iter().all(is_scanned);
         let has_each_once = are_scanned && plan.has_each_object_once();
         if is_history || has_each_once || file.has_spatial_layout() {
@@ -224,10 +207,20 @@ impl Findings {
         if self.treatment == Repeats::Refused {
             return Err(FormatError::repetition(object, NEED));
         }
-        let mut counted = lock(&self.counted);
-        counted.0 += count;
-        counted.1 = Some(counted.1.map_or(first, |known| known.min(first)));
+        lock(&self.counted).add(RepeatCount {
+            count,
+            first: Some(first),
+            is_minimum: false,
+        });
         Ok(())
+    }
+
+    /// Adds objects that occur again according to the entries of blobs, unless the file turns out to have deleted
+    /// versions.
+    fn add_proven(&self, found: RepeatCount) {
+        if found.count > 0 && !*self.is_history.get_or_init(|| self.has_deleted()) {
+            lock(&self.counted).add(found);
+        }
     }
 
     /// Reads blobs until one has a deleted version. Blobs that cannot be read have none.
@@ -245,18 +238,8 @@ impl Findings {
 
     /// Warns with the number of objects that occur again, if there are any.
     fn tell(&self, ctx: &Context) {
-        let (count, Some((kind, rank))) = *lock(&self.counted) else {
-            return;
-        };
-        let first = ObjectId {
-            kind,
-            id: id_from_rank(rank),
-        };
-        let path = self.input.path().display();
-        ctx.warn_with_advice(
-            format!("{path}: objects that occur again: {count} (the first is {first})"),
-            MERGE,
-        );
+        let counted = *lock(&self.counted);
+        counted.tell(Some(self.input.path()), ctx);
     }
 }
 
@@ -481,6 +464,16 @@ impl Chosen {
             }
         }
         found.add_to(findings)
+    }
+
+    /// Adds the objects that occur again in blobs that are selected as a whole and not decoded, as far as the entries
+    /// of these blobs prove it.
+    pub(crate) fn add_copied<'e>(&self, entries: impl Iterator<Item = &'e BlobEntry>) {
+        if let Some(findings) = &self.findings {
+            let mut proven = ProvenRepeats::new(false);
+            entries.for_each(|entry| proven.see(entry));
+            findings.add_proven(proven.found());
+        }
     }
 
     /// Warns with the number of objects that were selected again.

@@ -13,6 +13,8 @@ mod portions;
 
 use crate::engine::changesets;
 use crate::engine::headers::merged_header;
+use crate::engine::repeat_count::{RepeatCount, is_repetitive, is_versioned};
+use crate::engine::repeats;
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps, without_equals};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{OutputOptions, WriteSummary, copy_size_hint};
@@ -25,6 +27,7 @@ use crate::runtime::{Context, Disorder, Pass};
 use located::WayLocations;
 use merge::merge_shard;
 use serde::Serialize;
+use std::path::Path;
 
 /// The output of a sort, and the handling of duplicates.
 #[derive(Debug, Clone)]
@@ -33,6 +36,9 @@ pub(crate) struct SortJob {
     pub dedupe: Dedupe,
     /// Whether the changesets of text inputs are written after the objects, if the output format can hold them.
     pub changesets: bool,
+    /// Whether to warn with the number of objects that occur again in the output, if all are kept and no input is a
+    /// history or a change file.
+    pub tells_repeats: bool,
 }
 
 /// The handling of duplicates, which are objects with the same kind and id in one input or in several.
@@ -88,6 +94,16 @@ enum KeptVersions {
 }
 
 impl KeptVersions {
+    /// Returns the flag of blobs in which no version has to be removed, or moved.
+    const fn order(self) -> BlobFlags {
+        match self {
+            Self::All => BlobFlags::SORTED,
+            Self::EachVersion(_) | Self::HighestVersion | Self::LastChange(_) => {
+                BlobFlags::UNIQUE_IDS
+            }
+        }
+    }
+
     /// Resolves `dedupe` for inputs with the merged header `header`.
     fn of(dedupe: Dedupe, header: &HeaderBlock) -> Self {
         match dedupe {
@@ -153,16 +169,10 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         } else {
             BlobPlan::open(file, PlanNeeds::Order, ctx)?
         };
-        if matches!(job.dedupe, Dedupe::EachVersion(_)) {
-            plan.check_order(file, ctx)?;
-        }
-        if let Disorder::Tell { versions } = ctx.disorder
-            && files.len() > 1
-        {
-            order_notices::tell(file, &plan, versions, ctx)?;
-        }
+        check_order(job, file, &plan, files.len() > 1, ctx)?;
         plans.push(plan);
     }
+    let tells_repeats = tells_repeats(job, kept, &files, &plans, ctx);
     let mut locations = WayLocations::decide(&files, &plans, kept, &mut header, ctx)?;
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
     let steps = merge_steps(plans, kept);
@@ -177,18 +187,62 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         }
     };
     locations.find_moved(&steps, &inputs, kept, ctx)?;
-    let rules = Rules { kept, locations };
-    let size_hint = steps
-        .iter()
-        .map(MergeStep::size_hint)
-        .fold(SizeHint::default(), SizeHint::and);
+    let rules = Rules {
+        kept,
+        locations,
+        tells_repeats,
+    };
+    let hints = steps.iter().map(MergeStep::size_hint);
+    let size_hint = hints.fold(SizeHint::default(), SizeHint::and);
     let mut sink = Sink::create(&job.output, header, size_hint, ctx)?;
-    write_steps(job, &inputs, steps, &rules, &mut sink, ctx)?;
+    let repeated = write_steps(job, &inputs, steps, &rules, &mut sink, ctx)?;
+    repeated.tell(path_of_only(&files), ctx);
     if job.changesets {
         let once = kept != KeptVersions::All;
         changesets::put_sorted(&files, once, &job.output, &mut sink, ctx)?;
     }
     Ok(Summary::of(sink.finish()?, merged))
+}
+
+/// Checks the order of an input, or reports it, as far as [`SortJob::dedupe`] and [`Context::disorder`] require that.
+fn check_order(
+    job: &SortJob,
+    file: &PbfFile,
+    plan: &BlobPlan,
+    is_one_of_several: bool,
+    ctx: &Context,
+) -> Result<()> {
+    if matches!(job.dedupe, Dedupe::EachVersion(_)) {
+        plan.check_order(file, ctx)?;
+    }
+    match ctx.disorder {
+        Disorder::Tell { versions } if is_one_of_several => {
+            order_notices::tell(file, plan, versions, ctx)
+        }
+        Disorder::Accept | Disorder::Refuse | Disorder::Tell { .. } => Ok(()),
+    }
+}
+
+/// Whether to warn of objects that occur again. In histories and change files, they do.
+fn tells_repeats(
+    job: &SortJob,
+    kept: KeptVersions,
+    files: &[PbfFile],
+    plans: &[BlobPlan],
+    ctx: &Context,
+) -> bool {
+    job.tells_repeats
+        && kept == KeptVersions::All
+        && !files.iter().any(|file| is_versioned(file, ctx))
+        && !plans.iter().any(|plan| plan.any(BlobFlags::DELETED))
+}
+
+/// Returns the path of the only file; `None` if there are several.
+fn path_of_only(files: &[PbfFile]) -> Option<&Path> {
+    match files {
+        [file] => Some(file.input.path()),
+        _ => None,
+    }
 }
 
 /// Plans the steps that merge all inputs. `plans` has the plan of each input.
@@ -213,6 +267,20 @@ fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
 struct Rules {
     kept: KeptVersions,
     locations: WayLocations,
+    /// Whether objects that occur again are counted.
+    tells_repeats: bool,
+}
+
+impl Rules {
+    /// Counts the objects that occur again in a blob that is copied. Decodes the blob only if its entry says that there
+    /// are such objects.
+    fn repeated_in(&self, sources: &mut Sources, source: &Source) -> Result<RepeatCount> {
+        if !self.tells_repeats || !is_repetitive(&source.entry) {
+            return Ok(RepeatCount::default());
+        }
+        let payload = sources.payload(source)?;
+        RepeatCount::of_payload(&payload).map_err(|error| sources.error(source, error))
+    }
 }
 
 /// The result of [`copy_while_sorted`].
@@ -252,13 +320,7 @@ fn copy_while_sorted(
         || (),
         |reader, (), step| step.resolve(reader),
         |entry| {
-            let order = match kept {
-                KeptVersions::All => BlobFlags::SORTED,
-                KeptVersions::EachVersion(_)
-                | KeptVersions::HighestVersion
-                | KeptVersions::LastChange(_) => BlobFlags::UNIQUE_IDS,
-            };
-            let in_place = entry.flags.has(order) && entry.first_key() > last;
+            let in_place = entry.flags.has(kept.order()) && entry.first_key() > last;
             last = entry.last_key().max(last);
             entries.push(entry);
             if !in_place {
@@ -272,7 +334,19 @@ fn copy_while_sorted(
     )?;
     Ok(match sink {
         None => Attempt::Unsorted(BlobPlan { entries }),
-        Some(sink) => Attempt::Sorted(Summary::of(sink.finish()?, 0)),
+        Some(sink) => {
+            let plan = BlobPlan { entries };
+            if tells_repeats(
+                job,
+                kept,
+                std::slice::from_ref(file),
+                std::slice::from_ref(&plan),
+                ctx,
+            ) {
+                repeats::warn(file, &plan, ctx)?;
+            }
+            Attempt::Sorted(Summary::of(sink.finish()?, 0))
+        }
     })
 }
 
@@ -283,8 +357,9 @@ fn write_steps(
     rules: &Rules,
     sink: &mut Sink,
     ctx: &Context,
-) -> Result<()> {
+) -> Result<RepeatCount> {
     let write = job.output.encoding();
+    let mut repeated = RepeatCount::default();
     Pass::new("sort", ctx).with_budget(MERGE_BUDGET).run(
         steps,
         || {
@@ -295,20 +370,29 @@ fn write_steps(
             (Sources::new(inputs, ctx), encoder)
         },
         |(sources, encoder), step| match step {
+            MergeStep::Copy(source) if rules.locations.may_change(&source.entry) => {
+                let changed = change_locations(sources, encoder, source, rules)?;
+                Ok((changed, RepeatCount::default()))
+            }
             MergeStep::Copy(source) => {
-                if !rules.locations.may_change(&source.entry) {
-                    Ok((source.file, BlobOutcome::Copy(source.entry)))
-                } else {
-                    change_locations(sources, encoder, source, rules)
-                }
+                let found = rules.repeated_in(sources, &source)?;
+                Ok(((source.file, BlobOutcome::Copy(source.entry)), found))
             }
             MergeStep::Merge(shard) => {
-                let frames = merge_shard(sources, encoder, &shard, rules)?;
-                Ok((0, BlobOutcome::Frames(frames)))
+                let (frames, found) = merge_shard(sources, encoder, &shard, rules)?;
+                Ok(((0, BlobOutcome::Frames(frames)), found))
             }
         },
-        |(file, outcome)| sink.add(inputs[file], outcome),
-    )
+        |((file, outcome), found)| {
+            repeated.add(found);
+            sink.add(inputs[file], outcome)
+        },
+    )?;
+    Ok(if rules.tells_repeats {
+        repeated
+    } else {
+        RepeatCount::default()
+    })
 }
 
 /// Returns the outcome for a blob whose ways may get other locations. The blob is copied if all locations stay the
@@ -327,6 +411,6 @@ fn change_locations(
             return Ok((source.file, BlobOutcome::Copy(source.entry)));
         }
     }
-    let frames = merge_shard(sources, encoder, &Shard::of(source), rules)?;
+    let (frames, _) = merge_shard(sources, encoder, &Shard::of(source), rules)?;
     Ok((0, BlobOutcome::Frames(frames)))
 }

@@ -90,6 +90,7 @@ pub(crate) fn add_to_history(
         output,
         dedupe: Dedupe::EachVersion(equal),
         changesets: false,
+        tells_repeats: false,
     };
     sort_files(files, &job, ctx)
 }
@@ -106,6 +107,7 @@ fn each_version_once(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> R
         output: OutputOptions::new(OutputTarget::Scratch(scratch.clone())).write(write),
         dedupe: Dedupe::EachVersion(EqualVersions::Last),
         changesets: false,
+        tells_repeats: false,
     };
     let original = files.first().map(|file| file.input.clone());
     sort_files(files, &job, ctx)?;

@@ -101,6 +101,7 @@ pub(super) fn sort_saved(
         output: options.output.clone(),
         dedupe: Dedupe::HighestVersion,
         changesets: false,
+        tells_repeats: false,
     };
     let sorted = sort_files(files, &job, ctx)?;
     let after = sorted.written.objects.unwrap_or(0);

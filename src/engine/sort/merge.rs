@@ -4,6 +4,7 @@ use super::kept::Choice;
 use super::located::WayLocations;
 use super::merged::{BlockError, Merged, parse_all, units_of};
 use super::{KeptVersions, Rules};
+use crate::engine::repeat_count::{RepeatCount, RepeatedNeighbours};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
 use crate::error::{Error, Result};
 use crate::io::Input;
@@ -14,13 +15,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Merges the objects of a shard into frames, in canonical order. `rules` decide which versions of an object are
-/// written, and which locations ways have. Fails if a blob of the shard is damaged or contradicts its entry.
+/// written, and which locations ways have. If all versions are written, also counts the objects that occur again.
+/// Fails if a blob of the shard is damaged or contradicts its entry.
 pub(crate) fn merge_shard(
     sources: &mut Sources,
     encoder: &mut FrameEncoder,
     shard: &Shard,
     rules: &Rules,
-) -> Result<Vec<EncodedFrame>> {
+) -> Result<(Vec<EncodedFrame>, RepeatCount)> {
     let payload = |source: &Source| {
         let payload = sources.payload(source)?;
         let relocated = rules.locations.relocated(&source.entry, &payload);
@@ -37,7 +39,7 @@ fn merge_payloads(
     encoder: &mut FrameEncoder,
     shard: &Shard,
     kept: KeptVersions,
-) -> Result<Vec<EncodedFrame>, BlockError> {
+) -> Result<(Vec<EncodedFrame>, RepeatCount), BlockError> {
     let blocks = parse_all(payloads)?;
     let mut strings: Vec<SourceStrings<'_>> = blocks
         .iter()
@@ -51,8 +53,10 @@ fn merge_payloads(
     let units = units_of(&blocks);
     // The last object, with the index of its source. The next object may still replace it.
     let mut last: Option<(usize, RawElement<'_>)> = None;
+    let mut neighbours = RepeatedNeighbours::default();
     while let Some((index, object)) = merged.next()? {
         if kept == KeptVersions::All {
+            neighbours.see(object.key);
             add(index, &object)?;
             continue;
         }
@@ -76,7 +80,8 @@ fn merge_payloads(
     if let Some((index, object)) = &last {
         add(*index, object)?;
     }
-    encoder.finish().map_err(|error| (0, error))
+    let frames = encoder.finish().map_err(|error| (0, error))?;
+    Ok((frames, neighbours.found))
 }
 
 /// Sorted runs in a temporary file. They replace clusters in which too many blobs overlap.
@@ -117,6 +122,7 @@ pub(crate) fn sorted_runs(
     let rules = Rules {
         kept: KeptVersions::All,
         locations: WayLocations::Keep,
+        tells_repeats: false,
     };
     for cluster in clusters {
         let parts = parts(&cluster, shard_bytes);
@@ -132,7 +138,7 @@ pub(crate) fn sorted_runs(
                     )
                 },
                 |(sources, encoder), shard| merge_shard(sources, encoder, &shard, &rules),
-                |frames| {
+                |(frames, _)| {
                     for frame in frames {
                         system::write(&file, &frame.bytes).map_err(failed)?;
                         entries.push(BlobEntry {
