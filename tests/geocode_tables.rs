@@ -162,6 +162,27 @@ fn every_row_has_the_columns_of_the_header_and_empty_lines_stay_empty() {
 }
 
 #[test]
+fn no_column_is_named_twice_in_a_table_with_columns_like_ours() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = index(directory.path());
+    let table = "Street,lat,lon,\"error\"\nTheir Street,46,6,none\n";
+    let (status, once, _) = geocode(&index, &["--csv"], table);
+    assert_eq!(status, 0);
+    let (_, twice, _) = geocode(&index, &["--csv"], &once);
+    for (text, street) in [(&once, "street_2"), (&twice, "street_3")] {
+        let found = rows(text, ',');
+        let mut names: Vec<String> = found[0].iter().map(|name| name.to_lowercase()).collect();
+        let column = names.iter().position(|name| name == street).unwrap();
+        assert_eq!(found[1][column], "Lac, \"A\" ;", "{text}");
+        assert_eq!(found[1][0], "Their Street");
+        assert_eq!(found[1].len(), names.len());
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), found[0].len(), "{text}");
+    }
+}
+
+#[test]
 fn line_breaks_stay_as_they_are_in_quotes_and_at_the_ends_of_rows() {
     let directory = tempfile::tempdir().unwrap();
     let index = index(directory.path());

@@ -1,10 +1,10 @@
 //! Appends answers as columns to the lines of a table.
 
 use super::fields::Fields;
-use super::places::TableForm;
+use super::places::{TableForm, column_names};
 use crate::geocode::Answer;
 
-/// The names of the appended columns.
+/// The names of the appended columns, if the table has no columns with these names.
 const NAMES: [&str; 9] = [
     "address",
     "house_number",
@@ -102,9 +102,11 @@ impl RowForm {
     }
 
     /// Appends the header of the output: `line`, which has the column names of the table, and the names of the new
-    /// columns.
+    /// columns. A new column with the name of a column of the table gets a number behind its name.
     pub(super) fn put_header(&self, out: &mut Vec<u8>, line: &[u8]) {
-        self.put_columns(out, line, NAMES);
+        let taken = column_names(&String::from_utf8_lossy(line), self.separator);
+        let names = NAMES.map(|name| distinct(name, &taken));
+        self.put_columns(out, line, names.each_ref().map(String::as_str));
     }
 
     /// Appends a line of the table with the columns of its answer. An empty line stays empty, as does one of spaces.
@@ -138,6 +140,19 @@ impl RowForm {
         };
         self.put_columns(out, line, columns);
     }
+}
+
+/// Returns a name that is not in `taken`: `name` itself, or with the lowest free number from 2 on, such as `city_2`.
+/// Names that differ only in case count as the same, because many programs do not tell them apart.
+fn distinct(name: &str, taken: &[String]) -> String {
+    let is_taken = |name: &str| taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
+    if !is_taken(name) {
+        return name.to_owned();
+    }
+    // One of these numbers is free, because there are more of them than names that are taken.
+    let numbered = (2..=taken.len() + 2).map(|number| format!("{name}_{number}"));
+    let mut free = numbered.filter(|name| !is_taken(name));
+    free.next().unwrap_or_else(|| name.to_owned())
 }
 
 /// Appends an empty line that stands for a blank one.
@@ -177,6 +192,44 @@ fn put_quoted(out: &mut Vec<u8>, text: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn new_columns_have_names_of_their_own() {
+        let header = |line: &str| {
+            let form = RowForm {
+                separator: b';',
+                width: Fields::of(line.as_bytes(), b';').count(),
+                is_crlf: false,
+            };
+            let mut out = Vec::new();
+            form.put_header(&mut out, line.as_bytes());
+            String::from_utf8(out).unwrap()
+        };
+        let of_us = "house_number;street;postcode";
+        let rest = "state;country;country_code;error\n";
+        for (line, address, city) in [
+            ("lat;lon", "address", "city"),
+            ("lat;lon;address", "address_2", "city"),
+            ("lat;lon;\"Address\";CITY ", "address_2", "city_2"),
+            (
+                "\u{feff}address;lat;lon;address_2;city_3",
+                "address_3",
+                "city",
+            ),
+            ("city;city;city_2;lat;lon", "address", "city_3"),
+        ] {
+            let expected = format!("{line};{address};{of_us};{city};{rest}");
+            assert_eq!(header(line), expected);
+        }
+        // The output of one run is the input of another.
+        let once = header("lat;lon");
+        let twice = header(once.trim_end());
+        let mut names: Vec<&str> = twice.trim_end().split(';').collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((names.len(), count), (20, 20));
+    }
 
     #[test]
     fn every_row_has_the_columns_of_the_table() {

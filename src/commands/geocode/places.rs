@@ -197,6 +197,13 @@ fn trimmed(line: &str) -> &str {
     line.strip_prefix('\u{feff}').unwrap_or(line)
 }
 
+/// Returns the names of the columns in the first line of a table, without quotes and surrounding spaces. Names that
+/// cannot be read are left out.
+pub(super) fn column_names(line: &str, separator: u8) -> Vec<String> {
+    let fields = fields_of(trimmed(line), Separator::Byte(separator)).unwrap_or_default();
+    fields.iter().map(|name| name.trim().to_owned()).collect()
+}
+
 /// Returns the fields of a line, without their quotes.
 fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, String> {
     let Separator::Byte(separator) = separator else {
