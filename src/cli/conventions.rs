@@ -82,7 +82,7 @@ pub struct Conventions {
     /// Whether a change counts as a creation if its version is 1. If `false`, a change counts as a creation only if the
     /// command knows that the object is new.
     pub creates_version_1: bool,
-    /// Whether each name of XML as the format of an input, such as `osm` or `osc`, stands for both OSM XML and OsmChange.
+    /// Whether each name of XML as the format of an input, such as `osm`, stands for both OSM XML and OsmChange.
     pub reads_xml_by_any_name: bool,
     /// Whether `tags-filter`, `extract`, `renumber` and `time-filter` treat the objects of a change file like those of
     /// other files.

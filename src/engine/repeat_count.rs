@@ -1,5 +1,5 @@
-//! Counts objects that occur again: among neighbours in canonical order, and among blobs that are not decoded, as far as
-//! their entries prove it.
+//! Counts objects that occur again: among neighbours in canonical order, and among blobs that are not decoded, as far
+//! as their entries prove it.
 
 use crate::error::{FormatError, MERGE};
 use crate::file::PbfFile;
@@ -80,8 +80,8 @@ impl RepeatedNeighbours {
 }
 
 /// The objects that occur again in blobs of which only the entries are read. An entry proves that its first and its
-/// last object are in the blob. A content hash proves that two blobs have the same objects. An entry whose ids do not ascend
-/// strictly, although they are in order, proves that an object occurs twice in the blob.
+/// last object are in the blob. A content hash proves that two blobs have the same objects. An entry whose ids do not
+/// ascend strictly, although they are in order, proves that an object occurs twice in the blob.
 #[derive(Debug, Default)]
 pub(crate) struct ProvenRepeats {
     /// Whether the blobs are known to be in canonical order, so that only neighbours can have the same objects.
