@@ -359,6 +359,56 @@ fn a_key_occurs_once_in_features_of_text_but_not_under_the_second_name() {
     }
 }
 
+/// Objects of which a tag that is left out would decide otherwise.
+const DECIDED_TWICE: &str = "\
+n1 v1 x8 y49 Tamenity=bar,amenity=cafe\n\
+n2 v1 x8.001 y49\nn3 v1 x8.001 y49.001\nn4 v1 x8 y49.001\n\
+w1 v1 Nn1,n2,n3,n4,n1 Tbuilding=no,building=yes\n\
+w2 v1 Nn1,n2,n3,n4,n1 Tbuilding=yes,building=no\n\
+w3 v1 Nn1,n2 Thighway=path,highway=track\n\
+w4 v1 Nn1,n2,n3,n4,n1 Tnote=x,area=no,building=yes,area=yes\n\
+r1 v1 Ttype=route,route=hiking,type=multipolygon Mw1@outer\n\
+r2 v1 Ttype=multipolygon,landuse=forest,type=route Mw1@outer\n";
+
+#[test]
+fn a_tag_that_is_left_out_decides_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(dir.path(), DECIDED_TWICE);
+    let ids = |options: &[&str]| {
+        let options = [&["--line-relations", "route"][..], options].concat();
+        feature_ids(&mut pbfhogg(), &file, &options)
+    };
+    assert_eq!(ids(&[]), ["n1", "w1", "a4", "w3", "w4", "r1", "a5"]);
+    for (filter, expected) in [
+        ("n/amenity=bar", &["n1"][..]),
+        ("n/amenity=cafe", &[]),
+        ("n/amenity!=bar", &[]),
+        ("w/highway=track", &[]),
+        ("w/highway=track @version<9", &[]),
+        ("w/highway=path @version<9", &["w3"]),
+        ("w/highway=path & highway=track", &[]),
+        ("a/building=yes", &["a4", "w4"]),
+        ("w/building=no", &["w1"]),
+        ("a/area", &["w4"]),
+        ("r/type=route", &["r1"]),
+        ("r/type=multipolygon", &["a5"]),
+        ("a/type", &["a5"]),
+    ] {
+        assert_eq!(ids(&["--filter", filter]), expected, "{filter}");
+    }
+    let table = dir.path().join("out.parquet");
+    for (theme, expected) in [("buildings", "w2"), ("roads", "w3"), ("pois", "n1")] {
+        export(&file, &table, &["--theme", theme]);
+        let found: Vec<String> = rows_by_id(&table).into_keys().collect();
+        assert_eq!(found, [expected], "{theme}");
+    }
+    let raw = dir.path().join("raw");
+    let options = ["--raw", "--filter", "w/highway=track"];
+    assert_eq!(export(&file, &raw, &options)["features"], 0);
+    let options = ["--raw", "--filter", "w/highway=path"];
+    assert_eq!(export(&file, &raw, &options)["features"], 1);
+}
+
 #[test]
 fn check_names_keys_that_occur_again_and_repair_leaves_them_out() {
     let dir = tempfile::tempdir().unwrap();

@@ -359,7 +359,8 @@ fn visits(
     let visits = Visits {
         nodes: types.points && selects(ObjectKind::Node),
         untagged_nodes: options.keep_untagged,
-        info: form.needs_info(),
+        // A filter with conditions on metadata judges an object again after some of its tags were left out.
+        info: form.needs_info() || filter.needs_metadata(),
         ways: (types.lines || types.areas) && selects(ObjectKind::Way),
         areas: relations || form.needs_boundaries(),
         member_node_ids: reports,

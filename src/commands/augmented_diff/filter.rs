@@ -5,16 +5,19 @@ use super::action::Action;
 use super::find::Findings;
 use super::states::State;
 use crate::commands::export::FeatureRules;
-use crate::engine::block_matcher::{is_area, selects_object};
+use crate::engine::block_matcher::{is_area, selects, selects_object};
 use crate::formats::ChangeAction;
 use crate::geometry::{Point, Region, is_across, line_at_antimeridian};
-use crate::osm::{ObjectFilter, ObjectKind};
+use crate::osm::{ObjectFilter, ObjectKind, UniqueTags};
+use crate::pbf::Object;
 
 /// The actions that the options select.
 pub(super) struct Filter {
     direct_only: bool,
     /// Whether changes of routes concern the routes that contain them.
     pub follows_routes: bool,
+    /// Whether tags whose key an earlier tag has do not count, because they are not written.
+    ignores_repeated_keys: bool,
     region: Option<RegionFilter>,
     tags: ObjectFilter,
 }
@@ -32,19 +35,21 @@ struct RegionFilter {
 impl Filter {
     /// Selects actions of objects and of their direct members.
     pub(super) fn new(selection: &Selection) -> Self {
-        Self::following(selection, false)
+        Self::create(selection, false)
     }
 
     /// Selects actions of features: routes have the lines of the routes that are nested in them.
     pub(super) fn of_features(selection: &Selection) -> Self {
-        Self::following(selection, true)
+        Self::create(selection, true)
     }
 
-    fn following(selection: &Selection, follows_routes: bool) -> Self {
+    fn create(selection: &Selection, of_features: bool) -> Self {
+        let follows_routes = of_features;
         let region = selection.region.as_ref();
         Self {
             direct_only: selection.direct_only,
             follows_routes,
+            ignores_repeated_keys: of_features,
             region: region.map(|shape| RegionFilter {
                 points: shape
                     .rings()
@@ -68,9 +73,23 @@ impl Filter {
         // The content of a deletion is not reliable: a change file may leave it out.
         let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
         let states = || action.old.iter().chain(new);
-        let has_tags = |state: &State<'_>| selects_object(&self.tags, state.object);
+        let has_tags = |state: &State<'_>| self.has_tags(state.object);
         let is_near = |region: &RegionFilter| states().any(|state| region.meets(state, findings));
         states().any(has_tags) && self.region.as_ref().is_none_or(is_near)
+    }
+
+    /// Whether the expressions match an object.
+    fn has_tags(&self, object: &Object<'_>) -> bool {
+        if !selects_object(&self.tags, object) {
+            return false;
+        }
+        if !self.ignores_repeated_keys {
+            return true;
+        }
+        let tags = unique_tags(object);
+        let form = (object.kind(), is_area(object));
+        tags.len() == object.tags.len()
+            || selects(&self.tags, form, &object.info, tags.iter().copied())
     }
 }
 
@@ -103,8 +122,14 @@ impl RegionFilter {
     fn is_area(&self, state: &State<'_>) -> bool {
         let object = state.object;
         is_area(object)
-            && (object.kind() != ObjectKind::Way || self.rules.of_closed_way(&object.tags).1)
+            && (object.kind() != ObjectKind::Way
+                || self.rules.of_closed_way(&unique_tags(object)).1)
     }
+}
+
+/// Returns the tags of an object whose key no earlier tag has.
+fn unique_tags<'o>(object: &'o Object<'_>) -> Vec<(&'o str, &'o str)> {
+    UniqueTags::new(object.tags.iter().copied()).collect()
 }
 
 /// The outlines of an area, and which of some points they enclose: those from which a ray to the north crosses an odd

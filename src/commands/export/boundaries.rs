@@ -4,6 +4,7 @@ use crate::area::{AreaNode, MemberWays, OpenRings, WayStore};
 use crate::engine::geometry_pass::is_area;
 use crate::error::FormatError;
 use crate::formats::parquet::{AdminArea, AdminAreas, COUNTRY_LEVEL};
+use crate::osm::UniqueTags;
 use crate::pbf::{Block, Element, Relation};
 use crate::runtime::lock;
 use std::sync::Mutex;
@@ -26,7 +27,7 @@ impl Boundaries {
     /// Returns the admin level of a relation, if its area is collected; `None` otherwise.
     fn level_of(&self, relation: &Relation<'_>) -> Option<u8> {
         let (mut is_administrative, mut level) = (false, None);
-        for (key, value) in relation.tags() {
+        for (key, value) in UniqueTags::new(relation.tags()) {
             match key {
                 "boundary" => is_administrative = value == "administrative",
                 "admin_level" => level = value.parse().ok(),

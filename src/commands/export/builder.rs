@@ -8,14 +8,14 @@ use super::late_areas::Completion;
 use super::line_relations::RelationLines;
 use super::maker::Made;
 use super::problem::{Problem, ProblemCause, Severity};
-use super::selection::selects_relation;
+use super::selection::{is_closed_way, selects_relation};
 use super::tally::Tally;
 use super::{FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, MemberWays, MissingMember, OpenRings, Role, WayStore, assemble,
     assemble_on_map, simple_polygon,
 };
-use crate::engine::block_matcher::select;
+use crate::engine::block_matcher::{select, selects};
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::formats::features::FeatureChunk;
@@ -179,7 +179,8 @@ impl Visitor for Builder {
         tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), FormatError> {
         self.with_tags(tags, |builder, tags| {
-            if builder.retain(tags) {
+            let is_selected = builder.still_selects((ObjectKind::Node, || false), &info, tags);
+            if is_selected && builder.retain(tags) {
                 builder.point(id, info, location, tags);
             }
         });
@@ -188,7 +189,10 @@ impl Visitor for Builder {
 
     fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
         self.with_tags(way.tags(), |builder, tags| {
-            builder.tagged_way(way, locations, tags);
+            let object = (ObjectKind::Way, || is_closed_way(way));
+            if builder.still_selects(object, &way.info(), tags) {
+                builder.tagged_way(way, locations, tags);
+            }
         });
         Ok(())
     }
@@ -199,7 +203,8 @@ impl Visitor for Builder {
             boundaries.add(relation, ways, &mut self.nodes);
         }
         let shared = self.shared.clone();
-        if !shared.relations || !selects_relation(&shared.filter, relation) {
+        let keeps_all = shared.keeps_repeated_keys;
+        if !shared.relations || !selects_relation(&shared.filter, relation, keeps_all) {
             return Ok(());
         }
         if shared.is_line_relation(relation) {
@@ -318,7 +323,7 @@ impl Builder {
         }
     }
 
-    /// Collects the tags in a list, and calls `make` with the list.
+    /// Collects the tags in a list, removes those whose key an earlier tag has, and calls `make` with the list.
     fn with_tags<'t>(
         &mut self,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
@@ -326,19 +331,31 @@ impl Builder {
     ) {
         let mut list = recycled(std::mem::take(&mut self.tags));
         list.extend(tags);
+        self.repeated_keys = if self.shared.keeps_repeated_keys {
+            0
+        } else {
+            retain_unique(&mut list)
+        };
         make(self, &mut list);
         self.tags = recycled(list);
     }
 
-    /// Removes the tags that are not written, and those whose key an earlier tag has. Returns whether the object becomes
-    /// a feature. It becomes a feature if the rules leave a tag, or if features without tags are written, too.
-    fn retain(&mut self, tags: &mut TagList<'_>) -> bool {
+    /// Whether the filter selects the current object by the tags that are left. The filter has selected the object by
+    /// all of its tags. `is_area` tells whether the object is an area.
+    fn still_selects(
+        &self,
+        (kind, is_area): (ObjectKind, impl FnOnce() -> bool),
+        info: &Info<'_>,
+        tags: &TagList<'_>,
+    ) -> bool {
+        let filter = &self.shared.filter;
+        self.repeated_keys == 0 || selects(filter, (kind, is_area()), info, tags.iter().copied())
+    }
+
+    /// Removes the tags that are not written. Returns whether the object becomes a feature. It becomes a feature if the
+    /// rules leave a tag, or if features without tags are written, too.
+    fn retain(&self, tags: &mut TagList<'_>) -> bool {
         self.shared.rules.retain(tags);
-        self.repeated_keys = if self.shared.keeps_repeated_keys {
-            0
-        } else {
-            retain_unique(tags)
-        };
         let is_feature = self.shared.keep_untagged || !tags.is_empty();
         if let Some(keys) = &self.shared.tag_keys {
             tags.retain(|(key, _)| keys.iter().any(|wanted| wanted == key));

@@ -21,7 +21,7 @@ impl<'f> FeatureView<'f> {
         self.0.id
     }
 
-    /// The metadata of the object. Empty unless [`batches`](super::batches()) was asked for it.
+    /// The metadata of the object. May be empty unless [`batches`](super::batches()) was asked for it.
     pub const fn info(&self) -> &Info<'f> {
         &self.0.info
     }

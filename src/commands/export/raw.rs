@@ -1,5 +1,6 @@
 //! Writes objects as Parquet tables, one for nodes, one for ways and one for relations.
 
+use super::selection::selects_by_unique_tags;
 use super::{Options, Summary};
 use crate::commands::repeated_keys::warn_of_repeated_keys;
 use crate::error::{FormatError, Result};
@@ -220,6 +221,9 @@ fn groups(
                     return Ok(());
                 }
                 element.check_size()?;
+                if !selects_by_unique_tags(filter, &element) {
+                    return Ok(());
+                }
                 if !rows.has_room(&element, MAX_MEMORY) {
                     end(&mut rows).map_err(|error| FormatError::with(error.to_string()))?;
                 }

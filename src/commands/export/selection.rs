@@ -1,16 +1,57 @@
 //! Selects objects by the filter of an export.
 
 use crate::engine::block_matcher::selects;
-use crate::osm::{ObjectFilter, ObjectKind};
-use crate::pbf::Relation;
+use crate::engine::geometry_pass::is_area;
+use crate::osm::{ObjectFilter, ObjectKind, UniqueTags};
+#[cfg(feature = "parquet")]
+use crate::pbf::Element;
+use crate::pbf::{Relation, Way};
 
 /// Whether the filter may select objects of a kind.
 pub(super) fn may_select(filter: &ObjectFilter, kind: ObjectKind) -> bool {
     filter.expressions().is_empty() || filter.kinds().contains(kind)
 }
 
-/// Whether the filter selects a relation that is an area.
-pub(super) fn selects_relation(filter: &ObjectFilter, relation: &Relation<'_>) -> bool {
-    let kind = (ObjectKind::Relation, true);
-    selects(filter, kind, &relation.info(), relation.tags())
+/// Whether a way is an area to the filter: a closed way with four refs or more.
+pub(super) fn is_closed_way(way: &Way<'_>) -> bool {
+    way.ref_count() >= 4 && way.is_closed()
+}
+
+/// Whether the filter selects a relation. Unless `keeps_repeated_keys` is set, tags whose key an earlier tag has do not
+/// count.
+pub(super) fn selects_relation(
+    filter: &ObjectFilter,
+    relation: &Relation<'_>,
+    keeps_repeated_keys: bool,
+) -> bool {
+    if filter.expressions().is_empty() {
+        return true;
+    }
+    let object = (ObjectKind::Relation, is_area(relation.tags()));
+    if keeps_repeated_keys {
+        return selects(filter, object, &relation.info(), relation.tags());
+    }
+    let tags: Vec<_> = UniqueTags::new(relation.tags()).collect();
+    selects(filter, object, &relation.info(), tags.iter().copied())
+}
+
+/// Whether the filter still selects an object if tags whose key an earlier tag has do not count. The filter must select
+/// the object by all of its tags.
+#[cfg(feature = "parquet")]
+pub(super) fn selects_by_unique_tags(filter: &ObjectFilter, element: &Element<'_>) -> bool {
+    if filter.expressions().is_empty() {
+        return true;
+    }
+    let mut unique = UniqueTags::new(element.tags());
+    let tags: Vec<_> = unique.by_ref().collect();
+    if unique.repeated() == 0 {
+        return true;
+    }
+    let is_area = match element {
+        Element::Node(_) => false,
+        Element::Way(way) => is_closed_way(way),
+        Element::Relation(relation) => is_area(relation.tags()),
+    };
+    let object = (element.kind(), is_area);
+    selects(filter, object, &element.info(), tags.iter().copied())
 }
