@@ -298,10 +298,76 @@ fn no_number_is_interpolated_where_the_ends_contradict_each_other() {
         ("2", "8", "some"),
         ("2", "s/n", "even"),
         ("12,14", "20", "even"),
+        ("1", "2000000001", "odd"),
+        ("N2000000000", "N2", "all"),
     ];
     for (found, case) in along(&cases).iter().zip(cases) {
         assert_eq!(found.as_slice(), [""], "{case:?}");
     }
+}
+
+/// The report of the build of an index of a file of OPL.
+fn build_report(lines: &[String]) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let [input, path] = ["in.opl", "index"].map(|name| directory.path().join(name));
+    std::fs::write(&input, lines.join("\n") + "\n").unwrap();
+    let built = run_ok(&[&"build-geocode-index", &"--json", &input, &"-o", &path]);
+    serde_json::from_slice(&built.stdout).unwrap()
+}
+
+#[test]
+fn a_build_counts_the_ways_and_tags_that_are_too_long() {
+    let list: Vec<String> = (1..100).map(|number| number.to_string()).collect();
+    let (short, long) = (list[..80].join(";"), list.join(";"));
+    assert!(short.len() < 255 && long.len() > 255);
+    // Characters count, not bytes.
+    let street = "\u{3042}".repeat(255);
+    let refs = |count: usize| ["n1", "n2"].repeat(count / 2).join(",");
+    let lines = [
+        format!("n1 v1 Taddr:housenumber=1,addr:street={street} x10 y50"),
+        "n2 v1 Taddr:housenumber=2000000001 x10.001 y50".to_owned(),
+        "n3 v1 Taddr:housenumber=9 x10.002 y50".to_owned(),
+        format!("n4 v1 Taddr:housenumber={short} x10 y50.1"),
+        format!("n5 v1 Taddr:housenumber={long},addr:street=A x10 y50.2"),
+        format!("n6 v1 Taddr:housenumber=5,addr:street=A{street} x10 y50.2"),
+        "w1 v1 Taddr:interpolation=odd Nn1,n2".to_owned(),
+        "w2 v1 Taddr:interpolation=odd Nn1,n3".to_owned(),
+        "w3 v1 Taddr:interpolation=even Nn3,n4".to_owned(),
+        format!("w4 v1 Taddr:interpolation=odd Nn1,{}", refs(2000)),
+        format!("w5 v1 Taddr:interpolation=2000000000 N{}", refs(2000)),
+    ];
+    let report = build_report(&lines);
+    assert_eq!(report["not_interpolated"], 2, "{report}");
+    assert_eq!(report["long_tags"], 2, "{report}");
+    assert_eq!(report["counts"]["interpolations"], 4, "{report}");
+    assert_eq!(report["counts"]["addresses"], 5, "{report}");
+}
+
+#[test]
+fn the_tags_of_the_nodes_of_a_way_are_read_once() {
+    // A node with many tags of an address, which a way has again and again.
+    let tags: Vec<String> = (0..2000)
+        .map(|number| format!("addr:x{number}=1"))
+        .collect();
+    let tags = tags.join(",");
+    let mut lines = vec![
+        format!("n1 v1 Taddr:housenumber=1,addr:city=B,{tags} x10 y50"),
+        format!("n2 v1 Taddr:housenumber=9,addr:street=A,{tags} x10.001 y50"),
+    ];
+    let refs = ["n1", "n2"].repeat(1000).join(",");
+    lines.extend((1..6).map(|id| format!("w{id} v1 Taddr:interpolation=odd N{refs}")));
+    let begin = std::time::Instant::now();
+    let report = build_report(&lines);
+    assert_eq!(report["counts"]["interpolations"], 5, "{report}");
+    assert!(begin.elapsed().as_secs() < 10);
+    let index = Index::of(&lines);
+    let answer = index.answer(50.00001, 10.0005);
+    let address = &answer["address"];
+    assert_eq!(
+        (&address["street"], &address["city"]),
+        (&"A".into(), &"B".into()),
+        "{address}"
+    );
 }
 
 /// A square around a place as nodes and a closed way, whose ids begin at `id`.

@@ -7,7 +7,7 @@ use crate::engine::IndexType;
 use crate::geocode::QueryOptions;
 use anyhow::{Result, anyhow};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Build an index of addresses, streets and areas, for looking up places
@@ -100,34 +100,49 @@ pub fn build(args: &BuildArgs) -> Result<Answer> {
     let summary = build_geocode_index::run(&options, &ctx)?;
     args.run
         .report(&ctx, &summary, super::args::Stdout::Free, || {
-            let mut out = format!(
-                "{}: {}\n",
-                args.output_dir.display(),
-                show::bytes(summary.bytes)
-            );
-            for (name, count) in &summary.counts {
-                let _ = writeln!(out, "  {name}: {}", show::number(*count));
-            }
-            if !summary.simplified.is_empty() {
-                let count = summary.simplified.len() as u64;
-                let _ = writeln!(
-                    out,
-                    "  {} with fewer corners:",
-                    show::counted(count, "area")
-                );
-                for area in &summary.simplified {
-                    let _ = writeln!(out, "    {area}");
-                }
-            }
-            if summary.incomplete > 0 {
-                let _ = writeln!(
-                    out,
-                    "  {} left out: not valid, or a part of them is not in the file",
-                    show::counted(summary.incomplete, "area")
-                );
-            }
-            out
+            build_report(&args.output_dir, &summary)
         })
+}
+
+/// Returns the text that tells a person what an index has.
+fn build_report(directory: &Path, summary: &build_geocode_index::Summary) -> String {
+    let mut out = format!("{}: {}\n", directory.display(), show::bytes(summary.bytes));
+    for (name, count) in &summary.counts {
+        let _ = writeln!(out, "  {name}: {}", show::number(*count));
+    }
+    if !summary.simplified.is_empty() {
+        let count = summary.simplified.len() as u64;
+        let _ = writeln!(
+            out,
+            "  {} with fewer corners:",
+            show::counted(count, "area")
+        );
+        for area in &summary.simplified {
+            let _ = writeln!(out, "    {area}");
+        }
+    }
+    if summary.incomplete > 0 {
+        let _ = writeln!(
+            out,
+            "  {} left out: not valid, or a part of them is not in the file",
+            show::counted(summary.incomplete, "area")
+        );
+    }
+    if summary.not_interpolated > 0 {
+        let _ = writeln!(
+            out,
+            "  {} without numbers between the nodes: too many nodes, or too many numbers",
+            show::counted(summary.not_interpolated, "interpolation way")
+        );
+    }
+    if summary.long_tags > 0 {
+        let _ = writeln!(
+            out,
+            "  {} left out: longer than 255 characters",
+            show::counted(summary.long_tags, "tag")
+        );
+    }
+    out
 }
 
 /// Look up what is at a place: the address, the street, the areas

@@ -111,6 +111,13 @@ pub struct Summary {
     /// The number of closed ways and relations that were left out because they are not valid areas or a member is not
     /// in the file.
     pub incomplete: u64,
+    /// The number of ways with `addr:interpolation` that have more than 2,000 nodes, or two neighbouring house numbers
+    /// with more than 10,000 numbers between them. No house number is made along the former, and none between two such
+    /// numbers of the latter.
+    pub not_interpolated: u64,
+    /// The number of tags that were left out, because their key or value has more than 255 characters, which the OSM
+    /// database does not allow.
+    pub long_tags: u64,
     /// The areas that have fewer corners in the index than in the file.
     #[serde(serialize_with = "as_texts")]
     pub simplified: Vec<ObjectId>,
@@ -151,10 +158,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut directory = IndexDirectory::open(&options.directory, options.overwrite)?;
     let collected = collect(&file, options, directory.files.place(), ctx)?;
     let output = directory.create()?;
-    let (output, counts) = write_index(&collected.rows, &collected.interpolated, output, ctx)?;
-    let bytes = output.len();
+    let written = write_index(&collected.rows, &collected.interpolated, output, ctx)?;
+    let bytes = written.output.len();
     ctx.stats.bytes_written.add(bytes);
-    let counts = Layer::ALL.iter().zip(counts);
+    let counts = Layer::ALL.iter().zip(written.counts);
     let counts: BTreeMap<String, u64> = counts
         .map(|(layer, count)| (layer.name().to_owned(), count))
         .collect();
@@ -166,11 +173,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         counts.clone(),
         [options.search_radius, options.coarse_search_radius],
     );
-    directory.complete(output, &manifest, ctx)?;
+    directory.complete(written.output, &manifest, ctx)?;
     Ok(Summary {
         bytes,
         counts,
         incomplete: collected.incomplete,
+        not_interpolated: collected.not_interpolated + written.not_interpolated,
+        long_tags: collected.long_tags,
         simplified: collected.simplified,
         index_type: collected.index_type,
     })
@@ -190,6 +199,8 @@ struct Collected {
     /// The nodes of interpolation ways.
     interpolated: IdSet,
     incomplete: u64,
+    not_interpolated: u64,
+    long_tags: u64,
     simplified: Vec<ObjectId>,
     index_type: Option<IndexType>,
 }
@@ -217,6 +228,7 @@ fn collect(
     let pass = GeometryPass::open(file, Visits::TAGGED, false, locate, ctx)?;
     let of_threads = shared.clone();
     let (mut incomplete, mut interpolated) = (0, IdSet::default());
+    let (mut not_interpolated, mut long_tags) = (0, 0);
     let mut simplified = Vec::new();
     let max_vertices = options.max_area_vertices;
     ctx.expect_phases(4);
@@ -228,6 +240,8 @@ fn collect(
         move || Collector::new(&of_threads, max_vertices),
         |found| {
             incomplete += found.incomplete;
+            not_interpolated += found.not_interpolated;
+            long_tags += found.long_tags;
             interpolated.extend(found.interpolated);
             simplified.extend(found.simplified);
             Ok(())
@@ -244,6 +258,8 @@ fn collect(
         rows,
         interpolated,
         incomplete,
+        not_interpolated,
+        long_tags,
         simplified,
         index_type,
     })

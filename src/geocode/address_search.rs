@@ -1,7 +1,7 @@
 //! Finding the address of a query point.
 
 use super::address_tags::{
-    NUMBERS, has_text, house_number, is_same_address, is_same_street, item_is_address,
+    NUMBERS, SHARED, has_text, house_number, is_same_address, is_same_street, item_is_address,
 };
 use super::folding::StreetNames;
 use super::interpolation::interpolated;
@@ -25,20 +25,6 @@ const AT_NODE: f64 = 1.0;
 const AT_HOUSE: f64 = 6.0;
 /// The distance in metres within which a query point is on a street: the precision of coordinates.
 const ON_STREET: f64 = 0.01;
-
-/// The keys of the tags that an address inherits from its area or its interpolation way, in addition to the street.
-const SHARED: [&str; 10] = [
-    "addr:postcode",
-    "addr:city",
-    "addr:suburb",
-    "addr:neighbourhood",
-    "addr:quarter",
-    "addr:hamlet",
-    "addr:country",
-    "addr:state",
-    "addr:province",
-    "addr:county",
-];
 
 /// The area of the largest ring in square metres.
 fn size(projection: &LocalProjection, rings: &[Vec<Point>]) -> f64 {

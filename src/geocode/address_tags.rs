@@ -14,6 +14,20 @@ pub(super) const NUMBERS: [&str; 3] = [
 /// The keys of the tags that replace a house number.
 const NAMES: [&str; 2] = ["addr:housename", "addr:block_number"];
 
+/// The keys of the tags that an address inherits from its area or its interpolation way, in addition to the street.
+pub(super) const SHARED: [&str; 10] = [
+    "addr:postcode",
+    "addr:city",
+    "addr:suburb",
+    "addr:neighbourhood",
+    "addr:quarter",
+    "addr:hamlet",
+    "addr:country",
+    "addr:state",
+    "addr:province",
+    "addr:county",
+];
+
 /// Values that say that there is no house number, in lower case. The OSM wiki page "Key:nohousenumber" has the usual
 /// ones of several countries.
 const NO_NUMBERS: [&str; 24] = [

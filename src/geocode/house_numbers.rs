@@ -4,6 +4,7 @@
 //! interpolation ways. The addresses of the nodes are therefore kept in memory, and are added to the ways when the ways
 //! are written.
 
+use super::address_tags::SHARED;
 use super::item::{BROKEN, NUMBERS, RowItem, tag};
 use crate::error::FormatError;
 use crate::index::IdSet;
@@ -11,35 +12,38 @@ use crate::osm::ObjectKind;
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
-/// The tags of an address.
-type Tags = Vec<(String, String)>;
+/// The maximum length in bytes of a house number that is interpolated. A longer one is kept as an empty one.
+const MAX_NUMBER: usize = 32;
+
+/// The address of a node of an interpolation way.
+#[derive(Debug)]
+pub(super) struct NodeAddress {
+    number: Option<String>,
+    /// The tags that all houses along an interpolation way share.
+    shared: Vec<(&'static str, String)>,
+}
 
 /// The addresses of the nodes of interpolation ways.
 #[derive(Debug, Default)]
 pub(super) struct HouseNumbers {
-    addresses: FxHashMap<i64, Tags>,
+    addresses: FxHashMap<i64, NodeAddress>,
 }
 
-/// Whether all houses along an interpolation way have the same value for `key`.
-fn is_shared(key: &str) -> bool {
-    const OF_HOUSE: [&str; 6] = [
-        "addr:housenumber",
-        "addr:housename",
-        "addr:unit",
-        "addr:conscriptionnumber",
-        "addr:streetnumber",
-        "addr:block_number",
-    ];
-    key.starts_with("addr:") && !OF_HOUSE.contains(&key)
+/// The keys of the tags that all houses along an interpolation way share.
+fn shared_keys() -> impl Iterator<Item = &'static str> {
+    ["addr:street", "addr:place"].into_iter().chain(SHARED)
 }
 
 /// Returns the id and the address of each node among `rows` whose id is in `wanted`.
-pub(super) fn addresses_of(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, Tags)> {
+pub(super) fn addresses_of(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, NodeAddress)> {
     let is_wanted = |row: &&RowItem<'_>| row.kind == ObjectKind::Node && wanted.contains(row.id);
     let found = rows.iter().filter(is_wanted).map(|row| {
-        let tags = row.tags.iter();
-        let owned = tags.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        (row.id, owned.collect())
+        let shared = shared_keys().filter_map(|key| Some((key, tag(&row.tags, key)?.to_owned())));
+        let address = NodeAddress {
+            number: tag(&row.tags, "addr:housenumber").map(str::to_owned),
+            shared: shared.collect(),
+        };
+        (row.id, address)
     });
     found.collect()
 }
@@ -69,13 +73,13 @@ pub(super) fn decoded(entry: &str) -> String {
 
 impl HouseNumbers {
     /// Adds addresses of nodes.
-    pub(super) fn add(&mut self, addresses: Vec<(i64, Tags)>) {
+    pub(super) fn add(&mut self, addresses: Vec<(i64, NodeAddress)>) {
         self.addresses.extend(addresses);
     }
 
     /// Returns the addresses of the nodes of an interpolation way, with the indices of the nodes in the way. Fails if
     /// the row has no list of nodes.
-    fn of(&self, row: &RowItem<'_>) -> Result<Vec<(usize, &Tags)>, FormatError> {
+    fn of(&self, row: &RowItem<'_>) -> Result<Vec<(usize, &NodeAddress)>, FormatError> {
         let nodes = tag(&row.tags, NUMBERS).ok_or(BROKEN)?;
         let mut addresses = Vec::new();
         for (at, node) in nodes.split(',').enumerate() {
@@ -89,8 +93,10 @@ impl HouseNumbers {
     pub(super) fn numbers(&self, row: &RowItem<'_>) -> Result<String, FormatError> {
         let mut numbers = String::new();
         for (at, address) in self.of(row)? {
-            if let Some((_, number)) = address.iter().find(|(key, _)| key == "addr:housenumber") {
+            if let Some(number) = &address.number {
                 let comma = if numbers.is_empty() { "" } else { "," };
+                let is_long = number.len() > MAX_NUMBER;
+                let number = if is_long { "" } else { number.as_str() };
                 let _ = write!(numbers, "{comma}{at}:{}", encoded(number));
             }
         }
@@ -106,11 +112,11 @@ impl HouseNumbers {
     ) -> Result<Vec<(&'a str, &'a str)>, FormatError> {
         let own = row.tags.iter().filter(|(key, _)| *key != NUMBERS);
         let mut tags: Vec<(&str, &str)> = own.copied().collect();
-        for (_, address) in self.of(row)? {
-            for (key, value) in address {
-                if is_shared(key) && tag(&tags, key).is_none() {
-                    tags.push((key, value));
-                }
+        let nodes = self.of(row)?;
+        for key in shared_keys().filter(|key| tag(&row.tags, key).is_none()) {
+            let mut shared = nodes.iter().flat_map(|&(_, address)| &address.shared);
+            if let Some((_, value)) = shared.find(|(of_node, _)| *of_node == key) {
+                tags.push((key, value.as_str()));
             }
         }
         tags.push((NUMBERS, numbers));

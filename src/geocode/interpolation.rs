@@ -12,6 +12,10 @@ use crate::geometry::Point;
 /// The maximum number of digits of a house number. A `u32` has as many at most.
 const MAX_DIGITS: usize = 10;
 
+/// The maximum number of steps from one house number to the next one of a way. Rural addresses that count along a road,
+/// such as 10000 to 19998, are 5,000 even numbers. Of a way that claims more, no made-up number can be trusted.
+const MAX_STEPS: i64 = 10_000;
+
 /// A node with a house number in an interpolation way.
 struct Anchor {
     /// The length of the way up to the node, in metres.
@@ -111,12 +115,9 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
         length += segment;
         lengths.push(length);
     }
-    let anchors = tag(tags, NUMBERS)?.split(',').filter_map(|anchor| {
-        let (node, number) = anchor.split_once(':')?;
-        Some(Anchor {
-            at: *lengths.get(node.parse::<usize>().ok()?)?,
-            number: decoded(number),
-        })
+    let anchors = numbered_nodes(tag(tags, NUMBERS)?).filter_map(|(node, number)| {
+        let at = *lengths.get(node)?;
+        Some(Anchor { at, number })
     });
     let anchors: Vec<Anchor> = anchors.collect();
     let pair = anchors.windows(2).find(|pair| match pair {
@@ -131,6 +132,29 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
     };
     let rule = Rule::parse(tag(tags, "addr:interpolation")?)?;
     between(&from.number, &to.number, rule, part)
+}
+
+/// Reads the value of [`NUMBERS`]: the indices of nodes in a way, and their house numbers.
+fn numbered_nodes(list: &str) -> impl Iterator<Item = (usize, String)> {
+    list.split(',').filter_map(|entry| {
+        let (node, number) = entry.split_once(':')?;
+        Some((node.parse().ok()?, decoded(number)))
+    })
+}
+
+/// Whether two neighbouring house numbers of an interpolation way have more than [`MAX_STEPS`] steps between them, so
+/// that no number is made there. `list` is the value of [`NUMBERS`], and `rule` that of `addr:interpolation`.
+pub(super) fn has_too_many(list: &str, rule: &str) -> bool {
+    let Some(rule) = Rule::parse(rule) else {
+        return false;
+    };
+    let numbers: Vec<String> = numbered_nodes(list).map(|(_, number)| number).collect();
+    numbers.windows(2).any(|pair| {
+        let [from, to] = pair else { return false };
+        let ends = HouseNumber::parse(from).zip(HouseNumber::parse(to));
+        let steps = ends.and_then(|(first, last)| steps_between(&[first, last], rule));
+        steps.is_some_and(|steps| steps.abs() > MAX_STEPS)
+    })
 }
 
 /// The value of `addr:interpolation`.
@@ -162,24 +186,30 @@ fn are_ranges(ends: &[HouseNumber<'_>; 2]) -> bool {
     !ends.iter().any(HouseNumber::is_padded) && ends.iter().any(HouseNumber::may_be_range)
 }
 
-/// Returns the house number at the fraction `part` of the distance from `from` to `to`.
-fn between(from: &str, to: &str, rule: Rule, part: f64) -> Option<String> {
-    let ends = [HouseNumber::parse(from)?, HouseNumber::parse(to)?];
+/// Returns the number of steps from one end to the other: the number of house numbers without the first one. It is
+/// negative if the numbers decrease. Returns `None` if the ends do not fit the rule.
+fn steps_between(ends: &[HouseNumber<'_>; 2], rule: Rule) -> Option<i64> {
     let [first, last] = ends;
     let numbers = ends.map(|end| end.number());
     let letters = last.letter_position() - first.letter_position();
-    // The numbers from one end to the other, without the first one.
-    let steps = match (rule, numbers) {
-        _ if first.prefix != last.prefix || are_ranges(&ends) => return None,
-        (Rule::Letters, _) if first.digits == last.digits => letters,
+    match (rule, numbers) {
+        _ if first.prefix != last.prefix || are_ranges(ends) => None,
+        (Rule::Letters, _) if first.digits == last.digits => Some(letters),
         (Rule::Step(step), [Some(first), Some(last)]) if first != last => {
             let difference = last - first;
-            (difference % step == 0).then_some(difference / step)?
+            (difference % step == 0).then_some(difference / step)
         }
         // Between 7 and 7a, there is no other number, whatever the rule.
-        (Rule::Step(_), [Some(_), Some(_)]) if letters.abs() <= 1 => letters,
-        _ => return None,
-    };
+        (Rule::Step(_), [Some(_), Some(_)]) if letters.abs() <= 1 => Some(letters),
+        _ => None,
+    }
+}
+
+/// Returns the house number at the fraction `part` of the distance from `from` to `to`.
+fn between(from: &str, to: &str, rule: Rule, part: f64) -> Option<String> {
+    let ends = [HouseNumber::parse(from)?, HouseNumber::parse(to)?];
+    let [first, _] = ends;
+    let steps = steps_between(&ends, rule).filter(|steps| steps.abs() <= MAX_STEPS)?;
     let at = (steps as f64 * part).round() as i64;
     if at == 0 || at == steps {
         // A number at an end is the one of the node, as it is written.
@@ -277,6 +307,33 @@ mod tests {
                 expected,
                 "{from} {to} {rule}"
             );
+        }
+    }
+
+    #[test]
+    fn no_number_is_made_between_ends_that_claim_more_houses_than_a_way_has() {
+        for (from, to, rule, has_numbers) in [
+            ("10000", "19998", "even", true),
+            ("1", "10001", "all", true),
+            ("1", "10002", "all", false),
+            ("10002", "1", "all", false),
+            ("1", "20001", "odd", true),
+            ("1", "20003", "odd", false),
+            ("1", "2000000001", "odd", false),
+            ("0", "4294967295", "1", false),
+            ("N1", "N2000000001", "odd", false),
+            ("0", "4294967295", "4294967295", true),
+        ] {
+            let found = numbers(from, to, rule);
+            assert_eq!(!found.is_empty(), has_numbers, "{from} {to} {rule}");
+            let is_refused = has_too_many(&format!("0:{from},7:{to}"), rule);
+            assert_eq!(is_refused, !has_numbers, "{from} {to} {rule}");
+            // Another pair of the same way decides alone.
+            let list = format!("0:1,1:3,2:{from},7:{to}");
+            assert!(has_numbers || has_too_many(&list, rule), "{list}");
+        }
+        for list in ["", "0:1", "0:,1:9", "x", "0:1,1:12;14", "0:1,1:4294967296"] {
+            assert!(!has_too_many(list, "odd"), "{list}");
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::area::{EncodedArea, encode_area, size_m2};
 use super::container::ContainerWriter;
-use super::house_numbers::{HouseNumbers, addresses_of};
-use super::item::{BROKEN, NAMESAKE, RowItem, SIZE};
+use super::house_numbers::{HouseNumbers, NodeAddress, addresses_of};
+use super::interpolation::has_too_many;
+use super::item::{BROKEN, NAMESAKE, RowItem, SIZE, tag};
 use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::leaf::LEAF_ITEMS;
 use super::leaf_encoder::LeafEncoder;
@@ -25,18 +26,29 @@ struct Encoded {
     rows: u64,
     leaves: Vec<(Vec<u8>, Extent)>,
     areas: Vec<EncodedArea>,
-    /// The ids and tags of those rows that are nodes of interpolation ways.
-    addresses: Vec<(i64, Vec<(String, String)>)>,
+    /// The ids and addresses of those rows that are nodes of interpolation ways.
+    addresses: Vec<(i64, NodeAddress)>,
+    /// The ids of the interpolation ways with too many numbers between two nodes.
+    not_interpolated: Vec<i64>,
 }
 
-/// Writes an index. `interpolated` has the ids of the nodes of interpolation ways. Returns the output, which is not yet
-/// committed, and the number of rows of each layer.
+/// An index that was written.
+pub(crate) struct WrittenIndex {
+    /// The output, which is not yet committed.
+    pub output: StreamOutput,
+    /// The number of rows of each layer.
+    pub counts: [u64; Layer::ALL.len()],
+    /// The number of interpolation ways with too many numbers between two nodes.
+    pub not_interpolated: u64,
+}
+
+/// Writes an index. `interpolated` has the ids of the nodes of interpolation ways.
 pub(crate) fn write_index(
     sorted: &SortedRows,
     interpolated: &IdSet,
     output: StreamOutput,
     ctx: &Context,
-) -> Result<(StreamOutput, [u64; Layer::ALL.len()])> {
+) -> Result<WrittenIndex> {
     let namesakes = Namesakes::find(sorted, ROWS, ctx)?;
     let mut writer = IndexWriter::begin(output)?;
     let mut counts = [0; Layer::ALL.len()];
@@ -45,6 +57,7 @@ pub(crate) fn write_index(
         .into_iter()
         .partition(|range| layer_of(range.keys.start) == Some(Layer::Addresses));
     let mut numbers = HouseNumbers::default();
+    let mut not_interpolated = Vec::new();
     for (name, ranges) in [("addresses", addresses), ("write", rest)] {
         let mut found = Vec::new();
         Pass::new(name, ctx).with_budget(ctx.jobs as u64 * 2).run(
@@ -60,12 +73,20 @@ pub(crate) fn write_index(
             |mut encoded| {
                 counts[encoded.layer as usize] += encoded.rows;
                 found.append(&mut encoded.addresses);
+                not_interpolated.append(&mut encoded.not_interpolated);
                 writer.add(encoded)
             },
         )?;
         numbers.add(found);
     }
-    Ok((writer.finish()?, counts))
+    // A way across the antimeridian has two rows.
+    not_interpolated.sort_unstable();
+    not_interpolated.dedup();
+    Ok(WrittenIndex {
+        output: writer.finish()?,
+        counts,
+        not_interpolated: not_interpolated.len() as u64,
+    })
 }
 
 fn encode(
@@ -84,6 +105,7 @@ fn encode(
         leaves: Vec::new(),
         areas: Vec::new(),
         addresses: Vec::new(),
+        not_interpolated: Vec::new(),
     };
     match layer {
         Layer::Areas => {
@@ -92,6 +114,11 @@ fn encode(
         Layer::Interpolations => {
             let of_rows = parsed.iter().map(|row| numbers.numbers(row));
             let of_rows = of_rows.collect::<Result<Vec<String>, _>>()?;
+            let with_too_many = parsed.iter().zip(&of_rows).filter(|(row, of_row)| {
+                let rule = tag(&row.tags, "addr:interpolation");
+                rule.is_some_and(|rule| has_too_many(of_row, rule))
+            });
+            encoded.not_interpolated = with_too_many.map(|(row, _)| row.id).collect();
             let completed = parsed.iter().zip(&of_rows).map(|(row, of_row)| {
                 Ok(RowItem {
                     lines: row.lines.clone(),

@@ -2,7 +2,8 @@
 
 use super::kinds::{
     StreetKind, TagList, WAY_KEYS, address_tags, area_tags, is_address, is_building,
-    is_interpolation, is_street_area, is_street_relation, is_wanted_area, place_kind, street_tags,
+    is_interpolation, is_short, is_street_area, is_street_relation, is_wanted_area, place_kind,
+    street_tags,
 };
 use super::numbered_cells::NumberedCells;
 use super::relations::Relations;
@@ -24,11 +25,19 @@ use std::sync::Arc;
 
 /// The maximum number of segments in one part of a street.
 const PART_SEGMENTS: usize = 16;
+/// The maximum number of nodes of an interpolation way, which is that of a way in the OSM database
+/// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). The index has an entry for each node with a house number.
+const MAX_WAY_NODES: usize = 2000;
+
 /// The findings from one blob, apart from its rows.
 #[derive(Default)]
 pub(super) struct BlobFindings {
     /// The nodes of interpolation ways.
     pub interpolated: Vec<i64>,
+    /// The number of interpolation ways with more than [`MAX_WAY_NODES`] nodes, which are left out.
+    pub not_interpolated: u64,
+    /// The number of tags that were left out because they are too long.
+    pub long_tags: u64,
     /// The number of areas that were left out because they are not valid or a member is not in the file.
     pub incomplete: u64,
     /// The areas with fewer corners in the index than in the file.
@@ -101,7 +110,7 @@ impl Visitor for Collector {
         location: Option<Location>,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), FormatError> {
-        let tags: TagList<'_> = tags.collect();
+        let tags = self.short_tags(tags);
         let (is_address, has_place) = (is_address(&tags), place_kind(&tags).is_some());
         if !is_address && !has_place {
             return Ok(());
@@ -129,7 +138,7 @@ impl Visitor for Collector {
     }
 
     fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
-        let tags: TagList<'_> = way.tags().collect();
+        let tags = self.short_tags(way.tags());
         let Some(layers) = WayLayers::of(&tags) else {
             return Ok(());
         };
@@ -148,7 +157,7 @@ impl Visitor for Collector {
     }
 
     fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
-        let tags: TagList<'_> = relation.tags().collect();
+        let tags = self.short_tags(relation.tags());
         let (is_address, is_wanted) = (is_address(&tags), is_wanted_area(&tags));
         let is_street = is_street_relation(&tags);
         let is_building = !is_address && is_building(&tags);
@@ -247,6 +256,21 @@ impl Collector {
             nodes: Vec::new(),
             points: Vec::new(),
         }
+    }
+
+    /// Collects the tags that are not too long, and counts the others.
+    fn short_tags<'t>(&mut self, tags: impl Iterator<Item = (&'t str, &'t str)>) -> TagList<'t> {
+        let mut long_tags = 0;
+        let short = tags.filter(|tag| {
+            let is_short = is_short(tag);
+            long_tags += u64::from(!is_short);
+            is_short
+        });
+        let short: TagList<'t> = short.collect();
+        if long_tags > 0 {
+            self.found.get_or_insert_default().long_tags += long_tags;
+        }
+        short
     }
 
     /// Adds a way whose nodes have locations.
@@ -352,9 +376,13 @@ impl Collector {
         }
     }
 
-    /// Adds an interpolation way with the ids of its nodes.
+    /// Adds an interpolation way with the ids of its nodes, unless it has too many nodes.
     fn interpolation(&mut self, way: &Way<'_>, line: &[Point], tags: &TagList<'_>) {
         let found = self.found.get_or_insert_default();
+        if line.len() > MAX_WAY_NODES {
+            found.not_interpolated += 1;
+            return;
+        }
         found.interpolated.extend(way.refs());
         let (nodes, mut kept) = (node_list(way.refs()), address_tags(tags));
         let shared = self.shared.clone();

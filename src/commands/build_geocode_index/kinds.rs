@@ -112,6 +112,18 @@ pub(super) const WAY_KEYS: &[&str] = &[
 ];
 
 pub(super) type TagList<'a> = Vec<(&'a str, &'a str)>;
+
+/// The maximum number of characters of a key or a value, which is that of the OSM database
+/// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). Without a limit, a value of megabytes that thousands of objects
+/// share would be in memory and in the index for each of them.
+const MAX_CHARS: usize = 255;
+
+/// Whether the key and the value of a tag are as short as the OSM database requires.
+pub(super) fn is_short((key, value): &(&str, &str)) -> bool {
+    let is_short = |text: &str| text.len() <= MAX_CHARS || text.chars().nth(MAX_CHARS).is_none();
+    is_short(key) && is_short(value)
+}
+
 type Tags<'t, 'a> = &'t [(&'a str, &'a str)];
 
 /// The keys of names, besides the `name:*` keys of languages.

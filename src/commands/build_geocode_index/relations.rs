@@ -3,7 +3,7 @@
 //! Relations come last in a file, but are read first to find the members of areas. The facts are kept from this first
 //! pass, so that an address can be completed as soon as its object is visited.
 
-use super::kinds::{TagList, place_kind};
+use super::kinds::{TagList, is_short, place_kind};
 use crate::error::FormatError;
 use crate::geocode::{CENTRE, LABEL, is_same_name, tag, text_tag};
 use crate::osm::ObjectKind;
@@ -57,7 +57,7 @@ impl Relations {
         let mut found = Gathered::default();
         block.try_for_each(|element| {
             if let Element::Relation(relation) = element {
-                let tags: TagList<'_> = relation.tags().collect();
+                let tags: TagList<'_> = relation.tags().filter(is_short).collect();
                 match tag(&tags, "type") {
                     Some("associatedStreet" | "street") => found.street(&relation, &tags),
                     _ if tag(&tags, "boundary") == Some("administrative") => {
