@@ -183,6 +183,9 @@ mod tests {
                 "\u{1109}\u{1166}\u{110c}\u{1169}\u{11bc}\u{1105}\u{1169}",
             ),
             ("１丁目", "1丁目"),
+            ("ｶﾞｰﾄﾞ通り", "ガード通り"),
+            ("Ｍａｉｎ Ｓｔ．", "Main Street"),
+            ("Rua 1º de Maio", "Rua 1o de Maio"),
         ] {
             assert!(is_same_name(one, other), "{one}, {other}");
         }
@@ -206,6 +209,7 @@ mod tests {
             ("проспект Мира", "площадь Мира"),
             ("Mount Street", "Mountain Street"),
             ("かき通り", "がぎ通り"),
+            ("ｶｷ通り", "ｶﾞｷﾞ通り"),
         ] {
             assert!(!is_same_name(one, other), "{one}, {other}");
         }

@@ -2,8 +2,10 @@
 //!
 //! Unicode writes a letter with a mark as one character (normalization form C) or as the letter and the mark (form D).
 //! Marks are dropped where they only tell variants of a letter apart. They are kept where they make another letter: the
-//! voicing marks of Japanese, the vowels of Indic scripts, and the parts of Korean syllables.
+//! voicing marks of Japanese, the vowels of Indic scripts, and the parts of Korean syllables. A character that is there
+//! for compatibility, such as a ligature or a half-width letter, is the text that it stands for.
 
+use super::compatibility::stands_for;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
@@ -142,13 +144,17 @@ const HALF_VOICED: [&str; 2] = ["はひふへほハヒフヘホ", "ぱぴぷぺ�
 /// Returns the words of a name in lower case, without marks.
 pub(super) fn words(name: &str) -> Vec<String> {
     let (mut words, mut word) = (Vec::new(), String::new());
+    let mut add = |char: char| match char {
+        'a'..='z' | '0'..='9' => word.push(char),
+        char if is_silent(char) => {}
+        char if char.is_alphanumeric() || is_part(char) => push_plain(&mut word, char),
+        _ if !word.is_empty() => words.push(std::mem::take(&mut word)),
+        _ => {}
+    };
     for char in name.chars().flat_map(char::to_lowercase) {
-        match char {
-            'a'..='z' | '0'..='9' => word.push(char),
-            char if is_silent(char) => {}
-            char if char.is_alphanumeric() || is_part(char) => push_plain(&mut word, char),
-            _ if !word.is_empty() => words.push(std::mem::take(&mut word)),
-            _ => {}
+        match stands_for(char) {
+            Some(text) => text.chars().for_each(&mut add),
+            None => add(char),
         }
     }
     if !word.is_empty() {
@@ -264,6 +270,20 @@ mod tests {
             ("\u{bca}", "\u{bc6}\u{bbe}"),
             ("\u{929}", "\u{928}\u{93c}"),
             ("１ａ", "1a"),
+            // Half-width and other forms that are there for compatibility.
+            ("ｶﾞｰﾄﾞ", "ガード"),
+            ("ﾊﾟﾋﾟﾌﾟﾍﾟﾎﾟ", "パピプペポ"),
+            ("ｳﾞｧ", "ヴァ"),
+            ("\u{ffa1}\u{ffc2}", "\u{3131}\u{314f}"),
+            ("ＡＢＣ＇ｓ", "abcs"),
+            ("ﬃﬆ", "ffist"),
+            ("Ⅷ", "VIII"),
+            ("1ª", "1a"),
+            ("Ⓐ②", "a2"),
+            ("ĳ", "ij"),
+            ("ǅ", "dž"),
+            ("\u{fee3}", "\u{645}"),
+            ("\u{fefb}", "\u{644}\u{627}"),
         ] {
             assert_eq!(plain(one), plain(other), "{one}");
         }

@@ -12,6 +12,7 @@ mod answer;
 mod area;
 mod child_queue;
 mod city;
+mod compatibility;
 mod compose;
 mod container;
 mod countries;
