@@ -322,6 +322,68 @@ fn an_area_of_osm_data_is_the_small_side_as_a_region() {
 }
 
 #[test]
+fn a_polygon_that_jumps_is_the_small_side_in_every_kind_of_region_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let places = [179.5, -179.5, 28.0, 180.0, -180.0, 177.5];
+    let nodes: String = (1..)
+        .zip(places)
+        .map(|(id, lon)| format!("n{id} v1 Ta=b x{lon} y-16.5\n"))
+        .collect();
+    let input = file(dir.path(), "in.opl", &nodes);
+    let ring = "[[178,-18],[-178,-18],[-178,-15],[178,-15],[178,-18]]";
+    let geojson = format!(r#"{{"type":"Polygon","coordinates":[{ring}]}}"#);
+    let poly = "fiji\n1\n 178 -18\n -178 -18\n -178 -15\n 178 -15\nEND\nEND\n";
+    let regions = [
+        file(dir.path(), "fiji.geojson", &geojson),
+        file(dir.path(), "fiji.poly", poly),
+    ];
+    let text = format!(
+        r#"{{"extracts": [{{"output": "1.opl", "polygon": [{ring}]}},
+            {{"output": "2.opl", "multipolygon": [[{ring}]]}},
+            {{"output": "3.opl", "polygon": {{"file_name": "fiji.poly"}}}}]}}"#
+    );
+    let config = file(dir.path(), "config.json", &text);
+    let ids = |text: &[u8]| -> Vec<String> {
+        let text = String::from_utf8(text.to_vec()).unwrap();
+        let names = text.lines().filter_map(|line| line.split(' ').next());
+        names.map(str::to_owned).collect()
+    };
+    let inside = ["n1", "n2", "n4", "n5"];
+    for region in &regions {
+        let extract: [Arg; 8] = [
+            &"extract", &"-p", region, &input, &"-f", &"opl", &"-o", &"-",
+        ];
+        assert_eq!(ids(&run_ok(&extract).stdout), inside);
+        let second = [&[&"osmium" as Arg][..], &extract[..]].concat();
+        assert_eq!(ids(&run_ok(&second).stdout), ["n3", "n6"]);
+        let option = region.to_str().unwrap();
+        assert_eq!(names(&input, &["-p", option]), inside);
+    }
+    run_ok(&[&"extract", &"-c", &config, &"-d", &dir.path(), &input]);
+    for name in ["1.opl", "2.opl", "3.opl"] {
+        let written = std::fs::read(dir.path().join(name)).unwrap();
+        assert_eq!(ids(&written), inside, "{name}");
+    }
+    // A ring around the world is as wide as it says, and one that is nearly as wide is no strip.
+    for (edge, is_region) in [("180", true), ("179.9", false)] {
+        let text = format!("w\n1\n -{edge} -90\n {edge} -90\n {edge} 90\n -{edge} 90\nEND\nEND\n");
+        let region = file(dir.path(), "world.poly", &text);
+        let extract: [Arg; 8] = [
+            &"extract", &"-p", &region, &input, &"-f", &"opl", &"-o", &"-",
+        ];
+        if is_region {
+            assert_eq!(ids(&run_ok(&extract).stdout).len(), places.len());
+        } else {
+            let error = run_fail(&extract);
+            assert!(
+                error.contains("world.poly") && error.contains("pole to pole"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
 fn an_area_around_a_pole_is_no_region() {
     let dir = tempfile::tempdir().unwrap();
     let polar = "n1 v1 x-120 y-70\nn2 v1 x0 y-75\nn3 v1 x120 y-70\nw1 v1 Nn1,n2,n3,n1\n";

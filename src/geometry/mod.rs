@@ -23,7 +23,9 @@ mod tests;
 mod tiles;
 
 pub use antimeridian::Antimeridian;
-pub(crate) use antimeridian::{MapTurn, goes_around_pole, is_across, line_at_antimeridian};
+pub(crate) use antimeridian::{
+    MapTurn, goes_around_pole, is_across, is_on_antimeridian, line_at_antimeridian,
+};
 pub use area_index::{AreaIndex, Cover, Locator};
 pub(crate) use clip::Clip;
 pub use degrees::{BoxRegion, CornerOrder, bbox_of_degrees, parse_bbox, parse_box, parse_corners};

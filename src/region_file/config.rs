@@ -36,8 +36,8 @@ pub struct ConfigExtract {
 }
 
 /// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
-/// the config file. `corners` is the order of the corners of boxes. If no box crosses the antimeridian, areas of OSM
-/// data are not cut there either. Ignores unknown fields. Errors name the extract, counted from 1, and the field.
+/// the config file. `corners` is the order of the corners of boxes. If no box crosses the antimeridian, areas and
+/// polygons are not cut there either. Ignores unknown fields. Errors name the extract, counted from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<Config> {
     let config = json::parse(&read_text(path)?);
     let config = config.and_then(|config| {
@@ -135,12 +135,12 @@ impl Reader<'_> {
             ("bbox", value) => return bbox(value, self.corners),
             (_, Value::Object(file)) => self.region_file(file),
             ("polygon", rings) => {
-                let polygon = geojson::polygon(rings, "")?;
-                let polygons = vec![polygon];
+                let polygons = geojson::polygon(rings, "", self.corners.antimeridian())?;
                 Shape { polygons }.checked()
             }
             (_, polygons) => {
-                let polygons = geojson::multipolygon(polygons, "")?;
+                let antimeridian = self.corners.antimeridian();
+                let polygons = geojson::multipolygon(polygons, "", antimeridian)?;
                 Shape { polygons }.checked()
             }
         };

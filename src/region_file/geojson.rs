@@ -1,15 +1,20 @@
 //! Reads all polygons in a GeoJSON document (RFC 7946).
 
 use super::json;
+use super::on_map::on_map;
 use crate::geometry::{
-    Point, Polygon, Ring, Shape, at_vertex, for_message, point_of_degrees, ring,
+    Antimeridian, Point, Polygon, Ring, Shape, at_vertex, for_message, point_of_degrees, ring,
 };
 use serde_json::Value;
 
-/// Parses a GeoJSON document and returns all polygons, including those in nested collections. Errors name the feature,
-/// polygon, ring and vertex, as far as they are known.
-pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
-    let mut found = Found::default();
+/// Parses a GeoJSON document and returns all polygons, including those in nested collections. `antimeridian` tells how
+/// polygons that jump across the antimeridian are treated. Errors name the feature, polygon, ring and vertex, as far as
+/// they are known.
+pub(super) fn parse(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, String> {
+    let mut found = Found {
+        antimeridian,
+        ..Found::default()
+    };
     found.object(&json::parse(text)?, "")?;
     match (found.polygons.is_empty(), found.other) {
         (false, _) => Ok(Shape {
@@ -23,6 +28,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
 /// The polygons found so far.
 #[derive(Default)]
 struct Found {
+    antimeridian: Antimeridian,
     polygons: Vec<Polygon>,
     /// A message about the first geometry that was not a polygon.
     other: Option<String>,
@@ -46,12 +52,13 @@ impl Found {
                 Some(geometry) => self.object(geometry, place),
             },
             "Polygon" => {
-                let polygon = polygon(coordinates(object, place)?, place)?;
-                self.polygons.push(polygon);
+                let parts = polygon(coordinates(object, place)?, place, self.antimeridian)?;
+                self.polygons.extend(parts);
                 Ok(())
             }
             "MultiPolygon" => {
-                let polygons = multipolygon(coordinates(object, place)?, place)?;
+                let coordinates = coordinates(object, place)?;
+                let polygons = multipolygon(coordinates, place, self.antimeridian)?;
                 self.polygons.extend(polygons);
                 Ok(())
             }
@@ -85,25 +92,42 @@ fn coordinates<'a>(object: &'a Value, place: &str) -> Result<&'a Value, String> 
 }
 
 /// Parses the coordinates of a MultiPolygon.
-pub(super) fn multipolygon(value: &Value, place: &str) -> Result<Vec<Polygon>, String> {
-    let polygons = filled_array(value, place, "polygons")?;
-    let numbered = (1..).zip(polygons);
-    numbered
-        .map(|(number, value)| polygon(value, &part_of(place, "polygon", number)))
-        .collect()
+pub(super) fn multipolygon(
+    value: &Value,
+    place: &str,
+    antimeridian: Antimeridian,
+) -> Result<Vec<Polygon>, String> {
+    let values = filled_array(value, place, "polygons")?;
+    let mut polygons = Vec::new();
+    for (number, value) in (1..).zip(values) {
+        let parts = polygon(value, &part_of(place, "polygon", number), antimeridian)?;
+        polygons.extend(parts);
+    }
+    Ok(polygons)
 }
 
-/// Parses the coordinates of a Polygon.
-pub(super) fn polygon(value: &Value, place: &str) -> Result<Polygon, String> {
+/// Parses the coordinates of a Polygon. Returns several polygons if it is cut at the antimeridian.
+pub(super) fn polygon(
+    value: &Value,
+    place: &str,
+    antimeridian: Antimeridian,
+) -> Result<Vec<Polygon>, String> {
     let rings = filled_array(value, place, "rings")?;
     let numbered = (1..).zip(rings);
     let mut rings =
         numbered.map(|(number, value)| closed_ring(value, part_of(place, "ring", number)));
     let outer = rings.next();
-    Ok(Polygon {
-        outer: outer.unwrap_or_else(|| Err(within(place, "has no rings")))?,
-        holes: rings.collect::<Result<_, _>>()?,
-    })
+    let outer = outer.unwrap_or_else(|| Err(within(place, "has no rings")))?;
+    let holes = rings.collect::<Result<_, _>>()?;
+    let group = |outers: Vec<Ring>, holes: Vec<Ring>| {
+        let polygons = outers.into_iter().zip(std::iter::once(holes));
+        Ok(Shape {
+            polygons: polygons
+                .map(|(outer, holes)| Polygon { outer, holes })
+                .collect(),
+        })
+    };
+    Ok(on_map(vec![outer], holes, antimeridian, group)?.polygons)
 }
 
 /// Parses a ring. The last position of the ring must equal the first one.
@@ -188,7 +212,7 @@ mod tests {
     const HOLE: &str = "[[1,1],[1,2,99,98],[2,2],[1,1]]";
 
     fn parse_text(text: &str) -> Result<Shape, String> {
-        parse(text.as_bytes())
+        parse(text.as_bytes(), Antimeridian::Cut)
     }
 
     fn names(shape: &Shape) -> Vec<&str> {

@@ -3,6 +3,7 @@
 mod config;
 mod geojson;
 mod json;
+mod on_map;
 mod osm_file;
 mod osm_objects;
 mod poly;

@@ -1,6 +1,7 @@
 //! Reads a region from OSM data. The region consists of the areas of multipolygon and boundary relations, and of closed
 //! ways.
 
+use super::on_map::AROUND_POLE;
 use super::osm_objects::{AreaRelation, OsmObjects};
 use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble, assemble_on_map, is_around_pole};
 use crate::error::{Error, Result};
@@ -53,10 +54,7 @@ fn assembled(
     let assembly = match antimeridian {
         Antimeridian::Keep => assemble(&ways, OpenRings::Refuse),
         Antimeridian::Cut if is_around_pole(&ways) => {
-            return Err(format!(
-                "{owner}: it crosses the antimeridian and has a point at every longitude, as an area around a pole \
-                 has; such an area cannot be a region"
-            ));
+            return Err(format!("{owner}: {AROUND_POLE}"));
         }
         Antimeridian::Cut => assemble_on_map(&ways, OpenRings::Refuse),
     };

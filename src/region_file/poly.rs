@@ -1,12 +1,16 @@
 //! Reads polygon filter files of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format").
 
-use crate::geometry::{Point, Ring, Shape, for_message, point_of_text, ring, with_holes};
+use super::on_map::on_map;
+use crate::geometry::{
+    Antimeridian, Point, Ring, Shape, for_message, point_of_text, ring, with_holes,
+};
 
 /// Parses a polygon file. The file consists of a line with the name of the polygon, sections, and a last `END`, which
 /// may be missing. Each section consists of a line with its name, a line for each point, and `END`. A section with a
 /// name that starts with `!` is a hole. The outer ring around a hole may precede or follow the hole. Several
-/// concatenated files describe the union of their regions.
-pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
+/// concatenated files describe the union of their regions. `antimeridian` tells how rings that jump across the
+/// antimeridian are treated.
+pub(super) fn parse(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, String> {
     let text = String::from_utf8_lossy(text);
     let mut lines = (1usize..)
         .zip(text.lines().map(str::trim))
@@ -19,8 +23,10 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
         if outers.is_empty() && holes.is_empty() && polygons.is_empty() {
             return Err("holds no polygon".to_owned());
         }
-        let shape = with_holes(outers, holes)
-            .map_err(|hole| format!("{}: the hole lies outside of every outer ring", hole.name))?;
+        let shape = on_map(outers, holes, antimeridian, |outers, holes| {
+            with_holes(outers, holes)
+                .map_err(|hole| format!("{}: the hole lies outside of every outer ring", hole.name))
+        })?;
         polygons.extend(shape.polygons);
         // The next line is the name of the next polygon, if there is one.
         match (lines.next(), lines.peek()) {
@@ -107,7 +113,7 @@ mod tests {
     use super::*;
 
     fn parse_text(text: &str) -> Result<Shape, String> {
-        parse(text.as_bytes())
+        parse(text.as_bytes(), Antimeridian::Cut)
     }
 
     fn described(shape: &Shape) -> Vec<(&str, usize)> {
@@ -167,7 +173,11 @@ mod tests {
                 [("section 1 '1'", 3)]
             );
         }
-        let latin1 = parse(b"K\xf6ln\nK\xf6ln\n1 1\n2 1\n2 2\nEND\nEND\n").unwrap();
+        let latin1 = parse(
+            b"K\xf6ln\nK\xf6ln\n1 1\n2 1\n2 2\nEND\nEND\n",
+            Antimeridian::Cut,
+        )
+        .unwrap();
         assert_eq!(latin1.polygons.len(), 1);
     }
 

@@ -12,9 +12,10 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ShapeFileKind {
-    /// GeoJSON (RFC 7946).
+    /// GeoJSON (RFC 7946). A polygon that jumps across the antimeridian is cut there.
     GeoJson,
-    /// A polygon filter file of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format").
+    /// A polygon filter file of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format"). A polygon that
+    /// jumps across the antimeridian is cut there.
     Poly,
     /// OSM data, as PBF, XML or OPL. The region consists of the areas of multipolygon and boundary relations, and of
     /// the closed ways that are not members of these relations. Areas across the antimeridian are cut there, and an
@@ -99,8 +100,9 @@ pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
     read_shape_as(path, kind, Antimeridian::Cut)
 }
 
-/// Reads a region as [`read_shape`] does. `antimeridian` tells how the areas of OSM data are treated. The other kinds
-/// of files have polygons that were cut at the antimeridian by their author.
+/// Reads a region as [`read_shape`] does. `antimeridian` tells how areas and polygons that cross the antimeridian are
+/// treated. A polygon of GeoJSON or `.poly` crosses it if a ring jumps across it, such as from 179 to -179 degrees;
+/// otherwise it was cut there by its author.
 pub fn read_shape_as(
     path: &Path,
     kind: Option<ShapeFileKind>,
@@ -112,8 +114,8 @@ pub fn read_shape_as(
     }
     let kind = kind.map_or_else(|| ShapeFileKind::of_file(path), Ok)?;
     let shape = match kind {
-        ShapeFileKind::GeoJson => geojson::parse(&read_text(path)?),
-        ShapeFileKind::Poly => poly::parse(&read_text(path)?),
+        ShapeFileKind::GeoJson => geojson::parse(&read_text(path)?, antimeridian),
+        ShapeFileKind::Poly => poly::parse(&read_text(path)?, antimeridian),
         ShapeFileKind::Osm => Ok(osm_file::read(path, antimeridian)?),
     };
     shape

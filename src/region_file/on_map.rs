@@ -1,0 +1,297 @@
+//! Polygons of region files as they are on a map whose edges are the antimeridian.
+//!
+//! RFC 7946 (3.1.9) asks that a polygon across the antimeridian is cut there. Many files have such a polygon in one
+//! piece, in which a ring jumps from 179 to -179 degrees. As in OSM data, the outline goes the shorter way around the
+//! earth then, so that the region is the small side.
+
+use crate::geometry::{
+    Antimeridian, MapTurn, Point, Polygon, Ring, Shape, at_vertex, doubled_area, is_across,
+    is_on_antimeridian,
+};
+
+/// The cause of an error about an area that crosses the antimeridian and cannot be cut there.
+pub(super) const AROUND_POLE: &str = "it crosses the antimeridian and has a point at every longitude, as an area \
+                                      around a pole has; such an area cannot be a region";
+
+/// Makes a shape from outer rings and holes by `group`, which finds the outer ring of each hole, and cuts its polygons
+/// at the antimeridian if a ring jumps across it. The rings stay as they are if no ring does, and with
+/// [`Antimeridian::Keep`].
+///
+/// # Errors
+/// `group` fails, a polygon that has to be cut is not valid, or it cannot be cut: it has a point at every longitude, or
+/// reaches from pole to pole, as a box around the world does that is not as wide as the map.
+pub(super) fn on_map(
+    outers: Vec<Ring>,
+    holes: Vec<Ring>,
+    antimeridian: Antimeridian,
+    group: impl FnOnce(Vec<Ring>, Vec<Ring>) -> Result<Shape, String>,
+) -> Result<Shape, String> {
+    let rings = || outers.iter().chain(&holes);
+    let jumping = match antimeridian {
+        Antimeridian::Keep => None,
+        Antimeridian::Cut => {
+            rings().find_map(|ring| Some((ring.name.clone(), jump(&ring.points)?)))
+        }
+    };
+    let Some((name, vertex)) = jumping else {
+        return group(outers, holes);
+    };
+    let error = |cause: &str| Err(at_vertex(&name, vertex, cause));
+    let Some(turn) = MapTurn::of(rings().map(|ring| closed(&ring.points))) else {
+        return error(AROUND_POLE);
+    };
+    if reaches_poles(rings().flat_map(|ring| &ring.points)) {
+        let cause = "it crosses the antimeridian and reaches from pole to pole; a region around the world begins at \
+                     -180 and ends at 180";
+        return error(cause);
+    }
+    let turned = |rings: &[Ring]| -> Vec<Ring> {
+        let turned = rings.iter().map(|ring| Ring {
+            name: ring.name.clone(),
+            points: ring.points.iter().map(|point| turn.apply(*point)).collect(),
+        });
+        turned.collect()
+    };
+    // Only valid polygons can be cut.
+    let shape = group(turned(&outers), turned(&holes))?.checked()?;
+    let polygons = shape.polygons.iter();
+    Ok(Shape {
+        polygons: polygons.flat_map(|polygon| cut(polygon, turn)).collect(),
+    })
+}
+
+/// Cuts a polygon of the turned map at the antimeridian.
+fn cut(polygon: &Polygon, turn: MapTurn) -> Vec<Polygon> {
+    let outer = directed(&polygon.outer.points, true);
+    let holes = polygon.holes.iter();
+    let holes = holes.map(|hole| directed(&hole.points, false));
+    let rings: Vec<Vec<Point>> = std::iter::once(outer).chain(holes).collect();
+    let parts = (1..).zip(turn.cut(rings.iter()));
+    let polygons = parts.filter_map(|(part, rings)| {
+        let name = format!("{}, part {part}", polygon.outer.name);
+        let mut rings = rings.into_iter().map(|points| Ring {
+            name: name.clone(),
+            points,
+        });
+        Some(Polygon {
+            outer: rings.next()?,
+            holes: rings.collect(),
+        })
+    });
+    polygons.collect()
+}
+
+/// Returns the points of a ring counter-clockwise or clockwise.
+fn directed(points: &[Point], is_counter_clockwise: bool) -> Vec<Point> {
+    let mut points = points.to_vec();
+    if (doubled_area(&points) > 0) != is_counter_clockwise {
+        points.reverse();
+    }
+    points
+}
+
+/// Returns the points of a ring, and the first one again.
+fn closed(points: &[Point]) -> impl Iterator<Item = Point> + Clone {
+    points.iter().chain(points.first()).copied()
+}
+
+/// Whether the points are at both ends of the map: beyond 80 degrees, which tiles of the web reach, too.
+fn reaches_poles<'p>(points: impl Iterator<Item = &'p Point> + Clone) -> bool {
+    const POLAR: i32 = 800_000_000;
+    let mut north = points.clone();
+    let mut south = points;
+    north.any(|point| point.lat_e7 > POLAR) && south.any(|point| point.lat_e7 < -POLAR)
+}
+
+/// Returns the vertex, counted from 1, after which a ring jumps across the antimeridian; `None` if it does not.
+///
+/// A ring jumps along an edge of more than 180 degrees. An author who writes 180 or -180 has chosen a side of the map,
+/// so an edge that ends at one of them is as wide as it says, like that of a box from -10 to 180. It jumps nevertheless
+/// if the ring comes from the same side, as from 179 by 180 to -179.
+fn jump(points: &[Point]) -> Option<usize> {
+    let next = points.iter().cycle().skip(1);
+    let mut edges = (1..).zip(points.iter().zip(next));
+    let found = edges.find(|(vertex, (from, to))| {
+        if !is_across(**from, **to) {
+            return false;
+        }
+        match (is_on_antimeridian(**from), is_on_antimeridian(**to)) {
+            (false, false) => true,
+            (true, true) => false,
+            (true, false) => {
+                let (after, before) = (points.iter().skip(*vertex), points.iter().take(*vertex));
+                let backwards = before.rev().chain(after.rev());
+                passes(**from, backwards)
+            }
+            (false, true) => {
+                let (after, before) = (points.iter().skip(*vertex), points.iter().take(*vertex));
+                passes(**to, after.chain(before))
+            }
+        }
+    });
+    found.map(|(vertex, _)| vertex)
+}
+
+/// Whether the first of some points that is not on the antimeridian is on the side of the map on which `edge` is, a
+/// point on the antimeridian.
+fn passes<'p>(edge: Point, mut points: impl Iterator<Item = &'p Point>) -> bool {
+    let other = points.find(|point| !is_on_antimeridian(**point));
+    other.is_some_and(|other| other.lon_e7.signum() == edge.lon_e7.signum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Extent;
+
+    fn ring(name: &str, places: &[(f64, f64)]) -> Ring {
+        let points = places.iter().map(|(lon, lat)| Point {
+            lat_e7: (lat * 1e7).round() as i32,
+            lon_e7: (lon * 1e7).round() as i32,
+        });
+        Ring {
+            name: name.to_owned(),
+            points: points.collect(),
+        }
+    }
+
+    fn one(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, String> {
+        let polygons = outers.into_iter().map(|outer| Polygon {
+            outer,
+            holes: holes.clone(),
+        });
+        Ok(Shape {
+            polygons: polygons.collect(),
+        })
+    }
+
+    /// The western and the eastern edge of each polygon of a ring in degrees, in order.
+    fn spans(places: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, String> {
+        let shape =
+            on_map(vec![ring("r", places)], Vec::new(), Antimeridian::Cut, one)?.checked()?;
+        let mut spans: Vec<(f64, f64)> = shape
+            .polygons
+            .iter()
+            .map(|polygon| Extent::of(&polygon.outer.points).unwrap())
+            .map(|extent| (extent.low.lon(), extent.high.lon()))
+            .collect();
+        spans.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Ok(spans)
+    }
+
+    fn boxed(west: f64, east: f64) -> Vec<(f64, f64)> {
+        vec![(west, -2.0), (east, -2.0), (east, 2.0), (west, 2.0)]
+    }
+
+    #[test]
+    fn a_ring_that_jumps_is_the_small_side() {
+        let halves = Ok(vec![(-180.0, -179.0), (179.0, 180.0)]);
+        assert_eq!(spans(&boxed(179.0, -179.0)), halves);
+        let mut clockwise = boxed(179.0, -179.0);
+        clockwise.reverse();
+        assert_eq!(spans(&clockwise), halves);
+        // A vertex on the antimeridian does not keep a ring from jumping.
+        for edge in [180.0, -180.0] {
+            let mut places = vec![(179.0, -2.0), (edge, -2.0), (-179.0, -2.0)];
+            places.extend([(-179.0, 2.0), (edge, 2.0), (179.0, 2.0)]);
+            for _ in 0..places.len() {
+                assert_eq!(spans(&places), halves, "{places:?}");
+                places.rotate_left(1);
+            }
+        }
+        let pacific = Ok(vec![(-180.0, -120.0), (150.0, 180.0)]);
+        assert_eq!(spans(&boxed(150.0, -120.0)), pacific);
+    }
+
+    #[test]
+    fn a_ring_that_is_as_wide_as_it_says_stays() {
+        for (west, east) in [
+            (-180.0, 180.0),
+            (-10.0, 180.0),
+            (-180.0, 10.0),
+            (-90.0, 90.0),
+            (7.0, 8.0),
+            (179.0, 180.0),
+            (-180.0, -179.0),
+        ] {
+            assert_eq!(spans(&boxed(west, east)), Ok(vec![(west, east)]));
+        }
+        let antarctica = [
+            (-180.0, -90.0),
+            (180.0, -90.0),
+            (180.0, -75.0),
+            (60.0, -66.0),
+            (-60.0, -64.0),
+            (-180.0, -78.0),
+        ];
+        assert_eq!(spans(&antarctica), Ok(vec![(-180.0, 180.0)]));
+    }
+
+    #[test]
+    fn holes_are_cut_with_their_ring() {
+        let hole = |west, east| {
+            let places: Vec<_> = boxed(west, east)
+                .iter()
+                .map(|(lon, lat)| (*lon, lat / 2.0))
+                .collect();
+            ring("hole", &places)
+        };
+        let outer = vec![ring("r", &boxed(178.0, -178.0))];
+        let shape = on_map(
+            outer.clone(),
+            vec![hole(179.0, -179.0)],
+            Antimeridian::Cut,
+            one,
+        )
+        .unwrap();
+        let shape = shape.checked().unwrap();
+        assert_eq!(shape.polygons.len(), 2);
+        // The hole reaches the cut, so it is a part of the outline.
+        assert!(
+            shape
+                .polygons
+                .iter()
+                .all(|polygon| polygon.holes.is_empty())
+        );
+        let shape = on_map(
+            outer.clone(),
+            vec![hole(178.5, 179.5)],
+            Antimeridian::Cut,
+            one,
+        )
+        .unwrap();
+        let holes: usize = shape
+            .polygons
+            .iter()
+            .map(|polygon| polygon.holes.len())
+            .sum();
+        assert_eq!((shape.polygons.len(), holes), (2, 1));
+        let kept = on_map(outer.clone(), Vec::new(), Antimeridian::Keep, one).unwrap();
+        let rings: Vec<Ring> = kept
+            .polygons
+            .into_iter()
+            .map(|polygon| polygon.outer)
+            .collect();
+        assert_eq!(rings, outer);
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_an_error() {
+        let polar = [(-120.0, 70.0), (0.0, 75.0), (120.0, 70.0)];
+        let error = spans(&polar).unwrap_err();
+        assert_eq!(error, at_vertex("r", 3, AROUND_POLE));
+        let world = [
+            (-179.9, -89.9),
+            (179.9, -89.9),
+            (179.9, 89.9),
+            (-179.9, 89.9),
+        ];
+        let error = spans(&world).unwrap_err();
+        assert!(
+            error.contains("vertex 1") && error.contains("from pole to pole"),
+            "{error}"
+        );
+        let crossed = [(179.0, 0.0), (-179.0, 1.0), (-179.0, 0.0), (179.0, 1.0)];
+        assert!(spans(&crossed).is_err());
+    }
+}
