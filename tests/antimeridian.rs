@@ -146,6 +146,62 @@ fn a_place_on_the_antimeridian_is_on_both_sides() {
 }
 
 #[test]
+fn a_region_that_ends_at_the_antimeridian_has_the_nodes_of_both_longitudes() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "n1 v1 x179.5 y0\nn2 v1 x180 y0\nn3 v1 x-180 y0\nn4 v1 x-179.5 y0\nn5 v1 x180 y9\n\
+                n6 v1 x-180 y9\nw1 v1 Nn2,n1\nw2 v1 Nn3,n4\n";
+    let input = file(dir.path(), "in.opl", text);
+    let pbf = dir.path().join("in.osm.pbf");
+    run_ok(&[&"cat", &input, &"-o", &pbf]);
+    let polygon = |name: &str, ring: &str| {
+        let text = format!(
+            r#"{{"type":"Feature","geometry":{{"type":"Polygon","coordinates":[{ring}]}}}}"#
+        );
+        file(dir.path(), name, &text).to_str().unwrap().to_owned()
+    };
+    let [east, west, tip] = [
+        polygon("e.geojson", "[[170,-5],[180,-5],[180,5],[170,5],[170,-5]]"),
+        polygon(
+            "w.geojson",
+            "[[-170,-5],[-170,5],[-180,5],[-180,-5],[-170,-5]]",
+        ),
+        polygon("t.geojson", "[[170,-5],[180,0],[170,5],[170,-5]]"),
+    ];
+    let own = [
+        ["n1", "n2", "n3", "w1", "w2"],
+        ["n2", "n3", "n4", "w1", "w2"],
+    ];
+    let second = [["n1", "n2", "w1"], ["n3", "n4", "w2"]];
+    let ids = |args: &[Arg]| -> Vec<String> {
+        let text = String::from_utf8(run_ok(args).stdout).unwrap();
+        let names = text.lines().filter_map(|line| line.split(' ').next());
+        names.map(str::to_owned).collect()
+    };
+    for (side, option, region) in [
+        (0, "-b", "170,-5,180,5"),
+        (1, "-b", "-180,-5,-170,5"),
+        (0, "-p", east.as_str()),
+        (1, "-p", west.as_str()),
+        (0, "-p", tip.as_str()),
+    ] {
+        for input in [&input, &pbf] {
+            let mut own_args: Vec<Arg> = vec![&"extract", &"-s", &"simple", &option, &region];
+            own_args.extend([input as Arg, &"-f", &"opl", &"-o", &"-"]);
+            assert_eq!(ids(&own_args), own[side], "{region}");
+            let mut args: Vec<Arg> = vec![&"osmium"];
+            args.extend(own_args);
+            assert_eq!(ids(&args), second[side], "{region}");
+        }
+    }
+    // A box around the world has every node, also where both edges are the antimeridian.
+    for region in ["-180,-90,180,90", "-180,-5,180,5"] {
+        let args: [Arg; 8] = [&"extract", &"-b", &region, &pbf, &"-f", &"opl", &"-o", &"-"];
+        let count = if region.contains("90") { 8 } else { 6 };
+        assert_eq!(ids(&args).len(), count, "{region}");
+    }
+}
+
+#[test]
 fn augmented_diffs_judge_objects_on_the_map() {
     let dir = tempfile::tempdir().unwrap();
     let input = file(dir.path(), "in.opl", WORLD);

@@ -267,6 +267,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         max_memory: args.max_memory,
         refuses_empty: false,
         accepts_changes: args.with_history || Conventions::current().filters_changes_as_data,
+        antimeridian: Conventions::current().antimeridian,
         max_regions_per_pass: args.max_regions_per_pass.map(|most| most as usize),
     };
     let summary = extract::run(&options, &ctx)?;

@@ -5,7 +5,7 @@ mod memory;
 mod selection;
 mod strategy;
 
-pub use crate::geometry::{BoxRegion, CornerOrder, Polygon, Ring, parse_box};
+pub use crate::geometry::{Antimeridian, BoxRegion, CornerOrder, Polygon, Ring, parse_box};
 pub use crate::geometry::{Shape, ShapeError, parse_bbox};
 pub use crate::region_file::{
     Config, ConfigExtract, ShapeFileKind, read_config, read_shape, read_shape_as,
@@ -80,6 +80,9 @@ pub struct Options {
     /// Whether a change file is cut although it does not place all of its objects. Those are left out, and a warning
     /// gives their number. Otherwise such a change file is an error.
     pub accepts_changes: bool,
+    /// With [`Antimeridian::Cut`], the meridians of 180 degrees east and west are the same, so that a region that ends
+    /// there has the nodes on both. With [`Antimeridian::Keep`], coordinates are taken as they are.
+    pub antimeridian: Antimeridian,
 }
 
 impl Options {
@@ -97,6 +100,7 @@ impl Options {
             max_regions_per_pass: None,
             refuses_empty: false,
             accepts_changes: false,
+            antimeridian: Antimeridian::default(),
         }
     }
 }
@@ -110,6 +114,7 @@ setters!(Options {
     max_regions_per_pass: Option<usize>,
     refuses_empty: bool,
     accepts_changes: bool,
+    antimeridian: Antimeridian,
 });
 
 /// The result of `extract`.
@@ -208,7 +213,7 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(file, ctx)?;
     let ctx = &repeats::refuse(file, &plan, ctx)?;
-    let areas = areas_of(&options.extracts);
+    let areas = areas_of(&options.extracts, options.antimeridian);
     let budget = Budget::estimate(options, &areas, file, &plan, ctx)?;
     budget.check(options)?;
     if options.refuses_empty && budget.has_no_nodes() {
@@ -228,7 +233,7 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
             extracts: &options.extracts[range.clone()],
             budget: &budget,
         };
-        let areas = areas_of(pass.extracts);
+        let areas = areas_of(pass.extracts, options.antimeridian);
         match pass.run(&areas, &plan, ctx)? {
             Some(kept) => {
                 summary.passes += 1;
@@ -282,9 +287,13 @@ fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Co
     }
 }
 
-fn areas_of(extracts: &[Extract]) -> AreaIndex {
+fn areas_of(extracts: &[Extract], antimeridian: Antimeridian) -> AreaIndex {
     let shapes = extracts.iter().map(|extract| extract.shape.clone());
-    AreaIndex::new(&shapes.collect::<Vec<_>>())
+    let shapes: Vec<Shape> = shapes.collect();
+    match antimeridian {
+        Antimeridian::Cut => AreaIndex::on_map(&shapes),
+        Antimeridian::Keep => AreaIndex::new(&shapes),
+    }
 }
 
 fn no_nodes(file: &PbfFile) -> Error {

@@ -1,7 +1,8 @@
 //! An index that finds which of many regions contain a point or a box.
 
+use super::antimeridian::{at_other_edge, is_on_antimeridian};
 use super::edge;
-use super::edge::{HalfUnitBox, HalfUnitPoint};
+use super::edge::{Edge, HalfUnitBox, HalfUnitPoint};
 use super::quadtree::{Cell, GroupEdges, Leaf, Node, Quadtree};
 use super::shape::{Point, Shape};
 use crate::osm::Bbox;
@@ -43,12 +44,26 @@ enum Contact {
 impl AreaIndex {
     /// Builds the index. Region `n` is `shapes[n]`.
     pub fn new(shapes: &[Shape]) -> Self {
+        Self::build(shapes, |_| Vec::new())
+    }
+
+    /// Builds the index as [`new`](Self::new) does, for a map at whose edges is the antimeridian. A region that has a
+    /// point at 180 degrees east also has the one at 180 degrees west, and the other way round.
+    pub fn on_map(shapes: &[Shape]) -> Self {
+        Self::build(shapes, at_other_edges)
+    }
+
+    /// Builds the index. `more_edges` returns the edges that a region has besides those of its rings.
+    fn build(shapes: &[Shape], more_edges: impl Fn(&[Edge]) -> Vec<Edge>) -> Self {
         let mut edges = Vec::new();
         let mut ends = Vec::with_capacity(shapes.len());
         for shape in shapes {
+            let start = edges.len();
             for (ring, is_hole) in shape.rings() {
                 edge::add_ring(ring, is_hole, &mut edges);
             }
+            let more = edges.get(start..).map(&more_edges);
+            edges.extend(more.unwrap_or_default());
             ends.push(edges.len());
         }
         Self {
@@ -221,6 +236,22 @@ impl AreaIndex {
         regions.sort_unstable();
         regions
     }
+}
+
+/// Returns the points that the edges of a region have on the antimeridian, at the other edge of the map: as edges without
+/// a length, or as pairs of an edge and its reverse, which do not change winding numbers.
+fn at_other_edges(edges: &[Edge]) -> Vec<Edge> {
+    let mut others = Vec::new();
+    for edge in edges.iter().filter(|edge| is_on_antimeridian(edge.from)) {
+        let from = at_other_edge(edge.from);
+        if edge.to.lon_e7 == edge.from.lon_e7 {
+            let to = at_other_edge(edge.to);
+            others.extend([Edge { from, to }, Edge { from: to, to: from }]);
+        } else {
+            others.push(Edge { from, to: from });
+        }
+    }
+    others
 }
 
 fn corner_of(bbox: &Bbox) -> Point {
