@@ -211,6 +211,38 @@ fn features_of_small_files_come_in_the_order_of_osmium() {
 }
 
 #[test]
+fn lines_of_relations_have_no_ids_of_nodes_and_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "n1 v1 x1 y1\nn2 v1 x2 y1\nn3 v1 x2 y2\nw1 v1 Thighway=path Nn1,n2\n\
+                w2 v1 Thighway=path Nn2,n3\nr1 v1 Ttype=route,route=bus Mw1@,w2@\n\
+                r2 v1 Ttype=route,route=foot Mw2@\n";
+    let input = write(dir.path(), text);
+    for (format, of_way, of_relation) in [
+        (
+            "geojsonseq",
+            "\"@way_nodes\":[1,2],\"h",
+            "\"@way_nodes\":null,\"type\"",
+        ),
+        ("text", " @way_nodes=1/2,h", " @way_nodes=,type="),
+        ("pg", "\t{1,2}\t", "\t\\N\t"),
+    ] {
+        let args: [Arg; 8] = [
+            &"export",
+            &input,
+            &"-f",
+            &format,
+            &"-a",
+            &"way_nodes",
+            &"--line-relations",
+            &"route",
+        ];
+        let text = String::from_utf8(run_ok(&args).stdout).unwrap();
+        assert_eq!(text.matches(of_way).count(), 1, "{text}");
+        assert_eq!(text.matches(of_relation).count(), 2, "{text}");
+    }
+}
+
+#[test]
 fn a_warning_says_that_areas_have_no_ids_of_nodes() {
     let dir = tempfile::tempdir().unwrap();
     let text = "n1 v1 x1 y1\nn2 v1 x2 y1\nn3 v1 x2 y2\nw1 v1 Tbuilding=yes Nn1,n2,n3,n1\n\

@@ -178,7 +178,7 @@ fn warn_of_way_nodes(options: &Options, summary: &Summary, ctx: &Context) {
         && summary.areas > 0
     {
         ctx.warn(format!(
-            "{} without way_nodes: only lines have the ids of their nodes",
+            "{} without way_nodes: only ways that are lines have the ids of their nodes",
             show::counted(summary.areas, "area")
         ));
     }

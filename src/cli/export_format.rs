@@ -30,6 +30,7 @@ const ALL_ATTRIBUTES: [Attribute; 7] = [
 #[derive(Debug, clap::Args)]
 pub struct FormatArgs {
     /// Attributes to write, comma-separated: type, id, version, changeset, uid, user, timestamp, way_nodes
+    /// (of ways that are lines)
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_attribute)]
     attributes: Vec<Attribute>,
     /// Write all attributes: -a type,id,version,changeset,uid,user,timestamp

@@ -26,7 +26,7 @@ pub(super) fn put(
     text.push_str(",\"properties\":{");
     let mut separator = "";
     for (attribute, name) in attributes.iter() {
-        if attribute == Attribute::WayNodes && feature.way_nodes.is_none() {
+        if feature.leaves_out(attribute) {
             continue;
         }
         text.push_str(separator);
@@ -157,14 +157,11 @@ fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attrib
     match attribute {
         Attribute::Type => put_string(text, feature.kind.name()),
         Attribute::User => put_string(text, feature.info.user.unwrap_or("")),
-        Attribute::WayNodes => {
-            let nodes = feature.way_nodes.unwrap_or_default();
-            if nodes.is_empty() {
-                text.push_str("[]")
-            } else {
-                put_array(text, nodes, |text, id| put_number(text, *id))
-            }
-        }
+        Attribute::WayNodes => match feature.way_nodes {
+            None => text.push_str("null"),
+            Some([]) => text.push_str("[]"),
+            Some(nodes) => put_array(text, nodes, |text, id| put_number(text, *id)),
+        },
         _ => put_number(text, feature.number(attribute)),
     }
 }

@@ -43,6 +43,18 @@ pub(crate) struct Feature<'a> {
     pub geometry: Geometry<'a>,
 }
 
+impl Feature<'_> {
+    /// Whether an attribute is left out. Points and areas do not have [`Attribute::WayNodes`], as in osmium. The lines
+    /// of relations, which osmium does not write, have it without a value.
+    fn leaves_out(&self, attribute: Attribute) -> bool {
+        let is_line = matches!(
+            self.geometry,
+            Geometry::LineString(_) | Geometry::MultiLineString(_)
+        );
+        attribute == Attribute::WayNodes && self.way_nodes.is_none() && !is_line
+    }
+}
+
 /// The geometry of a feature.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Geometry<'a> {

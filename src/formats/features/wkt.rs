@@ -24,7 +24,7 @@ pub(super) fn put_line(
     put_geometry(text, &feature.geometry);
     let mut separator = ' ';
     for (attribute, name) in attributes.iter() {
-        if attribute == Attribute::WayNodes && feature.way_nodes.is_none() {
+        if feature.leaves_out(attribute) {
             continue;
         }
         text.push(separator);
