@@ -102,7 +102,8 @@ fn trouble_that_stays_has_a_message_of_its_own() {
     };
     let troubles = [
         (status(401), "sign in again"),
-        (status(403), "sign in again"),
+        (status(403), "refuses access (status 403 Forbidden)"),
+        (status(407), "by a proxy"),
         (page("Sign in"), "sign in again"),
         (page("Not found"), "an HTML page instead of the file"),
         (status(500), "status 500"),
@@ -170,7 +171,17 @@ fn secrets_go_to_the_server_that_they_are_for() {
     )
     .unwrap();
     let file = publisher.copy("file.osm.pbf");
-    assert_eq!(ran(&mut update_from(&web.url(), &file)).0, 2);
+    let (status, said) = ran(&mut update_from(&web.url(), &file));
+    assert_eq!(status, 2);
+    assert!(said.contains("403") && !said.contains("cookies"), "{said}");
+    // A token or a cookie that the server does not accept may be the reason.
+    let mut update = update_from(&web.url(), &file);
+    let (status, said) = ran(update.arg("--token-file").arg(&token));
+    assert_eq!(status, 2);
+    assert!(
+        said.contains("403") && said.contains("sign in again"),
+        "{said}"
+    );
     let mut update = update_from(&web.url(), &file);
     let update = update
         .arg("--cookies")

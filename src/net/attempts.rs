@@ -40,7 +40,10 @@ impl Attempts<'_> {
             before = arrived;
             let is_lost = pace.as_ref().is_some_and(|pace| pace.is_lost(arrived));
             let pause = match &fault {
-                Fault::Missing | Fault::Refused(_) | Fault::Permanent(_) => return Err(fault),
+                Fault::Missing
+                | Fault::Refused(_)
+                | Fault::Unauthorized(_)
+                | Fault::Permanent(_) => return Err(fault),
                 _ if failures >= self.most || is_lost => return Err(fault),
                 // If the server asks for a pause that is shorter than the usual one, the pause is the usual one.
                 Fault::Busy(Some(pause)) => {

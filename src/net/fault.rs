@@ -10,8 +10,11 @@ use std::time::Duration;
 pub enum Fault {
     /// There is no such file.
     Missing,
-    /// The server denies this user the file. Another attempt does not help.
+    /// The server denies everybody, or this address, the file. Another attempt does not help.
     Refused(String),
+    /// The server denies this user the file, because it asks for cookies or a token, or does not accept those that were
+    /// sent. Another attempt does not help.
+    Unauthorized(String),
     /// The server sent an HTML page instead of the file, as some servers do for files that they do not have.
     Page,
     /// The server asks the client to wait. The duration is `None` if the server does not state it.
@@ -45,7 +48,8 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("the server has no such file"),
-            Self::Refused(cause) => write!(
+            Self::Refused(cause) => write!(f, "the server refuses access ({cause})"),
+            Self::Unauthorized(cause) => write!(
                 f,
                 "the server refuses access ({cause}); check the cookies or the token, and sign in again"
             ),

@@ -10,6 +10,9 @@ use ureq::http::header::{AUTHORIZATION, COOKIE, LOCATION, RANGE, RETRY_AFTER};
 use ureq::http::{HeaderMap, HeaderName, Response, StatusCode, Uri};
 use ureq::{Agent, Body};
 
+/// The servers that give files only to users who have signed in, and that answer others with status 403.
+const LOGIN_HOSTS: [&str; 1] = ["osm-internal.download.geofabrik.de"];
+
 /// The maximum number of redirects.
 const REDIRECTS: usize = 8;
 
@@ -108,21 +111,27 @@ impl WebFiles {
         for (name, value) in headers {
             request = request.header(name, value);
         }
-        let (is_secure, host, path) = parts(uri);
-        if let Some(cookies) = self
-            .credentials
-            .cookies
-            .header(is_secure, host, path, now())
-        {
+        if let Some(cookies) = self.cookies(uri) {
             request = request.header(COOKIE, cookies);
         }
-        let origin = self.origin.get_or_init(|| uri.clone());
-        if let Some(token) = &self.credentials.token
-            && (uri.scheme(), uri.authority()) == (origin.scheme(), origin.authority())
-        {
+        if let Some(token) = self.token(uri) {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         request.call().map_err(|error| client::fault(&error))
+    }
+
+    /// The cookies that are sent with a request; `None` if there are none.
+    fn cookies(&self, uri: &Uri) -> Option<String> {
+        let (is_secure, host, path) = parts(uri);
+        let cookies = &self.credentials.cookies;
+        cookies.header(is_secure, host, path, now())
+    }
+
+    /// The token that is sent with a request; `None` if there is none for this server.
+    fn token(&self, uri: &Uri) -> Option<&str> {
+        let origin = self.origin.get_or_init(|| uri.clone());
+        let is_origin = (uri.scheme(), uri.authority()) == (origin.scheme(), origin.authority());
+        self.credentials.token.as_deref().filter(|_| is_origin)
     }
 
     /// Converts a response with an error status to a fault.
@@ -131,17 +140,26 @@ impl WebFiles {
         let cause = format!("status {status}");
         match status.as_u16() {
             404 | 410 => Fault::Missing,
-            401 | 403 | 407 => {
+            status @ (401 | 403) => {
                 let (is_secure, host, path) = parts(uri);
-                let expired = self
-                    .credentials
-                    .cookies
-                    .expired(is_secure, host, path, now());
-                Fault::Refused(match expired {
-                    Some(expired) => format!("{cause}; {expired}"),
-                    None => cause,
-                })
+                let cookies = &self.credentials.cookies;
+                let expired = cookies.expired(is_secure, host, path, now());
+                // Servers answer with 403 for many reasons. Only if they know the user by cookies or a token, these may
+                // be the reason.
+                let asks_for_login = status == 401
+                    || expired.is_some()
+                    || self.cookies(uri).is_some()
+                    || self.token(uri).is_some()
+                    || LOGIN_HOSTS
+                        .iter()
+                        .any(|known| host.eq_ignore_ascii_case(known));
+                match expired {
+                    Some(expired) => Fault::Unauthorized(format!("{cause}; {expired}")),
+                    None if asks_for_login => Fault::Unauthorized(cause),
+                    None => Fault::Refused(cause),
+                }
             }
+            407 => Fault::Refused(format!("{cause}, by a proxy on the way")),
             429 | 503 => {
                 Fault::Busy(client::text(response.headers(), &RETRY_AFTER).and_then(pause))
             }

@@ -14,7 +14,7 @@ pub(super) fn is_page(start: &[u8]) -> bool {
 /// Returns the fault of a server that sends an HTML page, which begins with `start`, instead of a file.
 pub(super) fn page(start: &[u8]) -> Fault {
     if asks_for_login(start) {
-        Fault::Refused("it sent a page that asks to sign in".into())
+        Fault::Unauthorized("it sent a page that asks to sign in".into())
     } else {
         Fault::Page
     }
@@ -57,7 +57,7 @@ mod tests {
         ] {
             assert!(is_page(login.as_bytes()), "{login}");
             assert!(
-                matches!(page(login.as_bytes()), Fault::Refused(_)),
+                matches!(page(login.as_bytes()), Fault::Unauthorized(_)),
                 "{login}"
             );
         }
