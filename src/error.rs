@@ -169,6 +169,17 @@ impl Error {
         self
     }
 
+    /// Returns the same error with other advice, if an input lacks what the command needs.
+    #[must_use]
+    pub(crate) fn advise_on_lack(mut self, advice: &'static str) -> Self {
+        if let Self::Blob { source, .. } = &mut self
+            && source.lack.is_some()
+        {
+            source.lack = Some(advice);
+        }
+        self
+    }
+
     /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -180,7 +191,9 @@ impl Error {
                 _ => ErrorKind::Io,
             },
             Self::Blob { source, .. } if source.is_truncated => ErrorKind::Truncated,
-            Self::Blob { source, .. } if source.is_repetition => ErrorKind::Unsupported,
+            Self::Blob { source, .. } if source.is_repetition || source.lack.is_some() => {
+                ErrorKind::Unsupported
+            }
             Self::Blob { .. } | Self::Text { .. } => ErrorKind::Damaged,
             Self::File { kind, .. } => *kind,
             Self::Usage(_) => ErrorKind::Usage,
@@ -205,6 +218,10 @@ impl Error {
             }
             Self::File { advice, .. } => advice.clone(),
             Self::Blob { source, .. } if source.is_repetition => Some(Cow::Borrowed(MERGE)),
+            Self::Blob { source, .. } if source.lack.is_some() => source
+                .lack
+                .filter(|advice| !advice.is_empty())
+                .map(Cow::Borrowed),
             Self::Blob { .. } => Some(Cow::Borrowed(
                 "`pbfhogg repair` writes a file of all that is whole",
             )),
@@ -228,6 +245,9 @@ pub struct FormatError {
     is_truncated: bool,
     /// Whether an object occurs twice in a file of current data.
     is_repetition: bool,
+    /// Advice for users of the command-line program, if the input is whole, but lacks what the command needs. May be
+    /// empty.
+    lack: Option<&'static str>,
 }
 
 impl FormatError {
@@ -237,6 +257,7 @@ impl FormatError {
             cause: Cow::Borrowed(cause),
             is_truncated: false,
             is_repetition: false,
+            lack: None,
         }
     }
 
@@ -246,6 +267,7 @@ impl FormatError {
             cause: Cow::Owned(cause.into()),
             is_truncated: false,
             is_repetition: false,
+            lack: None,
         }
     }
 
@@ -265,6 +287,7 @@ impl FormatError {
             cause: Cow::Borrowed(cause),
             is_truncated: true,
             is_repetition: false,
+            lack: None,
         }
     }
 
@@ -275,6 +298,16 @@ impl FormatError {
             cause: Cow::Owned(format!("{object} occurs twice: {need}")),
             is_truncated: false,
             is_repetition: true,
+            lack: None,
+        }
+    }
+
+    /// Creates an error about an input that is whole, but lacks what the command needs. `advice` is for users of the
+    /// command-line program; see [`Error::advice`].
+    pub(crate) fn lacking(cause: impl Into<String>, advice: &'static str) -> Self {
+        Self {
+            lack: Some(advice),
+            ..Self::with(cause)
         }
     }
 }

@@ -311,8 +311,27 @@ fn missing_nodes_are_counted_and_with_strict_an_error() {
             &strict,
         ]);
         assert!(message.contains("way 8 refers to node 9"), "{message}");
+        assert!(message.contains("without --strict"), "{message}");
+        assert!(!message.contains("repair"), "{message}");
         assert!(!strict.exists());
     }
+    // Under the second name, missing nodes are an error unless another option accepts them.
+    let run = |more: &[&str]| {
+        let mut command = common::pbfhogg();
+        command.args(["osmium", "add-locations-to-ways", "-O", "-o"]);
+        command
+            .arg(&strict)
+            .arg(&input)
+            .args(more)
+            .output()
+            .unwrap()
+    };
+    let refused = run(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(message.contains("--ignore-missing-nodes"), "{message}");
+    assert!(!message.contains("--strict"), "{message}");
+    assert!(run(&["--ignore-missing-nodes"]).status.success());
     let ways: Vec<Object> = decode::objects(&out);
     assert_eq!(ways[1].locations, [(0, 0), NOWHERE, NOWHERE, NOWHERE]);
 }

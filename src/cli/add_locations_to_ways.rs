@@ -88,7 +88,14 @@ pub fn run(args: &Args) -> Result<Answer> {
         max_memory: args.max_memory,
         ranges: args.ranges,
     };
-    let summary = add_locations_to_ways::run(&options, &ctx)?;
+    // The option that accepts missing nodes depends on the name of the program.
+    let advice = if args.strict {
+        "without --strict, such nodes are counted"
+    } else {
+        "with --ignore-missing-nodes, such nodes are counted"
+    };
+    let summary = add_locations_to_ways::run(&options, &ctx);
+    let summary = summary.map_err(|error| error.advise_on_lack(advice))?;
     if summary.missing_references > 0 {
         ctx.warn(format!(
             "{} to {} that are not in the file or have no location",

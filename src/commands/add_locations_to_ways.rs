@@ -409,11 +409,11 @@ impl<'f> Job<'f> {
             .filter(is_missing);
         let mut missing = missing.map(|(at, (node, _))| (at, *node)).peekable();
         if let (true, Some((at, node))) = (self.options.strict, missing.peek()) {
-            return Err(FormatError::with(format!(
-                "way {} refers to node {node}, which is not in the file or has no location \
-                 (without --strict such nodes are counted)",
-                nodes.way_id_of(*at)
-            )));
+            let way = nodes.way_id_of(*at);
+            let cause = format!(
+                "way {way} refers to node {node}, which is not in the file or has no location"
+            );
+            return Err(FormatError::lacking(cause, ""));
         }
         let mut found = lock(&self.tally.missing);
         for (_, node) in missing {

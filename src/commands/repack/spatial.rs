@@ -232,10 +232,9 @@ fn rows_of<T>(
         if let ObjectBody::Way { refs, locations } = &object.body
             && refs.len() != locations.len()
         {
-            return Err(FormatError::with(format!(
-                "way {} does not have the locations of its nodes: `pbfhogg add-locations-to-ways` adds them",
-                object.id
-            )));
+            let cause = format!("way {} does not have the locations of its nodes", object.id);
+            let advice = "`pbfhogg add-locations-to-ways` adds them";
+            return Err(FormatError::lacking(cause, advice));
         }
         let (bbox, noted) = place(&object);
         found.extend(noted);
