@@ -63,6 +63,50 @@ fn one_augmented_diff_and_one_list_of_tiles_are_those_of_the_whole_run() {
 }
 
 #[test]
+fn a_run_replaces_the_outputs_of_earlier_runs_and_no_other_files() {
+    let town = Town::new();
+    town.publisher.publish(DAYS);
+    for (name, text) in [
+        (
+            "notes.adiff",
+            "<osm version='0.6' generator='Overpass API 0.7.62'/>",
+        ),
+        (
+            "notes.geojson",
+            "{\"type\":\"FeatureCollection\",\"features\":[]}",
+        ),
+        ("notes.parquet", "PAR1 of another program PAR1"),
+    ] {
+        fs::write(town.path(name), text).unwrap();
+        let (status, output) = town.update(&["-q", "--augmented-diff", name]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(status, 2, "{said}");
+        assert!(said.contains(name) && said.contains("-O"), "{said}");
+        assert_eq!(fs::read_to_string(town.path(name)).unwrap(), text);
+        assert_eq!(town.day(), 0);
+    }
+    // With -O, the other file is replaced; then each run replaces the output of the one before.
+    let mut before = fs::read(town.path("notes.parquet")).unwrap();
+    for (day, option) in [(1, "-O"), (2, "--quiet"), (3, "--quiet")] {
+        let end = day.to_string();
+        let options = [
+            "--augmented-diff",
+            "notes.parquet",
+            "--end-sequence",
+            &end,
+            option,
+        ];
+        assert!(matches!(town.update(&options).0, 0 | 1));
+        assert_eq!(town.day(), day);
+        let after = fs::read(town.path("notes.parquet")).unwrap();
+        assert!(std::mem::replace(&mut before, after.clone()) != after);
+    }
+    fs::write(town.path("tiles.txt"), "a list of other things\n").unwrap();
+    let tiles = ["-q", "--expire-tiles", "8", "--expire-output", "tiles.txt"];
+    assert_eq!(town.update(&tiles).0, 2);
+}
+
+#[test]
 fn changes_that_are_applied_give_tiles_and_changesets_on_the_way() {
     let town = Town::new();
     let changes = town.changes(1..=5);

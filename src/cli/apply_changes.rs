@@ -3,7 +3,7 @@ use super::augmented_diff::EffectArgs;
 use super::conventions::Conventions;
 use super::{Answer, show, wrong_files};
 use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
-use crate::commands::augmented_diff::AugmentedDiffs;
+use crate::commands::augmented_diff::{AugmentedDiffs, is_replaceable};
 use crate::file::PbfFile;
 use crate::formats::{TextFormat, Visibility};
 use crate::io::OutputTarget;
@@ -11,7 +11,7 @@ use crate::pbf::feature;
 use crate::{Context, Disorder, Error, InputFormat};
 use anyhow::{Result, bail};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Apply change files to a sorted file
 ///
@@ -97,9 +97,9 @@ pub fn run(args: &Args) -> Result<Answer> {
     {
         bail!("base and output must both be history files by their names, or give --with-history");
     }
-    let may_replace = args.write.overwrite || args.in_place;
+    let may_replace = |path: &Path| args.write.overwrite || args.in_place && is_replaceable(path);
     let actions = args.augmented_diff.as_ref();
-    let actions = actions.map(|path| args.effects.actions(path, may_replace));
+    let actions = actions.map(|path| args.effects.actions(path, may_replace(path)));
     let tiles = args.effects.tiles(may_replace)?;
     let outputs = actions.transpose()?.into_iter().chain(tiles);
     let options = apply_changes::Options {

@@ -116,13 +116,13 @@ impl EffectArgs {
         }
     }
 
-    /// Returns the output of tiles; `None` for none.
-    pub fn tiles(&self, overwrite: bool) -> Result<Option<Output>> {
+    /// Returns the output of tiles; `None` for none. `may_replace` tells whether a file at a path may be replaced.
+    pub fn tiles(&self, may_replace: impl Fn(&Path) -> bool) -> Result<Option<Output>> {
         let (Some(zooms), Some(path)) = (&self.expire_tiles, &self.expire_output) else {
             return Ok(None);
         };
         Ok(Some(Output::Tiles {
-            target: text_target(path, overwrite)?,
+            target: text_target(path, may_replace(path))?,
             zooms: zooms.clone(),
         }))
     }

@@ -2,6 +2,7 @@ use super::args::{RunArgs, Stdout, WriteArgs, names, parse_size, parse_time};
 use super::augmented_diff::{self, EffectArgs};
 use super::conventions::Conventions;
 use super::{Answer, call, complain, show, signals};
+use crate::commands::augmented_diff::is_replaceable;
 use crate::commands::update::{self, AugmentedDiff, Exec, Goal, Options, Strategy, Summary};
 use crate::engine::Format;
 use crate::formats::TextFormat;
@@ -70,9 +71,10 @@ pub struct Args {
     /// Also write what the changes do: to a file OUT for the whole run, or to a directory OUT for each change file
     ///
     /// A name that ends with .adiff, .geojson, .geojsonseq or .parquet is that of a file, which each run that changes
-    /// FILE replaces. Any other name is that of a directory. It gets a file SEQUENCE.adiff for each change file of the
-    /// last server, and NAME-SEQUENCE.adiff for those of other servers, after the last part of the server's URL. With
-    /// --clip, the actions are those in the region. OUT is complete before FILE is replaced.
+    /// FILE replaces; one that is no augmented diff only with -O. Any other name is that of a directory. It gets a file
+    /// SEQUENCE.adiff for each change file of the last server, and NAME-SEQUENCE.adiff for those of other servers, after
+    /// the last part of the server's URL. With --clip, the actions are those in the region. OUT is complete before FILE
+    /// is replaced.
     #[arg(long, value_name = "OUT", conflicts_with_all = ["check", "diffs_only"])]
     augmented_diff: Option<PathBuf>,
     #[command(flatten)]
@@ -175,12 +177,14 @@ impl Args {
         {
             bail!("the report of update goes to standard output: name a file or a directory");
         }
-        let may_replace = self.write.overwrite || self.output.is_none();
+        // A run that updates a file in place replaces what an earlier one has written, and no other file.
+        let may_replace =
+            |path: &Path| self.write.overwrite || self.output.is_none() && is_replaceable(path);
         let mut outputs = Vec::new();
         if let Some(path) = &self.augmented_diff {
             let is_file = augmented_diff::names_file(path) && !path.is_dir();
             outputs.push(if is_file || self.effects.is_split() {
-                AugmentedDiff::OfRun(self.effects.actions(path, may_replace)?)
+                AugmentedDiff::OfRun(self.effects.actions(path, may_replace(path))?)
             } else {
                 names::check_new_directory(path, "--augmented-diff writes a directory of files")?;
                 AugmentedDiff::ByChangeFile(path.clone())

@@ -11,6 +11,10 @@ use crate::formats::{AugmentedXml, EncodedText, TextCompression, TextEncoder, Te
 use crate::io::OutputTarget;
 use std::path::Path;
 
+/// The name of the generator in [`PROLOGUE`], by which an augmented diff of an earlier run is known.
+pub(super) const GENERATOR: &str =
+    "Overpass API (not used, but readers look for its name): pbfhogg";
+
 /// The text before the actions.
 pub(super) const PROLOGUE: &str = "<?xml version='1.0' encoding='UTF-8'?>\n<osm version=\"0.6\" \
                                    generator=\"Overpass API (not used, but readers look for its name): pbfhogg\">\n  <note>The data included in this document is from \

@@ -25,7 +25,7 @@ pub(crate) use file::ParquetFile;
 pub(crate) use geoparquet::{FeatureGroup, FeatureTable};
 pub use partition::PartitionKey;
 pub(crate) use partition::Partitioning;
-pub(crate) use parts::is_part;
+pub(crate) use parts::{is_action_table, is_part};
 pub(crate) use raw::{ObjectRows, ObjectTable};
 pub(crate) use row::put_row;
 pub(crate) use theme::ThemeSet;

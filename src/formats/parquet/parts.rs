@@ -46,8 +46,23 @@ fn is_name(path: &Path) -> bool {
     directories.iter().all(has_key) && number.is_some_and(is_number)
 }
 
+/// Whether an open file is an augmented diff that this program has written, by the columns that the metadata in its
+/// footer names. Returns `false` if the file cannot be read.
+pub(crate) fn is_action_table(file: &File) -> bool {
+    own_tail(file).is_ok_and(|tail| tail.is_some_and(|tail| has(&tail, b"\"old_geometry\"")))
+}
+
 /// Whether a file is a Parquet file that this program has written.
 fn is_own(file: &File) -> std::io::Result<bool> {
+    Ok(own_tail(file)?.is_some())
+}
+
+fn has(bytes: &[u8], text: &[u8]) -> bool {
+    memchr::memmem::find(bytes, text).is_some()
+}
+
+/// Returns the end of a file; `None` if it is not a Parquet file that this program has written.
+fn own_tail(file: &File) -> std::io::Result<Option<Vec<u8>>> {
     let mut start = [0; MAGIC.len()];
     read_exact_at(file, &mut start, 0)?;
     let len = file.metadata()?.len();
@@ -55,8 +70,8 @@ fn is_own(file: &File) -> std::io::Result<bool> {
     let mut tail = vec![0; (len - from) as usize];
     let read = read_at(file, &mut tail, from)?;
     tail.truncate(read);
-    let has_author = tail.windows(AUTHOR.len()).any(|bytes| bytes == AUTHOR);
-    Ok(start == MAGIC && tail.ends_with(MAGIC) && has_author)
+    let is_own = start == MAGIC && tail.ends_with(MAGIC) && has(&tail, AUTHOR);
+    Ok(is_own.then_some(tail))
 }
 
 #[cfg(test)]

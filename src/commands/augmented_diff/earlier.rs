@@ -1,0 +1,100 @@
+//! Recognizes the outputs of earlier runs, which a run that updates a file replaces.
+
+use super::xml::GENERATOR;
+use crate::error::Result;
+#[cfg(feature = "parquet")]
+use crate::formats::parquet::is_action_table;
+use crate::io::{Input, decompressed};
+use memchr::memmem;
+use std::io::Read;
+use std::path::Path;
+
+/// The number of bytes in which the first feature of an augmented diff in GeoJSON has to show itself. A geometry with
+/// half a million points comes before.
+const MOST: u64 = 16 << 20;
+/// The number of bytes in which an augmented diff in XML and a list of tiles show themselves.
+const HEAD: usize = 1 << 10;
+
+/// Whether a run that updates a file in place may replace the file at `path`: it does not exist, is empty, or looks like
+/// an augmented diff or a list of tiles as this program writes them. Returns `false` if the file cannot be read.
+pub(crate) fn is_replaceable(path: &Path) -> bool {
+    match path.metadata() {
+        // Devices and pipes are not replaced.
+        Ok(found) if found.is_file() && found.len() > 0 => is_own(path).unwrap_or(false),
+        _ => true,
+    }
+}
+
+fn is_own(path: &Path) -> Result<bool> {
+    let input = Input::open(path)?;
+    #[cfg(feature = "parquet")]
+    if is_action_table(input.file()) {
+        return Ok(true);
+    }
+    let mut start = Vec::new();
+    // A file that cannot be decompressed as a whole may still begin like an output of an earlier run.
+    let _ = decompressed(&input)?.take(MOST).read_to_end(&mut start);
+    Ok(is_actions(&start) || is_tiles(&start))
+}
+
+/// Whether a file begins like an augmented diff in XML or GeoJSON.
+fn is_actions(start: &[u8]) -> bool {
+    let head = start.get(..HEAD).unwrap_or(start);
+    if memmem::find(head, GENERATOR.as_bytes()).is_some() {
+        return true;
+    }
+    let rest = start
+        .strip_prefix(b"{\"type\":\"FeatureCollection\",\"features\":[\n")
+        .or_else(|| start.strip_prefix(b"\x1e"));
+    rest.is_some_and(|rest| {
+        rest.trim_ascii() == b"]}"
+            || rest.starts_with(b"{\"type\":\"Feature\"")
+                && memmem::find(rest, b",\"properties\":{\"action\":\"").is_some()
+    })
+}
+
+/// Whether a file begins with a tile, such as `14/8802/5373`.
+fn is_tiles(start: &[u8]) -> bool {
+    let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let head = start.get(..HEAD).unwrap_or(start);
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let parts: Vec<&[u8]> = line.split(|byte| *byte == b'/').collect();
+    parts.len() == 3 && parts.into_iter().all(is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::xml::PROLOGUE;
+    use super::*;
+
+    #[test]
+    fn outputs_of_earlier_runs_are_told_from_files_of_others() {
+        assert!(is_actions(PROLOGUE.as_bytes()));
+        let generator = format!("<?xml version='1.0'?>\n<osm {GENERATOR}>\n");
+        for own in [
+            generator.as_bytes(),
+            b"{\"type\":\"FeatureCollection\",\"features\":[\n\n]}\n",
+            b"{\"type\":\"FeatureCollection\",\"features\":[\n{\"type\":\"Feature\",\"bbox\":[1,2,3,4],\
+              \"geometry\":null,\"properties\":{\"action\":\"modify\"}}",
+            b"\x1e{\"type\":\"Feature\",\"geometry\":null,\"properties\":{\"action\":\"create\"}}\n",
+        ] {
+            assert!(is_actions(own) && !is_tiles(own));
+        }
+        assert!(is_tiles(b"14/8802/5373\n14/8803/5373\n") && is_tiles(b"0/0/0"));
+        for other in [
+            &b""[..],
+            b"notes\n",
+            b"{}",
+            b"<osm version=\"0.6\" generator=\"Overpass API 0.7.62\">",
+            b"<osmChange version=\"0.6\" generator=\"pbfhogg\"/>",
+            b"{\"type\":\"FeatureCollection\",\"features\":[\n{\"type\":\"Feature\",\"geometry\":null,\
+              \"properties\":{\"name\":\"a\"}}\n]}",
+            b"\x1e{\"type\":\"Feature\",\"geometry\":null,\"properties\":{}}\n",
+            b"1/2\n",
+            b"1/2/x\n",
+            b"2026/11/29 a diary\n",
+        ] {
+            assert!(!is_actions(other) && !is_tiles(other));
+        }
+    }
+}
