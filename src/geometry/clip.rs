@@ -66,25 +66,7 @@ impl Clip {
 mod tests {
     use super::*;
     use crate::geometry::parse_bbox;
-
-    fn points(places: &[(f64, f64)]) -> Vec<Point> {
-        let places = places.iter();
-        places
-            .map(|(lon, lat)| Point {
-                lat_e7: (lat * 1e7) as i32,
-                lon_e7: (lon * 1e7) as i32,
-            })
-            .collect()
-    }
-
-    fn shown(parts: Option<Vec<Vec<Point>>>) -> Vec<Vec<(f64, f64)>> {
-        let degrees =
-            |point: &Point| (f64::from(point.lon_e7) / 1e7, f64::from(point.lat_e7) / 1e7);
-        let parts = parts.unwrap().into_iter();
-        parts
-            .map(|part| part.iter().map(degrees).collect())
-            .collect()
-    }
+    use crate::geometry::tests::{points, shown};
 
     fn area(parts: &[Rings]) -> i128 {
         parts.iter().flatten().map(|ring| doubled_area(ring)).sum()

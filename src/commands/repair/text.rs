@@ -107,8 +107,7 @@ fn write_saved(
     report: &mut Report,
     ctx: &Context,
 ) -> Result<()> {
-    let other = options.from.as_deref();
-    let other = other.map(|path| input::open(path, ctx)).transpose()?;
+    let other = write::open_other(options, ctx)?;
     file.header = header(&Survey::of_whole(&file.header), report, other.as_ref());
     write::sort_saved(file, objects, other.as_ref(), options, report, ctx)
 }

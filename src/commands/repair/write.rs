@@ -44,6 +44,12 @@ impl WorkItem for WriteItem<'_> {
     }
 }
 
+/// Opens the file from which lost objects are taken; `None` if the options name none.
+pub(super) fn open_other(options: &Options, ctx: &Context) -> Result<Option<PbfFile>> {
+    let path = options.from.as_deref();
+    path.map(|path| input::open(path, ctx)).transpose()
+}
+
 /// Writes the objects that can be saved, and the lost ones that another file has. Completes the report.
 pub(super) fn write(
     input: &Input,
@@ -53,8 +59,7 @@ pub(super) fn write(
     report: &mut Report,
     ctx: &Context,
 ) -> Result<()> {
-    let other = options.from.as_deref();
-    let other = other.map(|path| input::open(path, ctx)).transpose()?;
+    let other = open_other(options, ctx)?;
     let header = header(survey, report, other.as_ref());
     if report.was_sorted && (other.is_none() || report.lost.is_empty()) {
         let summary = match draft.filter(|draft| draft.has_header(&header)) {

@@ -3,11 +3,13 @@
 mod check;
 mod cover;
 mod index;
+mod places;
 
 use crate::for_tests::random::Random;
 use crate::for_tests::rounds::rounds;
 
 use super::shape::{Point, Polygon, Ring, Shape};
+pub(super) use places::{points, shown};
 
 /// A point whose coordinates are from 0 to `limit` - 1.
 fn random_point(random: &mut Random, limit: i32) -> (i32, i32) {

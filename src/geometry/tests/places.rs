@@ -1,0 +1,23 @@
+//! Lines in degrees.
+
+use crate::geometry::Point;
+
+/// The points at places, which are pairs of a longitude and a latitude in degrees.
+pub fn points(places: &[(f64, f64)]) -> Vec<Point> {
+    let places = places.iter();
+    places
+        .map(|(lon, lat)| Point {
+            lat_e7: (lat * 1e7) as i32,
+            lon_e7: (lon * 1e7) as i32,
+        })
+        .collect()
+}
+
+/// The places of lines that were cut.
+pub fn shown(parts: Option<Vec<Vec<Point>>>) -> Vec<Vec<(f64, f64)>> {
+    let degrees = |point: &Point| (point.lon(), point.lat());
+    let parts = parts.unwrap().into_iter();
+    parts
+        .map(|part| part.iter().map(degrees).collect())
+        .collect()
+}
