@@ -3,6 +3,7 @@
 use super::encoding::{decoded, is_utf16};
 use crate::error::{Error, Result};
 use crate::io::{FileCompression, Input};
+use crate::osm::has_change_root;
 use std::io::Read;
 use std::path::Path;
 
@@ -135,10 +136,8 @@ impl TextFormat {
             )
         };
         match start.first()? {
-            b'<' => Some(match memchr::memmem::find(start, b"<osmChange") {
-                Some(_) => Self::OsmChange,
-                None => Self::Osm,
-            }),
+            b'<' if has_change_root(start) => Some(Self::OsmChange),
+            b'<' => Some(Self::Osm),
             b'#' | b'n' | b'w' | b'r' | b'c' => {
                 let lines = start.split(|byte| *byte == b'\n');
                 let mut said = lines.filter(|line| !line.starts_with(b"#") && !is_blank(line));

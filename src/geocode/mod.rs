@@ -55,5 +55,4 @@ pub(crate) use item::{CENTRE, Item, LABEL, Lines, NUMBERS, STREET, Shape, tag, t
 pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, on_other_side, unwrap};
 pub use map::{MapLayer, MapPiece, MapWalk};
 pub use options::QueryOptions;
-pub(crate) use place_names::is_language;
 pub(crate) use write::write_index;

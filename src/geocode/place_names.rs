@@ -4,6 +4,7 @@
 //! "Biel/Bienne" and "Bruxelles - Brussel" are two spellings each, and `alt_name` may be a list.
 
 use super::folding::folded;
+use crate::osm::is_language;
 
 /// The keys of names, besides the `name:*` keys of languages.
 const NAMES: [&[u8]; 6] = [
@@ -19,17 +20,6 @@ const NAMES: [&[u8]; 6] = [
 /// values.
 pub(super) fn is_name(key: &[u8]) -> bool {
     NAMES.contains(&key) || key.strip_prefix(b"name:").is_some_and(is_language)
-}
-
-/// Whether the part of a key behind `name:` is a language tag, such as `de` and `sr-Latn`, rather than a property of
-/// the name, such as `etymology`.
-pub(crate) fn is_language(tag: impl AsRef<[u8]>) -> bool {
-    let mut subtags = tag.as_ref().split(|byte| matches!(byte, b'-' | b'_'));
-    let main = subtags.next().unwrap_or_default();
-    let is_subtag = |subtag: &[u8]| {
-        (1..=8).contains(&subtag.len()) && subtag.iter().all(u8::is_ascii_alphanumeric)
-    };
-    matches!(main.len(), 2 | 3) && main.iter().all(u8::is_ascii_lowercase) && subtags.all(is_subtag)
 }
 
 /// Returns a name, and its parts if it is a list or consists of names in several languages.

@@ -1,5 +1,6 @@
 //! Buffers for the bytes of a file that is being fetched, in memory or on disk.
 
+use crate::osm::CHANGE_ROOT;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -75,7 +76,7 @@ impl ChangeForm {
             let len = words.len().min(start.len());
             len > 0 && start.get(..len) == words.get(..len)
         };
-        if begins(b"<?xml") || begins(b"<osmChange") || begins(b"<!--") {
+        if begins(b"<?xml") || begins(CHANGE_ROOT) || begins(b"<!--") {
             return Some(Self::Xml);
         }
         is_opl(start).then_some(Self::Opl)

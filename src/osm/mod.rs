@@ -3,8 +3,10 @@
 
 mod age;
 mod bbox;
+mod change_root;
 mod edges;
 mod kind;
+mod language;
 mod location;
 mod metadata_condition;
 mod nano;
@@ -19,8 +21,10 @@ mod unique_tags;
 
 pub use age::{Age, Unversioned};
 pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, Degrees, format_e7, parse_e7, parse_stored_e7};
+pub(crate) use change_root::{CHANGE_ROOT, has_change_root};
 pub use edges::Edges;
 pub use kind::{KindSet, ObjectKind};
+pub(crate) use language::is_language;
 pub use location::Location;
 pub use metadata_condition::{MetadataCondition, MetadataNumber};
 pub use nano::NANO_PER_DECIMICRO;

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::io::{keep, open_kept, remove_temporary};
 use crate::net::ChangeForm;
+use crate::osm::has_change_root;
 use crate::runtime::lock;
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -91,7 +92,7 @@ fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
     let is_known = if name.ends_with(".gz") {
         let form = ChangeForm::of(bytes);
         let is_other = form.is_some_and(|form| form != ChangeForm::Xml);
-        bytes.starts_with(&[0x1f, 0x8b]) || has("<osmChange") || is_other
+        bytes.starts_with(&[0x1f, 0x8b]) || has_change_root(bytes) || is_other
     } else {
         bytes.starts_with(b"#") || has("sequenceNumber") || has("timestamp")
     };

@@ -1,6 +1,7 @@
 //! The names of streets, which may have other names than `name`.
 
-use crate::geocode::{entries, is_language, text_tag};
+use crate::geocode::{entries, text_tag};
+use crate::osm::is_language;
 
 /// The keys of names besides `name`, in the order in which one of them replaces a missing `name`.
 const OTHER_NAMES: [&str; 11] = [
