@@ -9,7 +9,7 @@ use super::container::Container;
 use super::item::{KEYS, KeyNumber, RowItem, SIZE};
 use super::place_names::is_name;
 use crate::error::{FormatError, Result};
-use crate::geometry::{Edge, Extent, Point, doubled_area};
+use crate::geometry::{Edge, Enclosure, Extent, Point, doubled_area};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
@@ -410,14 +410,14 @@ impl<'c> Areas<'c> {
         let head = self.head(part)?;
         let band = head.band(place.lat_e7);
         let band = band.ok_or_else(|| self.container.damaged("the bands of an area"))?;
-        let mut is_inside = false;
+        let mut around = Enclosure::of(place);
         for edge in self.edges_of(part, &head, band..band + 1)? {
-            if edge.holds(place) {
-                return Ok(Some(head.record));
+            around.add(&edge);
+            if around.is_on_edge() {
+                break;
             }
-            is_inside ^= edge.crosses_ray_east_of(place);
         }
-        Ok(is_inside.then_some(head.record))
+        Ok(around.holds().then_some(head.record))
     }
 
     /// Calls `visit` with the ends of each edge in the bands that a box intersects, until `visit` returns `false`.

@@ -10,7 +10,7 @@ use super::item::{BROKEN, KEYS, Shape, head};
 use super::lines::for_each_point;
 use super::local_projection::{LocalProjection, crosses_ray, segment_distance};
 use crate::error::FormatError;
-use crate::geometry::{Edge, Extent, ORIGIN, Point};
+use crate::geometry::{Edge, Enclosure, Extent, ORIGIN, Point};
 use crate::osm::{Edges, ObjectKind};
 use crate::pbf::wire::Varints;
 
@@ -314,19 +314,17 @@ impl<'c> LeafItem<'c> {
 
     /// Whether the item is an area that contains a point. Points on an edge belong to the area.
     pub(super) fn holds(&self, place: Point) -> Result<bool, FormatError> {
-        let (mut last, mut is_inside, mut is_on_edge) = (ORIGIN, false, false);
+        let (mut last, mut around) = (ORIGIN, Enclosure::of(place));
         for_each_point(self.lines, |point, is_first| {
             if !is_first {
-                let edge = Edge {
+                around.add(&Edge {
                     from: last,
                     to: point,
-                };
-                is_inside ^= edge.crosses_ray_east_of(place);
-                is_on_edge |= edge.holds(place);
+                });
             }
             last = point;
         })?;
-        Ok(self.shape == Shape::Area && (is_inside || is_on_edge))
+        Ok(self.shape == Shape::Area && around.holds())
     }
 
     /// Returns the lines of the item, or the rings of an area.

@@ -9,7 +9,7 @@ use super::item::{RowItem, tag};
 use super::layout::{Layer, layer_of};
 use super::place_names::{names_in, normal_forms};
 use crate::error::{Error, FormatError, Result};
-use crate::geometry::{Edge, Extent, Point};
+use crate::geometry::{Edge, Enclosure, Extent, Point};
 use crate::index::SortedRows;
 use crate::osm::ObjectKind;
 use crate::runtime::{Context, Pass};
@@ -61,20 +61,16 @@ fn hashes(row: &RowItem<'_>) -> Vec<u64> {
 
 /// Whether an area with the given rings contains a point. Points on an edge belong to the area.
 fn holds(rings: &[Vec<Point>], place: Point) -> bool {
-    let mut is_inside = false;
+    let mut around = Enclosure::of(place);
     for ring in rings {
         for (from, to) in ring.iter().zip(ring.iter().skip(1)) {
-            let edge = Edge {
+            around.add(&Edge {
                 from: *from,
                 to: *to,
-            };
-            if edge.holds(place) {
-                return true;
-            }
-            is_inside ^= edge.crosses_ray_east_of(place);
+            });
         }
     }
-    is_inside
+    around.holds()
 }
 
 /// Returns the city or town of a row of the layer of places.

@@ -262,6 +262,42 @@ impl Edge {
     }
 }
 
+/// Tells whether edges enclose a point, by the even-odd rule. Points on an edge are enclosed.
+#[derive(Debug)]
+pub struct Enclosure {
+    point: Point,
+    is_inside: bool,
+    is_on_edge: bool,
+}
+
+impl Enclosure {
+    /// Begins without edges, which enclose no point.
+    pub fn of(point: Point) -> Self {
+        Self {
+            point,
+            is_inside: false,
+            is_on_edge: false,
+        }
+    }
+
+    /// Adds an edge.
+    #[inline]
+    pub fn add(&mut self, edge: &Edge) {
+        self.is_on_edge |= edge.holds(self.point);
+        self.is_inside ^= edge.crosses_ray_east_of(self.point);
+    }
+
+    /// Whether the point is on one of the edges, so that further edges do not matter.
+    pub const fn is_on_edge(&self) -> bool {
+        self.is_on_edge
+    }
+
+    /// Whether the edges enclose the point.
+    pub const fn holds(&self) -> bool {
+        self.is_inside || self.is_on_edge
+    }
+}
+
 /// Appends the edges of a ring in the order of its points. The last edge closes the ring. An edge is reversed if the
 /// area of the polygon would otherwise lie on its right. The area lies inside of an outer ring, and outside of a hole.
 pub fn add_ring(ring: &Ring, is_hole: bool, edges: &mut Vec<Edge>) {

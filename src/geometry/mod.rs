@@ -34,7 +34,7 @@ pub(crate) use degrees::{
 };
 pub use density::CellCounts;
 pub(crate) use density::{Density, FINEST_LEVEL};
-pub(crate) use edge::{Edge, EdgeRelation, HalfUnitPoint, doubled_area};
+pub(crate) use edge::{Edge, EdgeRelation, Enclosure, HalfUnitPoint, doubled_area};
 pub use extent::Extent;
 #[cfg(feature = "parquet")]
 pub(crate) use geodesic::{length_m, ring_area_m2};
