@@ -93,7 +93,7 @@ fn a_run_replaces_the_outputs_of_earlier_runs_and_no_other_files() {
             "--augmented-diff",
             "notes.parquet",
             "--end-sequence",
-            &end,
+            end.as_str(),
             option,
         ];
         assert!(matches!(town.update(&options).0, 0 | 1));
