@@ -65,7 +65,7 @@ pub struct Conventions {
     pub stops_on_incomplete: bool,
     /// Whether `export` makes lines of routes.
     pub exports_routes: bool,
-    /// How lines and areas across the antimeridian are treated, and points on it: the features of `export`, and regions.
+    /// How lines and areas across the antimeridian are treated, and points on it: features of `export`, and regions.
     pub antimeridian: Antimeridian,
     /// The index types that `add-locations-to-ways` prints, one per line.
     pub index_types: &'static str,

@@ -71,10 +71,10 @@ pub struct Args {
     /// Also write what the changes do: to a file OUT for the whole run, or to a directory OUT for each change file
     ///
     /// A name that ends with .adiff, .geojson, .geojsonseq or .parquet is that of a file, which each run that changes
-    /// FILE replaces; one that is no augmented diff only with -O. Any other name is that of a directory. It gets a file
-    /// SEQUENCE.adiff for each change file of the last server, and NAME-SEQUENCE.adiff for those of other servers, after
-    /// the last part of the server's URL. With --clip, the actions are those in the region. OUT is complete before FILE
-    /// is replaced.
+    /// FILE replaces; one that is no augmented diff only with -O. Any other name is that of a directory. It gets a
+    /// file SEQUENCE.adiff for each change file of the last server, and NAME-SEQUENCE.adiff for those of other
+    /// servers, after the last part of the server's URL. With --clip, the actions are those in the region. OUT is
+    /// complete before FILE is replaced.
     #[arg(long, value_name = "OUT", conflicts_with_all = ["check", "diffs_only"])]
     augmented_diff: Option<PathBuf>,
     #[command(flatten)]

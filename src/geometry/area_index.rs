@@ -238,8 +238,8 @@ impl AreaIndex {
     }
 }
 
-/// Returns the points that the edges of a region have on the antimeridian, at the other edge of the map: as edges without
-/// a length, or as pairs of an edge and its reverse, which do not change winding numbers.
+/// Returns the points that the edges of a region have on the antimeridian, at the other edge of the map: as edges
+/// without a length, or as pairs of an edge and its reverse, which do not change winding numbers.
 fn at_other_edges(edges: &[Edge]) -> Vec<Edge> {
     let mut others = Vec::new();
     for edge in edges.iter().filter(|edge| is_on_antimeridian(edge.from)) {

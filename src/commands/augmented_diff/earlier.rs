@@ -15,8 +15,8 @@ const MOST: u64 = 16 << 20;
 /// The number of bytes in which an augmented diff in XML and a list of tiles show themselves.
 const HEAD: usize = 1 << 10;
 
-/// Whether a run that updates a file in place may replace the file at `path`: it does not exist, is empty, or looks like
-/// an augmented diff or a list of tiles as this program writes them. Returns `false` if the file cannot be read.
+/// Whether a run that updates a file in place may replace the file at `path`: it does not exist, is empty, or looks
+/// like an augmented diff or a list of tiles as this program writes them. Returns `false` if the file cannot be read.
 pub(crate) fn is_replaceable(path: &Path) -> bool {
     match path.metadata() {
         // Devices and pipes are not replaced.
