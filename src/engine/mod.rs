@@ -12,6 +12,7 @@ pub(crate) mod headers;
 pub(crate) mod id_search;
 pub(crate) mod input;
 pub(crate) mod input_content;
+pub(crate) mod location_form;
 pub(crate) mod object_batches;
 pub(crate) mod object_row;
 mod output_chunk;
