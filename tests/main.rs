@@ -15,6 +15,7 @@ mod check;
 mod circles;
 mod combining;
 mod combining_changes;
+mod combining_located;
 mod common;
 mod content_decides;
 mod copies;

@@ -8,6 +8,7 @@ use crate::engine::input_content::refuse_mixture;
 use crate::engine::repeat_count::{ProvenRepeats, is_versioned};
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
+use crate::engine::sort::AgreedLocations;
 use crate::engine::{Format, OutputOptions, copy_size_hint, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PbfWriter, PlanNeeds};
@@ -127,6 +128,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         refuse_mixture(&files, ctx)?;
     }
     let mut header = header(&files, options)?;
+    let locations = AgreedLocations::of(&files, &mut header, ctx)?;
     options.output.header.apply(&mut header);
     let mut size_hint = SizeHint::default();
     for file in &files {
@@ -147,9 +149,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         }
         put_changesets(file, Place::Before, options, &mut sink, ctx)?;
         if options.clean.is_empty() {
-            copy(file, options, &mut sink, &mut repeats, ctx)?
+            copy(file, &locations, options, &mut sink, &mut repeats, ctx)?
         } else {
-            write_clean(file, options, &mut sink, ctx)?
+            write_clean(file, &locations, options, &mut sink, ctx)?
         }
         put_changesets(file, Place::Behind, options, &mut sink, ctx)?;
     }
@@ -232,9 +234,10 @@ fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
 }
 
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped. A
-/// blob with wanted and unwanted kinds is re-encoded.
+/// blob with wanted and unwanted kinds is re-encoded, and a blob whose ways get other `locations`.
 fn copy(
     file: &PbfFile,
+    locations: &AgreedLocations,
     options: &Options,
     sink: &mut Sink,
     repeats: &mut ProvenRepeats,
@@ -259,17 +262,28 @@ fn copy(
         |reader, encoder, item| {
             let entry = item.resolve(reader)?;
             let wanted = entry.kinds.intersection(options.kinds);
-            if wanted == entry.kinds {
+            if wanted == entry.kinds && !locations.may_change(&entry) {
                 return Ok((entry, BlobOutcome::Copy(entry)));
             }
-            if wanted.is_empty() {
+            if wanted.is_empty() && !entry.kinds.is_empty() {
                 return Ok((entry, BlobOutcome::Drop));
             }
             let frames = reader.decode(&entry, |payload| {
-                take_kinds(payload, options.kinds, encoder)?;
-                encoder.finish()
+                let relocated = locations.relocated(&entry, payload)?;
+                match &relocated {
+                    None if wanted == entry.kinds => return Ok(None),
+                    Some(payload) if wanted == entry.kinds => encoder.add_payload(payload)?,
+                    _ => {
+                        let payload = relocated.as_deref().unwrap_or(payload);
+                        take_kinds(payload, options.kinds, encoder)?;
+                    }
+                }
+                encoder.finish().map(Some)
             })?;
-            Ok((entry, BlobOutcome::Frames(frames)))
+            Ok((
+                entry,
+                frames.map_or(BlobOutcome::Copy(entry), BlobOutcome::Frames),
+            ))
         },
         |(entry, outcome)| {
             match outcome {
@@ -289,7 +303,13 @@ fn skip(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
 
 /// Re-encodes the blobs of a file without the metadata fields in [`Options::clean`]. Blobs without objects of wanted
 /// kinds are skipped.
-fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Result<()> {
+fn write_clean(
+    file: &PbfFile,
+    locations: &AgreedLocations,
+    options: &Options,
+    sink: &mut Sink,
+    ctx: &Context,
+) -> Result<()> {
     let rewrite = Rewrite {
         name: "clean",
         file,
@@ -303,8 +323,12 @@ fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context
         |cleaned, blob, encoder| {
             cleaned.clear();
             clean_block(blob.payload, options.clean, cleaned)?;
+            let relocated = locations.relocated(blob.entry, cleaned)?;
             // An unsorted blob may become sorted when versions are removed, so its entry must be recomputed.
-            let is_same = blob.entry.flags.has(BlobFlags::SORTED);
+            let is_same = relocated.is_none() && blob.entry.flags.has(BlobFlags::SORTED);
+            if let Some(relocated) = relocated {
+                *cleaned = relocated;
+            }
             match options.kinds == KindSet::ALL {
                 true if is_same => {
                     let entry = blob.entry.without(options.clean);

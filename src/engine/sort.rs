@@ -10,19 +10,21 @@ mod merge;
 mod merged;
 mod order_notices;
 mod portions;
+mod stored;
 
 use crate::engine::changesets;
 use crate::engine::headers::merged_header;
+use crate::engine::location_form::LocationForm;
 use crate::engine::repeat_count::{RepeatCount, is_repetitive, is_versioned};
 use crate::engine::repeats;
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps, without_equals};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{OutputOptions, WriteSummary, copy_size_hint};
-use crate::error::Result;
+use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::io::{Input, SizeHint};
 use crate::osm::{TypeThenId, Unversioned};
-use crate::pbf::{BlobFlags, FrameEncoder, HeaderBlock, feature};
+use crate::pbf::{BlobEntry, BlobFlags, FrameEncoder, HeaderBlock, feature};
 use crate::runtime::{Context, Disorder, Pass};
 use located::WayLocations;
 use merge::merge_shard;
@@ -127,6 +129,9 @@ pub struct Summary {
     pub blobs_copied: u64,
     /// The number of input blobs whose objects were merged.
     pub blobs_merged: u64,
+    /// The number of nodes that no input has and for which ways of the inputs store different locations. The newest
+    /// locations were written.
+    pub contradicting_locations: u64,
 }
 
 impl Summary {
@@ -135,6 +140,7 @@ impl Summary {
             written: summary.written,
             blobs_copied: summary.blobs_copied,
             blobs_merged,
+            contradicting_locations: 0,
         }
     }
 }
@@ -201,7 +207,10 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         let once = kept != KeptVersions::All;
         changesets::put_sorted(&files, once, &job.output, &mut sink, ctx)?;
     }
-    Ok(Summary::of(sink.finish()?, merged))
+    Ok(Summary {
+        contradicting_locations: rules.locations.contradictions(),
+        ..Summary::of(sink.finish()?, merged)
+    })
 }
 
 /// Checks the order of an input, or reports it, as far as [`SortJob::dedupe`] and [`Context::disorder`] require that.
@@ -260,6 +269,43 @@ fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
             .into_iter()
             .map(MergeStep::with_each_id_once)
             .collect(),
+    }
+}
+
+/// The locations in ways on which several inputs agree that are written one after the other, without a merge.
+pub(crate) struct AgreedLocations(WayLocations);
+
+impl AgreedLocations {
+    /// Compares the locations in the ways of the inputs if the header of an input says that its ways may store
+    /// locations of nodes which it does not have. Otherwise reads nothing, and all locations stay unchanged.
+    pub(crate) fn of(files: &[PbfFile], header: &mut HeaderBlock, ctx: &Context) -> Result<Self> {
+        let may_lack_nodes =
+            |file: &PbfFile| LocationForm::of_header(&file.header, false).may_lack_nodes();
+        if files.len() < 2 || !files.iter().any(may_lack_nodes) {
+            return Ok(Self(WayLocations::Keep));
+        }
+        let plans = files.iter();
+        let plans = plans.map(|file| BlobPlan::open(file, PlanNeeds::Order, ctx));
+        let plans = plans.collect::<Result<Vec<_>>>()?;
+        let kept = KeptVersions::All;
+        let mut locations = WayLocations::decide(files, &plans, kept, header, ctx)?;
+        let inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
+        locations.find_moved(&merge_steps(plans, kept), &inputs, kept, ctx)?;
+        Ok(Self(locations))
+    }
+
+    /// Whether the ways of a blob may get other locations.
+    pub(crate) fn may_change(&self, entry: &BlobEntry) -> bool {
+        self.0.may_change(entry)
+    }
+
+    /// Returns a payload in which the ways have the agreed locations, or `None` if the payload does not change.
+    pub(crate) fn relocated(
+        &self,
+        entry: &BlobEntry,
+        payload: &[u8],
+    ) -> Result<Option<Vec<u8>>, FormatError> {
+        self.0.relocated(entry, payload)
     }
 }
 

@@ -541,6 +541,28 @@ impl PbfWriter {
             self.header.set_required(feature::HISTORY, true);
         }
         if any(BlobFlags::LOCATIONS) {
+            self.declare_locations();
+        }
+    }
+
+    /// Declares that ways store locations, if no blob is known to have ways without locations. Otherwise removes this
+    /// declaration, because other programs rely on it for all ways. Then the nodes that the file has are not declared
+    /// either.
+    fn declare_locations(&mut self) {
+        let is_located = |entry: &BlobEntry| entry.flags.has(BlobFlags::LOCATIONS);
+        let has_references = |entry: &BlobEntry| {
+            let known = entry.statistics.as_ref();
+            known.is_none_or(|known| known.references > 0)
+        };
+        let is_plain = |entry: &&BlobEntry| {
+            entry.kinds.contains(ObjectKind::Way)
+                && entry.flags.has(BlobFlags::SCANNED)
+                && !is_located(entry)
+                && has_references(entry)
+        };
+        if self.entries.iter().any(|entry| is_plain(&entry)) {
+            self.header.set_locations(None);
+        } else {
             self.header.set_optional(feature::LOCATIONS, true);
         }
     }

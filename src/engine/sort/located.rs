@@ -1,17 +1,24 @@
 //! Keeps the locations in ways correct when several inputs are merged into one file of current data.
 //!
 //! Two inputs may have different versions of a node, and only one version is written. The ways of the other input then
-//! have the wrong location for that node. Locations are kept in memory only for two groups of nodes: nodes whose
-//! location differs between inputs, and nodes whose location is missing in a way or in the input of the way.
+//! have the wrong location for that node. Inputs may also lack a node, and their ways may store different locations for
+//! it. The output has one location for a node: that of the node, if an input has it, else the newest one that ways
+//! store.
+//!
+//! Locations are kept in memory only for three groups of nodes: nodes whose location differs between inputs, nodes whose
+//! location is missing in a way or in the input of the way, and nodes that no input has and for which ways store
+//! different locations.
 
 use super::kept::Choice;
 use super::merged::{BlockError, Merged, parse_all, units_of};
+use super::stored::{LackingInput, NewestLocation, newest_locations};
 use super::{KeptVersions, MERGE_BUDGET};
+use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::shards::{MergeStep, Shard, Sources};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
-use crate::index::IdSet;
+use crate::index::{IdSet, SharedIdSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind, id_from_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, feature, relocate_ways};
@@ -24,7 +31,7 @@ pub(super) enum WayLocations {
     /// Locations in ways stay unchanged.
     #[default]
     Keep,
-    /// Locations in ways are removed, because the ways of some inputs have none.
+    /// Locations in ways are removed, because the ways of some inputs have none, and all nodes are in the inputs.
     Drop,
     /// Locations in ways are replaced by the locations that the nodes have in the output.
     Agree(MovedNodes),
@@ -34,20 +41,28 @@ pub(super) enum WayLocations {
 #[derive(Debug, Default)]
 pub(super) struct MovedNodes {
     /// Nodes whose location in a way cannot be checked against the input of the way, because the way has no location
-    /// for the node, or because the input omits nodes.
+    /// for the node, or because the input may lack the node.
     wanted: IdSet,
-    /// The locations that nodes have in the output, for the wanted nodes and for the nodes whose location differs
-    /// between inputs.
+    /// Nodes for which ways of several inputs store different locations. The location counts if no input has the node.
+    stored: FxHashMap<i64, NewestLocation>,
+    /// The locations that nodes have in the output, for the wanted nodes, for the nodes whose location differs between
+    /// inputs, and for the nodes in `stored`.
     locations: FxHashMap<i64, Option<Location>>,
     /// The keys of `locations`.
     ids: IdSet,
+    /// The number of nodes that no input has and for which ways store different locations.
+    contradictions: u64,
 }
 
-/// Whether the ways of a file have locations; `None` if the file has no ways.
-fn is_located(file: &PbfFile, plan: &BlobPlan) -> Option<bool> {
-    let is_located = file.header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS);
+/// Whether a blob may have ways. The contents of a blob without an index are unknown.
+fn may_have_ways(entry: &BlobEntry) -> bool {
+    !entry.is_indexed() || entry.kinds.contains(ObjectKind::Way)
+}
+
+/// Returns the form of a file, or `None` if the file has no ways.
+fn form_of_ways(file: &PbfFile, plan: &BlobPlan) -> Option<LocationForm> {
     let has_ways = plan.kinds().contains(ObjectKind::Way);
-    has_ways.then_some(is_located)
+    has_ways.then(|| LocationForm::of(file, plan))
 }
 
 impl WayLocations {
@@ -60,23 +75,32 @@ impl WayLocations {
         header: &mut HeaderBlock,
         ctx: &Context,
     ) -> Result<Self> {
-        let is_current = matches!(
-            kept,
-            KeptVersions::HighestVersion | KeptVersions::EachVersion(_)
-        );
-        if files.len() < 2 || !is_current || header.has(feature::HISTORY) {
+        if files.len() < 2 || header.has(feature::HISTORY) {
             return Ok(Self::Keep);
         }
-        let inputs = || files.iter().zip(plans);
-        let with = |located: bool| {
-            inputs().filter(move |(file, plan)| is_located(file, plan) == Some(located))
-        };
-        if with(true).next().is_none() {
+        let inputs = files.iter().zip(plans);
+        let with_ways = inputs.filter_map(|(file, plan)| {
+            let form = form_of_ways(file, plan)?;
+            Some((file, plan, form))
+        });
+        let (located, plain): (Vec<_>, Vec<_>) =
+            with_ways.partition(|(_, _, form)| form.has_locations());
+        let may_lack_nodes = located.iter().any(|(_, _, form)| form.may_lack_nodes());
+        match kept {
+            KeptVersions::HighestVersion | KeptVersions::EachVersion(_) => {}
+            // If all versions are written, only locations that no node tells are compared.
+            KeptVersions::All if may_lack_nodes => {}
+            KeptVersions::All | KeptVersions::LastChange(_) => return Ok(Self::Keep),
+        }
+        if located.is_empty() {
             return Ok(Self::Keep);
         }
-        let is_declared = with(true).any(|(file, _)| file.header.has(feature::LOCATIONS));
-        // If no input declares locations in ways, the output may mix ways with and without locations, as the inputs do.
-        if let Some((file, _)) = with(false).next().filter(|_| is_declared) {
+        let declares = |name| move |(file, _, _): &(&PbfFile, _, _)| file.header.has(name);
+        let is_declared = located.iter().any(declares(feature::LOCATIONS));
+        if let Some((file, _, _)) = plain.first()
+            && is_declared
+            && !may_lack_nodes
+        {
             ctx.warn(format!(
                 "the locations in ways are removed, because the ways of {} have none \
                  (add-locations-to-ways adds them)",
@@ -85,25 +109,20 @@ impl WayLocations {
             header.set_locations(None);
             return Ok(Self::Drop);
         }
-        // The output declares a feature about locations in ways if all inputs whose ways have locations declare it.
+        // The output declares a feature about locations in ways if all inputs with ways declare it. Otherwise it may
+        // mix ways with and without locations, as the inputs do.
         for name in [feature::LOCATIONS, feature::ALL_NODES] {
-            if with(true).all(|(file, _)| file.header.has(name)) {
+            if plain.is_empty() && located.iter().all(declares(name)) {
                 header.set_optional(name, true);
             }
         }
-        let omits_nodes = |file: &PbfFile| file.header.has(feature::NEEDED_NODES);
-        let all_omit = files.iter().all(omits_nodes);
-        let mut moved = MovedNodes::default();
-        for (file, plan) in with(true) {
-            moved.add_wanted(file, plan, omits_nodes(file) && !all_omit, ctx)?;
-        }
-        Ok(Self::Agree(moved))
+        Ok(Self::Agree(MovedNodes::find(&located, ctx)?))
     }
 
     /// Whether the ways of a blob may get other locations. If so, the blob has to be decoded, and cannot simply be
     /// copied.
     pub(super) fn may_change(&self, entry: &BlobEntry) -> bool {
-        entry.kinds.contains(ObjectKind::Way)
+        may_have_ways(entry)
             && match self {
                 Self::Keep => false,
                 Self::Drop => entry.flags.has(BlobFlags::LOCATIONS),
@@ -121,7 +140,7 @@ impl WayLocations {
         let Self::Agree(moved) = self else {
             return Ok(None);
         };
-        if moved.ids.is_empty() || !entry.kinds.contains(ObjectKind::Way) {
+        if moved.ids.is_empty() || !may_have_ways(entry) {
             return Ok(None);
         }
         let mut out = Vec::new();
@@ -167,7 +186,7 @@ impl WayLocations {
                 (is_needed && has_nodes(entry)).then(|| Shard::of(*source))
             }
         });
-        let (mut locations, mut ids) = (FxHashMap::default(), IdSet::default());
+        let mut locations: FxHashMap<i64, Option<Location>> = FxHashMap::default();
         Pass::new("compare nodes", ctx)
             .with_budget(MERGE_BUDGET)
             .run(
@@ -175,48 +194,91 @@ impl WayLocations {
                 || Sources::new(inputs, ctx),
                 |sources, shard| moved_nodes(sources, &shard, kept, wanted),
                 |found| {
-                    ids.extend(found.iter().map(|(id, _)| *id));
                     locations.extend(found);
                     Ok(())
                 },
             )?;
-        (moved.locations, moved.ids) = (locations, ids);
+        moved.set_locations(locations, ctx);
         Ok(())
+    }
+
+    /// Returns the number of nodes that no input has and for which ways of the inputs store different locations.
+    pub(super) const fn contradictions(&self) -> u64 {
+        match self {
+            Self::Agree(moved) => moved.contradictions,
+            Self::Keep | Self::Drop => 0,
+        }
     }
 }
 
 impl MovedNodes {
-    /// Reads the ways of a file that have locations. Adds to `wanted` the nodes for which a way lacks the location.
-    /// With `all`, adds all nodes of these ways.
-    fn add_wanted(
-        &mut self,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        all: bool,
-        ctx: &Context,
-    ) -> Result<()> {
-        let wanted = &mut self.wanted;
-        Scan::bare("scan ways", file, plan, ctx).run(
-            |entry| entry.kinds.contains(ObjectKind::Way),
-            |_, block| {
-                let mut nodes = Vec::new();
-                block.for_each_way_location(
-                    |_| true,
-                    |_, refs, locations| {
-                        // A way without any locations stays without locations.
-                        let Some(locations) = locations else {
-                            return;
-                        };
-                        let located = refs.iter().zip(locations);
-                        let missing = located.filter(|(_, location)| all || location.is_none());
-                        nodes.extend(missing.map(|(id, _)| *id));
-                    },
-                )?;
-                Ok(nodes)
-            },
-            |nodes| wanted.extend(nodes),
-        )
+    /// Reads the ways of the inputs that have locations. Collects the nodes whose location in a way cannot be checked
+    /// against the input of the way, and compares the locations that ways of several inputs store.
+    fn find(inputs: &[(&PbfFile, &BlobPlan, LocationForm)], ctx: &Context) -> Result<Self> {
+        let (mut wanted, mut lacking) = (IdSet::default(), Vec::new());
+        for (file, plan, form) in inputs {
+            let refs = unchecked_refs(file, plan, form.may_lack_nodes(), ctx)?;
+            wanted.extend(refs.ids());
+            if form.may_lack_nodes() {
+                lacking.push(LackingInput { file, plan, refs });
+            }
+        }
+        Ok(Self {
+            wanted,
+            stored: newest_locations(&lacking, ctx)?,
+            ..Self::default()
+        })
     }
+
+    /// Sets the locations of the nodes in the output. `locations` has those of nodes that an input has.
+    fn set_locations(&mut self, locations: FxHashMap<i64, Option<Location>>, ctx: &Context) {
+        self.locations = locations;
+        for (id, newest) in &self.stored {
+            if !self.locations.contains_key(id) {
+                self.locations.insert(*id, Some(newest.location));
+                self.contradictions += u64::from(newest.contradicts);
+            }
+        }
+        self.ids = self.locations.keys().copied().collect();
+        if self.contradictions > 0 {
+            let nodes = match self.contradictions {
+                1 => "1 node".to_owned(),
+                count => format!("{count} nodes"),
+            };
+            ctx.warn(format!(
+                "the ways of the inputs have different locations for {nodes} that no input has: the newest locations \
+                 are written"
+            ));
+        }
+    }
+}
+
+/// Reads the ways of a file that have locations. Returns the nodes for which a way lacks the location. With `all`,
+/// returns all nodes of these ways.
+fn unchecked_refs(file: &PbfFile, plan: &BlobPlan, all: bool, ctx: &Context) -> Result<IdSet> {
+    let ids = SharedIdSet::default();
+    Scan::bare("scan ways", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Way),
+        |_, block| {
+            let mut nodes = Vec::new();
+            block.for_each_way_location(
+                |_| true,
+                |_, refs, locations| {
+                    // A way without any locations stays without locations.
+                    let Some(locations) = locations else {
+                        return;
+                    };
+                    let located = refs.iter().zip(locations);
+                    let missing = located.filter(|(_, location)| all || location.is_none());
+                    nodes.extend(missing.map(|(id, _)| *id));
+                },
+            )?;
+            ids.add(&nodes.as_slice().into());
+            Ok(())
+        },
+        |()| {},
+    )?;
+    Ok(ids.into_set(ctx.jobs))
 }
 
 /// Returns the nodes of a shard that are wanted or whose location differs between inputs, each with its location in the
