@@ -82,6 +82,7 @@ mod output;
 mod packaging;
 mod pages;
 mod pages_narrow;
+mod partly_located;
 mod places;
 mod properties;
 mod raw_tables;

@@ -61,6 +61,8 @@ pub struct Conventions {
     pub keeps_repeated_keys: bool,
     /// Whether `export` writes areas after all points and lines.
     pub exports_areas_last: bool,
+    /// Whether `export -i none` looks up no nodes, so that ways without locations are left out.
+    pub takes_none_for_no_index: bool,
     /// Whether `export --stop-on-error`, after it has written all features, fails if relations are incomplete.
     pub stops_on_incomplete: bool,
     /// Whether `export` makes lines of routes.
@@ -126,6 +128,7 @@ const PBFHOGG: Conventions = Conventions {
     exports_twice: false,
     keeps_repeated_keys: false,
     exports_areas_last: false,
+    takes_none_for_no_index: false,
     stops_on_incomplete: false,
     exports_routes: true,
     antimeridian: Antimeridian::Cut,
@@ -167,6 +170,7 @@ const OSMIUM: Conventions = Conventions {
     exports_twice: true,
     keeps_repeated_keys: true,
     exports_areas_last: true,
+    takes_none_for_no_index: true,
     stops_on_incomplete: true,
     exports_routes: false,
     antimeridian: Antimeridian::Keep,

@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 ///
 /// Features are written in the order of the file: points, then features of ways, then features of relations. One pass
 /// over the file is enough if its ways have locations (`pbfhogg add-locations-to-ways`); otherwise the locations of
-/// nodes are kept in memory or, if they do not fit, joined on disk.
+/// nodes are kept in memory or, if they do not fit, joined on disk. Locations that only some ways have are used, and the
+/// others are looked up.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg export berlin.osm.pbf -o berlin.geojson
@@ -202,6 +203,8 @@ fn options(args: &Args, config: Config, ctx: &Context) -> Result<Options> {
     args.selection.apply_to(&mut options, ctx)?;
     options.incomplete = args.incomplete;
     options.locations_in_ways = args.index_type == LocationSource::Ways;
+    options.only_locations_in_ways =
+        options.locations_in_ways && Conventions::current().takes_none_for_no_index;
     options.index_type = match args.index_type {
         LocationSource::Ways => IndexType::default(),
         LocationSource::Nodes(index_type) => index_type,

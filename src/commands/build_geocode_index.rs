@@ -8,7 +8,7 @@ mod simplify;
 mod street_names;
 
 use crate::engine::IndexType;
-use crate::engine::geometry_pass::{GeometryPass, Visits};
+use crate::engine::geometry_pass::{GeometryPass, StoredLocations, Visits};
 use crate::engine::input;
 use crate::engine::way_locations::LocateOptions;
 use crate::error::{Error, ErrorKind, Result};
@@ -225,7 +225,8 @@ fn collect(
         relations: Relations::default(),
         numbered: NumberedCells::new(),
     });
-    let pass = GeometryPass::open(file, Visits::TAGGED, false, locate, ctx)?;
+    let stored = StoredLocations::AsDeclared;
+    let pass = GeometryPass::open(file, Visits::TAGGED, stored, locate, ctx)?;
     let of_threads = shared.clone();
     let (mut incomplete, mut interpolated) = (0, IdSet::default());
     let (mut not_interpolated, mut long_tags) = (0, 0);

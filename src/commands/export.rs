@@ -26,7 +26,7 @@ mod tally;
 
 use super::repeated_keys::warn_of_repeated_keys;
 use crate::engine::IndexType;
-use crate::engine::geometry_pass::{GeometryPass, Visits};
+use crate::engine::geometry_pass::{GeometryPass, StoredLocations, Visits};
 use crate::engine::input;
 #[cfg(feature = "parquet")]
 use crate::engine::repeats;
@@ -102,9 +102,12 @@ pub struct Options {
     pub tag_keys: Option<Vec<String>>,
     /// How to treat relations with a member way, or a node of a member way, that is not in the file.
     pub incomplete: Incomplete,
-    /// Whether the locations in ways are used even if the header does not declare them.
+    /// Whether the locations in ways are taken even if the header does not declare them. Nodes are looked up for ways
+    /// that lack a location.
     pub locations_in_ways: bool,
-    /// The method used to look up node locations. It has no effect if the ways of the input have locations.
+    /// Whether no node is looked up, so that a location that a way lacks is unknown even if its node is in the file.
+    pub only_locations_in_ways: bool,
+    /// The method used to look up node locations. It has no effect if all ways of the input have locations.
     pub index_type: IndexType,
     /// The directory for the temporary files of a look-up; `None` for the directory of the output or, if the output is
     /// a stream, the system's temporary directory.
@@ -144,6 +147,7 @@ impl Options {
             tag_keys: None,
             incomplete: Incomplete::default(),
             locations_in_ways: false,
+            only_locations_in_ways: false,
             index_type: IndexType::default(),
             temp_dir: None,
             max_memory: None,
@@ -166,6 +170,7 @@ setters!(Options {
     tag_keys: Option<Vec<String>>,
     incomplete: Incomplete,
     locations_in_ways: bool,
+    only_locations_in_ways: bool,
     index_type: IndexType,
     temp_dir: Option<PathBuf>,
     max_memory: Option<u64>,
@@ -242,13 +247,15 @@ pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 /// Writes the objects of a file without history as features.
 ///
 /// The features of text output come in the order nodes, ways, relations, and within each kind in file order. If a way
-/// becomes a line and an area, the line comes first. Calls `report` with each problem of an object, in the order of the
+/// becomes a line and an area, the line comes first. The location of a node of a way is that of the node, or, if the
+/// node is not in the file, the one that the way stores. If the header declares that ways store locations, nodes are
+/// looked up only for ways that lack one. Calls `report` with each problem of an object, in the order of the
 /// input. If `report` fails, so does the command.
 ///
 /// # Memory
 ///
 /// 32 MB, 20 MB per job, 384 bytes per blob, about 5 bytes for each node of a member way of an area (10 bytes with
-/// `report`), 8 bytes for each member way, 200 MB with [`Options::areas_last`], and, unless the ways have locations,
+/// `report`), 8 bytes for each member way, 200 MB with [`Options::areas_last`], and, unless all ways have locations,
 /// what [`add_locations_to_ways`](super::add_locations_to_ways::run) uses for locations. Tables with the column
 /// `country`, or with a column of the type `parents`, also keep the administrative boundaries of the file in memory.
 ///
@@ -309,7 +316,7 @@ fn visit(
         max_memory: options.max_memory,
         ranges: None,
     };
-    let pass = GeometryPass::open(file, visits, options.locations_in_ways, locate, ctx)?;
+    let pass = GeometryPass::open(file, visits, stored_locations(options), locate, ctx)?;
     let names = form.theme_names();
     let shared = Shared::new(options, form, filter, relations, reports);
     let shared = Arc::new(shared);
@@ -332,6 +339,17 @@ fn visit(
         index_type,
         ..totals.into_summary(names.iter().map(String::as_str))
     })
+}
+
+/// Returns the use of the locations in ways.
+const fn stored_locations(options: &Options) -> StoredLocations {
+    if options.only_locations_in_ways {
+        StoredLocations::Only
+    } else if options.locations_in_ways {
+        StoredLocations::Taken
+    } else {
+        StoredLocations::AsDeclared
+    }
 }
 
 /// Returns the filter of the objects that become features.

@@ -1,6 +1,6 @@
 //! Reads objects with their geometries: points, lines, and the polygons of closed ways and multipolygons.
 
-use super::geometry_pass::{GeometryPass, Visitor, Visits, is_area, on_earth};
+use super::geometry_pass::{GeometryPass, StoredLocations, Visitor, Visits, is_area, on_earth};
 use super::input;
 use super::way_locations::{IndexType, LocateOptions};
 use crate::area::{
@@ -57,7 +57,7 @@ impl Feature {
 pub enum Geometry {
     /// The location of a node.
     Point(Point),
-    /// The locations of the nodes of a way, two or more. Nodes that are not in the file are left out. A line across the
+    /// The locations of the nodes of a way, two or more. Nodes without a known location are left out. A line across the
     /// antimeridian is not cut.
     Line(Vec<Point>),
     /// The polygons of an area, one or more. Their rings neither cross each other nor share edges, so the polygons are
@@ -69,10 +69,11 @@ pub enum Geometry {
 type Select = dyn Fn(ObjectKind, &[(&str, &str)]) -> Form + Send + Sync;
 
 /// Reads objects with their geometries from a file in any format. The locations of nodes are looked up, unless the ways
-/// of the file contain them. Areas are assembled by the even-odd rule.
+/// of the file store them; if a node is not in the file, the location that the way stores counts. Areas are assembled
+/// by the even-odd rule.
 ///
-/// The file must hold current data, not a history. The locations of all nodes are kept in memory, which needs 8 bytes
-/// per node if the file is sorted; see [`IndexType`].
+/// The file must hold current data, not a history. Unless all ways store locations, the locations of all nodes are kept
+/// in memory, which needs 8 bytes per node if the file is sorted; see [`IndexType`].
 ///
 /// ```
 /// use pbfhogg::ObjectKind;
@@ -167,7 +168,8 @@ impl FeatureReader {
             max_memory: None,
             ranges: None,
         };
-        let pass = GeometryPass::open(&self.file, Visits::TAGGED, false, locate, &self.ctx)?;
+        let stored = StoredLocations::AsDeclared;
+        let pass = GeometryPass::open(&self.file, Visits::TAGGED, stored, locate, &self.ctx)?;
         let select = self.select.clone();
         let init = move || Worker {
             select: select.clone(),

@@ -1,16 +1,17 @@
 //! Visits the objects of a blob.
 
-use super::{Found, Task, UNDECIDED, Visitor, Visits, on_earth};
+use super::late::WayBlob;
+use super::locations::{BlobSource, PartSource};
+use super::needs::{Selected, WayNeeds};
+use super::{Found, Task, Visitor, Visits, on_earth};
 use crate::area::{WayBatch, WayStore};
-use crate::engine::way_locations::BlobLocations;
 use crate::error::{FormatError, Result};
 use crate::file::BlobDecoder;
 use crate::index::{NodeBatch, Preparation, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, NodeVisit, Way, WayRefs, scan_order, scan_places};
+use crate::pbf::{BlobEntry, Block, Element, NodeVisit, Way, scan_order, scan_places};
 use crate::runtime::{ChunkSender, Context};
-use std::cell::Cell;
 
 /// The size in bytes at which a batch of ways is sent.
 const BATCH: usize = 1 << 20;
@@ -69,9 +70,15 @@ impl<V: Visitor> BlobVisit<V> {
                     wanted,
                     locations,
                 } => {
-                    let mut found = locations.as_ref().map(|all| all.of(entry)).transpose()?;
-                    block.in_parts(|part| visit.ways(*is_visited, wanted, found.as_mut(), part))?;
-                    found.map_or(Ok(()), BlobLocations::end)?;
+                    let ask = || send(chunks, Found::Unlocated);
+                    let blob = WayBlob {
+                        entry,
+                        block: &block,
+                        ask: &ask,
+                    };
+                    let mut source = locations.of_blob(blob)?;
+                    block.in_parts(|part| visit.ways(*is_visited, wanted, &mut source, part))?;
+                    source.end()?;
                 }
                 Task::Relations(ways) => visit.relations(ways, &block)?,
             }
@@ -95,95 +102,16 @@ struct Visit<'v, V: Visitor> {
     locations: Option<&'v Preparation>,
 }
 
-/// The objects of a block that are visited.
-enum Selected {
-    All,
-    None,
-    /// The objects for which the list has `true`. The list has a value for each object, in file order.
-    Listed(Vec<bool>),
-}
-
-impl Selected {
-    /// Whether the object with an index in the block is visited.
-    fn has(&self, index: usize) -> Result<bool, FormatError> {
-        match self {
-            Self::All => Ok(true),
-            Self::None => Ok(false),
-            Self::Listed(list) => list.get(index).copied().ok_or(UNDECIDED),
-        }
-    }
-
-    /// Whether no object is visited.
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::All => false,
-            Self::None => true,
-            Self::Listed(list) => !list.contains(&true),
-        }
-    }
+/// Sends a message to the thread that runs the pass.
+fn send<F>(chunks: &ChunkSender<Found<F>>, found: Found<F>) -> Result<(), FormatError> {
+    let sent = chunks.send(found);
+    sent.map_err(|error| FormatError::with(error.to_string()))
 }
 
 /// Returns an index, and increments it.
 const fn advance(next: &mut usize) -> usize {
     *next += 1;
     *next - 1
-}
-
-/// The ways of a block that are visited.
-struct WayNeeds<'n> {
-    /// The indices of strings. A way is visited only if one of them is a key of its tags. `None` stands for all ways.
-    keys: Option<&'n [u64]>,
-    selected: &'n Selected,
-    /// Whether the block has only ways, so that a way has the same index among the ways and among the objects.
-    is_plain: bool,
-    /// Whether ways that may not be visited are needed, too.
-    needs_others: bool,
-}
-
-/// Counts the objects of a block, and passes over ways that are not needed.
-struct WayCounter<'n> {
-    needs: &'n WayNeeds<'n>,
-    next: Cell<usize>,
-}
-
-impl WayCounter<'_> {
-    /// Whether the next way is needed. Counts it if it is not.
-    fn is_needed(&self) -> bool {
-        let needs = self.needs;
-        let is_needed = needs.needs_others || needs.may_visit(self.next.get());
-        if !is_needed {
-            self.index();
-        }
-        is_needed
-    }
-
-    /// Returns the index of the next object, and counts it.
-    fn index(&self) -> usize {
-        self.next.replace(self.next.get() + 1)
-    }
-}
-
-impl WayNeeds<'_> {
-    fn counter(&self) -> WayCounter<'_> {
-        WayCounter {
-            needs: self,
-            next: Cell::new(0),
-        }
-    }
-
-    /// Whether a way has one of the keys, which `has_key` looks for in its tags.
-    fn has_key(&self, has_key: impl FnOnce(&[u64]) -> bool) -> bool {
-        self.keys.is_none_or(has_key)
-    }
-
-    /// Whether a way with one of the keys may be visited. `index` is its index among the ways of the block.
-    fn may_visit(&self, index: usize) -> bool {
-        match self.selected {
-            Selected::All => true,
-            Selected::None => false,
-            Selected::Listed(list) => !self.is_plain || list.get(index) != Some(&false),
-        }
-    }
 }
 
 impl<V: Visitor> Visit<'_, V> {
@@ -197,8 +125,7 @@ impl<V: Visitor> Visit<'_, V> {
     }
 
     fn send(&self, found: Found<V::Found>) -> Result<(), FormatError> {
-        let sent = self.chunks.send(found);
-        sent.map_err(|error| FormatError::with(error.to_string()))
+        send(self.chunks, found)
     }
 
     /// Sends the results that [`Visitor::take`] returns, until it returns `None`.
@@ -314,11 +241,12 @@ impl<V: Visitor> Visit<'_, V> {
         &mut self,
         is_visited: bool,
         wanted: &RankSet,
-        found: Option<&mut BlobLocations<'_>>,
+        source: &mut BlobSource<'_>,
         block: &Block<'_>,
     ) -> Result<(), FormatError> {
         let selected = self.select(is_visited, block)?;
-        let needs_all = found.as_ref().is_some_and(|found| found.needs_all());
+        let needs_all = source.needs_all();
+        source.begin_part();
         if selected.is_empty() && wanted.is_empty() && !needs_all {
             return Ok(());
         }
@@ -330,10 +258,9 @@ impl<V: Visitor> Visit<'_, V> {
             is_plain: block.single_kind().is_some(),
             needs_others: needs_all || !wanted.is_empty(),
         };
-        let located = found.map(|found| BlockLocations::of(found, block, &needs, wanted));
-        let mut locator = located.transpose()?;
+        let mut source = PartSource::of(source, block, &needs, wanted)?;
         let (mut ranks, mut batch) = (wanted.walk(), WayBatch::new(self.visits.member_node_ids));
-        let (mut in_way, counter) = (Vec::new(), needs.counter());
+        let counter = needs.counter();
         block.try_for_each_wanted(
             self.visits.info,
             || counter.is_needed(),
@@ -346,17 +273,11 @@ impl<V: Visitor> Visit<'_, V> {
                 let rank = ranks.rank(way.id());
                 let has_key = needs.has_key(|keys| way.tags.has_key_among(keys));
                 let is_visited = has_key && selected.has(index)?;
-                let located = match &mut locator {
-                    Some(all) => all.next(rank.is_some() || (has_key && needs.may_visit(index)))?,
-                    None => None,
-                };
+                source.advance(rank.is_some() || (has_key && needs.may_visit(index)))?;
                 if rank.is_none() && !is_visited {
                     return Ok(());
                 }
-                let locations = match located {
-                    Some(locations) => locations,
-                    None => stored_locations(&way, &mut in_way)?,
-                };
+                let locations = source.of_way(&way, counter.way_index())?;
                 if let Some(rank) = rank {
                     push_member(&mut batch, rank, &way, locations);
                     self.send_many_ways(&mut batch)?;
@@ -392,70 +313,4 @@ fn push_member(batch: &mut WayBatch, rank: u64, way: &Way<'_>, locations: &[Opti
     let refs: Vec<i64> = way.refs().collect();
     let points = locations.iter().map(|location| location.and_then(on_earth));
     batch.push(rank, refs.into_iter().zip(points));
-}
-
-/// Reads the locations that a way has in the file. Returns one for each node, which is `None` if the way has none.
-fn stored_locations<'l>(
-    way: &Way<'_>,
-    locations: &'l mut Vec<Option<Location>>,
-) -> Result<&'l [Option<Location>], FormatError> {
-    locations.clear();
-    way.read_locations(locations)?;
-    if locations.is_empty() {
-        locations.resize(way.ref_count(), None);
-    }
-    Ok(locations)
-}
-
-/// The locations that were looked up for the nodes of ways of a block.
-struct BlockLocations {
-    /// The end of the locations of each way in `locations` (exclusive).
-    ends: std::vec::IntoIter<usize>,
-    locations: Vec<Option<Location>>,
-    /// The start of the locations of the next way in `locations`.
-    start: usize,
-    /// Whether `locations` has the locations of all ways of the block.
-    has_all: bool,
-}
-
-impl BlockLocations {
-    /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`.
-    fn of(
-        found: &mut BlobLocations<'_>,
-        block: &Block<'_>,
-        needs: &WayNeeds<'_>,
-        wanted: &RankSet,
-    ) -> Result<Self, FormatError> {
-        let (has_all, mut ranks, counter) = (found.needs_all(), wanted.walk(), needs.counter());
-        let is_needed = |way: &WayRefs<'_>| {
-            let index = counter.index();
-            has_all
-                || ranks.rank(way.id).is_some()
-                || (needs.may_visit(index) && needs.has_key(|keys| way.has_key_among(keys)))
-        };
-        let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        block.collect_refs_of(|| counter.is_needed(), is_needed, &mut refs, &mut ways)?;
-        let mut locations = Vec::with_capacity(refs.len());
-        found.find(&refs, &mut locations)?;
-        let ends: Vec<usize> = ways.into_iter().map(|(_, end)| end).collect();
-        Ok(Self {
-            ends: ends.into_iter(),
-            locations,
-            start: 0,
-            has_all,
-        })
-    }
-
-    /// Returns the locations of the nodes of the next way. `is_needed` tells whether the way may be visited or is in
-    /// `wanted`. Returns `None` if the locations were not looked up.
-    fn next(&mut self, is_needed: bool) -> Result<Option<&[Option<Location>]>, FormatError> {
-        const UNKNOWN: FormatError =
-            FormatError::new("internal error: a way whose locations were not looked up");
-        if !is_needed && !self.has_all {
-            return Ok(None);
-        }
-        let end = self.ends.next().ok_or(UNKNOWN)?;
-        let start = std::mem::replace(&mut self.start, end);
-        Ok(Some(&self.locations[start..end]))
-    }
 }

@@ -2,10 +2,13 @@
 //!
 //! First, relations are read for the ids of their member ways. Then nodes and ways are read once. Finally, when the
 //! nodes of the member ways are known, relations are read again and visited. Nodes are visited before ways, and ways
-//! before relations, each kind in file order. The locations of nodes are looked up, unless the ways of the file contain
-//! them.
+//! before relations, each kind in file order. The locations of nodes are looked up, unless the ways of the file store
+//! them. Then they are looked up only if a way lacks one (`late`).
 
 mod blob;
+mod late;
+mod locations;
+mod needs;
 mod nested;
 
 use super::input_content::not_current;
@@ -23,6 +26,8 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
 use crate::runtime::{ChunkQueue, Context};
 use blob::BlobVisit;
+use late::{EndOfWaiting, LateLocations};
+use locations::LocationSource;
 pub(crate) use nested::{has_member_lines, nested_members};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -104,11 +109,25 @@ impl Visits {
     };
 }
 
+/// The use of the locations that ways store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoredLocations {
+    /// If the header declares them, they are taken, and the nodes of ways that lack a location are looked up. Otherwise
+    /// all nodes are looked up, and the locations in ways count for nodes that are not in the file.
+    AsDeclared,
+    /// They are taken even if the header does not declare them. The nodes of ways that lack a location are looked up.
+    Taken,
+    /// They are taken, and no node is looked up.
+    Only,
+}
+
 /// A message from a thread that visits blobs.
 enum Found<T> {
     Visitor(T),
     Nodes(NodeBatch),
     Ways(WayBatch),
+    /// A way lacks locations. The thread waits until they are looked up.
+    Unlocated,
     /// All objects of the blob were visited.
     Done(BlobEntry),
 }
@@ -127,8 +146,7 @@ enum Task {
         is_visited: bool,
         /// The ids of the ways whose nodes are stored, for relations.
         wanted: Arc<RankSet>,
-        /// The locations of nodes; `None` if the ways of the file contain them.
-        locations: Option<Arc<WayLocations>>,
+        locations: LocationSource,
     },
     Relations(Arc<WayStore>),
 }
@@ -140,14 +158,24 @@ impl Task {
             Self::Ways { .. } | Self::Relations(_) => None,
         }
     }
+
+    /// Returns the locations that are looked up while the objects are visited.
+    fn late(&self) -> Option<Arc<LateLocations>> {
+        match self {
+            Self::Ways { locations, .. } => locations.late().cloned(),
+            Self::Nodes { .. } | Self::Relations(_) => None,
+        }
+    }
 }
 
 /// A pass over the objects of a file.
 pub(crate) struct GeometryPass<'a> {
     file: &'a PbfFile,
     plan: BlobPlan,
-    /// Whether the ways of the file contain the locations of their nodes.
-    has_locations: bool,
+    /// Whether the locations that ways store are taken, and nodes are looked up only for ways that lack some.
+    takes_stored: bool,
+    /// Whether nodes are looked up for ways that lack locations.
+    looks_up_missing: bool,
     visits: Visits,
     locate: LocateOptions,
     /// The context in which the file is read. Fails if an object occurs twice.
@@ -167,8 +195,7 @@ pub(crate) fn on_earth(location: Location) -> Option<Point> {
 }
 
 impl<'a> GeometryPass<'a> {
-    /// Prepares a pass over a file. With `locations_in_ways`, locations in ways are used even if the header does not
-    /// declare them.
+    /// Prepares a pass over a file.
     ///
     /// # Errors
     ///
@@ -177,15 +204,16 @@ impl<'a> GeometryPass<'a> {
     pub(crate) fn open(
         file: &'a PbfFile,
         visits: Visits,
-        locations_in_ways: bool,
+        stored: StoredLocations,
         locate: LocateOptions,
         ctx: &Context,
     ) -> Result<Self> {
-        let has_locations = locations_in_ways || file.header.has(feature::LOCATIONS);
+        let is_declared = file.header.has(feature::LOCATIONS);
         let mut pass = Self {
             file,
             plan: BlobPlan::of_kinds(file, ctx)?,
-            has_locations,
+            takes_stored: is_declared || stored != StoredLocations::AsDeclared,
+            looks_up_missing: stored != StoredLocations::Only,
             visits,
             locate,
             ctx: ctx.clone(),
@@ -217,27 +245,20 @@ impl<'a> GeometryPass<'a> {
     ) -> Result<Option<IndexType>> {
         let visits = self.visits;
         let ways = self.of_kind(ObjectKind::Way);
-        let looks_up = (visits.ways || visits.areas) && !self.has_locations && !ways.is_empty();
+        let needs_ways = visits.ways || visits.areas;
+        let looks_up = needs_ways && !self.takes_stored && !ways.is_empty();
         self.ctx.expect_phases(
             u64::from(visits.nodes || looks_up)
                 + 2 * u64::from(visits.areas)
-                + u64::from(visits.ways || visits.areas),
+                + u64::from(needs_ways),
         );
         let (wanted, nested) = if visits.areas {
             self.member_ways(areas)?
         } else {
             Default::default()
         };
-        let (locations, index_type) = if looks_up {
-            let (locations, index_type) = self.locate(&init, &mut take)?;
-            (Some(Arc::new(locations)), Some(index_type))
-        } else {
-            if visits.nodes {
-                let blobs = self.of_kind(ObjectKind::Node);
-                self.nodes(blobs, true, None, &init, &mut take)?;
-            }
-            (None, None)
-        };
+        let (locations, mut index_type) = self.begin_ways(looks_up, &init, &mut take)?;
+        let late = locations.late().cloned();
         let needs_ways = visits.ways || !wanted.is_empty();
         let ways = if needs_ways { ways } else { Vec::new() };
         let mut way_store =
@@ -247,23 +268,64 @@ impl<'a> GeometryPass<'a> {
             wanted,
             locations,
         };
-        self.part("ways", ways, task, &init, &mut take, |found| {
-            if let Found::Ways(batch) = found {
+        self.part("ways", ways, task, &init, &mut take, |found| match found {
+            Found::Ways(batch) => {
                 way_store.add(batch);
+                Ok(())
             }
+            Found::Unlocated => match &late {
+                Some(late) => self.locate_late(late, &mut index_type, &init),
+                None => Ok(()),
+            },
+            Found::Visitor(_) | Found::Nodes(_) | Found::Done(_) => Ok(()),
         })?;
+        drop(late);
         if visits.areas {
             let blobs = self.of_kind(ObjectKind::Relation);
-            self.part(
-                "areas",
-                blobs,
-                Task::Relations(Arc::new(way_store)),
-                &init,
-                &mut take,
-                |_| (),
-            )?;
+            let task = Task::Relations(Arc::new(way_store));
+            self.part("areas", blobs, task, &init, &mut take, |_| Ok(()))?;
         }
         Ok(index_type)
+    }
+
+    /// Visits the nodes, and looks up the locations of all nodes if `looks_up` is set. Returns the source of the
+    /// locations of ways, and the index type that was used for the look-up.
+    fn begin_ways<V: Visitor + 'static>(
+        &self,
+        looks_up: bool,
+        init: &(impl Fn() -> V + Clone + Send + 'static),
+        take: &mut impl FnMut(V::Found) -> Result<()>,
+    ) -> Result<(LocationSource, Option<IndexType>)> {
+        if looks_up {
+            let (found, index_type) = self.locate(self.visits.nodes, init, take)?;
+            return Ok((LocationSource::Nodes(Arc::new(found)), Some(index_type)));
+        }
+        if self.visits.nodes {
+            let blobs = self.of_kind(ObjectKind::Node);
+            self.nodes(blobs, true, None, init, take)?;
+        }
+        let late = self.looks_up_missing.then(Arc::default);
+        Ok((LocationSource::Ways(late), None))
+    }
+
+    /// Looks up the locations of the nodes of all ways for threads that wait for them, unless that was done before.
+    /// Sets `index_type` to the index type that was used. No node is visited.
+    fn locate_late<V: Visitor + 'static>(
+        &self,
+        late: &LateLocations,
+        index_type: &mut Option<IndexType>,
+        init: &(impl Fn() -> V + Clone + Send + 'static),
+    ) -> Result<()> {
+        if late.are_found() {
+            return Ok(());
+        }
+        self.ctx
+            .debug("a way lacks locations, so the locations of nodes are looked up");
+        let mut take = |_: V::Found| -> Result<()> { Ok(()) };
+        let (locations, used) = self.locate(false, init, &mut take)?;
+        *index_type = Some(used);
+        late.provide(locations);
+        Ok(())
     }
 
     /// Returns the blobs that contain objects of a kind.
@@ -312,31 +374,35 @@ impl<'a> GeometryPass<'a> {
         Ok((Arc::new(RankSet::from(wanted)), nested))
     }
 
-    /// Visits nodes, and looks up the locations of the nodes of all ways. Returns these locations, and the index type
-    /// that was used.
+    /// Looks up the locations of the nodes of all ways. Visits the nodes if `visits_nodes` is set. Returns the
+    /// locations, and the index type that was used.
     fn locate<V: Visitor + 'static>(
         &self,
+        visits_nodes: bool,
         init: &(impl Fn() -> V + Clone + Send + 'static),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
         let Some(mut read) = FirstRead::of(&self.plan, &self.locate, &self.ctx) else {
             if !self.plan.entries.iter().any(BlobEntry::has_kinds_only) {
-                return self.locate_in(&self.plan, self.visits.nodes, init, take);
+                return self.locate_in(&self.plan, visits_nodes, init, take);
             }
             let plan = BlobPlan::open(self.file, PlanNeeds::Ranges, &self.ctx)?;
             self.check(&plan)?;
-            return self.locate_in(&plan, self.visits.nodes, init, take);
+            return self.locate_in(&plan, visits_nodes, init, take);
         };
         let task = Task::Nodes {
-            is_visited: self.visits.nodes,
+            is_visited: visits_nodes,
             locations: Some(read.preparation()),
             is_scanned: true,
         };
         let blobs = self.of_kind(ObjectKind::Node);
-        self.part("nodes", blobs, task, init, take, |found| match found {
-            Found::Nodes(nodes) => read.add(&nodes),
-            Found::Done(entry) => read.end_blob(entry),
-            Found::Visitor(_) | Found::Ways(_) => {}
+        self.part("nodes", blobs, task, init, take, |found| {
+            match found {
+                Found::Nodes(nodes) => read.add(&nodes),
+                Found::Done(entry) => read.end_blob(entry),
+                Found::Visitor(_) | Found::Ways(_) | Found::Unlocated => {}
+            }
+            Ok(())
         })?;
         let (plan, found) = read.finish(&self.plan);
         self.check(&plan)?;
@@ -383,11 +449,12 @@ impl<'a> GeometryPass<'a> {
             if let (Found::Nodes(nodes), Some(store)) = (found, store.as_mut()) {
                 store.add(&nodes);
             }
+            Ok(())
         })
     }
 
     /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with the batches of nodes
-    /// and ways and, at the end of each blob, with its entry.
+    /// and ways, with requests for locations and, at the end of each blob, with its entry.
     fn part<V: Visitor + 'static>(
         &self,
         name: &'static str,
@@ -395,12 +462,12 @@ impl<'a> GeometryPass<'a> {
         task: Task,
         init: &(impl Fn() -> V + Clone + Send + 'static),
         take: &mut impl FnMut(V::Found) -> Result<()>,
-        mut keep: impl FnMut(Found<V::Found>),
+        mut keep: impl FnMut(Found<V::Found>) -> Result<()>,
     ) -> Result<()> {
         let lengths = blobs.iter().map(|entry| u64::from(entry.frame_len));
         let phase = self.ctx.phase(name, lengths.sum());
         let (input, ctx, visits) = (self.file.input.clone(), self.ctx.clone(), self.visits);
-        let init = init.clone();
+        let (init, late) = (init.clone(), task.late());
         let mut queue = ChunkQueue::start_with_flush(
             name,
             self.ctx.jobs,
@@ -408,14 +475,15 @@ impl<'a> GeometryPass<'a> {
             move |visit: &mut BlobVisit<V>, entry, chunks: &_| visit.blob(&task, &entry, chunks),
             BlobVisit::flush,
         )?;
+        // Dropped before the queue, which waits for the ends of its threads.
+        let _end = EndOfWaiting(late);
         let mut take = |found| match found {
             Found::Visitor(found) => take(found),
             found => {
                 if let Found::Done(entry) = &found {
                     phase.advance(u64::from(entry.frame_len));
                 }
-                keep(found);
-                Ok(())
+                keep(found)
             }
         };
         for entry in blobs {

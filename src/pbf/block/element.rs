@@ -305,6 +305,11 @@ impl<'b> Way<'b> {
         Ok(())
     }
 
+    /// Whether the way carries locations. They may be undefined.
+    pub(crate) fn has_locations(&self) -> bool {
+        !self.message.lats.is_empty()
+    }
+
     /// The number of the way's nodes.
     pub(crate) fn ref_count(&self) -> usize {
         self.message.refs.count()

@@ -1,0 +1,235 @@
+//! The locations of the nodes of ways: those of the nodes, and those that the ways store.
+
+use super::late::{LateBlob, LateLocations, WayBlob};
+use super::needs::WayNeeds;
+use crate::engine::location_form::location_of_reference;
+use crate::engine::way_locations::{BlobLocations, WayLocations};
+use crate::error::FormatError;
+use crate::index::RankSet;
+use crate::osm::Location;
+use crate::pbf::{Block, Way, WayRefs};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The source of the locations of the nodes of ways.
+#[derive(Clone)]
+pub(super) enum LocationSource {
+    /// The nodes, whose locations were looked up. For nodes that are not in the file, the locations in ways count.
+    Nodes(Arc<WayLocations>),
+    /// The ways. The nodes of a way that lacks a location are looked up, unless this is `None`.
+    Ways(Option<Arc<LateLocations>>),
+}
+
+impl LocationSource {
+    /// Returns the locations for the ways of a blob.
+    pub(super) fn of_blob<'b>(&'b self, blob: WayBlob<'b>) -> Result<BlobSource<'b>, FormatError> {
+        Ok(match self {
+            Self::Nodes(all) => BlobSource::Nodes(all.of(blob.entry)?),
+            Self::Ways(late) => {
+                let late = late.as_deref();
+                BlobSource::Ways(late.map(|late| LateBlob::new(late, blob)))
+            }
+        })
+    }
+
+    /// Returns the locations that are looked up while ways are visited.
+    pub(super) fn late(&self) -> Option<&Arc<LateLocations>> {
+        match self {
+            Self::Nodes(_) => None,
+            Self::Ways(late) => late.as_ref(),
+        }
+    }
+}
+
+/// The locations for the ways of a blob.
+pub(super) enum BlobSource<'b> {
+    Nodes(BlobLocations<'b>),
+    Ways(Option<LateBlob<'b>>),
+}
+
+impl BlobSource<'_> {
+    /// Whether the locations for all references of the blob must be looked up, in order.
+    pub(super) const fn needs_all(&self) -> bool {
+        match self {
+            Self::Nodes(found) => found.needs_all(),
+            Self::Ways(_) => false,
+        }
+    }
+
+    /// Begins the next part of the blob.
+    pub(super) fn begin_part(&mut self) {
+        if let Self::Ways(Some(late)) = self {
+            late.begin_part();
+        }
+    }
+
+    /// Ends the blob. Fails if locations of its ways are left.
+    pub(super) fn end(self) -> Result<(), FormatError> {
+        match self {
+            Self::Nodes(found) => found.end(),
+            Self::Ways(_) => Ok(()),
+        }
+    }
+}
+
+/// The locations for the ways of a part of a blob, one way after another.
+pub(super) struct PartSource<'s, 'b> {
+    part: &'s Block<'s>,
+    found: FoundFirst<'s, 'b>,
+    /// The result for a way, if it has locations that the way stores.
+    locations: Vec<Option<Location>>,
+    /// Scratch buffers for the nodes of a way, and their locations.
+    refs: Vec<i64>,
+    nodes: Vec<Option<Location>>,
+}
+
+/// The locations that are looked at first.
+enum FoundFirst<'s, 'b> {
+    Nodes(NodeLocations),
+    Ways(Option<&'s mut LateBlob<'b>>),
+}
+
+impl<'s, 'b> PartSource<'s, 'b> {
+    /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`, if they are not taken
+    /// from the ways.
+    pub(super) fn of(
+        source: &'s mut BlobSource<'b>,
+        part: &'s Block<'_>,
+        needs: &WayNeeds<'_>,
+        wanted: &RankSet,
+    ) -> Result<Self, FormatError> {
+        let found = match source {
+            BlobSource::Nodes(found) => {
+                FoundFirst::Nodes(NodeLocations::of(found, part, needs, wanted)?)
+            }
+            BlobSource::Ways(late) => FoundFirst::Ways(late.as_mut()),
+        };
+        Ok(Self {
+            part,
+            found,
+            locations: Vec::new(),
+            refs: Vec::new(),
+            nodes: Vec::new(),
+        })
+    }
+
+    /// Goes on to the next way. `is_needed` tells whether the way may be visited or is in `wanted`.
+    pub(super) fn advance(&mut self, is_needed: bool) -> Result<(), FormatError> {
+        match &mut self.found {
+            FoundFirst::Nodes(nodes) => nodes.advance(is_needed),
+            FoundFirst::Ways(_) => Ok(()),
+        }
+    }
+
+    /// Returns the locations of the nodes of the current way, which must be visited or in `wanted`. `index` is its
+    /// index among the ways of the part.
+    pub(super) fn of_way(
+        &mut self,
+        way: &Way<'_>,
+        index: usize,
+    ) -> Result<&[Option<Location>], FormatError> {
+        let locations = &mut self.locations;
+        match &mut self.found {
+            FoundFirst::Nodes(found) => {
+                let nodes = found.current();
+                if !(way.has_locations() && nodes.iter().any(is_unknown)) {
+                    return Ok(nodes);
+                }
+                read_stored(way, locations)?;
+                put_nodes(nodes, locations);
+            }
+            FoundFirst::Ways(late) => {
+                read_stored(way, locations)?;
+                if let Some(late) = late
+                    && locations.iter().any(is_unknown)
+                {
+                    self.refs.clear();
+                    self.refs.extend(way.refs());
+                    self.nodes.clear();
+                    late.find(self.part, index, &self.refs, &mut self.nodes)?;
+                    put_nodes(&self.nodes, locations);
+                }
+            }
+        }
+        Ok(locations)
+    }
+}
+
+/// Whether a location is unknown, or not on earth.
+fn is_unknown(location: &Option<Location>) -> bool {
+    location.is_none_or(|location| !location.is_on_earth())
+}
+
+/// Reads the locations that a way stores: one for each node, which is `None` if the way stores none.
+fn read_stored(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> Result<(), FormatError> {
+    locations.clear();
+    way.read_locations(locations)?;
+    if locations.is_empty() {
+        locations.resize(way.ref_count(), None);
+    }
+    Ok(())
+}
+
+/// Puts the locations of nodes in place of those that the way stores, where they are known.
+fn put_nodes(nodes: &[Option<Location>], stored: &mut [Option<Location>]) {
+    for (node, stored) in nodes.iter().zip(stored) {
+        *stored = location_of_reference(*node, *stored);
+    }
+}
+
+/// The locations that were looked up for the nodes of ways of a block.
+struct NodeLocations {
+    /// The end of the locations of each way in `locations` (exclusive).
+    ends: std::vec::IntoIter<usize>,
+    locations: Vec<Option<Location>>,
+    /// The place of the locations of the current way in `locations`; empty before the first way.
+    current: Range<usize>,
+    /// Whether `locations` has the locations of all ways of the block.
+    has_all: bool,
+}
+
+impl NodeLocations {
+    /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`.
+    fn of(
+        found: &mut BlobLocations<'_>,
+        block: &Block<'_>,
+        needs: &WayNeeds<'_>,
+        wanted: &RankSet,
+    ) -> Result<Self, FormatError> {
+        let (has_all, mut ranks, counter) = (found.needs_all(), wanted.walk(), needs.counter());
+        let is_needed = |way: &WayRefs<'_>| {
+            let index = counter.index();
+            has_all
+                || ranks.rank(way.id).is_some()
+                || (needs.may_visit(index) && needs.has_key(|keys| way.has_key_among(keys)))
+        };
+        let (mut refs, mut ways) = (Vec::new(), Vec::new());
+        block.collect_refs_of(|| counter.is_needed(), is_needed, &mut refs, &mut ways)?;
+        let mut locations = Vec::with_capacity(refs.len());
+        found.find(&refs, &mut locations)?;
+        let ends: Vec<usize> = ways.into_iter().map(|(_, end)| end).collect();
+        Ok(Self {
+            ends: ends.into_iter(),
+            locations,
+            current: 0..0,
+            has_all,
+        })
+    }
+
+    /// Goes on to the next way. `is_needed` tells whether the way may be visited or is in `wanted`. The locations of
+    /// other ways may not have been looked up.
+    fn advance(&mut self, is_needed: bool) -> Result<(), FormatError> {
+        const UNKNOWN: FormatError =
+            FormatError::new("internal error: a way whose locations were not looked up");
+        if is_needed || self.has_all {
+            let end = self.ends.next().ok_or(UNKNOWN)?;
+            self.current = self.current.end..end;
+        }
+        Ok(())
+    }
+
+    /// Returns the locations of the nodes of the current way.
+    fn current(&self) -> &[Option<Location>] {
+        &self.locations[self.current.clone()]
+    }
+}

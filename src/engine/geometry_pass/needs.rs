@@ -1,0 +1,100 @@
+//! The objects of a block that a pass visits or needs.
+
+use super::UNDECIDED;
+use crate::error::FormatError;
+use std::cell::Cell;
+
+/// The objects of a block that are visited.
+pub(super) enum Selected {
+    All,
+    None,
+    /// The objects for which the list has `true`. The list has a value for each object, in file order.
+    Listed(Vec<bool>),
+}
+
+impl Selected {
+    /// Whether the object with an index in the block is visited.
+    pub(super) fn has(&self, index: usize) -> Result<bool, FormatError> {
+        match self {
+            Self::All => Ok(true),
+            Self::None => Ok(false),
+            Self::Listed(list) => list.get(index).copied().ok_or(UNDECIDED),
+        }
+    }
+
+    /// Whether no object is visited.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::All => false,
+            Self::None => true,
+            Self::Listed(list) => !list.contains(&true),
+        }
+    }
+}
+
+/// The ways of a block that are visited.
+pub(super) struct WayNeeds<'n> {
+    /// The indices of strings. A way is visited only if one of them is a key of its tags. `None` stands for all ways.
+    pub keys: Option<&'n [u64]>,
+    pub selected: &'n Selected,
+    /// Whether the block has only ways, so that a way has the same index among the ways and among the objects.
+    pub is_plain: bool,
+    /// Whether ways that may not be visited are needed, too.
+    pub needs_others: bool,
+}
+
+/// Counts the objects and the ways of a block, and passes over ways that are not needed.
+pub(super) struct WayCounter<'n> {
+    needs: &'n WayNeeds<'n>,
+    /// The index of the next object.
+    next: Cell<usize>,
+    /// The number of ways up to the current one.
+    ways: Cell<usize>,
+}
+
+impl WayCounter<'_> {
+    /// Whether the next way is needed. Counts it among the objects if it is not, and among the ways in any case.
+    pub(super) fn is_needed(&self) -> bool {
+        let needs = self.needs;
+        let is_needed = needs.needs_others || needs.may_visit(self.next.get());
+        if !is_needed {
+            self.index();
+        }
+        self.ways.set(self.ways.get() + 1);
+        is_needed
+    }
+
+    /// Returns the index of the next object, and counts it.
+    pub(super) fn index(&self) -> usize {
+        self.next.replace(self.next.get() + 1)
+    }
+
+    /// Returns the index of the current way among the ways of the block.
+    pub(super) fn way_index(&self) -> usize {
+        self.ways.get().saturating_sub(1)
+    }
+}
+
+impl WayNeeds<'_> {
+    pub(super) fn counter(&self) -> WayCounter<'_> {
+        WayCounter {
+            needs: self,
+            next: Cell::new(0),
+            ways: Cell::new(0),
+        }
+    }
+
+    /// Whether a way has one of the keys, which `has_key` looks for in its tags.
+    pub(super) fn has_key(&self, has_key: impl FnOnce(&[u64]) -> bool) -> bool {
+        self.keys.is_none_or(has_key)
+    }
+
+    /// Whether a way with one of the keys may be visited. `index` is its index among the ways of the block.
+    pub(super) fn may_visit(&self, index: usize) -> bool {
+        match self.selected {
+            Selected::All => true,
+            Selected::None => false,
+            Selected::Listed(list) => !self.is_plain || list.get(index) != Some(&false),
+        }
+    }
+}
