@@ -24,6 +24,7 @@ mod derive_changes;
 mod diff;
 mod diff_augmented;
 mod diff_augmented_feed;
+mod diff_augmented_forms;
 mod diff_augmented_on_the_way;
 mod diff_augmented_safety;
 mod diff_awkward;

@@ -155,7 +155,7 @@ fn exported(input: &Path, more: &[&str]) -> String {
 
 /// The ways of mixed files that store locations: those at the beginning, at the end, in turns, all but one, and all,
 /// but with unknown values.
-const MIXTURES: [(&str, fn(i64) -> Stored); 6] = [
+pub const MIXTURES: [(&str, fn(i64) -> Stored); 6] = [
     ("first", |id| either(id <= 12)),
     ("last", |id| either(id > 12)),
     ("turns", |id| either(id % 2 == 0)),
@@ -180,7 +180,7 @@ fn either(is_located: bool) -> Stored {
 }
 
 /// The features that a header may declare beside that of locations, whether or not they are true.
-const PROMISES: [&[&str]; 3] = [
+pub const PROMISES: [&[&str]; 3] = [
     &["LocationsOnWays"],
     &["LocationsOnWays", "pbfhogg.AllNodes"],
     &["LocationsOnWays", "pbfhogg.NeededNodes"],
@@ -305,7 +305,7 @@ fn a_stored_location_counts_for_a_node_that_is_not_in_the_file() {
 }
 
 /// The files below a directory, or a file itself, with their contents.
-fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     if path.is_file() {
         return BTreeMap::from([(PathBuf::new(), std::fs::read(path).unwrap())]);
     }

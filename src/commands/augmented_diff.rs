@@ -31,6 +31,7 @@ mod xml;
 
 use super::diff;
 use super::repeated_keys::warn_of_repeated_keys;
+use crate::engine::location_form::LocationForm;
 use crate::engine::{input, repeats};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
@@ -488,7 +489,8 @@ fn find<'s, 'c>(
     selection: &Selection,
     scratch: &Path,
 ) -> Result<Findings<'c>> {
-    let history = History::new(changes, Steps::default(), base.replaces);
+    let steps = Steps::default();
+    let history = History::new(changes, steps, base.replaces, base.may_lack_nodes());
     let nodes = ChangedNodes::new(changes, base.replaces, scratch);
     let most = selection.max_relation_members;
     let needs = GeometryNeeds {
@@ -513,7 +515,7 @@ fn search<'s, 'c>(
         [Output::ByChangeFile { .. }] => Steps::by_file(changes)?,
         _ => Steps::default(),
     };
-    let history = History::new(changes, steps, base.replaces);
+    let history = History::new(changes, steps, base.replaces, base.may_lack_nodes());
     let scratch = outputs.first().map(|output| output.scratch_directory());
     let scratch = scratch.unwrap_or_else(std::env::temp_dir);
     let most = selection.max_relation_members;
@@ -564,6 +566,19 @@ struct Base<'b> {
     max_memory: usize,
     replaces: Replaces,
     ctx: &'b Context,
+}
+
+impl Base<'_> {
+    /// Whether the locations that ways store are taken without a look at their nodes, because the header declares them.
+    /// Otherwise, they count for nodes that are not in the base.
+    fn takes_stored(&self) -> bool {
+        self.file.header.has(feature::LOCATIONS)
+    }
+
+    /// Whether ways may have nodes that are not in the base as objects, and store their locations.
+    fn may_lack_nodes(&self) -> bool {
+        LocationForm::of(self.file, self.plan).may_lack_nodes()
+    }
 }
 
 /// Fails if the base is a history file.

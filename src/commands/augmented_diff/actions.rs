@@ -179,7 +179,10 @@ impl<E: Encoder> Finder<'_, '_, E> {
     fn object(&mut self, base: Option<&Object<'_>>, range: Range<usize>) {
         let history = &self.findings.history;
         self.count_ineffective(base.is_some(), range.clone());
-        let versions: Vec<(u32, &Change)> = history.effective(range).collect();
+        // The deletion of a node that only ways have has an effect on them, and is no action of its own.
+        let is_absent = |(_, change): &(u32, &Change)| base.is_none() && change.is_deletion();
+        let versions = history.effective(range).skip_while(is_absent);
+        let versions: Vec<(u32, &Change)> = versions.collect();
         let effects = self.effects(base, &versions);
         for (group, effect) in effects.0 {
             let (before, after) = (effect.first, effect.last + 1);

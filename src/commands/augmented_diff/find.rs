@@ -17,8 +17,8 @@ use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
 use crate::index::{IdSet, SortedIds};
-use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, BlobFlags, Block, Object, ObjectBody, WayNodes, feature};
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{BlobEntry, Block, Object, ObjectBody, WayNodes};
 use crate::runtime::{Pass, lock, unlocked};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
@@ -97,6 +97,7 @@ impl<'s, 'c> Search<'s, 'c> {
         history.settle(ObjectKind::Node);
         let relations = relation_cache(&base);
         let early = EarlyMembers::of(&base, &history, &relations)?;
+        let tally = WayTally::new(&base, nodes.kept, early.kept);
         Ok(Self {
             base,
             in_base: nodes.states,
@@ -104,7 +105,7 @@ impl<'s, 'c> Search<'s, 'c> {
             history,
             member_ids: early.ids,
             relations,
-            ways: Mutex::new(WayTally::new(nodes.kept, early.kept)),
+            ways: Mutex::new(tally),
             failed: Mutex::default(),
             geometry,
             scratch: scratch.to_owned(),
@@ -116,6 +117,7 @@ impl<'s, 'c> Search<'s, 'c> {
             moves: Moves {
                 history: &self.history,
                 in_base: &self.in_base,
+                takes_stored: self.base.takes_stored(),
             },
             changed: &self.changed_ways,
             members: &self.member_ids,
@@ -150,9 +152,18 @@ impl<'s, 'c> Search<'s, 'c> {
         let mut history = self.history;
         history.set_status(&ways.status);
         history.settle(ObjectKind::Way);
+        let mut in_base = self.in_base;
+        for (id, place) in &ways.places {
+            let location = Some(*place);
+            let version = 0;
+            in_base
+                .entry(*id)
+                .or_insert(NodeState { version, location });
+        }
         let moves = Moves {
             history: &history,
-            in_base: &self.in_base,
+            in_base: &in_base,
+            takes_stored: self.base.takes_stored(),
         };
         let mut reshaped = ways.reshaped;
         reshaped.extend(moves.of_changed_ways());
@@ -162,6 +173,7 @@ impl<'s, 'c> Search<'s, 'c> {
             history,
             kept: ways.kept,
             nodes: ways.nodes,
+            places: ways.places,
             ways: IdSet::default(),
             geometry: self.geometry,
             scratch: &self.scratch,
@@ -191,6 +203,8 @@ struct Needs<'s, 'c> {
     history: History<'c>,
     kept: KeptObjects,
     nodes: NeededNodes,
+    /// The locations that ways of the base store for changed nodes that it does not have as objects.
+    places: FxHashMap<i64, Location>,
     /// The ways whose nodes are needed, because they are members of relations.
     ways: IdSet,
     geometry: GeometryNeeds,
@@ -261,7 +275,9 @@ impl Needs<'_, '_> {
         };
         match kept {
             Some(kept) => {
-                let select = |(): &mut (), kept: StoredWays| kept.select(&base.file.input, wanted);
+                let (input, takes_stored) = (&base.file.input, base.takes_stored());
+                let select =
+                    |(): &mut (), kept: StoredWays| kept.select(input, wanted, takes_stored);
                 Pass::new("member ways", base.ctx).run(kept, || (), select, add)?;
             }
             None => read_member_ways(base, wanted, add)?,
@@ -276,8 +292,10 @@ impl Needs<'_, '_> {
         let all = needed.all().clone();
         let mut nodes = Nodes::new(needed);
         read_nodes(base, &all, &mut nodes)?;
-        let has_all_nodes = base.file.header.has(feature::ALL_NODES);
-        if base.plan.any(BlobFlags::LOCATIONS) && !has_all_nodes {
+        for (id, place) in &self.places {
+            nodes.set_missing(*id, *place);
+        }
+        if base.may_lack_nodes() {
             find_in_ways(base, &self.history, &mut nodes)?;
         }
         Ok(nodes)

@@ -2,6 +2,7 @@
 
 use super::history::History;
 use super::spool::Spool;
+use crate::engine::location_form::location_of_reference;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeSet, PlacedNode};
 use crate::index::{IdBatch, IdSet, RankSet};
@@ -28,9 +29,19 @@ pub(super) struct NeededNodes {
     /// The nodes whose location is needed, too. The other nodes are needed for their version alone, because they are
     /// nodes of ways that have their locations.
     unlocated: IdSet,
+    /// Whether the locations that ways of the base store are taken without a look at their nodes.
+    takes_stored: bool,
 }
 
 impl NeededNodes {
+    /// Creates an empty set for a base whose locations in ways are taken if `takes_stored` is set.
+    pub(super) fn new(takes_stored: bool) -> Self {
+        Self {
+            takes_stored,
+            ..Self::default()
+        }
+    }
+
     /// Returns the ids of all nodes that are needed.
     pub(super) const fn all(&self) -> &IdSet {
         &self.all
@@ -39,7 +50,8 @@ impl NeededNodes {
     /// Adds nodes of a way. `locations` are their locations in the way, or empty.
     pub(super) fn add_of_way(&mut self, refs: &[i64], locations: &[Option<Location>]) {
         self.all.extend(refs.iter().copied());
-        let is_unlocated = |at: usize| locations.get(at).copied().flatten().is_none();
+        let taken = if self.takes_stored { locations } else { &[] };
+        let is_unlocated = |at: usize| taken.get(at).copied().flatten().is_none();
         let unlocated = refs.iter().enumerate().filter(|(at, _)| is_unlocated(*at));
         self.unlocated.extend(unlocated.map(|(_, id)| *id));
     }
@@ -61,18 +73,25 @@ impl NeededNodes {
 pub(super) struct Nodes {
     needed: RankSet,
     unlocated: IdSet,
+    /// Whether the locations that ways of the base store count more than those of nodes.
+    takes_stored: bool,
     /// The states in the base, by the ranks of the ids in `needed`; `None` for a node that the base does not have.
     states: Vec<Option<NodeState>>,
 }
 
 impl Nodes {
     pub(super) fn new(needed: NeededNodes) -> Self {
-        let NeededNodes { all, unlocated } = needed;
+        let NeededNodes {
+            all,
+            unlocated,
+            takes_stored,
+        } = needed;
         let needed = RankSet::from(all);
         Self {
             states: vec![None; needed.len() as usize],
             needed,
             unlocated,
+            takes_stored,
         }
     }
 
@@ -85,6 +104,16 @@ impl Nodes {
     pub(super) fn set(&mut self, id: i64, state: NodeState) {
         if let Some(rank) = self.needed.rank(id) {
             self.states[rank as usize] = Some(state);
+        }
+    }
+
+    /// Sets the location of a node that the base does not have as an object, and that its ways store.
+    pub(super) fn set_missing(&mut self, id: i64, location: Location) {
+        if let Some(rank) = self.needed.rank(id) {
+            self.states[rank as usize].get_or_insert(NodeState {
+                version: 0,
+                location: Some(location),
+            });
         }
     }
 
@@ -120,8 +149,14 @@ impl Nodes {
         PlacedNode {
             id,
             version: version.filter(|version| *version > 0),
-            location: given.or(state.and_then(|state| state.location)),
+            location: self.in_base_or(state, given),
         }
+    }
+
+    /// Returns the location of a node in the base. `given` is its location in a way of the base.
+    fn in_base_or(&self, state: Option<NodeState>, given: Option<Location>) -> Option<Location> {
+        let location = state.and_then(|state| state.location);
+        base_location(self.takes_stored, location, given)
     }
 
     /// Returns the location of a node at a moment. `given` is its location in a member way of the base.
@@ -135,7 +170,21 @@ impl Nodes {
         if let Some(change) = history.last_change(ObjectKind::Node, id, moment) {
             return ChangeSet::location(change);
         }
-        given.or_else(|| self.in_base(id).and_then(|state| state.location))
+        self.in_base_or(self.in_base(id), given)
+    }
+}
+
+/// Returns the location of a node of a way of the base. `node` is the location of the node, if it is known, and `stored`
+/// is the one that the way stores.
+pub(super) fn base_location(
+    takes_stored: bool,
+    node: Option<Location>,
+    stored: Option<Location>,
+) -> Option<Location> {
+    if takes_stored {
+        stored.or(node)
+    } else {
+        location_of_reference(node, stored)
     }
 }
 
@@ -184,9 +233,14 @@ impl StoredWays {
     }
 
     /// Selects the ways of `base` whose ids are in `wanted`. Fails if their nodes or locations are malformed.
-    pub(super) fn select(self, base: &Input, wanted: &IdSet) -> Result<SelectedWays> {
+    pub(super) fn select(
+        self,
+        base: &Input,
+        wanted: &IdSet,
+        takes_stored: bool,
+    ) -> Result<SelectedWays> {
         let (number, offset) = self.blob;
-        let selected = self.select_in_blob(wanted);
+        let selected = self.select_in_blob(wanted, takes_stored);
         selected.map_err(|error| base.blob_error(number, offset, error))
     }
 
@@ -194,6 +248,7 @@ impl StoredWays {
     pub(super) fn select_in_blob(
         self,
         wanted: &IdSet,
+        takes_stored: bool,
     ) -> std::result::Result<SelectedWays, FormatError> {
         let (mut places, mut unlocated) = (Vec::new(), Vec::new());
         let ends = self.ways.iter().skip(1).map(|(_, start)| *start);
@@ -205,7 +260,7 @@ impl StoredWays {
             let way = KeptWay(&self.bytes[*start as usize..end as usize]);
             way.check(*id)?;
             way.for_each_node(&self.units, |node, location| {
-                if location.is_none() {
+                if location.is_none() || !takes_stored {
                     unlocated.push(node);
                 }
             })?;
@@ -232,7 +287,7 @@ pub(super) struct SelectedWays {
     /// For each way, its id, its start in `bytes`, and its length.
     places: Vec<(i64, u32, u32)>,
     bytes: Vec<u8>,
-    /// The nodes for which the ways have no location.
+    /// The nodes whose location is not taken from the ways.
     pub unlocated: IdBatch,
 }
 

@@ -6,7 +6,7 @@
 //! moment `n + 1` is after it.
 
 use crate::error::{Error, Result};
-use crate::formats::{Change, ChangeSet};
+use crate::formats::{Change, ChangeAction, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, id_rank};
 use crate::pbf::Info;
@@ -134,6 +134,8 @@ pub(super) struct History<'c> {
     pub changes: &'c ChangeSet,
     pub steps: Steps,
     replaces: Replaces,
+    /// Whether the base may lack nodes that only ways need. Their locations are in the ways.
+    may_lack_nodes: bool,
     /// For each change, the result of comparing it with the object in the base.
     pub status: Vec<Status>,
     /// For each change, whether it has an effect. Kinds are [settled](Self::settle) one after another.
@@ -143,13 +145,20 @@ pub(super) struct History<'c> {
 }
 
 impl<'c> History<'c> {
-    /// Creates a history in which the base has no objects.
-    pub(super) fn new(changes: &'c ChangeSet, steps: Steps, replaces: Replaces) -> Self {
+    /// Creates a history in which the base has no objects. `may_lack_nodes` is set if ways of the base may have nodes
+    /// that are not in the base as objects.
+    pub(super) fn new(
+        changes: &'c ChangeSet,
+        steps: Steps,
+        replaces: Replaces,
+        may_lack_nodes: bool,
+    ) -> Self {
         let count = changes.changes().len();
         Self {
             changes,
             steps,
             replaces,
+            may_lack_nodes,
             status: vec![Status::Absent; count],
             has_effect: vec![false; count],
             changed: Default::default(),
@@ -175,7 +184,7 @@ impl<'c> History<'c> {
         let mut is_there = false;
         for (index, change) in range.clone().zip(all) {
             if index == range.start || all[index - range.start - 1].key != change.key {
-                is_there = self.status[index] != Status::Absent;
+                is_there = self.may_be_in_base(index);
             }
             let has_effect = match self.status[index] {
                 Status::Outdated => false,
@@ -187,6 +196,16 @@ impl<'c> History<'c> {
                 self.changed[kind as usize].insert(change.id);
             }
         }
+    }
+
+    /// Whether the base may have an object before its first change, which has the given index. A node that it does not
+    /// have as an object may be one that only ways need.
+    fn may_be_in_base(&self, first: usize) -> bool {
+        let change = self.change(first);
+        let may_be_in_ways = self.may_lack_nodes
+            && change.key.0 == ObjectKind::Node
+            && change.action != ChangeAction::Create;
+        self.status[first] != Status::Absent || may_be_in_ways
     }
 
     /// Returns the ids of the objects of a kind with a change that has an effect.
@@ -236,7 +255,7 @@ impl<'c> History<'c> {
             return;
         }
         let range = self.range(kind, id);
-        let mut is_there = self.status[range.start] != Status::Absent;
+        let mut is_there = self.may_be_in_base(range.start);
         let mut versions = self.effective(range).peekable();
         while let Some((step, change)) = versions.next() {
             if versions.peek().is_some_and(|(next, _)| *next == step) {

@@ -100,10 +100,7 @@ fn member_ways(state: &State<'_>, findings: &Findings<'_>) -> WayStore {
     let mut batch = WayBatch::new(false);
     for id in wanted.ids() {
         let mut nodes = Vec::new();
-        let is_there = findings.for_each_node_of(id, state.moment, |node, given| {
-            let location = findings
-                .nodes
-                .place_at(node, given, &findings.history, state.moment);
+        let is_there = findings.for_each_node_of(id, state.moment, |node, location| {
             nodes.push((node, location.and_then(on_earth)));
         });
         if let (true, Some(rank)) = (is_there, wanted.rank(id)) {

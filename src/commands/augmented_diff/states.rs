@@ -2,6 +2,7 @@
 
 use super::find::Findings;
 use crate::engine::geometry_pass::on_earth;
+use crate::engine::location_form::location_of_reference;
 use crate::error::Result;
 use crate::formats::{AugmentedObject, Place, PlacedNode};
 use crate::geometry::Point;
@@ -31,7 +32,7 @@ impl<'a> State<'a> {
         let place = |id: i64, given: Option<Location>| {
             let found = nodes.at(id, given.filter(|_| is_base), history, moment);
             // A change file may give locations in ways. They count only for nodes that are not known otherwise.
-            let location = found.location.or(given.filter(|_| !is_base));
+            let location = location_of_reference(found.location, given.filter(|_| !is_base));
             PlacedNode { location, ..found }
         };
         let nodes = match &object.body {
@@ -75,16 +76,18 @@ impl<'a> State<'a> {
 impl Findings<'_> {
     /// Calls `take` with the geometry of a member at a moment.
     pub(super) fn place(&self, member: &Member<'_>, moment: u32, take: &mut dyn FnMut(Place<'_>)) {
-        let locate = |id, given| self.nodes.place_at(id, given, &self.history, moment);
         match member.kind {
-            ObjectKind::Node => take(Place::Node(locate(member.id, None))),
+            ObjectKind::Node => {
+                let place = self.nodes.place_at(member.id, None, &self.history, moment);
+                take(Place::Node(place));
+            }
             ObjectKind::Way => {
                 let mut nodes = Vec::new();
-                self.for_each_node_of(member.id, moment, |id, given| {
+                self.for_each_node_of(member.id, moment, |id, location| {
                     nodes.push(PlacedNode {
                         id,
                         version: None,
-                        location: locate(id, given),
+                        location,
                     });
                 });
                 take(Place::Way(&nodes));
@@ -98,27 +101,35 @@ impl Findings<'_> {
         lock(&self.failed).take().map_or(Ok(()), Err)
     }
 
-    /// Calls `take` with the nodes of a member way at a moment, each with its location in the way. Returns whether the
-    /// way is there. [`check`](Self::check) reports errors.
+    /// Calls `take` with the nodes of a member way at a moment, each with its location. Returns whether the way is there.
+    /// [`check`](Self::check) reports errors.
     pub(super) fn for_each_node_of(
         &self,
         way: i64,
         moment: u32,
         mut take: impl FnMut(i64, Option<Location>),
     ) -> bool {
+        let locate = |id, given| self.nodes.place_at(id, given, &self.history, moment);
         match self.history.last_change(ObjectKind::Way, way, moment) {
+            Some(change) if change.is_deletion() => false,
             Some(change) => {
-                let refs = self.history.changes.refs(change).iter();
-                refs.for_each(|id| take(*id, None));
-                !change.is_deletion()
+                let object = self.history.changes.object(change);
+                if let ObjectBody::Way { refs, locations } = &object.body {
+                    for (at, id) in refs.iter().enumerate() {
+                        let given = locations.get(at).copied().flatten();
+                        take(*id, location_of_reference(locate(*id, None), given));
+                    }
+                }
+                true
             }
-            None => match self.member_ways.for_each_node(way, take) {
-                Ok(is_there) => is_there,
-                Err(error) => {
+            None => {
+                let take = |id, given| take(id, locate(id, given));
+                let is_there = self.member_ways.for_each_node(way, take);
+                is_there.unwrap_or_else(|error| {
                     lock(&self.failed).get_or_insert(error);
                     false
-                }
-            },
+                })
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Base;
 use super::blobs::may_have;
-use super::geometry::{NeededNodes, NodeState, SelectedWays, StoredWays};
+use super::geometry::{NeededNodes, NodeState, SelectedWays, StoredWays, base_location};
 use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::payload_cache::PayloadCache;
@@ -22,6 +22,8 @@ pub(super) struct FoundWays {
     kept: KeptRows,
     /// Ways, and the steps in which they get another shape without a change of their own.
     reshaped: Vec<(i64, u32)>,
+    /// The locations that the ways store for changed nodes that the base does not have as objects.
+    places: Vec<(i64, Location)>,
     /// The nodes of the ways, and their locations in the ways.
     refs: Vec<i64>,
     locations: Vec<Option<Location>>,
@@ -36,6 +38,7 @@ impl FoundWays {
             status: Vec::new(),
             kept: KeptRows::default(),
             reshaped: Vec::new(),
+            places: Vec::new(),
             refs: Vec::new(),
             locations: Vec::new(),
             members: StoredWays::of(entry, block),
@@ -62,6 +65,8 @@ impl FoundWays {
             if history.changed(ObjectKind::Node).contains(*id) {
                 is_concerned = true;
                 let given = locations.get(at).copied().flatten();
+                let place = given.filter(|_| !moves.in_base.contains_key(id));
+                self.places.extend(place.map(|place| (*id, place)));
                 moves.for_each_move(*id, given, 0..end.unwrap_or(u32::MAX), |step| {
                     self.reshaped.push((way.id, step));
                 });
@@ -81,6 +86,8 @@ impl FoundWays {
 pub(super) struct Moves<'m, 'c> {
     pub history: &'m History<'c>,
     pub in_base: &'m FxHashMap<i64, NodeState>,
+    /// Whether the locations that ways of the base store count more than those of nodes.
+    pub takes_stored: bool,
 }
 
 impl Moves<'_, '_> {
@@ -93,8 +100,8 @@ impl Moves<'_, '_> {
         steps: Range<u32>,
         mut take: impl FnMut(u32),
     ) {
-        let in_base = || self.in_base.get(&node).and_then(|state| state.location);
-        let mut location = given.or_else(in_base);
+        let in_base = self.in_base.get(&node).and_then(|state| state.location);
+        let mut location = base_location(self.takes_stored, in_base, given);
         self.history
             .for_each_step(ObjectKind::Node, node, |step, change| {
                 let new = ChangeSet::location(change);
@@ -214,6 +221,8 @@ pub(crate) struct CandidateRefs<'r> {
 pub(super) struct WayTally {
     pub status: Vec<(usize, Status)>,
     pub reshaped: Vec<(i64, u32)>,
+    /// The locations that ways store for changed nodes that the base does not have as objects.
+    pub places: FxHashMap<i64, Location>,
     /// The nodes of the ways.
     pub nodes: NeededNodes,
     pub kept: KeptObjects,
@@ -223,12 +232,13 @@ pub(super) struct WayTally {
 }
 
 impl WayTally {
-    /// Creates a tally that adds ways to `kept`.
-    pub(super) fn new(kept: KeptObjects, members: KeptMembers) -> Self {
+    /// Creates a tally that adds ways of `base` to `kept`.
+    pub(super) fn new(base: &Base<'_>, kept: KeptObjects, members: KeptMembers) -> Self {
         Self {
             status: Vec::new(),
             reshaped: Vec::new(),
-            nodes: NeededNodes::default(),
+            places: FxHashMap::default(),
+            nodes: NeededNodes::new(base.takes_stored()),
             kept,
             members,
             seen: FxHashSet::default(),
@@ -245,6 +255,12 @@ impl WayTally {
         self.seen.insert(entry.number.into());
         self.status.extend(found.status);
         self.reshaped.extend(found.reshaped);
+        for (id, place) in found.places {
+            // If ways contradict each other, the choice does not depend on the order of blobs.
+            let key = |place: &Location| (place.lat_e7(), place.lon_e7());
+            let known = self.places.entry(id).or_insert(place);
+            *known = std::cmp::min_by_key(*known, place, key);
+        }
         self.nodes.add_of_way(&found.refs, &found.locations);
         self.members.add(found.members, ids);
         self.kept.add(found.kept)
@@ -396,7 +412,7 @@ pub(super) fn read_member_ways(
                 }
                 Ok(())
             })?;
-            ways.select_in_blob(wanted)
+            ways.select_in_blob(wanted, base.takes_stored())
         },
         take,
     )
