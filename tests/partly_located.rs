@@ -2,7 +2,7 @@
 //! locations that has all nodes.
 
 use crate::common::craft::{self, Shape};
-use crate::common::{Arg, Kind, Object, Tags, in_turn, node, relation, run_ok, way};
+use crate::common::{Arg, Kind, Object, Tags, in_turn, node, relation, run_fail, run_ok, way};
 use crate::export::summary;
 use pbfhogg::areas::{FeatureReader, Form, Geometry, IndexType};
 use serde_json::Value;
@@ -302,6 +302,54 @@ fn a_stored_location_counts_for_a_node_that_is_not_in_the_file() {
     let input = written(dir.path(), "in.osm.pbf", &[], &moved, 7);
     assert!(exported(&input, &[]) == expected);
     assert!(exported(&input, &["-i", "none"]) != expected);
+}
+
+#[test]
+fn unknown_locations_in_a_spatial_layout_are_looked_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = plain_world();
+    let plain = written(dir.path(), "plain.osm.pbf", &[], &world, 10);
+    let sorted = |text: String| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let expected = sorted(exported(&plain, &[]));
+    let objects = with_stored(&world, |_| Stored::Half, Nodes::All);
+    let located = written(dir.path(), "in.osm.pbf", PROMISES[1], &objects, 10);
+    let spatial = dir.path().join("spatial.osm.pbf");
+    run_ok(&[
+        &"repack",
+        &"-q",
+        &"--layout",
+        &"hilbert",
+        &located,
+        &"-o",
+        &spatial,
+    ]);
+    for index in ["auto", "external"] {
+        assert_eq!(sorted(exported(&spatial, &["-i", index])), expected);
+    }
+}
+
+#[test]
+fn a_look_up_that_fails_ends_the_threads_that_wait_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mixed = with_stored(&plain_world(), MIXTURES[2].1, Nodes::All);
+    let input = written(dir.path(), "in.osm.pbf", PROMISES[0], &mixed, 1);
+    let message = run_fail(&[
+        &"export",
+        &"-f",
+        &"text",
+        &"-j",
+        &"3",
+        &"-i",
+        &"sparse",
+        &"--max-memory",
+        &"1k",
+        &input,
+    ]);
+    assert!(message.contains("memory"), "{message}");
 }
 
 /// The files below a directory, or a file itself, with their contents.

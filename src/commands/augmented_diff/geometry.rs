@@ -50,7 +50,7 @@ impl NeededNodes {
     /// Adds nodes of a way. `locations` are their locations in the way, or empty.
     pub(super) fn add_of_way(&mut self, refs: &[i64], locations: &[Option<Location>]) {
         self.all.extend(refs.iter().copied());
-        let taken = if self.takes_stored { locations } else { &[] };
+        let taken: &[Option<Location>] = if self.takes_stored { locations } else { &[] };
         let is_unlocated = |at: usize| taken.get(at).copied().flatten().is_none();
         let unlocated = refs.iter().enumerate().filter(|(at, _)| is_unlocated(*at));
         self.unlocated.extend(unlocated.map(|(_, id)| *id));
