@@ -41,6 +41,7 @@ mod export_tables;
 mod extract;
 mod extract_awkward;
 mod extract_boxes;
+mod extract_located;
 mod extract_output;
 mod extract_regions;
 mod first_read;

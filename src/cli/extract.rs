@@ -21,8 +21,9 @@ use std::path::{Path, PathBuf};
 /// objects are is an error, too.
 ///
 /// The output has the nodes in the region, the ways that contain one of these nodes, and the relations that have one of
-/// these nodes or ways as a member. The strategy adds more: simple adds nothing; complete-ways adds all nodes of the
-/// ways, and the parents of the relations; smart also adds all members of multipolygons (see -S).
+/// these nodes or ways as a member. If ways have locations, nodes that are not in the file lie where the ways say. The
+/// strategy adds more: simple adds nothing; complete-ways adds all nodes of the ways, and the parents of the relations;
+/// smart also adds all members of multipolygons (see -S).
 ///
 /// The configuration is JSON: {"directory": "out", "extracts": [{"output": "a.osm.pbf", "bbox": [11.3, 48, 11.8,
 /// 48.3]}, {"output": "b.osm.pbf", "polygon": {"file_name": "b.geojson"}}]}; "polygon" and "multipolygon" can also hold

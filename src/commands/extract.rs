@@ -21,10 +21,10 @@ use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::AreaIndex;
 use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::Bbox;
-use crate::pbf::{BlobEntry, HeaderBlock, InfoFields};
+use crate::pbf::{BlobEntry, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;
 use memory::Budget;
-use selection::{Limits, RegionMembers};
+use selection::{Limits, RegionMembers, form_of};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -74,8 +74,8 @@ pub struct Options {
     pub max_memory: Option<u64>,
     /// The maximum number of regions per pass over the input; `None` if only memory and open files limit the number.
     pub max_regions_per_pass: Option<usize>,
-    /// Whether to fail, and to write nothing, if no region contains a node. A region without objects otherwise causes
-    /// only a warning.
+    /// Whether to fail, and to write nothing, if no region contains a node of the file or of its ways. A region without
+    /// objects otherwise causes only a warning.
     pub refuses_empty: bool,
     /// Whether a change file is cut although it does not place all of its objects. Those are left out, and a warning
     /// gives their number. Otherwise such a change file is an error.
@@ -146,13 +146,20 @@ pub struct Extracted {
 /// memory does not suffice for all regions, the regions are distributed over several passes. A region without objects
 /// gets an empty file and a warning.
 ///
+/// A way lies in a region if one of its nodes does. If a node is not in the file, the location counts that the way
+/// stores for it. So ways with locations give the same ways and relations as the file with all nodes. Nodes that are
+/// not in the file are not written. If the header does not say which nodes the file has, the blobs with such ways are
+/// read twice, and those with their nodes once more. In a history file, the locations that ways store do not count.
+///
 /// # Memory
 ///
 /// 24 MB, 16 MB per job, 256 bytes per blob, and for the regions of one pass:
 ///
 /// - the cache of partial blobs: 96 MB, or an eighth of the limit if that is less;
 /// - about 150 bytes per edge of the regions;
-/// - 2 bytes per id that the region keeps or, with several regions, 6 bytes per id that any of them keeps;
+/// - 2 bytes per id that the region keeps or, with several regions, 6 bytes per id that any of them keeps; if ways have
+///   locations and the header does not say which nodes the file has, the ids of nodes in the regions that are not in
+///   the file count, too;
 /// - 3 MB per output, if there are several.
 ///
 /// The limit is [`Options::max_memory`] or, without it, three quarters of the memory of the machine. Without
@@ -167,7 +174,7 @@ pub struct Extracted {
 /// - There is no region.
 /// - [`Options::max_memory`] is less than 24 MB, or the ids of a single region need more memory than the limit leaves
 ///   for ids.
-/// - [`Options::refuses_empty`] is set, and no region contains a node.
+/// - [`Options::refuses_empty`] is set, and no region contains a node of the file or of its ways.
 /// - [`Options::accepts_changes`] is not set, and the input is a change file with deletions, with ways whose nodes it
 ///   does not have, or with relations of which it has no member.
 ///
@@ -216,7 +223,7 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     let areas = areas_of(&options.extracts, options.antimeridian);
     let budget = Budget::estimate(options, &areas, file, &plan, ctx)?;
     budget.check(options)?;
-    if options.refuses_empty && budget.has_no_nodes() {
+    if options.refuses_empty && budget.finds_nothing() {
         return Err(no_nodes(file));
     }
     let mut passes = budget.passes();
@@ -247,7 +254,7 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
             }
         }
     }
-    warn_of_empty(options, &summary, &plan, ctx);
+    warn_of_empty(options, &summary, file, &plan, ctx);
     Ok(summary)
 }
 
@@ -256,7 +263,14 @@ const MAX_LAT_E7: i32 = 900_000_000;
 
 /// Warns about regions without objects. If the latitude and the longitude of a region look swapped, the warning says
 /// so.
-fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Context) {
+fn warn_of_empty(
+    options: &Options,
+    summary: &Summary,
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ctx: &Context,
+) {
+    let may_lack_nodes = form_of(file, plan).may_lack_nodes();
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));
     for (extract, extracted) in options.extracts.iter().zip(&summary.extracts) {
@@ -273,10 +287,13 @@ fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Co
         // If the longitudes of the region lie beyond 90 degrees, they cannot be latitudes, so nothing was swapped.
         let is_valid = swapped.min_lat_e7 >= -MAX_LAT_E7 && swapped.max_lat_e7 <= MAX_LAT_E7;
         let reason = match data.is_empty() {
+            true if may_lack_nodes => String::new(),
             true => " (it has no nodes)".to_owned(),
             false if !region.intersects(&data) && is_valid && swapped.intersects(&data) => {
                 format!("; latitude and longitude look swapped: the data lies in {data}")
             }
+            // The ways may reach beyond the box of the nodes that the file has.
+            false if may_lack_nodes => format!(": the nodes of the file lie in {data}"),
             false => format!(": the data lies in {data}"),
         };
         ctx.warn(format!(
@@ -325,8 +342,7 @@ impl Pass<'_> {
         let Some(members) = members else {
             return Ok(None);
         };
-        if self.options.refuses_empty && self.options.extracts.len() == 1 && members.has_no_nodes()
-        {
+        if self.options.refuses_empty && self.options.extracts.len() == 1 && members.is_empty() {
             return Err(no_nodes(self.file));
         }
         let targets = self.extracts.iter().zip(outputs);
@@ -404,6 +420,10 @@ impl Pass<'_> {
     ) -> Result<FilterOutput> {
         let mut header: HeaderBlock = self.file.header.clone();
         let bounds = self.options.set_bounds.then(|| extract.shape.envelope());
+        if !self.options.strategy.completes_ways() {
+            // The output lacks the nodes of its ways outside of the region.
+            header.set_optional(feature::ALL_NODES, false);
+        }
         extract.header.apply(&mut header);
         if extract.header.bbox.is_none() {
             header.set_bbox(bounds);

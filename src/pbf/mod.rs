@@ -25,7 +25,7 @@ pub(crate) use block::parsed::PART_LEN;
 pub(crate) use block::prefix::{bytes_to_first_kind, first_kind};
 pub(crate) use block::raw_element::{RawElement, RawElements};
 pub(crate) use block::row_info::{RowInfo, put_row_info};
-pub(crate) use block::stored_ways::{KeptWay, StoredWay};
+pub(crate) use block::stored_ways::{KeptWay, LocatedWay, StoredWay};
 pub(crate) use block::walk::BlockWalk;
 pub(crate) use encode::builder::{BlockBuilder, EncodedBlock};
 pub use encode::encoder::{BlockEncoder, TARGET_ELEMENTS, TARGET_PAYLOAD};

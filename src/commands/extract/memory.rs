@@ -1,7 +1,8 @@
 //! Estimates the memory of a pass, and distributes the regions over passes accordingly.
 
 use super::Options;
-use super::selection::count_nodes;
+use super::selection::{Sample, form_of};
+use crate::engine::location_form::LocationForm;
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::geometry::AreaIndex;
@@ -25,10 +26,11 @@ const BYTES_PER_OUTPUT: u64 = 3_000_000;
 const BYTES_PER_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
 /// The memory per kept id, in bytes, in a pass for one region and in a pass for several.
 const BYTES_PER_ID: [u64; 2] = [2, 6];
-/// The estimated number of kept ids per node in the regions, as numerator and denominator. The additional ids allow for
-/// ways, relations, nodes of ways outside of the regions, spare capacity, and the sampling error.
+/// The estimated number of kept ids per counted object in the regions, as numerator and denominator. The additional ids
+/// allow for ways, relations, nodes of ways outside of the regions, spare capacity, and the sampling error.
 const IDS_PER_NODE: [u64; 2] = [7, 4];
-/// The maximum number of blobs in the sample from which the numbers of nodes in the regions are estimated.
+/// The maximum number of blobs in the sample from which the numbers of objects of a kind in the regions are
+/// estimated.
 const SAMPLE_BLOBS: usize = 96;
 /// The number of open files that are not outputs.
 const OTHER_FILES: u64 = 64;
@@ -37,7 +39,7 @@ const FILES_PER_OUTPUT: u64 = 3;
 
 /// The estimated memory of all regions, and the limits of a pass.
 pub(super) struct Budget {
-    /// The estimated number of nodes in each region.
+    /// The estimated number of nodes in each region. If the file lacks most nodes of its ways, ways count, too.
     nodes: Vec<u64>,
     /// Memory that does not depend on the regions, in bytes.
     fixed: u64,
@@ -51,8 +53,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Estimates the number of nodes in each region from a sample of blobs. If the sample has no node in any region and
-    /// [`Options::refuses_empty`] is set, counts the nodes in all blobs. For a single region, reads nothing.
+    /// Estimates the number of objects in each region from a sample of blobs. If the sample has no object in any region
+    /// and [`Options::refuses_empty`] is set, counts the objects in all blobs. For a single region, reads nothing.
     pub(super) fn estimate(
         options: &Options,
         areas: &AreaIndex,
@@ -80,9 +82,9 @@ impl Budget {
         })
     }
 
-    /// Whether there are several regions, and no node was found in any of them. If [`Options::refuses_empty`] is set,
-    /// all blobs were searched. Otherwise only a sample was searched.
-    pub(super) fn has_no_nodes(&self) -> bool {
+    /// Whether there are several regions, and no node and no way was found in any of them. If
+    /// [`Options::refuses_empty`] is set, all blobs were searched. Otherwise only a sample was searched.
+    pub(super) fn finds_nothing(&self) -> bool {
         self.nodes.len() > 1 && self.nodes.iter().all(|&nodes| nodes == 0)
     }
 
@@ -185,8 +187,9 @@ impl Budget {
     }
 }
 
-/// Estimates the number of nodes in each region from a sample of blobs; 0 for a single region. If the sample has no
-/// node in any region and [`Options::refuses_empty`] is set, counts the nodes in all blobs.
+/// Estimates the number of objects in each region from a sample of blobs; 0 for a single region. Nodes are counted, and
+/// ways if most of their nodes are not in the file, or if no node was found and the file may lack nodes. If the sample
+/// has no object in any region and [`Options::refuses_empty`] is set, counts the objects in all blobs.
 fn nodes_in(
     areas: &AreaIndex,
     options: &Options,
@@ -194,16 +197,39 @@ fn nodes_in(
     plan: &BlobPlan,
     ctx: &Context,
 ) -> Result<Vec<u64>> {
-    let mut nodes = vec![0; options.extracts.len()];
-    if nodes.len() < 2 {
-        return Ok(nodes);
+    let mut found = vec![0; options.extracts.len()];
+    if found.len() < 2 {
+        return Ok(found);
     }
+    let mut count = |kind| count_kind(kind, areas, options, file, plan, ctx, &mut found);
+    let found_none = count(ObjectKind::Node)?;
+    let counts_ways = match form_of(file, plan) {
+        LocationForm::Plain | LocationForm::AllNodes => false,
+        LocationForm::NeededNodes => true,
+        LocationForm::Mixed => found_none,
+    };
+    if counts_ways {
+        count(ObjectKind::Way)?;
+    }
+    Ok(found)
+}
+
+/// Adds the estimated number of nodes or ways in each region to `found`. Returns whether all numbers are 0.
+fn count_kind(
+    kind: ObjectKind,
+    areas: &AreaIndex,
+    options: &Options,
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ctx: &Context,
+    found: &mut [u64],
+) -> Result<bool> {
     let touches = |bbox: &Bbox| {
         let cover = areas.cover(bbox);
         (cover.inside.is_empty(), cover.touched.is_empty()) != (true, true)
     };
     let is_asked = |entry: &BlobEntry| {
-        entry.kinds.contains(ObjectKind::Node) && (entry.bbox.is_empty() || touches(&entry.bbox))
+        entry.kinds.contains(kind) && (entry.bbox.is_empty() || touches(&entry.bbox))
     };
     let asked: Vec<u64> = plan
         .entries
@@ -211,17 +237,25 @@ fn nodes_in(
         .filter(|entry| is_asked(entry))
         .map(|entry| entry.offset)
         .collect();
-    let mut count = |offsets: &[u64], step: usize| {
-        count_nodes(areas, offsets, file, plan, ctx, |region, count| {
-            nodes[region as usize] += count * step as u64;
-        })?;
-        Ok(nodes.iter().all(|&nodes| nodes == 0))
-    };
     let step = asked.len().div_ceil(SAMPLE_BLOBS).max(1);
     let sampled: Vec<u64> = asked.iter().copied().step_by(step).collect();
-    let found_none = count(&sampled, step)?;
-    if options.refuses_empty && found_none && step > 1 {
-        count(&asked, 1)?;
+    let sample = Sample {
+        areas,
+        offsets: &sampled,
+        file,
+        plan,
+        ctx,
+    };
+    sample.count(kind, |region, count| {
+        found[region as usize] += count * step as u64;
+    })?;
+    let is_zero = |counts: &[u64]| counts.iter().all(|&count| count == 0);
+    if options.refuses_empty && is_zero(found) && step > 1 {
+        let all = Sample {
+            offsets: &asked,
+            ..sample
+        };
+        all.count(kind, |region, count| found[region as usize] += count)?;
     }
-    Ok(nodes)
+    Ok(is_zero(found))
 }

@@ -3,9 +3,11 @@
 mod located;
 mod outside;
 mod relations;
+mod ways;
 
 use super::strategy::Strategy;
 use crate::engine::filter::{BlobDecision, FilterItem};
+use crate::engine::location_form::LocationForm;
 use crate::engine::partial_blob_cache::PartialBlobCache;
 use crate::engine::scan::Scan;
 use crate::engine::{GroupId, Selection};
@@ -13,11 +15,11 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::geometry::AreaIndex;
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
-use crate::osm::{Location, ObjectKind};
+use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, feature};
 use crate::runtime::Context;
 use located::RegionLookup;
-pub(super) use located::count_nodes;
+pub(super) use located::{Sample, form_of};
 use outside::Outside;
 use rustc_hash::FxHashMap;
 
@@ -36,15 +38,19 @@ pub(super) struct RegionMembers<'a> {
     near: FxHashMap<u64, Option<Vec<u32>>>,
     /// The locations and boxes of kept objects outside of the regions; `None` unless the file has a spatial layout.
     outside: Option<Outside>,
+    /// The form of the file. A file that may lack nodes has ways that lie where their stored locations are.
+    form: LocationForm,
     /// Whether the bounding box of a blob that was never scanned is assumed to cover all nodes of the blob. Not assumed
     /// in history files, because deleted nodes lie in no box.
     boxes_cover_all_nodes: bool,
-    /// Nodes in the regions; after `join`, all nodes that are kept.
+    /// Nodes in the regions; after `join`, all nodes that are kept. In a file of the form [`LocationForm::Mixed`], also
+    /// nodes that are not in the file, and that lie in the regions according to ways.
     nodes: IdMap,
     /// Nodes that a region keeps although they lie outside of it, because they are nodes of kept ways or members of
     /// completed relations.
     added_nodes: IdMap,
-    /// Ways with a node in a region; after `join`, all ways that are kept.
+    /// Ways with a node in a region, whether the file has that node or only its location in the way; after `join`, all
+    /// ways that are kept.
     ways: IdMap,
     /// Ways that regions keep only as members of completed relations.
     added_ways: IdMap,
@@ -81,26 +87,17 @@ pub(super) struct Limits {
 }
 
 impl<'a> RegionMembers<'a> {
-    /// Finds the objects that each region keeps, in one pass over the nodes, one over the ways, one over the relations,
-    /// and a second pass over some of the ways. Returns `None` if the ids need more than `limits.ids` bytes. Calls
-    /// `after_nodes` once the nodes are found, and returns its error.
-    pub(super) fn find(
-        areas: &'a AreaIndex,
-        strategy: &Strategy,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        limits: Limits,
-        after_nodes: impl FnOnce() -> Result<()>,
-        ctx: &Context,
-    ) -> Result<Option<Self>> {
+    /// Creates a selection without objects.
+    fn new(areas: &'a AreaIndex, file: &PbfFile, plan: &BlobPlan, limits: Limits) -> Self {
         let is_spatial = file.has_spatial_layout();
         let each_once = is_spatial || plan.has_each_object_once();
-        let mut selection = Self {
+        Self {
             areas,
             sets: SetTable::default(),
             each_once,
             near: FxHashMap::default(),
             outside: is_spatial.then(Outside::default),
+            form: form_of(file, plan),
             // The box of a blob does not cover deleted nodes, which only a file that declares history has.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
@@ -113,19 +110,38 @@ impl<'a> RegionMembers<'a> {
             // If one version of an object is kept, all its versions are kept. A phase finds only the versions that meet
             // its own condition, so a part that it caches might lack versions.
             held: PartialBlobCache::new(if each_once { limits.held } else { 0 }),
-        };
+        }
+    }
+
+    /// Finds the objects that each region keeps, in one pass over the nodes, one over the ways, one over the relations,
+    /// and a second pass over some of the ways. If ways have nodes that the file may lack, reads some of the nodes and
+    /// of the ways once more. Returns `None` if the ids need more than `limits.ids` bytes. Calls `after_nodes` once the
+    /// nodes are found, and returns its error.
+    pub(super) fn find(
+        areas: &'a AreaIndex,
+        strategy: &Strategy,
+        file: &PbfFile,
+        plan: &BlobPlan,
+        limits: Limits,
+        after_nodes: impl FnOnce() -> Result<()>,
+        ctx: &Context,
+    ) -> Result<Option<Self>> {
+        let mut selection = Self::new(areas, file, plan, limits);
         let mut source = Source { file, plan, ctx };
         selection.find_nodes(!strategy.completes_ways(), &mut source)?;
         after_nodes()?;
         if selection.room.is_exceeded {
             return Ok(None);
         }
-        if selection.nodes.is_empty() {
+        if selection.is_empty() && !selection.form.may_lack_nodes() {
             return Ok(Some(selection));
         }
         selection.find_ways(strategy.completes_ways(), &mut source)?;
         if selection.room.is_exceeded {
             return Ok(None);
+        }
+        if selection.is_empty() {
+            return Ok(Some(selection));
         }
         if strategy.keeps_relations() {
             selection.find_relations(strategy, &mut source)?;
@@ -145,9 +161,9 @@ impl<'a> RegionMembers<'a> {
         }
     }
 
-    /// Whether no node of the file lies in any region. In this case nothing is kept.
-    pub(super) const fn has_no_nodes(&self) -> bool {
-        self.nodes.is_empty()
+    /// Whether no node and no way lies in any region. In this case nothing is kept.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.ways.is_empty()
     }
 
     /// Removes blobs from the cache if a later phase found that more of their objects may be kept.
@@ -278,158 +294,6 @@ impl<'a> RegionMembers<'a> {
                 .add(entry, block, found.len(), || keep_indices(&kept, index))?;
         }
         Ok((found, not_in_box))
-    }
-
-    fn find_ways(&mut self, with_nodes: bool, source: &mut Source<'_>) -> Result<()> {
-        let (mut ways, mut added_nodes) = (IdMap::default(), IdMap::default());
-        let mut outside = Outside::default();
-        let mut room = self.room.less(self.nodes.bytes());
-        let mut algebra = SetAlgebra::new(&self.sets);
-        source.scan("find ways").run(
-            |entry| entry.kinds.contains(ObjectKind::Way) && self.may_touch_a_region(entry),
-            |entry, block| self.ways_with_nodes(entry, block, with_nodes),
-            |(found, nodes, locations)| {
-                if room.may_grow([&ways, &added_nodes]) {
-                    add_all(&mut ways, &found, &mut algebra);
-                    add_all(&mut added_nodes, &nodes, &mut algebra);
-                    outside.add_nodes(locations);
-                }
-            },
-        )?;
-        room.look([&ways, &added_nodes]);
-        if let Some(all) = &mut self.outside {
-            *all = outside;
-        }
-        (self.ways, self.added_nodes, self.room) = (ways, added_nodes, room);
-        Ok(())
-    }
-
-    /// Finds the ways of a block with a node in a region. If `with_nodes` is set, also returns the nodes of these ways
-    /// that regions have to add. A region adds a node if it keeps the way and does not contain the node. In a file with
-    /// a spatial layout, also returns the locations of all nodes of each way with an added node.
-    fn ways_with_nodes(
-        &self,
-        entry: &BlobEntry,
-        block: &Block<'_>,
-        with_nodes: bool,
-    ) -> Result<(IdsWithRegions, IdsWithRegions, Vec<Location>), FormatError> {
-        let mut algebra = SetAlgebra::new(&self.sets);
-        let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        block.collect_refs(&mut refs, &mut ways)?;
-        // Uses a cursor, which looks up nearby ids faster, because consecutive refs of a way are mostly close to each
-        // other.
-        let mut nodes = self.nodes.walk();
-        let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
-        let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
-        let (mut kept, mut partly_outside) = (Vec::new(), Vec::new());
-        let count = ways.len() as u32;
-        for (index, (way, end)) in (0..).zip(ways) {
-            let range = start..end;
-            start = end;
-            let of_nodes = &sets[range.clone()];
-            let union = of_nodes
-                .iter()
-                .fold(EMPTY_SET, |all, set| algebra.union(all, *set));
-            if union == EMPTY_SET {
-                continue;
-            }
-            found.push((way, union));
-            kept.push(index);
-            if with_nodes {
-                let (refs, before) = (&refs[range], nodes.len());
-                for (id, set) in refs.iter().zip(of_nodes) {
-                    let missing = algebra.difference(union, *set);
-                    if missing != EMPTY_SET {
-                        nodes.push((*id, missing));
-                    }
-                }
-                if nodes.len() > before {
-                    partly_outside.push(index);
-                }
-            }
-        }
-        self.held
-            .add(entry, block, found.len(), || keep_indices(&kept, count))?;
-        let is_wanted = |index| partly_outside.binary_search(&index).is_ok();
-        let locations = self.locations_of_ways(entry, block, is_wanted)?;
-        Ok((found, sort_and_merge(nodes, &mut algebra), locations))
-    }
-
-    /// Returns, for each way of a block, whether `is_met` accepts its id. Without a spatial layout, the list is empty.
-    fn accepted_ways(
-        &self,
-        block: &Block<'_>,
-        is_met: impl Fn(i64) -> bool,
-    ) -> Result<Vec<bool>, FormatError> {
-        let mut accepted = Vec::new();
-        if self.outside.is_some() {
-            block.for_each_id(|kind, id| {
-                if kind == ObjectKind::Way {
-                    accepted.push(is_met(id));
-                }
-            })?;
-        }
-        Ok(accepted)
-    }
-
-    /// Adds the nodes of ways that are kept as members of completed relations. If objects may occur in several
-    /// versions, adds the nodes of all versions of all kept ways.
-    fn complete_ways(&mut self, source: &mut Source<'_>) -> Result<()> {
-        let each_once = self.each_once;
-        if self.added_ways.is_empty() && each_once {
-            return Ok(());
-        }
-        let set_of_way = |algebra: &mut SetAlgebra<'_>, id: i64| {
-            let again = if each_once {
-                EMPTY_SET
-            } else {
-                self.ways.get(id)
-            };
-            algebra.union(self.added_ways.get(id), again)
-        };
-        let mut added_nodes = std::mem::take(&mut self.added_nodes);
-        let mut outside = Vec::new();
-        let mut algebra = SetAlgebra::new(&self.sets);
-        source.scan("complete ways").run(
-            |entry| {
-                entry.kinds.contains(ObjectKind::Way)
-                    && (meets(entry, &self.added_ways) || (!each_once && meets(entry, &self.ways)))
-                    && self.may_have_member(entry)
-            },
-            |entry, block| {
-                let mut algebra = SetAlgebra::new(&self.sets);
-                let (mut refs, mut ways) = (Vec::new(), Vec::new());
-                let is_met = |id: i64| {
-                    self.added_ways.get(id) != EMPTY_SET
-                        || (!each_once && self.ways.get(id) != EMPTY_SET)
-                };
-                block.collect_refs_of(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
-                let (mut nodes, mut start) = (Vec::new(), 0);
-                for (way, end) in ways {
-                    let set = set_of_way(&mut algebra, way);
-                    for id in &refs[start..end] {
-                        let missing = algebra.difference(set, self.nodes.get(*id));
-                        if missing != EMPTY_SET {
-                            nodes.push((*id, missing));
-                        }
-                    }
-                    start = end;
-                }
-                let kept = self.accepted_ways(block, is_met)?;
-                let is_kept = |index: u32| kept[index as usize];
-                let locations = self.locations_of_ways(entry, block, is_kept)?;
-                Ok((sort_and_merge(nodes, &mut algebra), locations))
-            },
-            |(found, locations)| {
-                add_all(&mut added_nodes, &found, &mut algebra);
-                outside.extend(locations);
-            },
-        )?;
-        self.added_nodes = added_nodes;
-        if let Some(all) = &mut self.outside {
-            all.add_nodes(outside);
-        }
-        Ok(())
     }
 
     /// Decides which outputs get a copy of a blob, and whether its objects have to be visited for the other outputs.
@@ -566,17 +430,4 @@ fn add_all(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra
     for (id, set) in found {
         add(map, *id, *set, algebra);
     }
-}
-
-/// Sorts the ids in ascending order, and merges duplicates. The result has each id once, with the union of its sets.
-fn sort_and_merge(mut found: IdsWithRegions, algebra: &mut SetAlgebra<'_>) -> IdsWithRegions {
-    found.sort_unstable();
-    found.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1 = algebra.union(kept.1, next.1);
-        }
-        same
-    });
-    found
 }

@@ -287,15 +287,24 @@ impl<'a> WayMessage<'a> {
             crate::pbf::wire::check_varints(run.as_bytes())
                 .map_err(|error| error.within(&format!("way {}: {name}", self.id)))?;
         }
-        let (refs, lats, lons) = (self.refs.count(), self.lats.count(), self.lons.count());
-        if lats != lons || (lats != 0 && lats != refs) {
-            return Err(FormatError::with(format!(
-                "way {}: {refs} refs but {lats} latitudes and {lons} longitudes",
-                self.id
-            )));
-        }
-        Ok(())
+        let (lats, lons) = (self.lats.count(), self.lons.count());
+        check_coordinate_counts(self.id, self.refs.count(), lats, lons)
     }
+}
+
+/// Fails if a way has coordinates, but not exactly one latitude and one longitude for each of its `refs` refs.
+pub(super) fn check_coordinate_counts(
+    id: i64,
+    refs: usize,
+    lats: usize,
+    lons: usize,
+) -> Result<(), FormatError> {
+    if lats != lons || (lats != 0 && lats != refs) {
+        return Err(FormatError::with(format!(
+            "way {id}: {refs} refs but {lats} latitudes and {lons} longitudes"
+        )));
+    }
+    Ok(())
 }
 
 /// The id, the refs and the tag keys of a Way message. Other fields are not decoded.

@@ -1,7 +1,7 @@
 //! The ways of a block as the block stores them, for passes that need few of them or that keep them for later.
 
 use super::delta::Delta;
-use super::messages::{WayMessage, object_id};
+use super::messages::{WayMessage, check_coordinate_counts, object_id};
 use super::outline::BlockUnits;
 use super::parsed::{Block, BlockMessage};
 use super::raw_element::RawElement;
@@ -88,7 +88,65 @@ impl<'k> KeptWay<'k> {
     }
 }
 
+/// A way whose node references were read, and the locations that it stores for its nodes, undecoded.
+#[derive(Debug, Clone)]
+pub(crate) struct LocatedWay<'a> {
+    pub id: i64,
+    /// The end of the references of the way in the list of references (exclusive).
+    pub end: usize,
+    lats: Packed<'a>,
+    lons: Packed<'a>,
+}
+
+impl LocatedWay<'_> {
+    /// Whether the way stores locations, known or unknown ones.
+    pub(crate) fn has_locations(&self) -> bool {
+        !self.lats.is_empty() || !self.lons.is_empty()
+    }
+
+    /// Replaces the contents of `locations` with the stored location of each node, or with nothing if the way stores
+    /// none. `refs` is the number of node references of the way, `units` are those of its block. Fails if coordinates
+    /// are malformed, or if there is not one latitude and one longitude for each reference.
+    pub(crate) fn read_locations(
+        &self,
+        refs: usize,
+        units: &BlockUnits,
+        locations: &mut Vec<Option<Location>>,
+    ) -> Result<(), FormatError> {
+        locations.clear();
+        check_coordinate_counts(self.id, refs, self.lats.count(), self.lons.count())?;
+        let (mut lats, mut lons) = (Delta::new(&self.lats), Delta::new(&self.lons));
+        while !lats.is_done() {
+            locations.push(units.location(lats.read()?, lons.read()?));
+        }
+        Ok(())
+    }
+}
+
 impl Block<'_> {
+    /// Appends the node references of all ways to `refs`, and the ways to `ways`.
+    pub(crate) fn collect_located_refs<'b>(
+        &'b self,
+        refs: &mut Vec<i64>,
+        ways: &mut Vec<LocatedWay<'b>>,
+    ) -> Result<(), FormatError> {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
+            if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
+                let way = WayMessage::parse(bytes)?;
+                way.check_size()?;
+                Delta::new(&way.refs).push_all(refs)?;
+                ways.push(LocatedWay {
+                    id: way.id,
+                    end: refs.len(),
+                    lats: way.lats,
+                    lons: way.lons,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `visit` with each way and its index among the ways of the block.
     pub(crate) fn for_each_stored_way(
         &self,

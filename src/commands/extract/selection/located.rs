@@ -1,11 +1,13 @@
 //! Looks up the sets of regions that contain a location.
 
+use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
-use crate::error::Result;
+use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::geometry::{AreaIndex, Locator};
-use crate::index::{EMPTY_SET, SetNumber, SetTable};
-use crate::osm::Location;
+use crate::index::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
@@ -54,34 +56,93 @@ impl<'s> RegionLookup<'s> {
     }
 }
 
-/// Counts the nodes in each region, in the blobs at `offsets`, which must ascend. Calls `take` with the index of a
-/// region and a count, possibly several times per region.
-pub(in crate::commands::extract) fn count_nodes(
-    areas: &AreaIndex,
-    offsets: &[u64],
-    file: &PbfFile,
-    plan: &BlobPlan,
-    ctx: &Context,
-    mut take: impl FnMut(u32, u64),
-) -> Result<()> {
-    let sets = SetTable::default();
-    Scan::bare("estimate", file, plan, ctx).run(
-        |entry| offsets.binary_search(&entry.offset).is_ok(),
-        |_, block| {
-            let mut located = RegionLookup::new(areas, &sets);
-            let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
-            block.for_each_location(|_, location| {
-                if let Some(location) = location {
-                    *counts.entry(located.regions_at(location)).or_default() += 1;
+/// Returns the form of a file with regard to the locations of its ways. A file with a blob whose entry does not tell
+/// whether its ways store locations may have located ways. In a history file, locations in ways do not count.
+pub(in crate::commands::extract) fn form_of(file: &PbfFile, plan: &BlobPlan) -> LocationForm {
+    if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
+        return LocationForm::Plain;
+    }
+    if plan.entries.iter().any(BlobEntry::may_have_locations) {
+        LocationForm::of_header(&file.header, true)
+    } else {
+        LocationForm::Plain
+    }
+}
+
+/// The number of objects in each set of regions.
+type SetCounts = FxHashMap<SetNumber, u64>;
+
+/// Some blobs of a file, whose objects in each region are counted.
+pub(in crate::commands::extract) struct Sample<'a> {
+    pub areas: &'a AreaIndex,
+    /// The offsets of the blobs, which ascend.
+    pub offsets: &'a [u64],
+    pub file: &'a PbfFile,
+    pub plan: &'a BlobPlan,
+    pub ctx: &'a Context,
+}
+
+impl Sample<'_> {
+    /// Counts the objects of a kind in each region: nodes, or ways that store a location in the region. Calls `take`
+    /// with the index of a region and a count, possibly several times per region.
+    pub(in crate::commands::extract) fn count(
+        &self,
+        kind: ObjectKind,
+        mut take: impl FnMut(u32, u64),
+    ) -> Result<()> {
+        let sets = SetTable::default();
+        Scan::bare("estimate", self.file, self.plan, self.ctx).run(
+            |entry| self.offsets.binary_search(&entry.offset).is_ok(),
+            |_, block| match kind {
+                ObjectKind::Node => count_nodes(self.areas, &sets, block),
+                ObjectKind::Way => count_ways(self.areas, &sets, block),
+                ObjectKind::Relation => Ok(SetCounts::default()),
+            },
+            |counts| {
+                for (set, count) in counts {
+                    let regions = sets.members(set).into_iter();
+                    regions.for_each(|region| take(region, count));
                 }
-            })?;
-            Ok(counts)
-        },
-        |counts| {
-            for (set, count) in counts {
-                let regions = sets.members(set).into_iter();
-                regions.for_each(|region| take(region, count));
+            },
+        )
+    }
+}
+
+/// Counts the nodes of a block.
+fn count_nodes(
+    areas: &AreaIndex,
+    sets: &SetTable,
+    block: &Block<'_>,
+) -> Result<SetCounts, FormatError> {
+    let mut lookup = RegionLookup::new(areas, sets);
+    let mut counts = SetCounts::default();
+    block.for_each_location(|_, location| {
+        if let Some(location) = location {
+            *counts.entry(lookup.regions_at(location)).or_default() += 1;
+        }
+    })?;
+    Ok(counts)
+}
+
+/// Counts the ways of a block, each in the regions that contain a location which the way stores.
+fn count_ways(
+    areas: &AreaIndex,
+    sets: &SetTable,
+    block: &Block<'_>,
+) -> Result<SetCounts, FormatError> {
+    let (mut lookup, mut algebra) = (RegionLookup::new(areas, sets), SetAlgebra::new(sets));
+    let mut counts = SetCounts::default();
+    block.for_each_way_location(
+        |_| true,
+        |_, _, locations| {
+            let mut set = EMPTY_SET;
+            for location in locations.unwrap_or_default().iter().flatten() {
+                if location.is_on_earth() {
+                    set = algebra.union(set, lookup.regions_at(*location));
+                }
             }
+            *counts.entry(set).or_default() += 1;
         },
-    )
+    )?;
+    Ok(counts)
 }

@@ -2,23 +2,40 @@
 //! if its box meets a region or one of these locations and boxes.
 
 use super::RegionMembers;
+use crate::engine::location_form::LocationForm;
 use crate::error::FormatError;
-use crate::osm::{Bbox, Location};
+use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, stale_index};
+
+/// The locations of the nodes of some ways, as far as the ways store them.
+#[derive(Debug, Default)]
+pub(super) struct NodePlaces {
+    locations: Vec<Location>,
+    /// Whether a way does not store the location of a node that the file may have.
+    has_unknown: bool,
+}
+
+impl NodePlaces {
+    /// Adds the locations of other ways.
+    pub(super) fn add(&mut self, more: Self) {
+        self.locations.extend(more.locations);
+        self.has_unknown |= more.has_unknown;
+    }
+}
 
 /// The locations and boxes of kept objects that lie outside of the regions.
 #[derive(Debug, Default)]
 pub(super) struct Outside {
-    /// The locations of all nodes of those kept ways that are not wholly in the regions. Sorted by latitude once all
+    /// The nodes of those kept ways that are not wholly in the regions. The locations are sorted by latitude once all
     /// are known.
-    nodes: Vec<Location>,
+    nodes: NodePlaces,
     /// The boxes of the blobs with completed relations, which are relations whose members are all kept.
     relations: Vec<Bbox>,
 }
 
 impl Outside {
-    pub(super) fn add_nodes(&mut self, locations: Vec<Location>) {
-        self.nodes.extend(locations);
+    pub(super) fn add_nodes(&mut self, places: NodePlaces) {
+        self.nodes.add(places);
     }
 
     /// Adds the box of a blob with a completed relation.
@@ -38,27 +55,27 @@ impl Outside {
 
     /// Sorts the locations for lookups.
     pub(super) fn sort(&mut self) {
-        self.nodes
-            .sort_unstable_by_key(|node| (node.lat_e7(), node.lon_e7()));
-        self.nodes.dedup();
+        let nodes = &mut self.nodes.locations;
+        nodes.sort_unstable_by_key(|node| (node.lat_e7(), node.lon_e7()));
+        nodes.dedup();
     }
 
     /// Returns the memory of the node locations, in bytes.
     pub(super) const fn bytes(&self) -> u64 {
-        (self.nodes.len() * size_of::<Location>()) as u64
+        (self.nodes.locations.len() * size_of::<Location>()) as u64
     }
 
     /// Whether a blob of nodes may contain a kept node outside of the regions. A kept node outside of the regions
     /// belongs to a kept way, or is a member of a completed relation.
     pub(super) fn may_have_node(&self, entry: &BlobEntry) -> bool {
-        let bbox = &entry.bbox;
-        let start = self
-            .nodes
-            .partition_point(|node| node.lat_e7() < bbox.min_lat_e7);
-        let above = self.nodes[start..].iter();
+        let (nodes, bbox) = (&self.nodes.locations, &entry.bbox);
+        let start = nodes.partition_point(|node| node.lat_e7() < bbox.min_lat_e7);
+        let above = nodes[start..].iter();
         let mut within = above.take_while(|node| node.lat_e7() <= bbox.max_lat_e7);
         let lons = bbox.min_lon_e7..=bbox.max_lon_e7;
-        self.may_have_member(entry) || within.any(|node| lons.contains(&node.lon_e7()))
+        self.nodes.has_unknown
+            || self.may_have_member(entry)
+            || within.any(|node| lons.contains(&node.lon_e7()))
     }
 
     /// Whether a blob may contain a member of a completed relation.
@@ -70,10 +87,17 @@ impl Outside {
 
 impl RegionMembers<'_> {
     /// Whether the ways or relations of a blob may have a node in a region. Always true without a spatial layout,
-    /// because the locations of ways and relations are then unknown.
+    /// because the locations of ways and relations are then unknown. The box of relations lacks those of their nodes
+    /// that are not in the file. So it proves nothing if the header does not say that the file has all members.
     pub(super) fn may_touch_a_region(&self, entry: &BlobEntry) -> bool {
-        let is_known = self.outside.is_some() && entry.kinds.single().is_some();
-        !is_known || entry.bbox.is_empty() || self.areas.meets(&entry.bbox)
+        let is_known = match entry.kinds.single() {
+            Some(ObjectKind::Relation) => self.form != LocationForm::Mixed,
+            kind => kind.is_some(),
+        };
+        self.outside.is_none()
+            || !is_known
+            || entry.bbox.is_empty()
+            || self.areas.meets(&entry.bbox)
     }
 
     /// Whether a blob may have ways or nodes that are kept as members of completed relations.
@@ -82,36 +106,38 @@ impl RegionMembers<'_> {
         outside.is_none_or(|outside| outside.may_have_member(entry))
     }
 
-    /// Returns the locations of the nodes of the ways whose index `is_wanted` accepts. Without a spatial layout,
-    /// returns no locations. Fails if a way has no locations or lies outside of the box of its blob.
-    pub(super) fn locations_of_ways(
+    /// Returns the locations that the ways whose index `is_wanted` accepts store for their nodes. Without a spatial
+    /// layout, returns no locations. Fails if a way lies outside of the box of its blob.
+    pub(super) fn places_of_ways(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
         is_wanted: impl Fn(u32) -> bool,
-    ) -> Result<Vec<Location>, FormatError> {
-        let (mut wanted, mut around, mut are_located) = (Vec::new(), Bbox::EMPTY, true);
+    ) -> Result<NodePlaces, FormatError> {
+        let (mut wanted, mut around) = (NodePlaces::default(), Bbox::EMPTY);
         if self.outside.is_none() {
             return Ok(wanted);
         }
+        // In other forms, a location is unknown only if the file does not have the node.
+        let may_be_anywhere = self.form == LocationForm::Mixed;
         block.for_each_way_location(
             |_| true,
             |index, _, locations| {
-                are_located &= locations.is_some();
-                let locations = locations.into_iter().flatten().flatten();
-                for location in locations.clone() {
+                let stored = locations.unwrap_or_default();
+                for location in stored.iter().flatten() {
                     around.add(location.lat_e7(), location.lon_e7());
                 }
                 if is_wanted(index as u32) {
-                    wanted.extend(locations);
+                    let is_unknown = may_be_anywhere && stored.contains(&None);
+                    wanted.has_unknown |= is_unknown || locations.is_none();
+                    wanted.locations.extend(stored.iter().flatten());
                 }
             },
         )?;
-        let has_all = entry.bbox.is_empty() || entry.bbox.union(&around) == entry.bbox;
-        match (are_located, has_all) {
-            (true, true) => Ok(wanted),
-            (false, _) => Err(stale_index("a way has no locations")),
-            (true, false) => Err(stale_index("the box of its ways differs")),
+        if entry.bbox.is_empty() || entry.bbox.union(&around) == entry.bbox {
+            Ok(wanted)
+        } else {
+            Err(stale_index("the box of its ways differs"))
         }
     }
 }

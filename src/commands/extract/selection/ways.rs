@@ -1,0 +1,458 @@
+//! Finds the ways that regions keep, and the nodes that are kept because of these ways.
+//!
+//! A way lies where its nodes lie. If the file may lack nodes, the location of a node that is not in the file is the
+//! one that the way stores.
+
+use super::located::RegionLookup;
+use super::outside::{NodePlaces, Outside};
+use super::{
+    IdsWithRegions, MemoryBudget, RegionMembers, Source, add, add_all, keep_indices, meets,
+};
+use crate::engine::location_form::LocationForm;
+use crate::error::{FormatError, Result};
+use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber};
+use crate::osm::ObjectKind;
+use crate::pbf::{BlobEntry, Block, BlockUnits, LocatedWay};
+use rustc_hash::FxHashSet;
+
+/// The number, in a map of nodes, of a node that the file has with a location.
+const WITH_LOCATION: u32 = 1;
+/// The number, in a map of nodes, of a node that the file has without a location.
+const WITHOUT_LOCATION: u32 = 2;
+
+/// The rule for the locations that ways store for nodes. It is asked for a node that was found in no region, and whose
+/// stored location lies in a region.
+#[derive(Clone, Copy)]
+enum StoredLocations<'n> {
+    /// Stored locations do not count, because the file has all nodes of its ways.
+    Ignored,
+    /// A stored location counts unless the file has the node with a location. The map has the number
+    /// [`WITH_LOCATION`] or [`WITHOUT_LOCATION`] for the nodes of the file that are asked for.
+    OfAbsentNodes(&'n IdMap),
+    /// Whether a stored location counts is open until it is known which nodes the file has. The nodes are noted.
+    Open,
+}
+
+/// The node references of the ways of a block.
+struct LocatedRefs {
+    refs: Vec<i64>,
+    /// The set of the regions that contain the node, for each reference.
+    sets: Vec<SetNumber>,
+    /// The id of each way, and the end of its references in `refs` (exclusive).
+    ways: Vec<(i64, usize)>,
+    /// Nodes that are not in the file, with the regions that contain their stored location.
+    absent: IdsWithRegions,
+    /// Nodes that are in the file without a location, with the regions that contain their stored location.
+    unlocated: IdsWithRegions,
+    /// The nodes about whose stored locations it is open whether they count.
+    open: Vec<i64>,
+}
+
+/// The ways of a block that regions keep.
+#[derive(Default)]
+struct WaysOfBlock {
+    /// The ways with a node in a region.
+    ways: IdsWithRegions,
+    /// The nodes of these ways that regions have to add. A region adds a node if it keeps the way and does not contain
+    /// the node.
+    nodes: IdsWithRegions,
+    /// As in [`LocatedRefs::absent`].
+    absent: IdsWithRegions,
+    /// In a file with a spatial layout, the locations of the nodes of each way with an added node.
+    places: NodePlaces,
+    /// The offset of the blob and the nodes about which it is open whether they lie in a region. If there are some, the
+    /// other fields are empty.
+    open: Option<(u64, Vec<i64>)>,
+}
+
+/// The ways of all blocks that regions keep, and their nodes.
+struct AllWays {
+    ways: IdMap,
+    added_nodes: IdMap,
+    absent_nodes: IdMap,
+    outside: Outside,
+    /// The nodes about which it is open whether they lie in a region, with the number 1.
+    open_nodes: IdMap,
+    /// The offsets of the blobs with ways of these nodes.
+    open_blobs: FxHashSet<u64>,
+    room: MemoryBudget,
+}
+
+impl AllWays {
+    fn new(room: MemoryBudget) -> Self {
+        Self {
+            ways: IdMap::default(),
+            added_nodes: IdMap::default(),
+            absent_nodes: IdMap::default(),
+            outside: Outside::default(),
+            open_nodes: IdMap::default(),
+            open_blobs: FxHashSet::default(),
+            room,
+        }
+    }
+
+    /// Adds the ways of a block, unless the memory is used up.
+    fn add(&mut self, found: WaysOfBlock, algebra: &mut SetAlgebra<'_>) {
+        let maps = [
+            &self.ways,
+            &self.added_nodes,
+            &self.absent_nodes,
+            &self.open_nodes,
+        ];
+        if !self.room.may_grow(maps) {
+            return;
+        }
+        add_all(&mut self.ways, &found.ways, algebra);
+        add_all(&mut self.added_nodes, &found.nodes, algebra);
+        add_all(&mut self.absent_nodes, &found.absent, algebra);
+        self.outside.add_nodes(found.places);
+        if let Some((offset, nodes)) = found.open {
+            self.open_blobs.insert(offset);
+            for id in nodes {
+                self.open_nodes.add(id, 1, |one, _| one);
+            }
+        }
+    }
+
+    /// Measures the memory of the ids, and of those in `others`.
+    fn look(&mut self, others: &IdMap) {
+        let maps = [
+            &self.ways,
+            &self.added_nodes,
+            &self.absent_nodes,
+            &self.open_nodes,
+            others,
+        ];
+        self.room.look(maps);
+    }
+}
+
+impl RegionMembers<'_> {
+    /// Finds the ways with a node in a region. If `with_nodes` is set, also finds the nodes of these ways that regions
+    /// have to add.
+    pub(super) fn find_ways(&mut self, with_nodes: bool, source: &mut Source<'_>) -> Result<()> {
+        let none = IdMap::default();
+        let mut all = AllWays::new(self.room.less(self.nodes.bytes()));
+        let stored = match self.form {
+            LocationForm::Plain | LocationForm::AllNodes => StoredLocations::Ignored,
+            LocationForm::NeededNodes => StoredLocations::OfAbsentNodes(&none),
+            LocationForm::Mixed => StoredLocations::Open,
+        };
+        let may_be_kept = |entry: &BlobEntry| {
+            entry.kinds.contains(ObjectKind::Way) && self.may_touch_a_region(entry)
+        };
+        self.add_ways(stored, with_nodes, may_be_kept, &mut all, source)?;
+        all.look(&none);
+        if !all.open_blobs.is_empty() && !all.room.is_exceeded {
+            source.ctx.expect_phases(2);
+            let known = self.nodes_in_file(&all.open_nodes, source)?;
+            all.look(&known);
+            let blobs = std::mem::take(&mut all.open_blobs);
+            all.open_nodes = IdMap::default();
+            let stored = StoredLocations::OfAbsentNodes(&known);
+            let is_open = |entry: &BlobEntry| blobs.contains(&entry.offset);
+            self.add_ways(stored, with_nodes, is_open, &mut all, source)?;
+            all.look(&known);
+        }
+        if let Some(outside) = &mut self.outside {
+            *outside = all.outside;
+        }
+        (self.ways, self.added_nodes, self.room) = (all.ways, all.added_nodes, all.room);
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let nodes = &mut self.nodes;
+        all.absent_nodes
+            .for_each(|id, set| add(nodes, id, set, &mut algebra));
+        Ok(())
+    }
+
+    /// Adds the ways with a node in a region, in the blobs that `picks` selects, to `all`.
+    fn add_ways(
+        &self,
+        stored: StoredLocations<'_>,
+        with_nodes: bool,
+        picks: impl Fn(&BlobEntry) -> bool,
+        all: &mut AllWays,
+        source: &mut Source<'_>,
+    ) -> Result<()> {
+        let mut algebra = SetAlgebra::new(&self.sets);
+        source.scan("find ways").run(
+            picks,
+            |entry, block| self.ways_with_nodes(stored, entry, block, with_nodes),
+            |found| all.add(found, &mut algebra),
+        )
+    }
+
+    /// Returns which of the nodes in `asked` the file has: [`WITH_LOCATION`] or [`WITHOUT_LOCATION`].
+    fn nodes_in_file(&self, asked: &IdMap, source: &mut Source<'_>) -> Result<IdMap> {
+        let mut known = IdMap::default();
+        source.scan("find nodes of ways").run(
+            |entry| entry.kinds.contains(ObjectKind::Node) && meets(entry, asked),
+            |_, block| {
+                let (mut asked, mut found) = (asked.walk(), Vec::new());
+                block.for_each_location(|id, location| {
+                    if asked.get(id) != 0 {
+                        found.push((id, location.is_some()));
+                    }
+                })?;
+                Ok(found)
+            },
+            |found: Vec<(i64, bool)>| {
+                for (id, is_located) in found {
+                    let number = if is_located {
+                        WITH_LOCATION
+                    } else {
+                        WITHOUT_LOCATION
+                    };
+                    known.add(id, number, u32::min);
+                }
+            },
+        )?;
+        Ok(known)
+    }
+
+    /// Returns the node references of the ways of a block, with the regions that contain the nodes.
+    fn located_refs(
+        &self,
+        stored: StoredLocations<'_>,
+        block: &Block<'_>,
+    ) -> Result<LocatedRefs, FormatError> {
+        let (mut refs, mut ways, mut located) = (Vec::new(), Vec::new(), Vec::new());
+        match stored {
+            StoredLocations::Ignored => block.collect_refs(&mut refs, &mut ways)?,
+            StoredLocations::OfAbsentNodes(_) | StoredLocations::Open => {
+                block.collect_located_refs(&mut refs, &mut located)?;
+                ways.extend(located.iter().map(|way| (way.id, way.end)));
+            }
+        }
+        // Uses a cursor, which looks up nearby ids faster, because consecutive refs of a way are mostly close to each
+        // other.
+        let mut nodes = self.nodes.walk();
+        let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
+        let mut found = LocatedRefs {
+            refs,
+            sets,
+            ways,
+            absent: Vec::new(),
+            unlocated: Vec::new(),
+            open: Vec::new(),
+        };
+        self.locate_stored(stored, &located, &block.units, &mut found)?;
+        Ok(found)
+    }
+
+    /// Sets the regions of the nodes that were not found, according to the locations that `ways` store.
+    fn locate_stored(
+        &self,
+        stored: StoredLocations<'_>,
+        ways: &[LocatedWay<'_>],
+        units: &BlockUnits,
+        found: &mut LocatedRefs,
+    ) -> Result<(), FormatError> {
+        let mut lookup = RegionLookup::new(self.areas, &self.sets);
+        let (mut locations, mut start) = (Vec::new(), 0);
+        for way in ways {
+            let range = start..way.end;
+            start = way.end;
+            if !way.has_locations() || !found.sets[range.clone()].contains(&EMPTY_SET) {
+                continue;
+            }
+            way.read_locations(range.len(), units, &mut locations)?;
+            for (index, location) in range.zip(locations.iter().copied()) {
+                let Some(location) = location.filter(|location| location.is_on_earth()) else {
+                    continue;
+                };
+                if found.sets[index] != EMPTY_SET {
+                    continue;
+                }
+                let set = lookup.regions_at(location);
+                if set != EMPTY_SET {
+                    found.add_stored(stored, index, set, self.form);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the ways of a block with a node in a region. If `with_nodes` is set, also returns the nodes of these ways
+    /// that regions have to add.
+    fn ways_with_nodes(
+        &self,
+        stored: StoredLocations<'_>,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+        with_nodes: bool,
+    ) -> Result<WaysOfBlock, FormatError> {
+        let located = self.located_refs(stored, block)?;
+        if !located.open.is_empty() {
+            return Ok(WaysOfBlock {
+                open: Some((entry.offset, located.open)),
+                ..WaysOfBlock::default()
+            });
+        }
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
+        let (mut kept, mut partly_outside) = (Vec::new(), Vec::new());
+        let count = located.ways.len() as u32;
+        for (index, (way, end)) in (0..).zip(located.ways) {
+            let range = start..end;
+            start = end;
+            let of_nodes = &located.sets[range.clone()];
+            let union = of_nodes
+                .iter()
+                .fold(EMPTY_SET, |all, set| algebra.union(all, *set));
+            if union == EMPTY_SET {
+                continue;
+            }
+            found.push((way, union));
+            kept.push(index);
+            if with_nodes {
+                let (refs, before) = (&located.refs[range], nodes.len());
+                for (id, set) in refs.iter().zip(of_nodes) {
+                    let missing = algebra.difference(union, *set);
+                    if missing != EMPTY_SET {
+                        nodes.push((*id, missing));
+                    }
+                }
+                if nodes.len() > before {
+                    partly_outside.push(index);
+                }
+            }
+        }
+        if with_nodes {
+            nodes.extend(located.unlocated);
+        }
+        self.held
+            .add(entry, block, found.len(), || keep_indices(&kept, count))?;
+        let is_wanted = |index| partly_outside.binary_search(&index).is_ok();
+        Ok(WaysOfBlock {
+            ways: found,
+            nodes: sort_and_merge(nodes, &mut algebra),
+            absent: sort_and_merge(located.absent, &mut algebra),
+            places: self.places_of_ways(entry, block, is_wanted)?,
+            open: None,
+        })
+    }
+
+    /// Returns, for each way of a block, whether `is_met` accepts its id. Without a spatial layout, the list is empty.
+    fn accepted_ways(
+        &self,
+        block: &Block<'_>,
+        is_met: impl Fn(i64) -> bool,
+    ) -> Result<Vec<bool>, FormatError> {
+        let mut accepted = Vec::new();
+        if self.outside.is_some() {
+            block.for_each_id(|kind, id| {
+                if kind == ObjectKind::Way {
+                    accepted.push(is_met(id));
+                }
+            })?;
+        }
+        Ok(accepted)
+    }
+
+    /// Adds the nodes of ways that are kept as members of completed relations. If objects may occur in several
+    /// versions, adds the nodes of all versions of all kept ways.
+    pub(super) fn complete_ways(&mut self, source: &mut Source<'_>) -> Result<()> {
+        let each_once = self.each_once;
+        if self.added_ways.is_empty() && each_once {
+            return Ok(());
+        }
+        let set_of_way = |algebra: &mut SetAlgebra<'_>, id: i64| {
+            let again = if each_once {
+                EMPTY_SET
+            } else {
+                self.ways.get(id)
+            };
+            algebra.union(self.added_ways.get(id), again)
+        };
+        let mut added_nodes = std::mem::take(&mut self.added_nodes);
+        let mut outside = NodePlaces::default();
+        let mut algebra = SetAlgebra::new(&self.sets);
+        source.scan("complete ways").run(
+            |entry| {
+                entry.kinds.contains(ObjectKind::Way)
+                    && (meets(entry, &self.added_ways) || (!each_once && meets(entry, &self.ways)))
+                    && self.may_have_member(entry)
+            },
+            |entry, block| {
+                let mut algebra = SetAlgebra::new(&self.sets);
+                let (mut refs, mut ways) = (Vec::new(), Vec::new());
+                let is_met = |id: i64| {
+                    self.added_ways.get(id) != EMPTY_SET
+                        || (!each_once && self.ways.get(id) != EMPTY_SET)
+                };
+                block.collect_refs_of(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
+                let (mut nodes, mut start) = (Vec::new(), 0);
+                for (way, end) in ways {
+                    let set = set_of_way(&mut algebra, way);
+                    for id in &refs[start..end] {
+                        let missing = algebra.difference(set, self.nodes.get(*id));
+                        if missing != EMPTY_SET {
+                            nodes.push((*id, missing));
+                        }
+                    }
+                    start = end;
+                }
+                let kept = self.accepted_ways(block, is_met)?;
+                let is_kept = |index: u32| kept[index as usize];
+                let places = self.places_of_ways(entry, block, is_kept)?;
+                Ok((sort_and_merge(nodes, &mut algebra), places))
+            },
+            |(found, places)| {
+                add_all(&mut added_nodes, &found, &mut algebra);
+                outside.add(places);
+            },
+        )?;
+        self.added_nodes = added_nodes;
+        if let Some(all) = &mut self.outside {
+            all.add_nodes(outside);
+        }
+        Ok(())
+    }
+}
+
+impl LocatedRefs {
+    /// Takes the regions in `set`, which contain the stored location of the reference at `index`, for the regions of
+    /// the node, if the stored location counts.
+    fn add_stored(
+        &mut self,
+        stored: StoredLocations<'_>,
+        index: usize,
+        set: SetNumber,
+        form: LocationForm,
+    ) {
+        let id = self.refs[index];
+        let in_file = match stored {
+            StoredLocations::Ignored => return,
+            StoredLocations::Open => {
+                self.open.push(id);
+                return;
+            }
+            StoredLocations::OfAbsentNodes(known) => known.get(id),
+        };
+        if in_file == WITH_LOCATION {
+            return;
+        }
+        self.sets[index] = set;
+        if in_file == WITHOUT_LOCATION {
+            self.unlocated.push((id, set));
+        } else if form == LocationForm::Mixed {
+            // A relation may have the node as a member. A file that declares that it has the needed nodes has all
+            // members of relations.
+            self.absent.push((id, set));
+        }
+    }
+}
+
+/// Sorts the ids in ascending order, and merges duplicates. The result has each id once, with the union of its sets.
+fn sort_and_merge(mut found: IdsWithRegions, algebra: &mut SetAlgebra<'_>) -> IdsWithRegions {
+    found.sort_unstable();
+    found.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 = algebra.union(kept.1, next.1);
+        }
+        same
+    });
+    found
+}
