@@ -157,8 +157,50 @@ pub fn square_files(dir: &Path) -> Vec<PathBuf> {
             &square.poly().replace("END\nEND\n", "END\n"),
         ),
     ];
-    files.extend(square_as_osm(dir));
+    let [pbf, xml] = square_as_osm(dir);
+    files.extend(located_squares(dir, &pbf));
+    files.extend([pbf, xml]);
     files
+}
+
+/// Writes files with the same square whose nodes lie only where ways or members say. `plain` is the file with nodes.
+fn located_squares(dir: &Path, plain: &Path) -> [PathBuf; 4] {
+    let pbf = dir.join("located.osm.pbf");
+    run_ok(&[&"add-locations-to-ways", &"-q", &plain, &"-o", &pbf]);
+    assert!(
+        decode::objects(&pbf)
+            .iter()
+            .all(|object| object.kind != Kind::Node)
+    );
+    let opl = "w1 v1 Nn1x2y2,n2x6y2,n3x6y6\nw2 v1 Nn1x2y2,n4x2y6,n3x6y6\nr1 v1 Ttype=boundary Mw1@outer,w2@outer\n";
+    let ways = [(1, [(2, 2), (6, 2), (6, 6)]), (2, [(2, 2), (2, 6), (6, 6)])];
+    let members = ways.map(|(id, nodes)| {
+        let nodes =
+            nodes.map(|(lon, lat)| format!("<nd lat=\"{lat}.0000000\" lon=\"{lon}.0000000\"/>"));
+        let nodes = nodes.concat();
+        format!("<member type=\"way\" ref=\"{id}\" role=\"outer\">{nodes}</member>")
+    });
+    let answer = format!(
+        "<osm version=\"0.6\" generator=\"Overpass API\"><note>ODbL</note><relation id=\"1\"><bounds minlat=\"2\" \
+         minlon=\"2\" maxlat=\"6\" maxlon=\"6\"/>{}<tag k=\"type\" v=\"boundary\"/></relation></osm>",
+        members.concat()
+    );
+    let members = ways.map(|(id, nodes)| {
+        let nodes = nodes.map(|(lon, lat)| format!("{{\"lat\":{lat},\"lon\":{lon}}}"));
+        let nodes = nodes.join(",");
+        format!("{{\"type\":\"way\",\"ref\":{id},\"role\":\"outer\",\"geometry\":[{nodes}]}}")
+    });
+    let json = format!(
+        "{{\"version\":0.6,\"generator\":\"Overpass API\",\"elements\":[{{\"type\":\"relation\",\"id\":1,\
+         \"members\":[{}],\"tags\":{{\"type\":\"boundary\"}}}}]}}",
+        members.join(",")
+    );
+    [
+        pbf,
+        written(dir, "located.opl", opl),
+        written(dir, "answer.osm", &answer),
+        written(dir, "answer.json", &json),
+    ]
 }
 
 pub fn cut(input: &Path, args: &[Arg], output: &Path) -> Vec<u8> {

@@ -45,6 +45,19 @@ pub struct Change {
 // The documentation of commands states this size.
 const _: () = assert!(size_of::<Change>() <= 120);
 
+/// The id in lists of node references of a node whose id the file does not give. Only files that are read for geometry
+/// may have such nodes.
+pub(crate) const NO_ID: i64 = i64::MIN;
+
+/// A member way of a relation whose nodes the relation lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemberWay {
+    /// The id of the way.
+    pub id: i64,
+    /// The locations of the nodes; `None` for nodes that were left out because they lie outside of a box.
+    pub locations: Vec<Option<Location>>,
+}
+
 /// A range of one of the lists of a [`ChangeSet`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Span {
@@ -153,6 +166,8 @@ pub struct ChangeSet {
     pub(super) roles: Vec<(ObjectKind, u32)>,
     /// The locations of nodes of ways; `None` for nodes whose location the file does not give.
     pub(super) locations: Vec<Option<Location>>,
+    /// The nodes that relations list for member ways, in a file that was read for geometry.
+    pub(super) member_ways: Vec<MemberWay>,
     pub(super) document_header: DocumentHeader,
     /// The replication states of the change files. A file without a state has no entry.
     states: Vec<ChangeState>,
@@ -199,6 +214,11 @@ impl ChangeSet {
         &self.remarks
     }
 
+    /// The nodes that relations list for member ways, in file order. Empty unless the file was read for geometry.
+    pub(crate) fn member_ways(&self) -> &[MemberWay] {
+        &self.member_ways
+    }
+
     /// The number of objects that were left out because the user of an editor deleted them (`action="delete"`).
     pub const fn deleted_in_editor(&self) -> u64 {
         self.deleted_in_editor
@@ -235,6 +255,7 @@ impl ChangeSet {
             self.document_header.add(empty.document_header);
             self.is_history |= empty.is_history;
             self.remarks.extend(empty.remarks);
+            self.member_ways.extend(empty.member_ways);
             self.deleted_in_editor += empty.deleted_in_editor;
             self.changesets += empty.changesets;
             return Ok(());
@@ -266,6 +287,7 @@ impl ChangeSet {
         self.document_header.add(other.document_header);
         self.is_history |= other.is_history;
         self.remarks.extend(other.remarks);
+        self.member_ways.extend(other.member_ways);
         self.deleted_in_editor += other.deleted_in_editor;
         self.changesets += other.changesets;
         Ok(())

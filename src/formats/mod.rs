@@ -42,6 +42,7 @@ pub use change_action::ChangeAction;
 pub use change_batches::{ChangeMaker, batches as change_batches};
 pub(crate) use change_files::change_sources;
 pub use change_set::{Change, ChangeSet, SameTime};
+pub(crate) use change_set::{MemberWay, NO_ID};
 pub use change_state::ChangeState;
 pub(crate) use change_state::DataState;
 pub use changesets::{Changeset, Comment, read_changesets};
@@ -174,6 +175,9 @@ pub(crate) fn change_states<P: AsRef<Path>>(
 /// Reads an OSM XML (`<osm>`), OPL or o5m file, compressed or not. Each object becomes the change that creates it; an
 /// object that a history file marks as deleted (`visible="false"` or `dD`) becomes a deletion. Of several versions of
 /// an object, the highest is kept. Objects that the user of an editor deleted (`action="delete"`) are left out.
+///
+/// The file is read for geometry: a node of a way may have a location without an id, and the set also has the nodes
+/// that a relation lists for its member ways.
 pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     let input = Input::open(path)?;
     let format = match TextFormat::of(&input)? {
@@ -182,7 +186,7 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     };
     let ctx = Context::default();
     let mut objects = NewestChanges::new(SameTime::LastRead, KeptVersions::Newest);
-    let source = ObjectSource::text(&input, format);
+    let source = ObjectSource::geometry(&input, format);
     read::read_all(&[source], 0, &mut objects, &ctx)?;
     Ok(objects.finish(&ctx))
 }

@@ -5,8 +5,9 @@ use super::change_set::{ChangeSet, NewestChanges};
 use super::document_header::{DocumentHeader, Replication};
 use super::format::TextFormat;
 use super::o5m::{self, O5mChunks};
+use super::opl;
 use super::text_chunks::{TextChunk, TextChunks, TextDamage};
-use super::{opl, xml};
+use super::xml::{self, WayNodesIn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{BlobDecoder, HeaderWalker, PbfFile, begins_like_pbf, binary_kind};
 use crate::io::Input;
@@ -20,14 +21,14 @@ const BUDGET: u64 = 24 << 20;
 const MEMORY_FACTOR: u64 = 3;
 
 impl TextChunk {
-    fn parse(&self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
-        let parsed = self.parse_sound(format);
+    fn parse(&self, path: &Path, format: TextFormat, nodes: WayNodesIn) -> Result<ChangeSet> {
+        let parsed = self.parse_sound(format, nodes);
         parsed.map_err(|damage| self.error(path, damage.at, damage.cause))
     }
 
-    fn parse_sound(&self, format: TextFormat) -> Result<ChangeSet, TextDamage> {
+    fn parse_sound(&self, format: TextFormat, nodes: WayNodesIn) -> Result<ChangeSet, TextDamage> {
         match format {
-            TextFormat::Osm | TextFormat::OsmChange => xml::parse(self, format),
+            TextFormat::Osm | TextFormat::OsmChange => xml::parse(self, format, nodes),
             // In all other text formats, a chunk consists of lines.
             _ => opl::parse(self),
         }
@@ -49,6 +50,8 @@ pub(crate) struct ObjectSource {
 enum SourceForm {
     /// A file that is not PBF. An object is created unless the file says otherwise.
     Text(TextFormat),
+    /// A file that is not PBF and is read for geometry: nodes of ways need no id, and member ways have nodes.
+    Geometry(TextFormat),
     /// A file that is not PBF and lists versions of objects. Each of them becomes the change that led to it.
     Versions(TextFormat),
     /// A PBF file. Each version becomes the change that led to it.
@@ -61,6 +64,15 @@ impl ObjectSource {
         Self {
             input: input.clone(),
             form: SourceForm::Text(format),
+        }
+    }
+
+    /// Creates a source as [`text`](Self::text) does. It also has the nodes that servers write for those who ask for
+    /// geometry: nodes of ways without an id, and [`ChangeSet::member_ways`].
+    pub(super) fn geometry(input: &Input, format: TextFormat) -> Self {
+        Self {
+            input: input.clone(),
+            form: SourceForm::Geometry(format),
         }
     }
 
@@ -83,7 +95,9 @@ impl ObjectSource {
     /// The text format; `None` for PBF.
     pub(crate) const fn format(&self) -> Option<TextFormat> {
         match &self.form {
-            SourceForm::Text(format) | SourceForm::Versions(format) => Some(*format),
+            SourceForm::Text(format)
+            | SourceForm::Geometry(format)
+            | SourceForm::Versions(format) => Some(*format),
             SourceForm::Pbf(_) => None,
         }
     }
@@ -91,7 +105,9 @@ impl ObjectSource {
     /// Reads the header of the file.
     pub(super) fn document_header(&self) -> Result<DocumentHeader> {
         match &self.form {
-            SourceForm::Text(format) | SourceForm::Versions(format) => {
+            SourceForm::Text(format)
+            | SourceForm::Geometry(format)
+            | SourceForm::Versions(format) => {
                 Ok(read_start(&self.input, *format)?.document_header().clone())
             }
             SourceForm::Pbf(file) => Ok(DocumentHeader::of(&file.header)),
@@ -106,9 +122,9 @@ impl ObjectSource {
     /// Opens the file. Warnings go to `ctx`.
     fn chunks(&self, ctx: &Context) -> Result<Chunks<'_>> {
         match &self.form {
-            SourceForm::Text(format) | SourceForm::Versions(format) => {
-                Chunks::open(&self.input, *format, Some(ctx))
-            }
+            SourceForm::Text(format)
+            | SourceForm::Geometry(format)
+            | SourceForm::Versions(format) => Chunks::open(&self.input, *format, Some(ctx)),
             SourceForm::Pbf(file) => Ok(Chunks::Pbf {
                 start: Some(Box::new(ChangeSet::of_header(DocumentHeader::of(
                     &file.header,
@@ -126,7 +142,15 @@ impl ObjectSource {
         ctx: &Context,
     ) -> Result<ChangeSet> {
         let mut set = match chunk {
-            Chunk::Text(text, format) => text.parse(self.input.path(), format)?,
+            Chunk::Text(text, format) => {
+                let nodes = match self.form {
+                    SourceForm::Geometry(_) => WayNodesIn::WaysAndMembers,
+                    SourceForm::Text(_) | SourceForm::Versions(_) | SourceForm::Pbf(_) => {
+                        WayNodesIn::Ways
+                    }
+                };
+                text.parse(self.input.path(), format, nodes)?
+            }
             Chunk::Objects(objects) => *objects,
             Chunk::Blob(entry) => {
                 let decoder = decoder.get_or_insert_with(|| BlobDecoder::new(&self.input, ctx));
@@ -168,7 +192,7 @@ impl Chunk {
             // Damaged PBF is not read as text.
             Self::Blob(_) => return (ChangeSet::default(), None),
         };
-        match text.parse_sound(format) {
+        match text.parse_sound(format, WayNodesIn::Ways) {
             Ok(objects) => (objects, None),
             Err(damage) => {
                 let byte = text.byte(damage.lost);
@@ -375,7 +399,7 @@ pub(crate) fn salvage_start(input: &Input, format: TextFormat) -> Result<ChangeS
 pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
     check(input, format)?;
     match Chunks::open(input, format, None)?.next() {
-        Some(Ok(Chunk::Text(text, format))) => text.parse(input.path(), format),
+        Some(Ok(Chunk::Text(text, format))) => text.parse(input.path(), format, WayNodesIn::Ways),
         Some(Ok(Chunk::Objects(objects))) => Ok(*objects),
         Some(Err(error)) => Err(error),
         Some(Ok(Chunk::Blob(_))) | None => Ok(ChangeSet::default()),

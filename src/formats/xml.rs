@@ -1,7 +1,7 @@
 //! The parser of OSM XML: files of objects (`<osm>`) and of changes (`<osmChange>`).
 
 use super::change_action::ChangeAction;
-use super::change_set::{ChangeSet, Draft};
+use super::change_set::{ChangeSet, Draft, MemberWay, NO_ID};
 use super::document_header::DocumentHeader;
 use super::format::TextFormat;
 use super::text_chunks::{TextChunk, TextDamage};
@@ -13,8 +13,22 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
 
+/// What is read of the nodes of ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WayNodesIn {
+    /// The ids and locations in ways. An id is required.
+    Ways,
+    /// In addition, nodes of which the document has only the location or nothing, and the nodes that relations list for
+    /// their member ways. Servers write both for those who ask for geometry.
+    WaysAndMembers,
+}
+
 /// Parses a chunk of a document.
-pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, TextDamage> {
+pub(super) fn parse(
+    chunk: &TextChunk,
+    format: TextFormat,
+    nodes: WayNodesIn,
+) -> Result<ChangeSet, TextDamage> {
     let (text, damaged) = match std::str::from_utf8(&chunk.bytes) {
         Ok(text) => (text, None),
         Err(error) => {
@@ -33,6 +47,8 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
         objects: ChangeSet::default(),
         stack: Vec::new(),
         draft: None,
+        nodes,
+        member_way: None,
         remark: String::new(),
         whole_until: 0,
         seen_root: false,
@@ -124,6 +140,9 @@ struct Parser {
     objects: ChangeSet,
     stack: Vec<Ancestor>,
     draft: Option<Draft>,
+    nodes: WayNodesIn,
+    /// The way that is the open member of a relation, if its nodes are read.
+    member_way: Option<MemberWay>,
     /// The text of the remark that is open.
     remark: String,
     /// The offset of the object that is open or, outside objects, of the event that was read last.
@@ -235,6 +254,9 @@ impl Parser {
             (Some(Ancestor::Object(_)), "tag") => self.tag(element),
             (Some(Ancestor::Object(ObjectKind::Way)), "nd") => self.node_ref(element),
             (Some(Ancestor::Object(ObjectKind::Relation)), "member") => self.member(element),
+            (Some(Ancestor::Member), "nd") if self.member_way.is_some() => {
+                self.member_node(element)
+            }
             (Some(ancestor), name) => other(ancestor, name),
         }
     }
@@ -247,6 +269,11 @@ impl Parser {
             self.objects
                 .remarks
                 .extend((!words.is_empty()).then(|| words.join(" ")));
+        }
+        if element == Ancestor::Member {
+            let listed = self.member_way.take();
+            let listed = listed.filter(|way| !way.locations.is_empty());
+            self.objects.member_ways.extend(listed);
         }
         let is_object = matches!(element, Ancestor::Object(_));
         match self.draft.take_if(|_| is_object) {
@@ -393,23 +420,28 @@ impl Parser {
     }
 
     fn node_ref(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
-        let (mut node, mut lat, mut lon) = (None, None, None);
-        for_each_attribute(element, |key, value| {
-            match key {
-                "ref" => node = Some(number(key, value)?),
-                "lat" => lat = Some(degrees(key, value)?),
-                "lon" => lon = Some(degrees(key, value)?),
-                _ => {}
-            }
-            Ok(())
-        })?;
-        if let (Some(lat), Some(lon), Some(draft)) = (lat, lon, &self.draft) {
+        let (node, coordinates) = node_of_way(element)?;
+        if let (Some((lat, lon)), Some(draft)) = (coordinates, &self.draft) {
             let before = self.objects.refs.len() - draft.refs_start;
             let locations = &mut self.objects.locations;
             locations.resize(draft.locations_start + before, None);
             locations.push(Location::new(lat, lon));
         }
-        self.push_ref(ObjectKind::Node, node.ok_or("nd without ref")?, 0);
+        let node = match self.nodes {
+            WayNodesIn::Ways => node.ok_or("nd without ref")?,
+            WayNodesIn::WaysAndMembers => node.unwrap_or(NO_ID),
+        };
+        self.push_ref(ObjectKind::Node, node, 0);
+        Ok(Ancestor::Leaf)
+    }
+
+    /// Reads a node of the way that is the open member.
+    fn member_node(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
+        let (_, coordinates) = node_of_way(element)?;
+        if let Some(way) = &mut self.member_way {
+            let location = coordinates.and_then(|(lat, lon)| Location::new(lat, lon));
+            way.locations.push(location);
+        }
         Ok(Ancestor::Leaf)
     }
 
@@ -433,7 +465,12 @@ impl Parser {
             Ok(())
         })?;
         match (kind, id) {
-            (Some(kind), Some(id)) => self.push_ref(kind, id, role),
+            (Some(kind), Some(id)) => {
+                let has_nodes = kind == ObjectKind::Way && self.nodes == WayNodesIn::WaysAndMembers;
+                let locations = Vec::new();
+                self.member_way = has_nodes.then_some(MemberWay { id, locations });
+                self.push_ref(kind, id, role);
+            }
             _ => return Err("member without type or ref".into()),
         }
         Ok(Ancestor::Member)
@@ -443,6 +480,21 @@ impl Parser {
         self.objects.refs.push(id);
         self.objects.roles.push((kind, role));
     }
+}
+
+/// Reads a node of a way: its id, and its latitude and longitude in 1e-7 degree.
+fn node_of_way(element: &BytesStart<'_>) -> Result<(Option<i64>, Option<(i32, i32)>), String> {
+    let (mut node, mut lat, mut lon) = (None, None, None);
+    for_each_attribute(element, |key, value| {
+        match key {
+            "ref" => node = Some(number(key, value)?),
+            "lat" => lat = Some(degrees(key, value)?),
+            "lon" => lon = Some(degrees(key, value)?),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok((node, lat.zip(lon)))
 }
 
 /// Skips an element that has no meaning in `ancestor`. Fails if the element has a meaning elsewhere, because skipping

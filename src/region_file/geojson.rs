@@ -1,21 +1,20 @@
 //! Reads all polygons in a GeoJSON document (RFC 7946).
 
-use super::json;
 use super::on_map::on_map;
 use crate::geometry::{
     Antimeridian, Point, Polygon, Ring, Shape, at_vertex, for_message, point_of_degrees, ring,
 };
 use serde_json::Value;
 
-/// Parses a GeoJSON document and returns all polygons, including those in nested collections. `antimeridian` tells how
-/// polygons that jump across the antimeridian are treated. Errors name the feature, polygon, ring and vertex, as far as
-/// they are known.
-pub(super) fn parse(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, String> {
+/// Returns all polygons of a GeoJSON document, including those in nested collections. `antimeridian` tells how polygons
+/// that jump across the antimeridian are treated. Errors name the feature, polygon, ring and vertex, as far as they are
+/// known.
+pub(super) fn shape_of(document: &Value, antimeridian: Antimeridian) -> Result<Shape, String> {
     let mut found = Found {
         antimeridian,
         ..Found::default()
     };
-    found.object(&json::parse(text)?, "")?;
+    found.object(document, "")?;
     match (found.polygons.is_empty(), found.other) {
         (false, _) => Ok(Shape {
             polygons: found.polygons,
@@ -207,12 +206,13 @@ fn within(place: &str, cause: impl Into<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::region_file::json;
 
     const SQUARE: &str = "[[0,0],[4,0],[4,4],[0,4],[0,0]]";
     const HOLE: &str = "[[1,1],[1,2,99,98],[2,2],[1,1]]";
 
     fn parse_text(text: &str) -> Result<Shape, String> {
-        parse(text.as_bytes(), Antimeridian::Cut)
+        shape_of(&json::parse(text.as_bytes())?, Antimeridian::Cut)
     }
 
     fn names(shape: &Shape) -> Vec<&str> {

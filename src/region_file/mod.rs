@@ -1,4 +1,5 @@
-//! Reads files that describe regions (GeoJSON, `.poly`, OSM data), and the config file of an extract.
+//! Reads files that describe regions (GeoJSON, `.poly`, OSM data, answers of Overpass servers), and the config file of an
+//! extract.
 
 mod config;
 mod geojson;
@@ -6,6 +7,7 @@ mod json;
 mod on_map;
 mod osm_file;
 mod osm_objects;
+mod overpass;
 mod poly;
 mod read;
 

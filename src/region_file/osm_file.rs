@@ -2,28 +2,36 @@
 //! ways.
 
 use super::on_map::AROUND_POLE;
-use super::osm_objects::{AreaRelation, OsmObjects};
+use super::osm_objects::{AreaRelation, OsmObjects, RegionWay, point_of};
 use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble, assemble_on_map, is_around_pole};
 use crate::error::{Error, Result};
+use crate::formats::NO_ID;
 use crate::geometry::{Antimeridian, Polygon, Ring, Shape, at_vertex};
+use crate::osm::Location;
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// Reads the areas in an OSM file. Areas are the relations with `type=multipolygon` or `type=boundary`, and the closed
 /// ways that are not members of one of these relations. Geometry, not roles, determines which rings are holes. An area
 /// around a pole is an error if areas are cut at the antimeridian.
+///
+/// The location of a node of a way is that of the node, if the file has the node, and otherwise the one that the way
+/// stores. A member way that is not in the file has the nodes that the relation lists for it, as servers write them for
+/// those who ask for geometry.
 pub(super) fn read(path: &Path, antimeridian: Antimeridian) -> Result<Shape> {
     let objects = OsmObjects::read(path)?;
-    let polygons = areas(&objects, antimeridian).and_then(|mut polygons| {
-        polygons.extend(closed_ways(&objects, antimeridian)?);
-        match (polygons.is_empty(), objects.relations.is_empty()) {
-            (false, _) => Ok(polygons),
-            (true, true) => Err("holds no multipolygon, no boundary and no closed way".to_owned()),
-            (true, false) => Err("holds no relation with member ways".to_owned()),
-        }
-    });
-    let polygons = polygons.map_err(|cause| Error::file(path, cause))?;
-    Ok(Shape { polygons })
+    shape_of(&objects, antimeridian).map_err(|cause| Error::file(path, cause))
+}
+
+/// Returns the areas that objects describe, as [`read`] does.
+pub(super) fn shape_of(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Shape, String> {
+    let mut polygons = areas(objects, antimeridian)?;
+    polygons.extend(closed_ways(objects, antimeridian)?);
+    match (polygons.is_empty(), objects.relations.is_empty()) {
+        (false, _) => Ok(Shape { polygons }),
+        (true, true) => Err("holds no multipolygon, no boundary and no closed way".to_owned()),
+        (true, false) => Err("holds no relation with member ways".to_owned()),
+    }
 }
 
 fn closed_ways(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon>, String> {
@@ -59,6 +67,8 @@ fn assembled(
         Antimeridian::Cut => assemble_on_map(&ways, OpenRings::Refuse),
     };
     if let Some(problem) = assembly.problems.iter().find(|one| one.kind.is_error()) {
+        let mut problem = *problem;
+        problem.node = problem.node.filter(|node| *node != NO_ID);
         let text = problem.to_string();
         return Err(if text.starts_with(owner) {
             text
@@ -107,7 +117,7 @@ fn areas(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon
     }
 }
 
-/// Returns the id and the nodes of each member way of a relation. Fails if a way or node is not in the file, or if a
+/// Returns the id and the nodes of each member way of a relation. Fails if the location of a node is unknown, or if a
 /// way has fewer than two nodes. The error names the way or node.
 fn member_ways(
     objects: &OsmObjects,
@@ -121,19 +131,65 @@ fn member_ways(
     .collect()
 }
 
+/// Returns the nodes of a way. Uses the nodes that a relation lists for the way if the way is not in the file, or if it
+/// lacks the location of a node.
 fn nodes(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<AreaNode>, String> {
-    let refs = objects.ways.get(&way);
-    let refs = refs.ok_or_else(|| format!("{name}: the way is not in the file"))?;
-    if refs.len() < 2 {
-        return Err(format!("{name}: the way has fewer than two nodes"));
+    let listed = objects.member_ways.get(&way);
+    let listed = listed.map(|locations| listed_nodes(locations, name));
+    match (objects.ways.get(&way), listed) {
+        (Some(way), None) => nodes_of_way(objects, way, name),
+        (Some(way), Some(listed)) => {
+            nodes_of_way(objects, way, name).or_else(|cause| listed.map_err(|_| cause))
+        }
+        (None, Some(listed)) => listed,
+        (None, None) => Err(format!("{name}: the way is not in the file")),
     }
-    let nodes = (1..).zip(refs).map(|(vertex, &id)| {
-        let point = objects.nodes.get(&id).copied();
-        let point = point
-            .ok_or_else(|| at_vertex(name, vertex, format!("node {id} is not in the file")))?;
+}
+
+/// Returns the nodes of a way that is in the file.
+fn nodes_of_way(
+    objects: &OsmObjects,
+    way: &RegionWay,
+    name: &str,
+) -> Result<Vec<AreaNode>, String> {
+    if way.refs.len() < 2 {
+        return Err(too_few_nodes(name));
+    }
+    let stored = way.stored.iter().copied().chain(std::iter::repeat(None));
+    let nodes = (1..).zip(&way.refs).zip(stored);
+    let nodes = nodes.map(|((vertex, &id), stored)| {
+        let point = match (objects.nodes.get(&id), stored) {
+            (Some(Some(point)), _) => Ok(*point),
+            (_, Some(location)) => point_of(location),
+            (_, None) if id == NO_ID => Err(UNKNOWN_LOCATION.to_owned()),
+            (Some(None), None) => Err(format!("node {id} has no location")),
+            (None, None) => Err(format!("node {id} is not in the file")),
+        };
+        let point = point.map_err(|cause| at_vertex(name, vertex, cause))?;
         Ok(AreaNode { id, point })
     });
     nodes.collect()
+}
+
+/// Returns the nodes that a relation lists for a member way.
+fn listed_nodes(locations: &[Option<Location>], name: &str) -> Result<Vec<AreaNode>, String> {
+    if locations.len() < 2 {
+        return Err(too_few_nodes(name));
+    }
+    let nodes = (1..).zip(locations).map(|(vertex, location)| {
+        let known = location.ok_or_else(|| UNKNOWN_LOCATION.to_owned());
+        let point = known.and_then(point_of);
+        let point = point.map_err(|cause| at_vertex(name, vertex, cause))?;
+        Ok(AreaNode { id: NO_ID, point })
+    });
+    nodes.collect()
+}
+
+/// The error for a node without an id whose location is unknown.
+const UNKNOWN_LOCATION: &str = "the location is not in the file";
+
+fn too_few_nodes(name: &str) -> String {
+    format!("{name}: the way has fewer than two nodes")
 }
 
 #[cfg(test)]

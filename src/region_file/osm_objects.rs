@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::file::{ElementReader, begins_like_pbf};
-use crate::formats::{Change, ChangeSet, read_osm_file};
+use crate::formats::{Change, ChangeSet, NO_ID, read_osm_file};
 use crate::geometry::{Point, point_of_e7};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
@@ -20,18 +20,43 @@ pub(super) struct AreaRelation {
     pub relations: Vec<i64>,
 }
 
+/// The nodes of a way in an OSM file, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RegionWay {
+    /// The id of each node; [`NO_ID`] for a node whose id the file does not give.
+    pub refs: Vec<i64>,
+    /// The location that the way stores for each node; empty if it stores none.
+    pub stored: Vec<Option<Location>>,
+}
+
+impl RegionWay {
+    /// Whether the way has at least four nodes and ends at its first node.
+    fn is_closed(&self) -> bool {
+        let (first, last) = (self.refs.first(), self.refs.last());
+        let is_back = if first == Some(&NO_ID) {
+            let first = self.stored.first().copied().flatten();
+            first.is_some() && first == self.stored.last().copied().flatten()
+        } else {
+            first == last
+        };
+        self.refs.len() > 3 && is_back
+    }
+}
+
 /// The objects in an OSM file from which areas are assembled.
 #[derive(Debug, Default)]
 pub(super) struct OsmObjects {
-    /// The relations that describe areas, in file order for PBF and ordered by id for other formats.
+    /// The relations that describe areas, in file order for PBF and JSON and ordered by id for other formats.
     pub relations: Vec<AreaRelation>,
-    /// The ids of closed ways that are not members of a relation in `relations`, in file order for PBF and ascending
-    /// for other formats.
+    /// The ids of closed ways that are not members of a relation in `relations`, in file order for PBF and JSON and
+    /// ascending for other formats.
     pub closed_ways: Vec<i64>,
-    /// The node ids of all member ways and closed ways, by way id.
-    pub ways: FxHashMap<i64, Vec<i64>>,
-    /// The locations of the nodes in `ways`, by node id.
-    pub nodes: FxHashMap<i64, Point>,
+    /// All member ways and closed ways, by id.
+    pub ways: FxHashMap<i64, RegionWay>,
+    /// The locations of the nodes of `ways` that are in the file, by node id; `None` for nodes without a location.
+    pub nodes: FxHashMap<i64, Option<Point>>,
+    /// The locations of the nodes that relations list for their member ways, by way id.
+    pub member_ways: FxHashMap<i64, Vec<Option<Location>>>,
 }
 
 impl OsmObjects {
@@ -41,33 +66,60 @@ impl OsmObjects {
         let source = Source::open(path)?;
         let mut objects = Self::default();
         source.relations(|relation| objects.relations.push(relation))?;
+        if let Source::Xml(set) = &source {
+            for way in set.member_ways() {
+                objects.add_member_way(way.id, || way.locations.clone());
+            }
+        }
         objects.read_ways(&source)?;
         objects.read_nodes(&source, path)?;
         Ok(objects)
     }
 
-    fn read_ways(&mut self, source: &Source) -> Result<()> {
+    /// Adds the nodes that a relation lists for a member way, unless another relation lists them.
+    pub(super) fn add_member_way(
+        &mut self,
+        id: i64,
+        locations: impl FnOnce() -> Vec<Option<Location>>,
+    ) {
+        self.member_ways.entry(id).or_insert_with(locations);
+    }
+
+    /// Returns the ids of the member ways of all relations.
+    pub(super) fn member_ids(&self) -> FxHashSet<i64> {
         let members = self.relations.iter().flat_map(|relation| &relation.ways);
-        let wanted: FxHashSet<i64> = members.copied().collect();
-        source.ways(|id, refs| {
-            let is_member = wanted.contains(&id);
-            let refs: Vec<i64> = refs.collect();
-            let is_closed = refs.len() > 3 && refs.first() == refs.last();
-            if is_closed && !is_member {
-                self.closed_ways.push(id);
-            }
-            if is_closed || is_member {
-                self.ways.insert(id, refs);
-            }
-        })
+        members.copied().collect()
+    }
+
+    /// Adds a way if it is closed, or if it is in `members`, the member ways of all relations.
+    pub(super) fn add_way(&mut self, members: &FxHashSet<i64>, id: i64, way: RegionWay) {
+        let (is_closed, is_member) = (way.is_closed(), members.contains(&id));
+        if !is_closed && !is_member {
+            return;
+        }
+        let is_new = self.ways.insert(id, way).is_none();
+        if is_new && !is_member {
+            self.closed_ways.push(id);
+        }
+    }
+
+    /// Returns the ids of the nodes of all ways.
+    pub(super) fn node_ids(&self) -> FxHashSet<i64> {
+        let refs = self.ways.values().flat_map(|way| &way.refs);
+        refs.copied().collect()
+    }
+
+    fn read_ways(&mut self, source: &Source) -> Result<()> {
+        let members = self.member_ids();
+        source.ways(|id, way| self.add_way(&members, id, way))
     }
 
     fn read_nodes(&mut self, source: &Source, path: &Path) -> Result<()> {
-        let wanted: FxHashSet<i64> = self.ways.values().flatten().copied().collect();
+        let wanted = self.node_ids();
         let mut problem = None;
-        source.nodes(|id, lon_e7, lat_e7| {
+        source.nodes(|id, location| {
             if wanted.contains(&id) {
-                match point_of_e7(lon_e7, lat_e7) {
+                match location.map(point_of).transpose() {
                     Ok(point) => {
                         self.nodes.insert(id, point);
                     }
@@ -82,6 +134,11 @@ impl OsmObjects {
             None => Ok(()),
         }
     }
+}
+
+/// Returns a location as a point. Fails if the location is not on earth.
+pub(super) fn point_of(location: Location) -> Result<Point, String> {
+    point_of_e7(location.lon_e7(), location.lat_e7())
 }
 
 /// An OSM file that can be read more than once. XML and OPL are held in memory. PBF is read again each time.
@@ -122,37 +179,44 @@ impl Source {
         Ok(())
     }
 
-    fn ways(&self, mut visit: impl FnMut(i64, &mut dyn Iterator<Item = i64>)) -> Result<()> {
+    fn ways(&self, mut visit: impl FnMut(i64, RegionWay)) -> Result<()> {
         match self {
             Self::Xml(set) => for_each(set, ObjectKind::Way, |object| {
-                if let ObjectBody::Way { refs, .. } = &object.body {
-                    visit(object.id, &mut refs.iter().copied());
+                if let ObjectBody::Way { refs, locations } = &object.body {
+                    let way = RegionWay {
+                        refs: refs.to_vec(),
+                        stored: locations.to_vec(),
+                    };
+                    visit(object.id, way);
                 }
             }),
             Self::Pbf(reader) => reader.for_each_pipelined(|element| {
                 if let Element::Way(way) = element
                     && way.info().visible
                 {
-                    visit(way.id(), &mut way.refs());
+                    let nodes = RegionWay {
+                        refs: way.refs().collect(),
+                        stored: way.locations().collect(),
+                    };
+                    visit(way.id(), nodes);
                 }
             })?,
         }
         Ok(())
     }
 
-    fn nodes(&self, mut visit: impl FnMut(i64, i32, i32)) -> Result<()> {
+    fn nodes(&self, mut visit: impl FnMut(i64, Option<Location>)) -> Result<()> {
         match self {
             Self::Xml(set) => for_each(set, ObjectKind::Node, |object| {
                 if let ObjectBody::Node { location } = &object.body {
-                    let (lat_e7, lon_e7) = Location::stored_e7(*location);
-                    visit(object.id, lon_e7, lat_e7);
+                    visit(object.id, *location);
                 }
             }),
             Self::Pbf(reader) => reader.for_each_pipelined(|element| {
                 if let Element::Node(node) = element
                     && node.info().visible
                 {
-                    visit(node.id(), node.decimicro_lon(), node.decimicro_lat());
+                    visit(node.id(), node.location());
                 }
             })?,
         }
@@ -168,11 +232,12 @@ fn for_each(set: &ChangeSet, kind: ObjectKind, mut visit: impl FnMut(&Object<'_>
 }
 
 /// Whether a relation with the given tags describes an area.
-fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
+pub(super) fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
     tags.any(|(key, value)| key == "type" && matches!(value, "multipolygon" | "boundary"))
 }
 
-fn area<'a>(id: i64, members: impl Iterator<Item = Member<'a>>) -> AreaRelation {
+/// Returns the relation with the given id and members.
+pub(super) fn area<'a>(id: i64, members: impl Iterator<Item = Member<'a>>) -> AreaRelation {
     let mut relation = AreaRelation {
         id,
         ways: Vec::new(),

@@ -1,6 +1,6 @@
 //! Reads a region from a file of any supported kind, and detects the kind.
 
-use super::{geojson, osm_file, poly};
+use super::{geojson, json, osm_file, overpass, poly};
 use crate::error::{Error, Result};
 use crate::file::begins_like_pbf;
 use crate::geometry::{Antimeridian, Shape};
@@ -12,14 +12,16 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ShapeFileKind {
-    /// GeoJSON (RFC 7946). A polygon that jumps across the antimeridian is cut there.
+    /// GeoJSON (RFC 7946), of which a polygon that jumps across the antimeridian is cut there. Or the answer of an Overpass
+    /// server in JSON, which is read like OSM data.
     GeoJson,
     /// A polygon filter file of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format"). A polygon that
     /// jumps across the antimeridian is cut there.
     Poly,
     /// OSM data, as PBF, XML or OPL. The region consists of the areas of multipolygon and boundary relations, and of
-    /// the closed ways that are not members of these relations. Areas across the antimeridian are cut there, and an
-    /// area around a pole is an error.
+    /// the closed ways that are not members of these relations. Nodes that are not in the file lie where ways store
+    /// them, and ways that are not in the file where relations list their nodes. Areas across the antimeridian are cut
+    /// there, and an area around a pole is an error.
     Osm,
 }
 
@@ -114,13 +116,23 @@ pub fn read_shape_as(
     }
     let kind = kind.map_or_else(|| ShapeFileKind::of_file(path), Ok)?;
     let shape = match kind {
-        ShapeFileKind::GeoJson => geojson::parse(&read_text(path)?, antimeridian),
+        ShapeFileKind::GeoJson => shape_of_json(&read_text(path)?, antimeridian),
         ShapeFileKind::Poly => poly::parse(&read_text(path)?, antimeridian),
         ShapeFileKind::Osm => Ok(osm_file::read(path, antimeridian)?),
     };
     shape
         .and_then(Shape::checked)
         .map_err(|cause| Error::file(path, cause))
+}
+
+/// Returns the region in a JSON document, which is GeoJSON or the answer of an Overpass server.
+fn shape_of_json(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, String> {
+    let document = json::parse(text)?;
+    if overpass::is_answer(&document) {
+        osm_file::shape_of(&overpass::objects_of(&document)?, antimeridian)
+    } else {
+        geojson::shape_of(&document, antimeridian)
+    }
 }
 
 /// Reads a text file and removes a byte order mark. Fails if the file is empty.

@@ -273,3 +273,164 @@ fn an_area_around_a_pole_is_refused() {
     let shape = read_shape(&path, None).unwrap();
     assert_eq!(shape.envelope().to_string(), "-180,-90,180,-60");
 }
+
+/// Returns the nodes of a way or a member, with their places and without ids.
+fn places(places: &[(i32, i32)]) -> String {
+    let places = places.iter();
+    places
+        .map(|(lon, lat)| format!("<nd lat='{lat}' lon='{lon}'/>"))
+        .collect()
+}
+
+/// Returns a boundary whose member ways have these nodes.
+fn boundary_of(ways: &[&str]) -> String {
+    let members = (1..).zip(ways).map(|(id, nodes): (i64, _)| {
+        format!("<member type='way' ref='{id}' role='outer'>{nodes}</member>")
+    });
+    let members: String = members.collect();
+    format!("<relation id='1'>{members}<tag k='type' v='boundary'/></relation>")
+}
+
+fn envelope(path: &Path) -> String {
+    read_shape(path, None).unwrap().envelope().to_string()
+}
+
+#[test]
+fn a_way_lies_where_it_says_unless_the_file_has_its_nodes() {
+    let folder = Folder::new();
+    let way = "<way id='3'><nd ref='21' lat='1' lon='1'/><nd ref='22' lat='1' lon='5'/>\
+        <nd ref='23' lat='4' lon='5'/><nd ref='21' lat='1' lon='1'/></way>";
+    assert_eq!(envelope(&folder.osm(way)), "1,1,5,4");
+    // The locations in the way are out of date, or unknown in the node.
+    let moved = "<node id='23' lat='8' lon='7'/><node id='22'/>".to_owned() + way;
+    assert_eq!(envelope(&folder.osm(&moved)), "1,1,7,8");
+    let opl = folder.file("a.opl", b"w3 v1 Nn1x1y1,n2x5y1,n3x5y4,n1x1y1\n");
+    assert_eq!(envelope(&opl), "1,1,5,4");
+    let partly = "<way id='3'><nd ref='21' lat='1' lon='1'/><nd ref='22'/><nd ref='23' lat='4' lon='5'/>\
+        <nd ref='21' lat='1' lon='1'/></way>";
+    assert_eq!(
+        folder.error(partly),
+        "way 3, vertex 2: node 22 is not in the file"
+    );
+    assert_eq!(
+        folder.error(&("<node id='22'/>".to_owned() + partly)),
+        "way 3, vertex 2: node 22 has no location"
+    );
+}
+
+#[test]
+fn a_way_whose_nodes_have_no_ids_is_closed_by_its_ends() {
+    let folder = Folder::new();
+    let way = |nodes: String| format!("<way id='3'>{nodes}</way>");
+    let square = places(&[(1, 1), (5, 1), (5, 4), (1, 1)]);
+    assert_eq!(envelope(&folder.osm(&way(square))), "1,1,5,4");
+    let open = places(&[(1, 1), (5, 1), (5, 4), (2, 1)]);
+    assert_eq!(
+        folder.error(&way(open)),
+        "holds no multipolygon, no boundary and no closed way"
+    );
+}
+
+#[test]
+fn a_member_way_lies_where_its_relation_says_if_it_is_not_in_the_file() {
+    let folder = Folder::new();
+    let (one, other) = (
+        places(&[(1, 1), (9, 1), (9, 9)]),
+        places(&[(9, 9), (1, 9), (1, 1)]),
+    );
+    let listed = boundary_of(&[&one, &other]);
+    assert_eq!(envelope(&folder.osm(&listed)), "1,1,9,9");
+    // One way is in the file, with its nodes or with what the relation says.
+    let in_file = nodes() + &way(2, &[99, 19, 11]) + &boundary_of(&[&one, ""]);
+    assert_eq!(envelope(&folder.osm(&in_file)), "1,1,9,9");
+    let without_nodes = way(2, &[99, 19, 11]) + &listed;
+    assert_eq!(envelope(&folder.osm(&without_nodes)), "1,1,9,9");
+    let before = nodes() + &way(2, &[99, 95, 91, 11]) + &way(1, &[11, 91, 95, 99]) + &listed;
+    assert_eq!(
+        folder.error(&before),
+        "relation 1: its segments enclose no area"
+    );
+}
+
+#[test]
+fn a_member_without_a_place_is_named() {
+    let folder = Folder::new();
+    let one = places(&[(1, 1), (9, 1), (9, 9)]);
+    for (body, cause) in [
+        (
+            boundary_of(&[&one, &(places(&[(9, 9)]) + "<nd/>")]),
+            "relation 1, way 2, vertex 2: the location is not in the file",
+        ),
+        (
+            boundary_of(&[&one, &places(&[(9, 9)])]),
+            "relation 1, way 2: the way has fewer than two nodes",
+        ),
+        (
+            boundary_of(&[&one, ""]),
+            "relation 1, way 2: the way is not in the file",
+        ),
+        (
+            boundary_of(&[&one]),
+            "relation 1: a ring does not close: way 1 ends at 1,1, and no other way goes on",
+        ),
+    ] {
+        assert_eq!(folder.error(&body), cause);
+    }
+}
+
+#[test]
+fn an_answer_in_json_is_read_like_one_in_xml() {
+    let folder = Folder::new();
+    let read = |elements: &str| {
+        let text = format!("{{\"version\":0.6,\"elements\":[{elements}]}}");
+        read_shape(&folder.file("a.json", text.as_bytes()), None)
+    };
+    let place = |(lon, lat): &(i32, i32)| format!("{{\"lat\":{lat},\"lon\":{lon}}}");
+    let geometry = |places: &[(i32, i32)]| {
+        let places: Vec<String> = places.iter().map(place).collect();
+        format!("\"geometry\":[{}]", places.join(","))
+    };
+    let member = |id: i64, geometry: &str| {
+        format!("{{\"type\":\"way\",\"ref\":{id},\"role\":\"outer\",{geometry}}}")
+    };
+    let relation = |members: &[String]| {
+        let members = members.join(",");
+        format!(
+            "{{\"type\":\"relation\",\"id\":1,\"members\":[{members}],\"tags\":{{\"type\":\"boundary\"}}}}"
+        )
+    };
+    let one = member(1, &geometry(&[(1, 1), (9, 1), (9, 9)]));
+    let other = member(2, &geometry(&[(9, 9), (1, 9), (1, 1)]));
+    let shape = read(&relation(&[one.clone(), other])).unwrap();
+    assert_eq!(shape.envelope().to_string(), "1,1,9,9");
+    // The way with its nodes, with its geometry, and with its geometry alone.
+    let node = |id: i64, lon, lat| {
+        format!("{{\"type\":\"node\",\"id\":{id},\"lat\":{lat},\"lon\":{lon}}}")
+    };
+    let nodes = [node(11, 1, 1), node(91, 9, 1), node(99, 9, 9)].join(",");
+    let square = geometry(&[(1, 1), (9, 1), (9, 9), (1, 1)]);
+    let ids = "\"nodes\":[11,91,99,11]";
+    for (way, more) in [
+        (ids.to_owned(), format!(",{nodes}")),
+        (format!("{ids},{square}"), String::new()),
+        (square, String::new()),
+    ] {
+        let shape = read(&format!("{{\"type\":\"way\",\"id\":3,{way}}}{more}"));
+        assert_eq!(shape.unwrap().envelope().to_string(), "1,1,9,9");
+    }
+    let cut = member(2, "\"geometry\":[{\"lat\":9,\"lon\":9},null]");
+    for (elements, cause) in [
+        (
+            relation(&[one, cut]),
+            "relation 1, way 2, vertex 2: the location is not in the file",
+        ),
+        (
+            String::new(),
+            "holds no multipolygon, no boundary and no closed way",
+        ),
+        ("{\"type\":\"way\"}".to_owned(), "a way has no id"),
+    ] {
+        let message = read(&elements).unwrap_err().to_string();
+        assert!(message.ends_with(cause), "{message}");
+    }
+}
