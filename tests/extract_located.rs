@@ -306,6 +306,26 @@ fn an_extract_by_simple_does_not_say_that_it_has_all_nodes() {
 }
 
 #[test]
+fn ways_that_were_taken_out_of_a_file_with_all_nodes_lie_where_they_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let objects = [
+        node(1, 10_000_000, 10_000_000, &[]),
+        node(2, 10_000_000, 200_000_000, &[]),
+        way(1, &[1], &[]),
+        way(2, &[2], &[]),
+    ];
+    let form = Form {
+        name: "all",
+        objects: located(&objects, true),
+        features: &[LOCATED, "pbfhogg.AllNodes"],
+    };
+    let ways = dir.path().join("ways.osm.pbf");
+    let input = form.write(dir.path());
+    run_ok(&[&"cat", &"-q", &"-t", &"way", &input, &"-o", &ways]);
+    assert_eq!(ids_of(&ways, "simple"), "w1");
+}
+
+#[test]
 fn a_real_file_gives_the_same_ways_located_and_plain() {
     let dir = tempfile::tempdir().unwrap();
     let plain = real_file("monaco.osm.pbf");

@@ -41,8 +41,8 @@ pub(crate) use augmented_xml::{AugmentedObject, AugmentedXml, Place, PlacedNode,
 pub use change_action::ChangeAction;
 pub use change_batches::{ChangeMaker, batches as change_batches};
 pub(crate) use change_files::change_sources;
+pub(crate) use change_set::NO_ID;
 pub use change_set::{Change, ChangeSet, SameTime};
-pub(crate) use change_set::{MemberWay, NO_ID};
 pub use change_state::ChangeState;
 pub(crate) use change_state::DataState;
 pub use changesets::{Changeset, Comment, read_changesets};

@@ -57,15 +57,18 @@ impl<'s> RegionLookup<'s> {
 }
 
 /// Returns the form of a file with regard to the locations of its ways. A file with a blob whose entry does not tell
-/// whether its ways store locations may have located ways. In a history file, locations in ways do not count.
+/// whether its ways store locations may have located ways. A file without any node does not have all nodes, whatever
+/// its header says. In a history file, locations in ways do not count.
 pub(in crate::commands::extract) fn form_of(file: &PbfFile, plan: &BlobPlan) -> LocationForm {
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
         return LocationForm::Plain;
     }
-    if plan.entries.iter().any(BlobEntry::may_have_locations) {
-        LocationForm::of_header(&file.header, true)
-    } else {
-        LocationForm::Plain
+    if !plan.entries.iter().any(BlobEntry::may_have_locations) {
+        return LocationForm::Plain;
+    }
+    match LocationForm::of_header(&file.header, true) {
+        LocationForm::AllNodes if !plan.kinds().contains(ObjectKind::Node) => LocationForm::Mixed,
+        form => form,
     }
 }
 

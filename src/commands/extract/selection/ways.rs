@@ -236,7 +236,9 @@ impl RegionMembers<'_> {
             unlocated: Vec::new(),
             open: Vec::new(),
         };
-        self.locate_stored(stored, &located, &block.units, &mut found)?;
+        if !located.is_empty() {
+            self.locate_stored(stored, &located, &block.units, &mut found)?;
+        }
         Ok(found)
     }
 
