@@ -17,8 +17,9 @@ pub(crate) enum LocationForm {
     AllNodes,
     /// Ways store locations, and the header declares that the nodes which only ways need were left out.
     NeededNodes,
-    /// Some ways store locations, and the header does not declare which nodes the file has. Files that other programs
-    /// located, and files that were put together from files of several forms, have this form.
+    /// Some ways store locations, and the header does not declare which nodes the file has, or declares that the file
+    /// has some of the nodes that only ways need. Files that other programs located, and files that were put together
+    /// from files of several forms, have this form.
     Mixed,
 }
 
@@ -37,6 +38,7 @@ impl LocationForm {
             declares(feature::NEEDED_NODES),
         ) {
             _ if !has_locations && !declares(feature::LOCATIONS) => Self::Plain,
+            _ if declares(feature::SOME_NODES) => Self::Mixed,
             (true, false) => Self::AllNodes,
             (false, true) => Self::NeededNodes,
             _ => Self::Mixed,
@@ -78,11 +80,8 @@ mod tests {
 
     #[test]
     fn the_header_and_the_entries_tell_the_form() {
-        let (located, all, needed) = (
-            feature::LOCATIONS,
-            feature::ALL_NODES,
-            feature::NEEDED_NODES,
-        );
+        let located = feature::LOCATIONS;
+        let [all, needed, some] = feature::NODES_OF_WAYS;
         assert_eq!(form(&[], false), LocationForm::Plain);
         assert_eq!(form(&[all], false), LocationForm::Plain);
         assert_eq!(form(&[], true), LocationForm::Mixed);
@@ -90,5 +89,7 @@ mod tests {
         assert_eq!(form(&[located, all], false), LocationForm::AllNodes);
         assert_eq!(form(&[located, needed], true), LocationForm::NeededNodes);
         assert_eq!(form(&[located, all, needed], true), LocationForm::Mixed);
+        assert_eq!(form(&[located, some], true), LocationForm::Mixed);
+        assert_eq!(form(&[located, needed, some], true), LocationForm::Mixed);
     }
 }

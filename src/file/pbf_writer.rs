@@ -194,13 +194,7 @@ impl PbfWriter {
             BlobHistory::Drop => self.header.set_required(feature::HISTORY, false),
         }
         if self.options.way_locations == BlobLocations::Drop {
-            for feature in [
-                feature::LOCATIONS,
-                feature::ALL_NODES,
-                feature::NEEDED_NODES,
-            ] {
-                self.header.set_optional(feature, false);
-            }
+            self.header.set_locations(None);
         }
         let start = if self.is_stream {
             let frame = stream_header_frame(&self.header, self.options.toc);

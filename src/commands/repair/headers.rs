@@ -21,7 +21,8 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
         {
             drop_replication(&mut header);
         }
-        if more.has(feature::ALL_NODES) != header.has(feature::ALL_NODES) {
+        let differs = |nodes: &str| more.has(nodes) != header.has(nodes);
+        if feature::NODES_OF_WAYS.into_iter().any(differs) {
             declare_no_nodes(&mut header);
         }
     }
@@ -65,7 +66,7 @@ fn older(one: Option<i64>, two: Option<i64>) -> Option<i64> {
 
 /// Removes the declarations of which nodes the file has.
 fn declare_no_nodes(header: &mut HeaderBlock) {
-    for nodes in [feature::ALL_NODES, feature::NEEDED_NODES] {
+    for nodes in feature::NODES_OF_WAYS {
         header.set_optional(nodes, false);
     }
 }

@@ -23,6 +23,11 @@ pub mod feature {
     /// Optional. Used only by this program, together with [`LOCATIONS`]. When locations were added to the ways, nodes
     /// without tags were omitted from the file, except members of relations.
     pub const NEEDED_NODES: &str = "pbfhogg.NeededNodes";
+    /// Optional. Used only by this program, together with [`LOCATIONS`]. When locations were kept up to date, the file
+    /// had some of the nodes that only ways need, and none of these nodes are omitted.
+    pub const SOME_NODES: &str = "pbfhogg.SomeNodes";
+    /// The features that declare which nodes of ways a file has. A file declares at most one of them.
+    pub const NODES_OF_WAYS: [&str; 3] = [ALL_NODES, NEEDED_NODES, SOME_NODES];
 }
 
 /// The required features that this crate can read.
@@ -209,12 +214,12 @@ impl HeaderBlock {
             .any(|found| found == name)
     }
 
-    /// Declares the feature [`feature::LOCATIONS`], and the feature `nodes`, which is [`feature::ALL_NODES`] or
-    /// [`feature::NEEDED_NODES`]. Removes the declaration of the other one of these two. If `nodes` is `None`, removes
-    /// the declarations of all three features.
+    /// Declares the feature [`feature::LOCATIONS`], and the feature `nodes`, which is one of
+    /// [`feature::NODES_OF_WAYS`]. Removes the declarations of the others. If `nodes` is `None`, removes the
+    /// declarations of all these features.
     pub(crate) fn set_locations(&mut self, nodes: Option<&str>) {
         self.set_optional(feature::LOCATIONS, nodes.is_some());
-        for kind in [feature::ALL_NODES, feature::NEEDED_NODES] {
+        for kind in feature::NODES_OF_WAYS {
             self.set_optional(kind, nodes == Some(kind));
         }
     }
