@@ -27,6 +27,7 @@ pub(crate) mod scan;
 pub(crate) mod shards;
 pub(crate) mod sink;
 pub(crate) mod sort;
+pub(crate) mod stored_locations;
 pub(crate) mod text_sink;
 mod text_versions;
 pub(crate) mod way_locations;

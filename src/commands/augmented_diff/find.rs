@@ -15,6 +15,7 @@ use super::ways::{
 };
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
+use crate::engine::stored_locations::{StoredLocations, way_ages};
 use crate::error::{Error, FormatError, Result};
 use crate::index::{IdSet, SortedIds};
 use crate::osm::{Location, ObjectKind};
@@ -340,31 +341,45 @@ fn find_in_ways(base: &Base<'_>, history: &History<'_>, nodes: &mut Nodes) -> Re
     if missing.is_empty() {
         return Ok(());
     }
+    let mut stored = StoredLocations::default();
     Scan::bare("nodes in ways", base.file, base.plan, base.ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let refs = WayNodes::of(block)?;
             let mut ways = Vec::new();
             missing.for_each_present(&refs.refs, |at| ways.push(refs.way_index_of(at)));
-            let mut found = Vec::new();
+            let (mut found, mut located) = (Vec::new(), Vec::new());
             if ways.is_empty() {
-                return Ok(found);
+                return Ok(Vec::new());
             }
             let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
-            block.for_each_way_location(is_wanted, |_, refs, locations| {
+            block.for_each_way_location(is_wanted, |way, refs, locations| {
                 for (id, location) in refs.iter().zip(locations.into_iter().flatten()) {
-                    if missing.contains(*id) && location.is_some() {
-                        found.push((*id, *location));
+                    if let Some(location) = location.filter(|location| location.is_on_earth())
+                        && missing.contains(*id)
+                    {
+                        if located.last() != Some(&way) {
+                            located.push(way);
+                        }
+                        found.push((located.len() - 1, *id, location));
                     }
                 }
             })?;
-            Ok(found)
+            let ages = way_ages(block, &located)?;
+            let found = found.into_iter();
+            Ok(found
+                .map(|(slot, id, location)| (id, ages[slot], location))
+                .collect())
         },
         |found| {
-            for (id, location) in found {
-                let version = 0;
-                nodes.set(id, NodeState { version, location });
+            for (id, age, location) in found {
+                stored.add(id, age, location);
             }
         },
-    )
+    )?;
+    for (id, location) in stored.iter() {
+        let (version, location) = (0, Some(location));
+        nodes.set(id, NodeState { version, location });
+    }
+    Ok(())
 }

@@ -1,0 +1,104 @@
+//! The locations that ways store for nodes which a file does not have.
+
+use crate::error::FormatError;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::Block;
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+
+/// The age of a way. Of two ways, the one with the later timestamp is newer, then the one with the higher version, then
+/// the one with the higher id. A missing timestamp or version counts as the lowest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WayAge {
+    /// The timestamp in seconds since 1970.
+    pub timestamp: Option<i64>,
+    pub version: Option<u32>,
+    pub id: i64,
+}
+
+/// Returns the ages of the ways with the given indices. The index of the first way of the block is 0, and the indices
+/// must ascend.
+pub(crate) fn way_ages(block: &Block<'_>, ways: &[usize]) -> Result<Vec<WayAge>, FormatError> {
+    let mut ages = Vec::with_capacity(ways.len());
+    let mut wanted = ways.iter().copied().peekable();
+    let (mut objects, mut index) = (block.walk(), 0);
+    while wanted.peek().is_some()
+        && let Some(kind) = objects.next()?
+    {
+        if kind != ObjectKind::Way {
+            continue;
+        }
+        if wanted.next_if_eq(&index).is_some() {
+            let info = objects.version_info()?;
+            let seconds = block.units.seconds(info.timestamp);
+            ages.push(WayAge {
+                timestamp: (info.timestamp != 0).then_some(seconds),
+                version: info.version_number(),
+                id: objects.id()?,
+            });
+        }
+        index += 1;
+    }
+    Ok(ages)
+}
+
+/// The locations of nodes according to the ways that refer to them. If ways store different locations for a node, the
+/// newest way counts.
+#[derive(Debug, Default)]
+pub(crate) struct StoredLocations(FxHashMap<i64, (WayAge, Location)>);
+
+impl StoredLocations {
+    /// Adds the location that a way stores for a node. Of several locations from ways of the same age, the last one
+    /// counts.
+    pub(crate) fn add(&mut self, node: i64, age: WayAge, location: Location) {
+        match self.0.entry(node) {
+            Entry::Occupied(mut known) if known.get().0 <= age => {
+                known.insert((age, location));
+            }
+            Entry::Occupied(_) => {}
+            Entry::Vacant(unknown) => {
+                unknown.insert((age, location));
+            }
+        }
+    }
+
+    /// Returns the location of a node according to the newest way; `None` if no way stores it.
+    pub(crate) fn get(&self, node: i64) -> Option<Location> {
+        self.0.get(&node).map(|(_, location)| *location)
+    }
+
+    /// Returns the nodes with their locations, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, Location)> + '_ {
+        self.0.iter().map(|(id, (_, location))| (*id, *location))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_way_says_where_a_node_is_whatever_the_order() {
+        let age = |timestamp, version, id| WayAge {
+            timestamp,
+            version,
+            id,
+        };
+        let at = |degrees: i32| Location::new(degrees * 10_000_000, 0).unwrap();
+        let mut ways = vec![
+            (age(None, Some(9), 9), at(1)),
+            (age(Some(5), None, 9), at(2)),
+            (age(Some(5), Some(2), 1), at(3)),
+            (age(Some(5), Some(2), 2), at(4)),
+        ];
+        for _ in 0..ways.len() {
+            ways.rotate_left(1);
+            let mut stored = StoredLocations::default();
+            ways.iter()
+                .for_each(|(age, location)| stored.add(7, *age, *location));
+            assert_eq!(stored.get(7), Some(at(4)));
+            assert_eq!(stored.iter().collect::<Vec<_>>(), [(7, at(4))]);
+        }
+        assert_eq!(StoredLocations::default().get(7), None);
+    }
+}
