@@ -83,6 +83,9 @@ impl Data {
                 run_ok(&[
                     &"apply-changes",
                     &"--locations-on-ways",
+                    // Files that are located anew have no recently changed nodes.
+                    &"--keep-nodes",
+                    &"0",
                     &"-q",
                     &"-O",
                     &"-j",
@@ -237,8 +240,9 @@ fn new_nodes_without_tags_stay_where_that_is_asked_for() {
     let text = "<osmChange version='0.6'><create><node id='70' version='1' lat='1' lon='2'/></create></osmChange>";
     std::fs::write(&change, text).unwrap();
     for (flags, count) in [
-        (&["--locations-on-ways"][..], 0),
-        (&["--locations-on-ways", "-n"], 1),
+        (&["--locations-on-ways"][..], 1),
+        (&["--locations-on-ways", "--keep-nodes", "0"], 0),
+        (&["--locations-on-ways", "--keep-nodes", "0", "-n"], 1),
     ] {
         let (few, out) = (data.file("few"), data.file("out"));
         let mut args: Vec<Arg> = vec![&"apply-changes", &"-q", &"-O", &few, &change, &"-o", &out];
@@ -343,7 +347,8 @@ fn a_file_of_another_program_is_told_by_its_nodes() {
         std::fs::write(&change, text).unwrap();
         let out = data.file("out");
         let flag = "--locations-on-ways";
-        run_ok(&[&"apply-changes", &"-q", &flag, &other, &change, &"-o", &out]);
+        let apply: [Arg; 7] = [&"apply-changes", &"-q", &flag, &other, &change, &"-o", &out];
+        run_ok(&[&apply[..], &[&"--keep-nodes", &"0"]].concat());
         let found = decode::objects(&out);
         let has_node = found
             .iter()

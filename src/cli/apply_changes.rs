@@ -42,12 +42,20 @@ pub struct Args {
     in_place: bool,
     /// Update the coordinates of nodes in ways, for a base whose ways have them
     ///
-    /// Ways move with their nodes. If the base lacks the nodes that only ways need, so does the result.
+    /// Ways move with their nodes. If the base lacks the nodes that only ways need, so does the result, except for
+    /// recently changed ones.
     #[arg(long)]
     locations_on_ways: bool,
     /// With --locations-on-ways: keep new nodes without tags even if the base has none
     #[arg(short = 'n', long, requires = "locations_on_ways")]
     keep_untagged_nodes: bool,
+    /// With --locations-on-ways: days for which recently changed nodes stay [default: 30]
+    ///
+    /// A base without the nodes that only ways need gets changed ones for a while, so that ways of later change files
+    /// find their locations. The days are counted from the timestamp of a node to the day of the replication timestamp
+    /// in the header. 0 keeps no node.
+    #[arg(long, value_name = "DAYS", requires = "locations_on_ways")]
+    keep_nodes: Option<u32>,
     /// Also write what the changes do, with each object before and after them, as augmented-diff does
     ///
     /// The name of FILE determines the format: .adiff, .geojson, .geojsonseq or .parquet. FILE is complete before the
@@ -106,14 +114,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         base: args.base.clone(),
         changes: args.changes.clone(),
         output,
-        locations_on_ways: args
-            .locations_on_ways
-            .then_some(if args.keep_untagged_nodes {
-                UntaggedNodes::Keep
-            } else {
-                UntaggedNodes::AsBase
-            }),
+        locations_on_ways: args.untagged_nodes(),
         locates_base: Conventions::current().locates_base,
+        keep_days: args.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS),
+        keeps_locations: false,
         augmented_diffs: AugmentedDiffs::default().outputs(outputs.collect()),
     };
     let explain = |error: Error| {
@@ -129,7 +133,6 @@ pub fn run(args: &Args) -> Result<Answer> {
         return add_to_history(args, &options, base, &ctx);
     }
     let summary = apply_changes::run_on(&options, base, &ctx).map_err(explain)?;
-    warn(&summary, &ctx);
     args.run.report(&ctx, &summary, &options.output.target, || {
         report(&options.output.target, &summary)
     })
@@ -142,6 +145,16 @@ impl Args {
         self.run
             .input_format
             .map_or_else(named, InputKind::has_versions)
+    }
+
+    /// Returns how untagged nodes are treated; `None` without `--locations-on-ways`.
+    fn untagged_nodes(&self) -> Option<UntaggedNodes> {
+        self.locations_on_ways
+            .then_some(if self.keep_untagged_nodes {
+                UntaggedNodes::Keep
+            } else {
+                UntaggedNodes::AsBase
+            })
     }
 
     /// Creates the context. `-F` gives the format of the base, and `--change-file-format` that of the change files.
@@ -166,24 +179,6 @@ fn has_history(base: &PbfFile) -> bool {
     !Conventions::current().needs_history_names
         && base.header.has(feature::HISTORY)
         && !base.header.text.is_change
-}
-
-/// Warns of nodes that are missing although ways or relations refer to them.
-fn warn(summary: &Summary, ctx: &Context) {
-    if let Some(locations) = &summary.locations {
-        if locations.missing_references > 0 {
-            ctx.warn(format!(
-                "{} of ways to nodes of which neither the base nor the changes say where they are",
-                show::counted(locations.missing_references, "reference")
-            ));
-        }
-        if locations.members_missing > 0 {
-            ctx.warn(format!(
-                "{} that relations now refer to: the base was made without them",
-                show::counted(locations.members_missing, "node")
-            ));
-        }
-    }
 }
 
 fn add_to_history(
@@ -245,9 +240,10 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
     if let Some(locations) = &summary.locations {
         let _ = writeln!(
             out,
-            "  locations: {} moved with their nodes, {} left out that only ways need",
+            "  locations: {} moved with their nodes, {} left out that only ways need, {} recent ones kept",
             show::counted(locations.ways_moved, "way"),
-            show::counted(locations.nodes_left_out, "node"),
+            show::counted(locations.nodes_left_out + locations.nodes_removed, "node"),
+            show::number(locations.nodes_kept),
         );
     }
     if let Some(augmented) = &summary.augmented_diff {

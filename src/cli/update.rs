@@ -2,6 +2,7 @@ use super::args::{RunArgs, Stdout, WriteArgs, names, parse_size, parse_time};
 use super::augmented_diff::{self, EffectArgs};
 use super::conventions::Conventions;
 use super::{Answer, call, complain, show, signals};
+use crate::commands::apply_changes;
 use crate::commands::augmented_diff::is_replaceable;
 use crate::commands::update::{self, AugmentedDiff, Exec, Goal, Options, Strategy, Summary};
 use crate::engine::Format;
@@ -32,7 +33,8 @@ const PLANET: [&str; 3] = [
 /// the file has all changes; 1 more changes are available (see --max-diff-size), or the server is behind the file; 2 an
 /// error, and the file is unchanged; 3 the command of --exec failed after the file was updated.
 ///
-/// If the ways of FILE have locations, they are kept up to date. A file that is not in order is sorted.
+/// If the ways of FILE have locations, they are kept up to date, as by apply-changes --locations-on-ways. A file that
+/// is not in order is sorted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg update berlin.osm.pbf
@@ -68,6 +70,12 @@ pub struct Args {
     /// Changes of the whole planet add objects outside of an extract, which grows from day to day without --clip.
     #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
     clip: Option<OsString>,
+    /// If the ways of FILE have locations: days for which recently changed nodes stay [default: 30]
+    ///
+    /// A file without the nodes that only ways need gets changed ones for a while, so that ways of later change files
+    /// find their locations. 0 keeps no node.
+    #[arg(long, value_name = "DAYS", conflicts_with_all = ["check", "diffs_only"])]
+    keep_nodes: Option<u32>,
     /// Also write what the changes do: to a file OUT for the whole run, or to a directory OUT for each change file
     ///
     /// A name that ends with .adiff, .geojson, .geojsonseq or .parquet is that of a file, which each run that changes
@@ -223,6 +231,7 @@ impl Args {
             .max_age(self.max_age)
             .end(end)
             .clip(clip.map(|clip| (clip.shape, Strategy::default())))
+            .keep_days(self.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS))
             .augmented_diffs(self.augmented_diffs()?)
             .exec(self.exec())
             .first_pause(Duration::from_millis(self.web.first_pause))

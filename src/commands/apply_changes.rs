@@ -3,34 +3,50 @@
 //! A blob to which no change belongs is copied. Any other blob is decoded and compared with its changes. If the changes
 //! have an effect, the block is edited in its encoded form, or rebuilt if that is not possible.
 
+mod base_nodes;
 mod edit;
+mod header;
 mod history;
 mod locations;
+mod locations_summary;
+mod members;
+mod omitted;
+mod recent_nodes;
 mod steps;
+mod tally;
 mod watcher;
+mod way_search;
 
 use super::augmented_diff::{AugmentedDiffs, ChangedNodes, Ongoing};
 use super::{add_locations_to_ways, augmented_diff};
+use crate::engine::location_form::LocationForm;
 use crate::engine::sink::Sink;
-use crate::engine::{HeaderOption, OutputOptions, input, repeats};
+use crate::engine::{OutputOptions, input, repeats};
 use crate::error::{Error, Result, shown};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
-use crate::formats::{
-    ChangeSet, ChangeState, DataState, KeptVersions, Replication, SameTime, read_changes,
-};
+use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
-use crate::osm::{Edges, ObjectKind, format_timestamp, nano_of_e7};
-use crate::pbf::{BlobFlags, HeaderBlock, feature};
+use crate::osm::format_timestamp;
+use crate::pbf::{BlobFlags, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;
-use edit::{Applied, Editor, Rules, Tally};
+use base_nodes::LocatedBase;
+pub use base_nodes::UntaggedNodes;
+use edit::{Applied, Editor, Rules};
+pub use header::HeaderBox;
+use header::output_header;
 pub(crate) use history::add_to_history;
 pub use history::{SameVersion, apply_to_history};
 use locations::LocationUpdates;
-pub use locations::UntaggedNodes;
+pub use locations_summary::LocationsSummary;
+use recent_nodes::RecentNodes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use steps::{ApplyStep, plan_steps};
+use tally::Tally;
 use watcher::Watcher;
+
+/// The default of [`Options::keep_days`].
+pub const KEEP_DAYS: u32 = 30;
 
 /// The options of `apply-changes`.
 #[derive(Debug, Clone)]
@@ -49,6 +65,14 @@ pub struct Options {
     /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a base
     /// without locations is an error. Used only if [`Options::locations_on_ways`] is set.
     pub locates_base: bool,
+    /// The number of days for which changed nodes stay in a base without the nodes that only ways need
+    /// ([`UntaggedNodes::AsBase`]). A node stays if its timestamp is at most this number of days before the day of the
+    /// replication timestamp in the header of the output, or if one of the two timestamps is missing. With 0, no node
+    /// of this kind stays.
+    pub keep_days: u32,
+    /// Whether the coordinates in ways are kept up to date if the base has some, even if
+    /// [`Options::locations_on_ways`] is `None`.
+    pub(crate) keeps_locations: bool,
     /// The augmented diffs of the changes. They are complete before the output gets its name.
     pub augmented_diffs: AugmentedDiffs,
 }
@@ -63,14 +87,35 @@ impl Options {
             output,
             locations_on_ways: None,
             locates_base: false,
+            keep_days: KEEP_DAYS,
+            keeps_locations: false,
             augmented_diffs: AugmentedDiffs::default(),
         }
+    }
+
+    /// Returns how untagged nodes are treated; `None` if the coordinates in ways are not kept up to date.
+    fn untagged_nodes(&self, file: &PbfFile, plan: &BlobPlan) -> Option<UntaggedNodes> {
+        let is_kept = || self.keeps_locations && LocationForm::of(file, plan).has_locations();
+        let kept = || is_kept().then_some(UntaggedNodes::AsBase);
+        self.locations_on_ways.or_else(kept)
+    }
+
+    /// Returns the rule for recent nodes. `base` and `output` are the headers of the base and of the output.
+    fn recent_nodes(&self, base: &HeaderBlock, output: &HeaderBlock) -> RecentNodes {
+        let without = self.output.encoding().without;
+        RecentNodes::new(
+            self.keep_days,
+            base.replication_timestamp,
+            output.replication_timestamp,
+            !without.contains(InfoFields::TIMESTAMP),
+        )
     }
 }
 
 setters!(Options {
     locations_on_ways: Option<UntaggedNodes>,
     locates_base: bool,
+    keep_days: u32,
     augmented_diffs: AugmentedDiffs,
 });
 
@@ -111,32 +156,6 @@ pub struct Summary {
     pub expired_tiles: Option<augmented_diff::Summary>,
 }
 
-/// The effect of changes on the coordinates in ways.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct LocationsSummary {
-    /// The number of ways without a change of their own that got new coordinates because their nodes moved.
-    pub ways_moved: u64,
-    /// The number of references to nodes without a location. In a changed way, a reference counts if the location of
-    /// the node is unknown. In any other way, a reference counts if the node lost its location.
-    pub missing_references: u64,
-    /// The number of new or changed nodes that were left out, because they have no tags and are members of no relation,
-    /// and the base does not contain nodes of this kind.
-    pub nodes_left_out: u64,
-    /// The number of nodes that became members of relations, but are neither in the base nor in the changes.
-    pub members_missing: u64,
-}
-
-impl LocationsSummary {
-    fn of(locations: LocationUpdates, tally: &Tally) -> Self {
-        Self {
-            ways_moved: tally.ways_moved,
-            missing_references: tally.missing_references,
-            nodes_left_out: tally.left_out,
-            members_missing: locations.omitted.map_or(0, |omitted| omitted.lost),
-        }
-    }
-}
-
 /// Applies change files to a file of current data.
 ///
 /// Reads the base, and reads all change files into memory. Change files are OsmChange, o5c, OPL or PBF, with any
@@ -153,7 +172,8 @@ impl LocationsSummary {
 ///
 /// The [base memory](crate::commands#memory), and the changes: 120 bytes per change, 8 per tag, 16 per reference, and
 /// the distinct strings. While files are read, a change is removed if a newer change of the same object replaces it.
-/// With [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed way.
+/// With [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed way, and 60 more per
+/// node of a changed way that the base lacks.
 ///
 /// # Errors
 ///
@@ -227,29 +247,16 @@ fn apply_to(
     check_base(&file, &plan)?;
     let ctx = &repeats::refuse(&file, &plan, ctx)?;
     let versions = write_versions(options, &file, &plan, &mut changes, ctx)?;
-    let (file, plan) = match options.locations_on_ways {
+    let untagged = options.untagged_nodes(&file, &plan);
+    let (file, plan) = match untagged {
         Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
         _ => (file, plan),
     };
-    let has_locations = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
-    let locations = match options.locations_on_ways {
-        Some(untagged) => Some(LocationUpdates::find(
-            &file, &plan, &changes, untagged, ctx,
-        )?),
-        None => None,
-    };
-    if has_locations && locations.is_none() {
-        let base = shown(&options.base);
-        ctx.warn_with_advice(
-            format!("{base}: the locations in ways are removed"),
-            "(--locations-on-ways keeps them up to date)",
-        );
-    }
-    let rules = Rules {
-        drops_locations: has_locations && locations.is_none(),
-        locations,
-    };
-    let (header, header_box) = output_header(&file.header, &changes, options, ctx);
+    let located = LocatedBase::of(&file, &plan, untagged, ctx)?;
+    let nodes = located.as_ref().map(LocatedBase::feature_of_output);
+    let (header, header_box) = output_header(&file.header, nodes, &changes, options, ctx);
+    let base = (&file, &plan);
+    let rules = rules(options, base, located.as_ref(), &header, &changes, ctx)?;
     let steps = plan_steps(&plan, &changes, |entry| rules.rewrites(entry));
     let run = Run {
         options,
@@ -257,10 +264,53 @@ fn apply_to(
         ctx,
     };
     let summary = run.write(header, steps, &mut changes, rules, &plan)?;
+    if let Some(locations) = &summary.locations {
+        locations.warn(&options.base, ctx);
+    }
     Ok(Summary {
         header_box,
         augmented_diff: versions.or(summary.augmented_diff),
         ..summary
+    })
+}
+
+/// Returns the rules for objects without changes, and for nodes that the output leaves out. `header` is the header of
+/// the output. Warns if the ways of the base lose their locations.
+fn rules(
+    options: &Options,
+    base: (&PbfFile, &BlobPlan),
+    located: Option<&LocatedBase<'_>>,
+    header: &HeaderBlock,
+    changes: &ChangeSet,
+    ctx: &Context,
+) -> Result<Rules> {
+    let (file, plan) = base;
+    if let Some(located) = located {
+        let recent = options.recent_nodes(&file.header, header);
+        let locations = LocationUpdates::find(located, changes, recent, ctx)?;
+        return Ok(Rules {
+            drops_locations: false,
+            locations: Some(locations),
+        });
+    }
+    let form = LocationForm::of(file, plan);
+    if form.has_locations() {
+        let and_nodes = if form.may_lack_nodes() {
+            ", also those of nodes that are not in the file"
+        } else {
+            ""
+        };
+        ctx.warn_with_advice(
+            format!(
+                "{}: the locations in ways are removed{and_nodes}",
+                shown(&options.base)
+            ),
+            "(--locations-on-ways keeps them up to date)",
+        );
+    }
+    Ok(Rules {
+        drops_locations: form.has_locations(),
+        locations: None,
     })
 }
 
@@ -317,126 +367,6 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
         return Err(Error::file(path, cause));
     }
     Ok(())
-}
-
-/// The effect of the changes on the bounding box in the header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum HeaderBox {
-    /// The box is unchanged, or the header has none.
-    #[default]
-    Kept,
-    /// The box was widened, because nodes of the changes lie outside of it.
-    Widened,
-    /// The box was removed, because it crosses the 180th meridian and nodes of the changes lie outside of it.
-    Dropped,
-}
-
-/// Widens the bounding box in the header so that it contains all changed nodes, because a program that clips to the box
-/// would lose the nodes outside. Removes a box that crosses the 180th meridian if a changed node lies outside of it.
-fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
-    let Some(stored) = header.bbox_nano else {
-        return HeaderBox::Kept;
-    };
-    let nodes = changes
-        .changes()
-        .iter()
-        .filter(|change| change.key.0 == ObjectKind::Node);
-    let locations = nodes.filter_map(ChangeSet::location);
-    let locations = locations.map(|at| (nano_of_e7(at.lat_e7()), nano_of_e7(at.lon_e7())));
-    let mut wide = stored;
-    for (lat, lon) in locations {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = wide;
-        if stored.west > stored.east {
-            let is_inside = (south..=north).contains(&lat) && (lon >= west || lon <= east);
-            if !is_inside {
-                header.bbox_nano = None;
-                return HeaderBox::Dropped;
-            }
-        } else {
-            wide = Edges {
-                west: west.min(lon),
-                south: south.min(lat),
-                east: east.max(lon),
-                north: north.max(lat),
-            };
-        }
-    }
-    if header.bbox_nano.replace(wide) == Some(wide) {
-        HeaderBox::Kept
-    } else {
-        HeaderBox::Widened
-    }
-}
-
-/// Returns the header of the output, and the effect of the changes on its bounding box. The header is the header of the
-/// base with the replication state of the changes and with the fields that the user set.
-fn output_header(
-    base: &HeaderBlock,
-    changes: &ChangeSet,
-    options: &Options,
-    ctx: &Context,
-) -> (HeaderBlock, HeaderBox) {
-    let mut header = base.clone();
-    header.set_optional(feature::SORTED, true);
-    match options.locations_on_ways {
-        Some(_) => header.set_optional(feature::LOCATIONS, true),
-        None => header.set_locations(None),
-    }
-    carry_on(&mut header, changes.states(), options, ctx);
-    let header_box = widen_box(&mut header, changes);
-    options.output.header.apply(&mut header);
-    (header, header_box)
-}
-
-/// Sets the replication state of a header to the state after `changes`. If changes do not continue the state of the
-/// header, the state is left unchanged, because the data still contains all changes up to that state. In this case,
-/// prints a warning unless the user sets the state.
-fn carry_on(header: &mut HeaderBlock, changes: &[ChangeState], options: &Options, ctx: &Context) {
-    let mut data = DataState {
-        url: header.replication_url.clone(),
-        state: Replication {
-            sequence: header.replication_sequence,
-            timestamp: header.replication_timestamp,
-        },
-    };
-    let left_out = data.with(changes);
-    if let Some(change) = left_out.first()
-        && !options.output.header.sets_replication()
-    {
-        let (kept, cause) = if data.state.is_unknown() {
-            (
-                "gets no replication state".to_owned(),
-                "it has none to which it could belong",
-            )
-        } else {
-            (format!("keeps {}", data.state), "it does not continue it")
-        };
-        let more = match left_out.len() {
-            1 => String::new(),
-            count => format!(" (and of {} more)", count - 1),
-        };
-        let server = change
-            .url
-            .as_ref()
-            .map_or(String::new(), |url| format!(" from {url}"));
-        ctx.warn_with_advice(
-            format!(
-                "{}: the header {kept}, not that of the change file with {change}{server}{more}, because {cause}",
-                shown(&options.base)
-            ),
-            "--output-header sets another one",
-        );
-    }
-    header.replication_url = data.url;
-    header.replication_sequence = data.state.sequence;
-    header.replication_timestamp = data.state.timestamp;
 }
 
 /// Warns of ways that lost their locations.

@@ -81,6 +81,9 @@ pub struct Options {
     pub end: End,
     /// The region to which the result is cut, so that an extract does not grow by the changes outside of it.
     pub clip: Option<(Shape, Strategy)>,
+    /// The number of days for which changed nodes stay in a file without the nodes that only ways need
+    /// ([details](apply_changes::Options::keep_days)).
+    pub keep_days: u32,
     /// The augmented diffs that are written: at most one with tiles, and at most one with actions. They are complete
     /// before the file is replaced. With [`Options::clip`], they have only objects of this region.
     pub augmented_diffs: Vec<AugmentedDiff>,
@@ -105,6 +108,7 @@ impl Options {
             max_age: 90 * 86_400,
             end: End::default(),
             clip: None,
+            keep_days: apply_changes::KEEP_DAYS,
             augmented_diffs: Vec::new(),
             exec: None,
             first_pause: Duration::from_secs(1),
@@ -120,6 +124,7 @@ setters!(Options {
     max_age: i64,
     end: End,
     clip: Option<(Shape, Strategy)>,
+    keep_days: u32,
     augmented_diffs: Vec<AugmentedDiff>,
     exec: Option<Exec>,
     first_pause: Duration,
@@ -178,6 +183,9 @@ pub struct Summary {
     pub expired_tiles: Option<augmented_diff::Summary>,
     /// The number of created, modified and deleted objects; `None` if the file was not written.
     pub applied: Option<Applied>,
+    /// The effect of the changes on the coordinates in ways; `None` if the file was not written, or if its ways have no
+    /// coordinates.
+    pub locations: Option<apply_changes::LocationsSummary>,
     /// The size of the output, and the numbers of its blobs and objects; `None` if the file was not written.
     pub written: Option<Written>,
     /// The result of the command; `None` if it did not run.
@@ -341,6 +349,7 @@ impl Summary {
             augmented_diff: None,
             expired_tiles: None,
             applied: None,
+            locations: None,
             written: None,
             exec: None,
         }
@@ -508,19 +517,17 @@ impl<'a> Applying<'a> {
             }
             None => output.clone(),
         };
-        let apply = apply_changes::Options::new(&options.file, Vec::new(), applied_to.clone());
-        let untagged = position
-            .has_locations
-            .then_some(apply_changes::UntaggedNodes::AsBase);
-        let apply = apply
-            .locations_on_ways(untagged)
+        let mut apply = apply_changes::Options::new(&options.file, Vec::new(), applied_to.clone())
+            .keep_days(options.keep_days)
             .augmented_diffs(augmented_diffs(options, &download.names));
+        apply.keeps_locations = true;
         let applied = apply_changes::apply(&apply, || Ok(download.changes), ctx)?;
         summary.applied = Some(Applied {
             created: applied.created,
             modified: applied.modified,
             deleted: applied.deleted,
         });
+        summary.locations = applied.locations;
         summary.written = Some(applied.written);
         summary.augmented_diff = applied.augmented_diff;
         summary.expired_tiles = applied.expired_tiles;

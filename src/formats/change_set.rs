@@ -355,6 +355,15 @@ impl ChangeSet {
         }
     }
 
+    /// The locations that a changed way gives its nodes, in the order of [`refs`](Self::refs); empty if the file gives
+    /// none, for deletions, and for other kinds.
+    pub(crate) fn way_locations(&self, change: &Change) -> &[Option<Location>] {
+        match change.key.0 {
+            ObjectKind::Way if !change.is_deletion() => change.locations.of(&self.locations),
+            _ => &[],
+        }
+    }
+
     /// The ids of the node members of a changed relation; empty for other kinds. Unlike [`refs`](Self::refs), includes
     /// members that a deletion lists.
     pub(crate) fn node_members(&self, change: &Change) -> impl Iterator<Item = i64> {

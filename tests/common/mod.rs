@@ -19,6 +19,7 @@ pub mod lines;
 pub mod missing;
 pub mod objects;
 pub mod oracle;
+pub mod pieces;
 pub mod properties;
 pub mod publisher;
 pub mod questions;

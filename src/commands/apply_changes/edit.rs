@@ -1,7 +1,9 @@
 //! Applies changes to a blob.
 
-use super::locations::{LocationUpdates, OmittedNodes};
+use super::locations::LocationUpdates;
+use super::omitted::OmittedNodes;
 use super::steps::ApplyStep;
+use super::tally::Tally;
 use super::watcher::Watcher;
 use crate::commands::augmented_diff::CandidateRefs;
 use crate::engine::sink::BlobOutcome;
@@ -11,8 +13,8 @@ use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{
-    BlobEntry, BlobFlags, Block, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody,
-    Relocated, Segmented, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways, stale_index,
+    BlobEntry, BlobFlags, Block, BlockUnits, EncodedFrame, FrameEncoder, Object, Relocated,
+    Segmented, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways, stale_index,
 };
 use crate::pbf::{EditOp, EditScript, SpliceOptions, splice_block};
 
@@ -49,45 +51,11 @@ impl Rules {
     fn leaves_out(&self, change: &Change) -> bool {
         self.omitted().is_some_and(|omitted| omitted.drops(change))
     }
-}
 
-/// The number of changes with each effect. The first five fields are explained in [`Summary`](super::Summary).
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tally {
-    pub created: u64,
-    pub modified: u64,
-    pub deleted: u64,
-    pub outdated: u64,
-    pub absent: u64,
-    /// The number of ways whose coordinates were removed.
-    pub locations_dropped: u64,
-    /// The number of ways without a change of their own that got new coordinates because their nodes moved.
-    pub ways_moved: u64,
-    /// The number of references to nodes without a location. In a changed way, a reference counts if the location of
-    /// the node is unknown. In any other way, a reference counts if the node lost its location.
-    pub missing_references: u64,
-    /// The number of changed nodes that the output leaves out.
-    pub left_out: u64,
-    /// The ids of nodes whose changes are older than the base. Empty unless the coordinates in ways are kept up to
-    /// date.
-    pub outdated_nodes: Vec<i64>,
-    /// The number of blobs of the base that were joined with neighbours.
-    pub blobs_joined: u64,
-}
-
-impl Tally {
-    pub(super) fn add(&mut self, other: Self) {
-        self.created += other.created;
-        self.modified += other.modified;
-        self.deleted += other.deleted;
-        self.outdated += other.outdated;
-        self.absent += other.absent;
-        self.locations_dropped += other.locations_dropped;
-        self.ways_moved += other.ways_moved;
-        self.missing_references += other.missing_references;
-        self.left_out += other.left_out;
-        self.outdated_nodes.extend(other.outdated_nodes);
-        self.blobs_joined += other.blobs_joined;
+    /// Whether a node that is not left out only stays for ways, in an output that leaves out other nodes of this kind.
+    fn is_extra(&self, change: &Change) -> bool {
+        self.omitted()
+            .is_some_and(|omitted| omitted.is_extra(change))
     }
 }
 
@@ -221,7 +189,7 @@ fn insert_all(
     let mut script = Script::new(rules);
     changes.iter().for_each(|change| script.absent(change));
     let objects = objects_of(set, &script.inserted);
-    script.tally.missing_references += missing_references(&objects);
+    script.tally.add_missing(&objects);
     for object in &objects {
         encoder.add(object)?;
     }
@@ -275,6 +243,7 @@ impl Edit<'_> {
         let moves = self.relocate(&block, &script.edits, relocated)?;
         script.tally.ways_moved = moves.ways;
         script.tally.missing_references = moves.lost;
+        script.tally.incomplete_ways = moves.incomplete;
         let (payload, block) = match moves.ways {
             0 => (payload, block),
             _ => (relocated.as_slice(), Block::parse(relocated)?),
@@ -319,7 +288,7 @@ impl Edit<'_> {
             return Ok((BlobOutcome::Frames(Vec::new()), script.tally));
         }
         let objects = objects_of(self.set, &script.inserted);
-        script.tally.missing_references += missing_references(&objects);
+        script.tally.add_missing(&objects);
         let grown = count > 2 * TARGET_ELEMENTS && count > self.entry.count as usize;
         self.spliced.clear();
         let options = SpliceOptions {
@@ -362,7 +331,7 @@ impl Edit<'_> {
     ) -> Result<(bool, Tally), FormatError> {
         let mut edited = self.prepare(payload, changes, relocated)?;
         let objects = objects_of(self.set, &edited.script.inserted);
-        edited.script.tally.missing_references += missing_references(&objects);
+        edited.script.tally.add_missing(&objects);
         self.rebuild(&edited.block, &edited.script.edits, &objects)?;
         let changes = edited.moves || !edited.script.edits.is_unchanged();
         Ok((changes, edited.script.tally))
@@ -411,12 +380,12 @@ impl Edit<'_> {
         Self: 'c,
     {
         let mut script = Script::new(self.rules);
-        let no_longer_needed = match self.rules.omitted() {
-            Some(omitted) if omitted.may_omit(self.entry) => omitted.omitted_in(block)?,
-            _ => IdSet::default(),
-        };
+        let omitted = self.rules.omitted();
+        let leaving = omitted
+            .filter(|omitted| omitted.may_omit(self.entry))
+            .map(|omitted| &omitted.leaving);
         let is_in_order = self.entry.flags.has(BlobFlags::UNIQUE_IDS);
-        if changes.is_empty() && no_longer_needed.is_empty() && is_in_order {
+        if changes.is_empty() && leaving.is_none() && is_in_order {
             script.edits.keep_many(self.entry.count as usize);
             return Ok(script);
         }
@@ -429,11 +398,11 @@ impl Edit<'_> {
             while let Some(change) = changes.next_if(|change| change.key < key) {
                 script.absent(change);
             }
+            let is_leaving = is_leaving(key, leaving);
             match changes.next_if(|change| change.key == key) {
-                None => script.stay(is_omitted(key, &no_longer_needed)),
+                None => script.stay(is_leaving),
                 Some(change) => {
-                    let is_omitted = is_omitted(key, &no_longer_needed);
-                    script.present(change, objects.version_info()?, &block.units, is_omitted);
+                    script.present(change, objects.version_info()?, &block.units, is_leaving);
                 }
             }
         }
@@ -471,22 +440,10 @@ impl Edit<'_> {
     }
 }
 
-/// Returns the number of node references without a location in the ways among `objects`.
-fn missing_references(objects: &[Object<'_>]) -> u64 {
-    let missing = objects.iter().map(|object| match &object.body {
-        ObjectBody::Way { locations, .. } => {
-            let nowhere = locations.iter().filter(|location| location.is_none());
-            nowhere.count() as u64
-        }
-        ObjectBody::Node { .. } | ObjectBody::Relation { .. } => 0,
-    });
-    missing.sum()
-}
-
-fn is_omitted(key: TypeThenId, no_longer_needed: &IdSet) -> bool {
-    !no_longer_needed.is_empty()
-        && key.0 == ObjectKind::Node
-        && no_longer_needed.contains(id_from_rank(key.1))
+/// Whether an object is one of the `leaving` nodes.
+fn is_leaving(key: TypeThenId, leaving: Option<&IdSet>) -> bool {
+    let contains = |leaving: &IdSet| leaving.contains(id_from_rank(key.1));
+    key.0 == ObjectKind::Node && leaving.is_some_and(contains)
 }
 
 /// Returns, for each way of a block, whether the edit script keeps the way.
@@ -541,13 +498,15 @@ impl<'c> Script<'c> {
     }
 
     fn insert(&mut self, change: &'c Change) {
+        self.tally.kept += u64::from(self.rules.is_extra(change));
         self.edits.insert(self.inserted.len());
         self.inserted.push(change);
     }
 
-    /// Keeps the next object of the block, or removes it if `is_omitted`.
-    fn stay(&mut self, is_omitted: bool) {
-        if is_omitted {
+    /// Keeps the next object of the block, or removes it if it is a node that has to go.
+    fn stay(&mut self, is_leaving: bool) {
+        if is_leaving {
+            self.tally.removed += 1;
             self.edits.remove()
         } else {
             self.edits.keep()
@@ -574,7 +533,7 @@ impl<'c> Script<'c> {
         change: &'c Change,
         age: VersionInfo,
         units: &BlockUnits,
-        is_omitted: bool,
+        is_leaving: bool,
     ) {
         let timestamp = (age.timestamp != 0).then(|| units.seconds(age.timestamp));
         if !change.replaces(age.version_number(), timestamp) {
@@ -582,7 +541,7 @@ impl<'c> Script<'c> {
             if change.key.0 == ObjectKind::Node && self.rules.locations.is_some() {
                 self.tally.outdated_nodes.push(change.id);
             }
-            self.stay(is_omitted);
+            self.stay(is_leaving);
             return;
         }
         self.edits.remove();

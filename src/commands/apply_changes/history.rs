@@ -1,9 +1,10 @@
 //! Applies changes to a history file by adding the versions in the change files to those in the base.
 
-use super::{HeaderOption, Options, carry_on};
-use crate::engine::OutputOptions;
+use super::Options;
+use super::header::carry_on;
 use crate::engine::input;
 use crate::engine::sort::{Dedupe, EqualVersions, SortJob, Summary, sort_files};
+use crate::engine::{HeaderOption, OutputOptions};
 use crate::error::Result;
 use crate::file::{PbfFile, WriteOptions};
 use crate::formats::{change_sources, change_states};

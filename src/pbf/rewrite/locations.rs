@@ -121,6 +121,8 @@ pub(crate) struct Relocated {
     pub ways: u64,
     /// The number of references in changed ways to nodes that have lost their locations.
     pub lost: u64,
+    /// The number of ways with at least one of these references.
+    pub incomplete: u64,
 }
 
 /// Appends `block` to `out`, with the new locations of moved nodes in its ways. Ways that have no locations do not get
@@ -152,7 +154,7 @@ pub(crate) fn relocate_ways(
         let Some(old) = old else {
             return;
         };
-        let (start, mut moves) = (locations.len(), false);
+        let (start, mut moves, lost) = (locations.len(), false, relocated.lost);
         for (node, old) in refs.iter().zip(old) {
             let new = location_of(*node).filter(|new| new != old);
             moves |= new.is_some();
@@ -160,6 +162,7 @@ pub(crate) fn relocate_ways(
             locations.push(new.unwrap_or(*old));
         }
         relocated.ways += u64::from(moves);
+        relocated.incomplete += u64::from(relocated.lost > lost);
         if moves || !is_same_scale {
             ways.push((number, start..locations.len()))
         } else {

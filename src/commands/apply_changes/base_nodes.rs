@@ -1,0 +1,190 @@
+//! Determines which nodes of its ways a base has, and which of them the output has.
+
+use crate::engine::location_form::LocationForm;
+use crate::engine::scan::Scan;
+use crate::error::{Error, Result};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::index::IdSet;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
+use crate::runtime::Context;
+use rustc_hash::FxHashMap;
+
+/// How to treat nodes that have no tags and are members of no relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum UntaggedNodes {
+    /// Untagged nodes that are members of no relation are left out if the base has none, and kept otherwise. Those that
+    /// changed lately are kept in any case.
+    #[default]
+    AsBase,
+    /// Untagged nodes that are members of no relation are kept.
+    Keep,
+}
+
+/// The nodes of ways that a base contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BaseNodes {
+    /// The base contains all nodes of its ways.
+    All,
+    /// The base contains only nodes with tags, members of relations, and nodes that changed lately.
+    Needed,
+    /// The base may lack nodes of its ways, but contains others that only ways need.
+    Some,
+}
+
+impl BaseNodes {
+    /// Determines from the header which nodes the base contains. Headers written by other programs do not declare this.
+    /// In this case, looks up a sample of the nodes of ways: the result is `Needed` if the base has fewer than half of
+    /// them. The header of the output declares the result, so that later runs do not have to decide again.
+    fn of(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
+        match LocationForm::of(file, plan) {
+            // A base whose ways have no locations is refused. So this one has no ways.
+            LocationForm::Plain | LocationForm::AllNodes => Ok(Self::All),
+            LocationForm::NeededNodes => Ok(Self::Needed),
+            LocationForm::Mixed if file.header.has(feature::SOME_NODES) => Ok(Self::Some),
+            LocationForm::Mixed => {
+                let sample = sample_of_nodes(file, plan, ctx)?;
+                let there = look_up(file, plan, &sample, ctx)?.len() as u64;
+                Ok(if there < sample.len() / 2 {
+                    Self::Needed
+                } else {
+                    Self::Some
+                })
+            }
+        }
+    }
+}
+
+/// A base whose ways have locations.
+pub(super) struct LocatedBase<'b> {
+    pub file: &'b PbfFile,
+    pub plan: &'b BlobPlan,
+    pub nodes: BaseNodes,
+    untagged: UntaggedNodes,
+}
+
+impl<'b> LocatedBase<'b> {
+    /// Determines which nodes the base contains. Returns `None` if `untagged` is `None`, which means that the locations
+    /// in ways are not kept up to date. Fails if the ways of the base have no locations.
+    pub(super) fn of(
+        file: &'b PbfFile,
+        plan: &'b BlobPlan,
+        untagged: Option<UntaggedNodes>,
+        ctx: &Context,
+    ) -> Result<Option<Self>> {
+        let Some(untagged) = untagged else {
+            return Ok(None);
+        };
+        check_has_locations(file, plan, ctx)?;
+        Ok(Some(Self {
+            file,
+            plan,
+            nodes: BaseNodes::of(file, plan, ctx)?,
+            untagged,
+        }))
+    }
+
+    /// Whether the output leaves out nodes that have no tags and are members of no relation.
+    pub(super) fn omits_nodes(&self) -> bool {
+        self.nodes == BaseNodes::Needed && self.untagged == UntaggedNodes::AsBase
+    }
+
+    /// Returns the feature that declares which nodes the output has.
+    pub(super) const fn feature_of_output(&self) -> &'static str {
+        match (self.nodes, self.untagged) {
+            (BaseNodes::All, _) => feature::ALL_NODES,
+            (BaseNodes::Needed, UntaggedNodes::AsBase) => feature::NEEDED_NODES,
+            (BaseNodes::Needed, UntaggedNodes::Keep) | (BaseNodes::Some, _) => feature::SOME_NODES,
+        }
+    }
+}
+
+/// Fails if no way of the base has locations. Warns if the ways of some blobs have none.
+fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()> {
+    let with_ways = || {
+        let entries = plan.entries.iter();
+        entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
+    };
+    // A per-blob index does not record whether ways have locations. If a blob has only this index, the header decides.
+    let is_without = |entry: &&BlobEntry| {
+        if entry.flags.has(BlobFlags::SCANNED) {
+            !entry.flags.has(BlobFlags::LOCATIONS)
+        } else {
+            !file.header.has(feature::LOCATIONS)
+        }
+    };
+    let (without, all) = (with_ways().filter(is_without).count(), with_ways().count());
+    let path = file.input.path();
+    let declares = file.header.has(feature::LOCATIONS);
+    if !declares && all > 0 && without == all {
+        let cause = "the ways have no locations that could be kept up to date; \
+                     run `pbfhogg add-locations-to-ways` first";
+        return Err(Error::file(path, cause));
+    }
+    if without > 0 {
+        ctx.warn(format!(
+            "{}: in {without} of {all} blobs the ways have no locations, and get none",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Returns a sample of nodes whose coordinates are in ways, with at most 16 nodes from each of at most 3 blobs. A base
+/// that contains only tagged nodes and members of relations lacks many nodes of the sample.
+fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
+    const BLOBS: usize = 3;
+    const NODES_A_BLOB: usize = 16;
+    let may_have = |entry: &&BlobEntry| entry.may_have_locations();
+    let blobs: Vec<&BlobEntry> = plan.entries.iter().filter(may_have).collect();
+    let mut reader = BlobDecoder::new(&file.input, ctx);
+    let mut sample = IdSet::default();
+    for entry in blobs.iter().step_by(blobs.len().div_ceil(BLOBS).max(1)) {
+        let payload = reader.payload(entry)?;
+        let mut nodes = Vec::new();
+        let looked = Block::parse_bare(payload).and_then(|block| {
+            block.for_each_way_location(
+                |_| true,
+                |_, refs, locations| {
+                    let locations = refs.iter().zip(locations.into_iter().flatten());
+                    let located = locations.filter(|(_, location)| !location.is_none());
+                    nodes.extend(located.map(|(id, _)| *id));
+                },
+            )
+        });
+        looked.map_err(|error| reader.error(entry, error))?;
+        let step = nodes.len().div_ceil(NODES_A_BLOB).max(1);
+        sample.extend(nodes.into_iter().step_by(step));
+    }
+    Ok(sample)
+}
+
+/// Reads the locations of the nodes with the given ids. The result does not contain nodes that are not in the file.
+pub(super) fn look_up(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ids: &IdSet,
+    ctx: &Context,
+) -> Result<FxHashMap<i64, Option<Location>>> {
+    let mut locations = FxHashMap::default();
+    let may_have = |entry: &BlobEntry| {
+        entry.kinds.contains(ObjectKind::Node)
+            && !ids.is_empty()
+            && (entry.kinds.single().is_none() || ids.may_meet(entry.min_id, entry.max_id))
+    };
+    Scan::bare("look up nodes", file, plan, ctx).run(
+        may_have,
+        |_, block| {
+            let mut found = Vec::new();
+            block.for_each_node(|id, location, _| {
+                if ids.contains(id) {
+                    found.push((id, location.filter(|location| location.is_on_earth())));
+                }
+            })?;
+            Ok(found)
+        },
+        |found| locations.extend(found),
+    )?;
+    Ok(locations)
+}

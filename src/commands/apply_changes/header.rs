@@ -1,0 +1,133 @@
+//! The header of the output: its replication state and its bounding box.
+
+use super::Options;
+use crate::error::shown;
+use crate::formats::{ChangeSet, ChangeState, DataState, Replication};
+use crate::osm::{Edges, ObjectKind, nano_of_e7};
+use crate::pbf::{HeaderBlock, feature};
+use crate::runtime::Context;
+use serde::Serialize;
+
+/// The effect of the changes on the bounding box in the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum HeaderBox {
+    /// The box is unchanged, or the header has none.
+    #[default]
+    Kept,
+    /// The box was widened, because nodes of the changes lie outside of it.
+    Widened,
+    /// The box was removed, because it crosses the 180th meridian and nodes of the changes lie outside of it.
+    Dropped,
+}
+
+/// Widens the bounding box in the header so that it contains all changed nodes, because a program that clips to the box
+/// would lose the nodes outside. Removes a box that crosses the 180th meridian if a changed node lies outside of it.
+fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
+    let Some(stored) = header.bbox_nano else {
+        return HeaderBox::Kept;
+    };
+    let nodes = changes
+        .changes()
+        .iter()
+        .filter(|change| change.key.0 == ObjectKind::Node);
+    let locations = nodes.filter_map(ChangeSet::location);
+    let locations = locations.map(|at| (nano_of_e7(at.lat_e7()), nano_of_e7(at.lon_e7())));
+    let mut wide = stored;
+    for (lat, lon) in locations {
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = wide;
+        if stored.west > stored.east {
+            let is_inside = (south..=north).contains(&lat) && (lon >= west || lon <= east);
+            if !is_inside {
+                header.bbox_nano = None;
+                return HeaderBox::Dropped;
+            }
+        } else {
+            wide = Edges {
+                west: west.min(lon),
+                south: south.min(lat),
+                east: east.max(lon),
+                north: north.max(lat),
+            };
+        }
+    }
+    if header.bbox_nano.replace(wide) == Some(wide) {
+        HeaderBox::Kept
+    } else {
+        HeaderBox::Widened
+    }
+}
+
+/// Returns the header of the output, and the effect of the changes on its bounding box. The header is the header of the
+/// base with the replication state of the changes and with the fields that the user set. `nodes` is the feature that
+/// declares which nodes of ways the output has; `None` if its ways have no locations.
+pub(super) fn output_header(
+    base: &HeaderBlock,
+    nodes: Option<&str>,
+    changes: &ChangeSet,
+    options: &Options,
+    ctx: &Context,
+) -> (HeaderBlock, HeaderBox) {
+    let mut header = base.clone();
+    header.set_optional(feature::SORTED, true);
+    header.set_locations(nodes);
+    carry_on(&mut header, changes.states(), options, ctx);
+    let header_box = widen_box(&mut header, changes);
+    options.output.header.apply(&mut header);
+    (header, header_box)
+}
+
+/// Sets the replication state of a header to the state after `changes`. If changes do not continue the state of the
+/// header, the state is left unchanged, because the data still contains all changes up to that state. In this case,
+/// prints a warning unless the user sets the state.
+pub(super) fn carry_on(
+    header: &mut HeaderBlock,
+    changes: &[ChangeState],
+    options: &Options,
+    ctx: &Context,
+) {
+    let mut data = DataState {
+        url: header.replication_url.clone(),
+        state: Replication {
+            sequence: header.replication_sequence,
+            timestamp: header.replication_timestamp,
+        },
+    };
+    let left_out = data.with(changes);
+    if let Some(change) = left_out.first()
+        && !options.output.header.sets_replication()
+    {
+        let (kept, cause) = if data.state.is_unknown() {
+            (
+                "gets no replication state".to_owned(),
+                "it has none to which it could belong",
+            )
+        } else {
+            (format!("keeps {}", data.state), "it does not continue it")
+        };
+        let more = match left_out.len() {
+            1 => String::new(),
+            count => format!(" (and of {} more)", count - 1),
+        };
+        let server = change
+            .url
+            .as_ref()
+            .map_or(String::new(), |url| format!(" from {url}"));
+        ctx.warn_with_advice(
+            format!(
+                "{}: the header {kept}, not that of the change file with {change}{server}{more}, because {cause}",
+                shown(&options.base)
+            ),
+            "--output-header sets another one",
+        );
+    }
+    header.replication_url = data.url;
+    header.replication_sequence = data.state.sequence;
+    header.replication_timestamp = data.state.timestamp;
+}

@@ -1,0 +1,71 @@
+//! The effect of changes on the coordinates in ways.
+
+use super::locations::LocationUpdates;
+use super::tally::Tally;
+use crate::error::shown;
+use crate::runtime::Context;
+use serde::Serialize;
+use std::path::Path;
+
+/// The effect of changes on the coordinates in ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct LocationsSummary {
+    /// The number of ways without a change of their own that got new coordinates because their nodes moved.
+    pub ways_moved: u64,
+    /// The number of references to nodes without a location. In a changed way, a reference counts if the location of
+    /// the node is unknown. In any other way, a reference counts if the node lost its location.
+    pub missing_references: u64,
+    /// The number of ways with at least one of these references.
+    pub incomplete_ways: u64,
+    /// The number of new or changed nodes that were left out, because they have no tags and are members of no relation,
+    /// and the base does not contain nodes of this kind.
+    pub nodes_left_out: u64,
+    /// The number of new or changed nodes of this kind that were kept, because they are recent.
+    pub nodes_kept: u64,
+    /// The number of nodes of the base that were removed, because they are no longer recent, or no longer members of a
+    /// relation.
+    pub nodes_removed: u64,
+    /// The number of nodes that became members of relations, but are neither in the base nor in the changes.
+    pub members_missing: u64,
+}
+
+impl LocationsSummary {
+    pub(super) fn of(locations: LocationUpdates, tally: &Tally) -> Self {
+        Self {
+            ways_moved: tally.ways_moved,
+            missing_references: tally.missing_references,
+            incomplete_ways: tally.incomplete_ways,
+            nodes_left_out: tally.left_out,
+            nodes_kept: tally.kept,
+            nodes_removed: tally.removed,
+            members_missing: locations.omitted.map_or(0, |omitted| omitted.lost),
+        }
+    }
+
+    /// Warns of nodes that are missing although ways or relations refer to them.
+    pub(super) fn warn(&self, base: &Path, ctx: &Context) {
+        let base = shown(base);
+        if self.missing_references > 0 {
+            ctx.warn_with_advice(
+                format!(
+                    "{base}: {} of {} get no location, because neither the file nor the changes have the nodes",
+                    counted(self.missing_references, "reference"),
+                    counted(self.incomplete_ways, "way")
+                ),
+                "where the locations exist, a file with all nodes has them: update that file, and add locations to it",
+            );
+        }
+        if self.members_missing > 0 {
+            ctx.warn(format!(
+                "{base}: the file lacks {} that relations now refer to, because it was made without them",
+                counted(self.members_missing, "node")
+            ));
+        }
+    }
+}
+
+/// Formats a number with a noun.
+fn counted(number: u64, singular: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {singular}{plural}")
+}

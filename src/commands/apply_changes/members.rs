@@ -1,0 +1,164 @@
+//! The nodes that are members of relations before and after changes, and the changes that are older than the base.
+
+use crate::engine::scan::Scan;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile};
+use crate::formats::{Change, ChangeSet};
+use crate::index::IdSet;
+use crate::osm::ObjectKind;
+use crate::pbf::{BlobEntry, Block};
+use crate::runtime::Context;
+use rustc_hash::FxHashSet;
+
+/// The nodes that are members of relations.
+pub(super) struct Members {
+    /// The nodes that are members of relations after the changes.
+    pub now: IdSet,
+    /// The nodes that were members of relations before the changes, but are not after them.
+    pub no_longer_needed: IdSet,
+    /// The nodes that are members of relations after the changes, but were not before them.
+    pub new: IdSet,
+}
+
+impl Members {
+    pub(super) fn find(
+        file: &PbfFile,
+        plan: &BlobPlan,
+        changes: &ChangeSet,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let (mut now, mut before) = (IdSet::default(), IdSet::default());
+        let mut outdated = FxHashSet::default();
+        let of_relation = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Relation);
+        Scan::bare("members", file, plan, ctx).run(
+            of_relation,
+            |entry, block| {
+                let mut found = Replaced::default();
+                found.visit(entry, block, changes)?;
+                Ok(found)
+            },
+            |found| {
+                now.extend(found.kept);
+                before.extend(found.gone);
+                outdated.extend(found.outdated);
+            },
+        )?;
+        let effective = |change: &&Change| !change.is_deletion() && !outdated.contains(&change.id);
+        let changed = changes.changes().iter().filter(effective);
+        let mut new = IdSet::default();
+        for id in changed.flat_map(|change| changes.node_members(change)) {
+            if !now.contains(id) && !before.contains(id) {
+                new.insert(id);
+            }
+            now.insert(id);
+        }
+        let no_longer_needed = before.ids().filter(|id| !now.contains(*id)).collect();
+        Ok(Self {
+            now,
+            no_longer_needed,
+            new,
+        })
+    }
+}
+
+/// The nodes that are members of the relations of a block, and the relations whose changes are outdated.
+#[derive(Default)]
+struct Replaced {
+    /// The nodes that are members of relations without an effective change.
+    kept: Vec<i64>,
+    /// The nodes that are members of relations that changes replace or delete.
+    gone: Vec<i64>,
+    /// The relations whose changes are older than the base.
+    outdated: Vec<i64>,
+}
+
+impl Replaced {
+    /// Adds the relations of a block.
+    fn visit(
+        &mut self,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+        changes: &ChangeSet,
+    ) -> Result<(), FormatError> {
+        let mut replaced = FxHashSet::default();
+        let outdated = &mut self.outdated;
+        for_each_changed(entry, block, changes, |change, is_replaced| {
+            match change.key.0 {
+                ObjectKind::Relation if is_replaced => drop(replaced.insert(change.id)),
+                ObjectKind::Relation => outdated.push(change.id),
+                ObjectKind::Node | ObjectKind::Way => {}
+            };
+        })?;
+        block.for_each_member(|relation, kind, id| {
+            if kind == ObjectKind::Node {
+                if replaced.contains(&relation) {
+                    self.gone.push(id)
+                } else {
+                    self.kept.push(id)
+                }
+            }
+        })
+    }
+}
+
+/// Finds nodes whose changes are older than the base, in blobs that contain several kinds of objects. In blobs that
+/// contain only nodes, outdated changes are found when the blobs are written, before the ways.
+pub(super) fn outdated_in_mixed_blobs(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    changes: &ChangeSet,
+    ctx: &Context,
+) -> Result<Vec<i64>> {
+    let is_mixed = |entry: &BlobEntry| {
+        entry.kinds.contains(ObjectKind::Node) && entry.kinds.single().is_none()
+    };
+    let mut all = Vec::new();
+    Scan::bare("look up nodes", file, plan, ctx).run(
+        is_mixed,
+        |entry, block| {
+            let mut outdated = Vec::new();
+            for_each_changed(entry, block, changes, |change, is_replaced| {
+                if change.key.0 == ObjectKind::Node && !is_replaced {
+                    outdated.push(change.id);
+                }
+            })?;
+            Ok(outdated)
+        },
+        |outdated| all.extend(outdated),
+    )?;
+    Ok(all)
+}
+
+/// For each object of a block that has a change, calls `visit` with the change and with whether the change replaces the
+/// object.
+fn for_each_changed(
+    entry: &BlobEntry,
+    block: &Block<'_>,
+    changes: &ChangeSet,
+    mut visit: impl FnMut(&Change, bool),
+) -> Result<(), FormatError> {
+    let (Some(first), Some(last)) = (entry.first_key(), entry.last_key()) else {
+        return Ok(());
+    };
+    let range = changes.range(first, last);
+    let mut changes = &changes.changes()[range];
+    let mut objects = block.walk();
+    while let Some(key) = objects.next_key()? {
+        while let [change, rest @ ..] = changes
+            && change.key < key
+        {
+            changes = rest;
+        }
+        match changes {
+            [] => break,
+            [change, ..] if change.key == key => {
+                let age = objects.version_info()?;
+                let seconds = block.units.seconds(age.timestamp);
+                let timestamp = (age.timestamp != 0).then_some(seconds);
+                visit(change, change.replaces(age.version_number(), timestamp));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

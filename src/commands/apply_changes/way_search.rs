@@ -1,0 +1,157 @@
+//! The search through the ways of a base: which of them move, which locations they store, and which nodes they need.
+
+use crate::engine::scan::Scan;
+use crate::engine::stored_locations::{StoredLocations, WayAge, way_ages};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile};
+use crate::formats::ChangeSet;
+use crate::index::IdSet;
+use crate::osm::{Location, ObjectKind, id_rank};
+use crate::pbf::{Block, WayNodes};
+use crate::runtime::Context;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A search through the ways of a base.
+pub(super) struct WaySearch<'s> {
+    /// The nodes whose locations are searched.
+    pub wanted: &'s IdSet,
+    /// The new locations of changed nodes.
+    pub moved: &'s FxHashMap<i64, Option<Location>>,
+    /// The nodes that have to leave the file, as far as they have locations.
+    pub leaving: &'s IdSet,
+    pub changes: &'s ChangeSet,
+}
+
+/// The result of a [`WaySearch`].
+#[derive(Default)]
+pub(super) struct FoundInWays {
+    /// The offsets of the blobs with ways whose nodes move.
+    pub touched: FxHashSet<u64>,
+    /// The locations of the wanted nodes.
+    pub stored: StoredLocations,
+    /// The nodes whose locations would be lost without them: leaving nodes whose location a way does not store, and
+    /// changed nodes of a way that stores no locations at all. Ways that the changes replace do not count.
+    pub needed: IdSet,
+}
+
+/// The ways of a blob that have something to do with the nodes of a search.
+#[derive(Default)]
+struct BlobWays {
+    offset: u64,
+    is_touched: bool,
+    /// The indices of ways in the block, ascending.
+    ways: Vec<usize>,
+    /// The age of each of these ways.
+    ages: Vec<WayAge>,
+    /// The locations of wanted nodes, each with an index into `ways`.
+    stored: Vec<(usize, i64, Location)>,
+    /// The nodes that ways need, each with an index into `ways`.
+    needed: Vec<(usize, i64)>,
+}
+
+impl BlobWays {
+    /// Returns the index into `ways` of the way with this index in the block, which must be the last one or a later
+    /// one.
+    fn slot_of(&mut self, way: usize) -> usize {
+        if self.ways.last() != Some(&way) {
+            self.ways.push(way);
+        }
+        self.ways.len() - 1
+    }
+}
+
+impl WaySearch<'_> {
+    /// Reads the ways of the base. Reads nothing if the search has no nodes.
+    pub(super) fn run(self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<FoundInWays> {
+        let mut all = self.wanted.clone();
+        all.extend(self.moved.keys().copied());
+        all.extend(self.leaving.ids());
+        let mut found = FoundInWays::default();
+        Scan::bare("scan ways", file, plan, ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Way) && !all.is_empty(),
+            |entry, block| {
+                let nodes = WayNodes::of(block)?;
+                let mut ways = Vec::new();
+                all.for_each_present(&nodes.refs, |at| {
+                    let way = nodes.way_index_of(at);
+                    if ways.last() != Some(&way) {
+                        ways.push(way);
+                    }
+                });
+                let mut found = BlobWays {
+                    offset: entry.offset,
+                    ..BlobWays::default()
+                };
+                if !ways.is_empty() {
+                    self.visit_ways(block, &ways, &mut found)?;
+                }
+                Ok(found)
+            },
+            |of_blob| {
+                if of_blob.is_touched {
+                    found.touched.insert(of_blob.offset);
+                }
+                for (slot, id, location) in of_blob.stored {
+                    found.stored.add(id, of_blob.ages[slot], location);
+                }
+                found
+                    .needed
+                    .extend(of_blob.needed.into_iter().map(|(_, id)| id));
+            },
+        )?;
+        Ok(found)
+    }
+
+    /// Visits the ways with the given indices in the block.
+    fn visit_ways(
+        &self,
+        block: &Block<'_>,
+        ways: &[usize],
+        found: &mut BlobWays,
+    ) -> Result<(), FormatError> {
+        let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
+        block.for_each_way_location(is_wanted, |way, refs, stored| {
+            self.visit(found, way, refs, stored);
+        })?;
+        found.ages = way_ages(block, &found.ways)?;
+        let BlobWays { ages, needed, .. } = found;
+        needed.retain(|(slot, _)| !self.is_replaced(&ages[*slot]));
+        Ok(())
+    }
+
+    fn visit(
+        &self,
+        found: &mut BlobWays,
+        way: usize,
+        refs: &[i64],
+        stored: Option<&[Option<Location>]>,
+    ) {
+        for (at, id) in refs.iter().enumerate() {
+            let location = stored.and_then(|stored| stored.get(at).copied().flatten());
+            let known = location.filter(|location| location.is_on_earth());
+            let mut is_needed = known.is_none() && self.leaving.contains(*id);
+            if self.wanted.contains(*id) {
+                if let Some(known) = known {
+                    let slot = found.slot_of(way);
+                    found.stored.push((slot, *id, known));
+                }
+            } else if let Some(new) = self.moved.get(id) {
+                found.is_touched |= stored.is_some() && *new != location;
+                is_needed |= stored.is_none() && new.is_some();
+            }
+            if is_needed {
+                let slot = found.slot_of(way);
+                found.needed.push((slot, *id));
+            }
+        }
+    }
+
+    /// Whether a change replaces or deletes a way of the base.
+    fn is_replaced(&self, way: &WayAge) -> bool {
+        let key = (ObjectKind::Way, id_rank(way.id));
+        let changes = &self.changes.changes()[self.changes.range(key, key)];
+        changes
+            .iter()
+            .any(|change| change.replaces(way.version, way.timestamp))
+    }
+}
