@@ -121,6 +121,7 @@ mod time_filter;
 mod toc_hosts;
 mod update;
 mod update_chains;
+mod update_clip;
 mod update_exec;
 mod update_exec_pending;
 mod update_located_forms;

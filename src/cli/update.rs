@@ -65,9 +65,12 @@ pub struct Args {
     /// Maximum age of the data in days; for older data, changes are not fetched
     #[arg(long, value_name = "DAYS", default_value = "90", value_parser = parse_days)]
     max_age: i64,
-    /// Cut the result back to a region: a box, or a file with a polygon (GeoJSON, .poly or OSM)
+    /// Cut the changes to a region: a box, or a file with a polygon (GeoJSON, .poly or OSM)
     ///
-    /// Changes of the whole planet add objects outside of an extract, which grows from day to day without --clip.
+    /// Changes of the whole planet add objects outside of an extract, which grows from day to day without --clip. What
+    /// FILE has stays, whatever happens to it. Of all other objects, FILE gets nodes in REGION, ways with a node in
+    /// REGION and their changed nodes, and relations with a member in FILE. The rest of the changes is cut away and
+    /// counted.
     #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
     clip: Option<OsString>,
     /// If the ways of FILE have locations: days for which recently changed nodes stay [default: 30]
@@ -375,6 +378,9 @@ fn report(args: &Args, summary: &Summary) -> String {
             show::number(applied.modified),
             show::number(applied.deleted)
         );
+    }
+    if let Some(clipped) = &summary.clipped {
+        let _ = write!(out, ", {} cut away", show::number(clipped.cut_away));
     }
     if let Some(augmented) = &summary.augmented_diff {
         let _ = write!(

@@ -4,6 +4,7 @@
 //! have an effect, the block is edited in its encoded form, or rebuilt if that is not possible.
 
 mod base_nodes;
+mod change_filter;
 mod edit;
 mod header;
 mod history;
@@ -31,6 +32,7 @@ use crate::pbf::{BlobFlags, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;
 use base_nodes::LocatedBase;
 pub use base_nodes::UntaggedNodes;
+pub(crate) use change_filter::{AllChanges, ChangeFilter};
 use edit::{Applied, Editor, Rules};
 pub use header::HeaderBox;
 use header::output_header;
@@ -211,26 +213,23 @@ pub(crate) fn run_on(options: &Options, base: PbfFile, ctx: &Context) -> Result<
     ctx.expect_phases(phases + 6 * options.augmented_diffs.outputs.len() as u64);
     let versions = options.augmented_diffs.kept_versions();
     let read = || read_changes(&options.changes, SameTime::LastRead, versions, ctx);
-    apply_to(options, base, read, ctx)
+    apply_to(options, base, read, &mut AllChanges, ctx)
 }
 
-/// Works like [`run`], but applies the changes that `read_changes` returns, with the
-/// [versions](AugmentedDiffs::kept_versions) that the augmented diffs need.
+/// Works like [`run`], but applies those changes that `read_changes` returns and `filter` accepts. `read_changes` must
+/// return the [versions](AugmentedDiffs::kept_versions) that the augmented diffs need.
 pub(crate) fn apply(
     options: &Options,
     read_changes: impl FnOnce() -> Result<ChangeSet>,
+    filter: &mut dyn ChangeFilter,
     ctx: &Context,
 ) -> Result<Summary> {
-    apply_to(options, open_base(options, ctx)?, read_changes, ctx)
+    apply_to(options, open_base(options, ctx)?, read_changes, filter, ctx)
 }
 
-fn apply_to(
-    options: &Options,
-    file: PbfFile,
-    read_changes: impl FnOnce() -> Result<ChangeSet>,
-    ctx: &Context,
-) -> Result<Summary> {
-    if options.output.target.path() == options.base && input::is_text(&file) {
+/// Fails if the base is a text file that the output would replace, or a history file.
+fn check_kind(options: &Options, file: &PbfFile) -> Result<()> {
+    if options.output.target.path() == options.base && input::is_text(file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";
         return Err(Error::file(&options.base, cause));
     }
@@ -238,6 +237,17 @@ fn apply_to(
         let error = Error::file(&options.base, "this is a history file");
         return Err(error.advise("--with-history (-H) adds the changes to its versions"));
     }
+    Ok(())
+}
+
+fn apply_to(
+    options: &Options,
+    file: PbfFile,
+    read_changes: impl FnOnce() -> Result<ChangeSet>,
+    filter: &mut dyn ChangeFilter,
+    ctx: &Context,
+) -> Result<Summary> {
+    check_kind(options, &file)?;
     let mut changes = {
         let _phase = ctx.phase("read changes", 0);
         read_changes()?
@@ -246,7 +256,12 @@ fn apply_to(
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
     let ctx = &repeats::refuse(&file, &plan, ctx)?;
+    filter.filter(&file, &plan, &mut changes, ctx)?;
     let versions = write_versions(options, &file, &plan, &mut changes, ctx)?;
+    if versions.is_some() {
+        // An object may have been kept for an older version only.
+        filter.filter(&file, &plan, &mut changes, ctx)?;
+    }
     let untagged = options.untagged_nodes(&file, &plan);
     let (file, plan) = match untagged {
         Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
@@ -254,7 +269,7 @@ fn apply_to(
     };
     let located = LocatedBase::of(&file, &plan, untagged, ctx)?;
     let nodes = located.as_ref().map(LocatedBase::feature_of_output);
-    let (header, header_box) = output_header(&file.header, nodes, &changes, options, ctx);
+    let (header, header_box) = output_header(&file.header, nodes, &changes, options, filter, ctx);
     let base = (&file, &plan);
     let rules = rules(options, base, located.as_ref(), &header, &changes, ctx)?;
     let steps = plan_steps(&plan, &changes, |entry| rules.rewrites(entry));

@@ -213,10 +213,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// The number of phases. They find nodes, find ways, find relations, complete ways and write objects.
-pub(crate) const PHASES: u64 = 5;
+const PHASES: u64 = 5;
 
 /// Works like [`run`], but with a file that is already open. Has [`PHASES`] phases.
-pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
+fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(file, ctx)?;
     let ctx = &repeats::refuse(file, &plan, ctx)?;

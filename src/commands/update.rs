@@ -1,22 +1,26 @@
 //! `update`: brings a file up to date from a replication server.
 
+mod clip;
 mod download;
 mod exec;
 mod position;
 mod record;
 
+use crate::commands::apply_changes::{AllChanges, ChangeFilter};
 use crate::commands::augmented_diff::AugmentedDiffs;
-use crate::commands::{apply_changes, augmented_diff, extract, merge_changes};
+use crate::commands::{apply_changes, augmented_diff, merge_changes};
 use crate::engine::{HeaderOption, OutputOptions};
 use crate::error::{Error, Result};
-use crate::file::{PbfFile, Written};
+use crate::file::Written;
 use crate::formats::TextCompression;
 use crate::geometry::Shape;
-use crate::io::{FileLock, Input, OutputTarget, ScratchFile};
+use crate::io::{FileLock, OutputTarget};
 use crate::net::Fetcher;
 use crate::osm::format_timestamp;
 use crate::replication::{Cache, Ladder, Leg, Server};
 use crate::runtime::Context;
+pub use clip::Clipped;
+use clip::RegionCut;
 use download::{Download, Downloader};
 use exec::FollowUp;
 use position::{Position, Start};
@@ -79,13 +83,18 @@ pub struct Options {
     pub max_age: i64,
     /// The last state to which the file is updated.
     pub end: End,
-    /// The region to which the result is cut, so that an extract does not grow by the changes outside of it.
+    /// The region to which the changes are cut before they are applied, so that an extract does not grow by the changes
+    /// outside of it. Objects that the file has stay. Of the other objects, the file gets those that the strategy
+    /// selects: nodes in the region, ways with a node in the region, and relations with a member that the file has or
+    /// gets. With the strategies that complete ways, the file also gets the changed nodes of all its ways. A region in
+    /// which the file has no object is an error.
     pub clip: Option<(Shape, Strategy)>,
     /// The number of days for which changed nodes stay in a file without the nodes that only ways need
     /// ([details](apply_changes::Options::keep_days)).
     pub keep_days: u32,
     /// The augmented diffs that are written: at most one with tiles, and at most one with actions. They are complete
-    /// before the file is replaced. With [`Options::clip`], they have only objects of this region.
+    /// before the file is replaced. With [`Options::clip`], they describe what the changes do to the file, and have only
+    /// objects of this region.
     pub augmented_diffs: Vec<AugmentedDiff>,
     /// The command that runs after the file was replaced; `None` for none.
     pub exec: Option<Exec>,
@@ -186,6 +195,8 @@ pub struct Summary {
     /// The effect of the changes on the coordinates in ways; `None` if the file was not written, or if its ways have no
     /// coordinates.
     pub locations: Option<apply_changes::LocationsSummary>,
+    /// The effect of [`Options::clip`]; `None` if there is no region, or if the file was not written.
+    pub clipped: Option<Clipped>,
     /// The size of the output, and the numbers of its blobs and objects; `None` if the file was not written.
     pub written: Option<Written>,
     /// The result of the command; `None` if it did not run.
@@ -220,7 +231,8 @@ pub struct Applied {
 ///
 /// # Memory
 ///
-/// The memory of [`apply_changes::run`], and a group of at most 16 change files.
+/// The memory of [`apply_changes::run`], and a group of at most 16 change files. With [`Options::clip`], up to 20 bytes
+/// for each object of the changes and for each of their references.
 ///
 /// # Errors
 ///
@@ -228,6 +240,7 @@ pub struct Applied {
 ///   server has changes for it.
 /// - The server cannot be reached, refuses access, or does not have the needed files.
 /// - Applying the changes fails ([details](apply_changes::run#errors)).
+/// - The file has no object in the region of [`Options::clip`].
 /// - The command is pending, and fails again. The file is not updated then.
 pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Result<Summary> {
     let lock = lock(options)?;
@@ -350,6 +363,7 @@ impl Summary {
             expired_tiles: None,
             applied: None,
             locations: None,
+            clipped: None,
             written: None,
             exec: None,
         }
@@ -508,20 +522,18 @@ impl<'a> Applying<'a> {
         if position.has_locations {
             output = output.with_way_locations();
         }
-        let applied_to = match &options.clip {
-            Some(_) => {
-                let scratch = ScratchFile::create(&output.target.scratch_directory())?;
-                OutputOptions::new(OutputTarget::Scratch(scratch))
-                    .header(output.header.clone())
-                    .write(output.write)
-            }
-            None => output.clone(),
-        };
-        let mut apply = apply_changes::Options::new(&options.file, Vec::new(), applied_to.clone())
+        let mut apply = apply_changes::Options::new(&options.file, Vec::new(), output)
             .keep_days(options.keep_days)
             .augmented_diffs(augmented_diffs(options, &download.names));
         apply.keeps_locations = true;
-        let applied = apply_changes::apply(&apply, || Ok(download.changes), ctx)?;
+        let clip = options.clip.as_ref();
+        let mut cut = clip.map(|(shape, strategy)| RegionCut::new(shape, strategy));
+        let mut all = AllChanges;
+        let filter: &mut dyn ChangeFilter = match &mut cut {
+            Some(cut) => cut,
+            None => &mut all,
+        };
+        let applied = apply_changes::apply(&apply, || Ok(download.changes), filter, ctx)?;
         summary.applied = Some(Applied {
             created: applied.created,
             modified: applied.modified,
@@ -531,41 +543,7 @@ impl<'a> Applying<'a> {
         summary.written = Some(applied.written);
         summary.augmented_diff = applied.augmented_diff;
         summary.expired_tiles = applied.expired_tiles;
-        if let Some((shape, strategy)) = &options.clip {
-            summary.written = Some(clip(options, &applied_to, shape, strategy, output, ctx)?);
-        }
+        summary.clipped = cut.map(|cut| cut.finish(&options.file, ctx));
         Ok(())
     }
-}
-
-/// Cuts a region out of a temporary file.
-fn clip(
-    options: &Options,
-    whole: &OutputOptions,
-    shape: &Shape,
-    strategy: &Strategy,
-    output: OutputOptions,
-    ctx: &Context,
-) -> Result<Written> {
-    let OutputTarget::Scratch(scratch) = &whole.target else {
-        return Err(Error::Internal(
-            "a clipped file that is not temporary".into(),
-        ));
-    };
-    let whole = Input::from_temporary(scratch.open()?, &options.file)?;
-    let whole = PbfFile::of_input(whole, ctx)?;
-    let region = extract::Extract {
-        shape: shape.clone(),
-        output: output.target,
-        format: output.format,
-        header: output.header,
-    };
-    let cut = extract::Options::new(&options.file, vec![region]);
-    let cut = cut.strategy(strategy.clone()).write(output.write);
-    ctx.expect_phases(extract::PHASES);
-    // If the region is wrong, the extract is empty. An empty extract must not replace the file.
-    let summary = extract::cut(&whole, &cut.refuses_empty(true), ctx)?;
-    let extracted = summary.extracts.into_iter().next();
-    let extracted = extracted.ok_or_else(|| Error::Internal("an extract without region".into()))?;
-    Ok(extracted.kept.written)
 }

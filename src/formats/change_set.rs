@@ -11,7 +11,9 @@ pub(super) use newest::NewestChanges;
 use super::change_action::ChangeAction;
 use super::change_state::ChangeState;
 use super::document_header::{DocumentHeader, Replication};
-use crate::osm::{Age, Location, ObjectKind, StringPool, TypeThenId, Unversioned, id_rank};
+use crate::osm::{
+    Age, Location, ObjectId, ObjectKind, StringPool, TypeThenId, Unversioned, id_rank,
+};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use crate::runtime::{Context, sort_by};
 use std::cmp::Ordering;
@@ -376,6 +378,28 @@ impl ChangeSet {
         members
             .filter(|(_, kind)| *kind == ObjectKind::Node)
             .map(|(id, _)| id)
+    }
+
+    /// The members of a changed relation; empty for deletions and for other kinds.
+    pub(crate) fn member_ids(&self, change: &Change) -> impl Iterator<Item = ObjectId> {
+        let members = match change.key.0 {
+            ObjectKind::Relation if !change.is_deletion() => change.refs,
+            _ => Span::default(),
+        };
+        let kinds = members.of(&self.roles).iter().map(|(kind, _)| *kind);
+        let ids = members.of(&self.refs).iter().copied().zip(kinds);
+        ids.map(|(id, kind)| ObjectId { kind, id })
+    }
+
+    /// The locations that the change file gives the nodes of a changed way, in the order of [`refs`](Self::refs); empty
+    /// if it gives none.
+    pub(crate) fn given_locations(&self, change: &Change) -> &[Option<Location>] {
+        change.locations.of(&self.locations)
+    }
+
+    /// Removes the changes that `is_kept` rejects.
+    pub(crate) fn retain(&mut self, is_kept: impl FnMut(&Change) -> bool) {
+        self.changes.retain(is_kept);
     }
 
     /// Sets the node locations of all created and modified ways to the results of `find`. Calls `find` with the id of

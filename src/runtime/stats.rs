@@ -48,6 +48,8 @@ pub struct Stats {
     pub blobs_decoded: Counter,
     /// Newly encoded blobs that were written.
     pub blobs_rewritten: Counter,
+    /// Objects of changes that were left out because they lie outside of the region of an updated file.
+    pub objects_cut_away: Counter,
     phases: Mutex<Vec<PhaseTimes>>,
 }
 
@@ -93,6 +95,8 @@ pub struct StatsReport {
     pub blobs_decoded: u64,
     /// See [`Stats::blobs_rewritten`].
     pub blobs_rewritten: u64,
+    /// See [`Stats::objects_cut_away`].
+    pub objects_cut_away: u64,
 }
 
 impl Stats {
@@ -124,6 +128,7 @@ impl Stats {
             blobs_copied: self.blobs_copied.get(),
             blobs_decoded: self.blobs_decoded.get(),
             blobs_rewritten: self.blobs_rewritten.get(),
+            objects_cut_away: self.objects_cut_away.get(),
         }
     }
 }

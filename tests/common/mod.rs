@@ -7,6 +7,7 @@ pub mod augmented;
 pub mod awkward;
 pub mod bad_files;
 pub mod browser;
+pub mod clipped;
 pub mod comparison;
 pub mod craft;
 pub mod decode;

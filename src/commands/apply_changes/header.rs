@@ -1,6 +1,7 @@
 //! The header of the output: its replication state and its bounding box.
 
 use super::Options;
+use super::change_filter::ChangeFilter;
 use crate::error::shown;
 use crate::formats::{ChangeSet, ChangeState, DataState, Replication};
 use crate::osm::{Edges, ObjectKind, nano_of_e7};
@@ -23,8 +24,13 @@ pub enum HeaderBox {
 }
 
 /// Widens the bounding box in the header so that it contains all changed nodes, because a program that clips to the box
-/// would lose the nodes outside. Removes a box that crosses the 180th meridian if a changed node lies outside of it.
-fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
+/// would lose the nodes outside. Nodes that `filter` [excepts](ChangeFilter::widens_box) may lie outside. Removes a box
+/// that crosses the 180th meridian if a changed node lies outside of it.
+fn widen_box(
+    header: &mut HeaderBlock,
+    changes: &ChangeSet,
+    filter: &dyn ChangeFilter,
+) -> HeaderBox {
     let Some(stored) = header.bbox_nano else {
         return HeaderBox::Kept;
     };
@@ -32,7 +38,9 @@ fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
         .changes()
         .iter()
         .filter(|change| change.key.0 == ObjectKind::Node);
-    let locations = nodes.filter_map(ChangeSet::location);
+    let locations = nodes
+        .filter_map(ChangeSet::location)
+        .filter(|location| filter.widens_box(*location));
     let locations = locations.map(|at| (nano_of_e7(at.lat_e7()), nano_of_e7(at.lon_e7())));
     let mut wide = stored;
     for (lat, lon) in locations {
@@ -72,13 +80,14 @@ pub(super) fn output_header(
     nodes: Option<&str>,
     changes: &ChangeSet,
     options: &Options,
+    filter: &dyn ChangeFilter,
     ctx: &Context,
 ) -> (HeaderBlock, HeaderBox) {
     let mut header = base.clone();
     header.set_optional(feature::SORTED, true);
     header.set_locations(nodes);
     carry_on(&mut header, changes.states(), options, ctx);
-    let header_box = widen_box(&mut header, changes);
+    let header_box = widen_box(&mut header, changes, filter);
     options.output.header.apply(&mut header);
     (header, header_box)
 }

@@ -48,12 +48,12 @@ impl Strategy {
     }
 
     /// Whether all nodes of kept ways are kept.
-    pub(super) const fn completes_ways(&self) -> bool {
+    pub(crate) const fn completes_ways(&self) -> bool {
         !matches!(self, Self::Simple)
     }
 
     /// Whether relations are kept.
-    pub(super) const fn keeps_relations(&self) -> bool {
+    pub(crate) const fn keeps_relations(&self) -> bool {
         !matches!(self, Self::CompleteWays { relations: false })
     }
 }

@@ -1,0 +1,431 @@
+//! Looks up in the base which objects of changes it has, and where the nodes of new ways lie.
+
+use super::completion::Completion;
+use super::region::ClipRegion;
+use crate::commands::extract::Strategy;
+use crate::engine::location_form::LocationForm;
+use crate::engine::scan::Scan;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::formats::{Change, ChangeSet};
+use crate::index::{IdSet, IdSets};
+use crate::osm::{ObjectId, ObjectKind, id_rank};
+use crate::pbf::{BlobEntry, Block, BlockWalk, WayNodes};
+use crate::runtime::Context;
+
+/// The facts about a base that decide which changes are kept.
+#[derive(Debug, Default)]
+pub(super) struct BaseFacts {
+    /// The objects that the base has: changed objects, nodes of changed ways, and members of changed relations.
+    pub present: IdSets,
+    /// The nodes of changed ways that the base has, and that lie in the region there.
+    pub inside: IdSet,
+    /// The changed objects of which the base has a newer version. Their changes have no effect.
+    pub outdated: IdSets,
+    /// The nodes of changed ways whose locations the ways of the base store. The base does not have these nodes.
+    pub stored: IdSet,
+    /// The nodes in `stored` that lie in the region.
+    pub stored_inside: IdSet,
+    /// The changed nodes that the base does not have, although a way of the base without a change refers to them.
+    pub referred: IdSet,
+    /// The changed members of relations of the base that have no change, and that the strategy completes.
+    pub of_completed: IdSets,
+    /// Whether ways of the base store locations.
+    pub is_located: bool,
+}
+
+/// The search for the facts about a base.
+#[derive(Clone, Copy)]
+pub(super) struct BaseLookup<'l> {
+    pub file: &'l PbfFile,
+    pub plan: &'l BlobPlan,
+    pub changes: &'l ChangeSet,
+    pub strategy: &'l Strategy,
+    pub region: &'l ClipRegion,
+    pub ctx: &'l Context,
+}
+
+/// The objects of interest in a block of relations.
+#[derive(Default)]
+struct RelationsOfBlock {
+    present: Vec<i64>,
+    outdated: Vec<i64>,
+    of_completed: Vec<ObjectId>,
+}
+
+/// The objects of interest in a block of ways.
+#[derive(Default)]
+struct WaysOfBlock {
+    present: Vec<i64>,
+    outdated: Vec<i64>,
+    referred: Vec<i64>,
+    /// Nodes with a stored location, and whether it lies in the region.
+    stored: Vec<(i64, bool)>,
+}
+
+/// A node of the base that was looked up.
+struct NodeOfBase {
+    id: i64,
+    is_inside: bool,
+    /// Whether the base has a newer version than the changes.
+    is_newer: bool,
+}
+
+impl BaseLookup<'_> {
+    /// Looks up all facts. Each pass reads only the blobs that may have a wanted object, according to their ranges of
+    /// ids. All ways are read only if a changed node outside of the region is not in the base, or if ways store
+    /// locations.
+    pub(super) fn run(&self) -> Result<BaseFacts> {
+        let mut facts = BaseFacts {
+            is_located: LocationForm::of(self.file, self.plan).has_locations(),
+            ..BaseFacts::default()
+        };
+        let changes = self.changes.changes().iter();
+        let changed: IdSets = changes.map(object_of).collect();
+        self.find_relations(&changed, &mut facts)?;
+        self.find_nodes(&changed, &mut facts)?;
+        self.find_ways(&changed, &mut facts)?;
+        Ok(facts)
+    }
+
+    /// Whether an object of the base lies in the region: a node or, if ways store locations, a node of a way.
+    pub(super) fn is_anything_inside(&self) -> Result<bool> {
+        let entries = self.plan.entries.iter();
+        let nodes = entries.clone().filter(|entry| {
+            entry.kinds.contains(ObjectKind::Node) && self.region.may_have_node_of(entry)
+        });
+        let has_nodes = self.any(nodes, |block| {
+            let (mut test, mut found) = (self.region.test(), false);
+            block.for_each_location(|_, location| {
+                found = found || location.is_some_and(|location| test.has(location));
+            })?;
+            Ok(found)
+        })?;
+        let ways = entries.filter(|entry| entry.may_have_locations());
+        let is_located = LocationForm::of(self.file, self.plan).has_locations();
+        if has_nodes || !is_located {
+            return Ok(has_nodes);
+        }
+        self.any(ways, |block| {
+            let (mut test, mut found) = (self.region.test(), false);
+            block.for_each_way_location(
+                |_| true,
+                |_, _, stored| {
+                    let mut stored = stored.into_iter().flatten().flatten();
+                    found = found || stored.any(|location| test.has(*location));
+                },
+            )?;
+            Ok(found)
+        })
+    }
+
+    /// Whether `test` returns `true` for one of the blobs. Reads no further blobs then.
+    fn any<'e>(
+        &self,
+        entries: impl Iterator<Item = &'e BlobEntry>,
+        test: impl Fn(&Block<'_>) -> Result<bool, FormatError>,
+    ) -> Result<bool> {
+        let mut reader = BlobDecoder::new(&self.file.input, self.ctx);
+        for entry in entries {
+            let payload = reader.payload(entry)?;
+            let found = Block::parse_bare(payload).and_then(|block| test(&block));
+            if found.map_err(|error| reader.error(entry, error))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn scan(&self, name: &'static str) -> Scan<'_> {
+        Scan::bare(name, self.file, self.plan, self.ctx)
+    }
+
+    fn changed_ways(&self) -> impl Iterator<Item = &Change> {
+        let changes = self.changes.changes().iter();
+        changes.filter(|change| change.kind() == ObjectKind::Way && !change.is_deletion())
+    }
+
+    /// Returns the members of one kind of those changed relations that are kept or completed because of their members.
+    fn wanted_members(&self, facts: &BaseFacts, kind: ObjectKind) -> IdSet {
+        let is_smart = matches!(self.strategy, Strategy::Smart { .. });
+        let mut wanted = IdSet::default();
+        for change in self.changes.changes() {
+            let is_new = !facts.present.contains(ObjectKind::Relation, change.id);
+            if self.strategy.keeps_relations() && (is_new || is_smart) {
+                let members = self.changes.member_ids(change);
+                wanted.extend(
+                    members
+                        .filter(|member| member.kind == kind)
+                        .map(|member| member.id),
+                );
+            }
+        }
+        wanted
+    }
+
+    /// Finds the changed relations of the base, the relations that are members of changed relations, and the changed
+    /// members of completed relations.
+    fn find_relations(&self, changed: &IdSets, facts: &mut BaseFacts) -> Result<()> {
+        let mut wanted = changed.of(ObjectKind::Relation).clone();
+        if self.strategy.completes_ways() {
+            wanted.extend(self.wanted_members(facts, ObjectKind::Relation).ids());
+        }
+        let completion = Completion::of(self.strategy);
+        let mut scan = self.scan("look up relations");
+        if completion.is_some() {
+            scan = scan.with_strings();
+        }
+        scan.run(
+            |entry| {
+                let is_read = completion.is_some() && entry.kinds.contains(ObjectKind::Relation);
+                is_read || may_have(entry, ObjectKind::Relation, &wanted)
+            },
+            |_, block| {
+                let mut found = RelationsOfBlock::default();
+                let mut objects = block.walk();
+                while let Some(kind) = objects.next()? {
+                    if kind != ObjectKind::Relation {
+                        continue;
+                    }
+                    let id = objects.id()?;
+                    if wanted.contains(id) {
+                        found.present.push(id);
+                    }
+                    let mut is_changed = changed.contains(kind, id);
+                    if is_changed && self.is_outdated(kind, id, version_of(&mut objects)?) {
+                        found.outdated.push(id);
+                        is_changed = false;
+                    }
+                    if let Some(completion) = &completion
+                        && !is_changed
+                        && completion.applies_to_type(block, &mut objects)?
+                    {
+                        objects.any_member(|kind, id| {
+                            if changed.contains(kind, id) {
+                                found.of_completed.push(ObjectId { kind, id });
+                            }
+                            false
+                        })?;
+                    }
+                }
+                Ok(found)
+            },
+            |found| {
+                let kind = ObjectKind::Relation;
+                facts.present.of_mut(kind).extend(found.present);
+                facts.outdated.of_mut(kind).extend(found.outdated);
+                facts.of_completed.extend(found.of_completed);
+            },
+        )
+    }
+
+    /// Finds the changed nodes of the base, the nodes of changed ways, and the nodes that are members of changed
+    /// relations.
+    fn find_nodes(&self, changed: &IdSets, facts: &mut BaseFacts) -> Result<()> {
+        let refs = self.changed_ways().flat_map(|way| self.changes.refs(way));
+        let of_ways: IdSet = refs.copied().collect();
+        let mut wanted = changed.of(ObjectKind::Node).clone();
+        wanted.extend(of_ways.ids());
+        wanted.extend(self.wanted_members(facts, ObjectKind::Node).ids());
+        self.scan("look up nodes").run_versions(
+            |entry| may_have(entry, ObjectKind::Node, &wanted),
+            |entry| may_have(entry, ObjectKind::Node, &of_ways),
+            |nodes| {
+                let (mut found, mut test) = (Vec::new(), self.region.test());
+                nodes.for_each_version(
+                    |ids, selected| wanted.for_each_present(ids, |at| selected.push(at)),
+                    |id| of_ways.contains(id),
+                    |id, location, version| {
+                        let location = location
+                            .filter(|location| of_ways.contains(id) && location.is_on_earth());
+                        found.push(NodeOfBase {
+                            id,
+                            is_inside: location.is_some_and(|location| test.has(location)),
+                            is_newer: self.is_outdated(ObjectKind::Node, id, version),
+                        });
+                    },
+                )?;
+                Ok(found)
+            },
+            |found| {
+                let kind = ObjectKind::Node;
+                for node in found {
+                    facts.present.insert(kind, node.id);
+                    if node.is_inside {
+                        facts.inside.insert(node.id);
+                    }
+                    if node.is_newer {
+                        facts.outdated.insert(kind, node.id);
+                    }
+                }
+            },
+        )
+    }
+
+    /// Whether the newest change of an object is older than `version`, the version in the base. Returns `false` for an
+    /// object without a change.
+    fn is_outdated(&self, kind: ObjectKind, id: i64, version: Option<u32>) -> bool {
+        let key = (kind, id_rank(id));
+        let changes = self.changes.range(key, key);
+        let newest = self.changes.changes()[changes].last();
+        newest.is_some_and(|change| !change.replaces(version, None))
+    }
+
+    /// Finds the changed ways of the base, the ways that are members of changed relations, and the nodes that the base
+    /// does not have, although its ways refer to them.
+    fn find_ways(&self, changed: &IdSets, facts: &mut BaseFacts) -> Result<()> {
+        let mut wanted = changed.of(ObjectKind::Way).clone();
+        wanted.extend(self.wanted_members(facts, ObjectKind::Way).ids());
+        // Without locations in ways, a node outside matters only where ways are completed.
+        let follows_nodes = facts.is_located || self.strategy.completes_ways();
+        let absent = if follows_nodes {
+            self.absent_nodes(changed, facts)
+        } else {
+            IdSet::default()
+        };
+        let unlocated: IdSet = if facts.is_located {
+            let refs = self.changed_ways().flat_map(|way| self.changes.refs(way));
+            refs.copied()
+                .filter(|id| {
+                    !changed.contains(ObjectKind::Node, *id)
+                        && !facts.present.contains(ObjectKind::Node, *id)
+                })
+                .collect()
+        } else {
+            IdSet::default()
+        };
+        let nodes = NodesInWays {
+            changed,
+            absent,
+            unlocated,
+        };
+        let reads_all = !nodes.absent.is_empty() || !nodes.unlocated.is_empty();
+        self.scan("look up ways").run(
+            |entry| {
+                let is_read = reads_all && entry.kinds.contains(ObjectKind::Way);
+                is_read || may_have(entry, ObjectKind::Way, &wanted)
+            },
+            |_, block| self.ways_of_block(&nodes, &wanted, block),
+            |found| {
+                let kind = ObjectKind::Way;
+                facts.present.of_mut(kind).extend(found.present);
+                facts.outdated.of_mut(kind).extend(found.outdated);
+                facts.referred.extend(found.referred);
+                for (id, is_inside) in found.stored {
+                    if facts.stored.insert(id) && is_inside {
+                        facts.stored_inside.insert(id);
+                    }
+                }
+            },
+        )
+    }
+
+    /// Finds the ways of a block that are in `wanted`, and the nodes of its ways.
+    fn ways_of_block(
+        &self,
+        wanted_nodes: &NodesInWays<'_>,
+        wanted: &IdSet,
+        block: &Block<'_>,
+    ) -> Result<WaysOfBlock, FormatError> {
+        let NodesInWays {
+            changed,
+            absent,
+            unlocated,
+        } = wanted_nodes;
+        let nodes = WayNodes::of(block)?;
+        let ways = nodes.ways.iter().map(|(id, _)| *id);
+        let mut found = WaysOfBlock {
+            present: ways.filter(|id| wanted.contains(*id)).collect(),
+            ..WaysOfBlock::default()
+        };
+        let kind = ObjectKind::Way;
+        if found.present.iter().any(|id| changed.contains(kind, *id)) {
+            found.outdated = self.outdated_ways(changed, block)?;
+        }
+        absent.for_each_present(&nodes.refs, |at| {
+            // Of a way with a new version, the nodes of the new version count.
+            let way = nodes.way_id_of(at);
+            if !changed.contains(kind, way) || found.outdated.contains(&way) {
+                found.referred.push(nodes.refs[at]);
+            }
+        });
+        let mut with_stored = Vec::new();
+        unlocated.for_each_present(&nodes.refs, |at| {
+            let way = nodes.way_index_of(at);
+            if with_stored.last() != Some(&way) {
+                with_stored.push(way);
+            }
+        });
+        if with_stored.is_empty() {
+            return Ok(found);
+        }
+        let mut test = self.region.test();
+        block.for_each_way_location(
+            |way| with_stored.binary_search(&way).is_ok(),
+            |_, refs, stored| {
+                for (id, location) in refs.iter().zip(stored.into_iter().flatten()) {
+                    let location = location.filter(|location| location.is_on_earth());
+                    if let Some(location) = location.filter(|_| unlocated.contains(*id)) {
+                        found.stored.push((*id, test.has(location)));
+                    }
+                }
+            },
+        )?;
+        Ok(found)
+    }
+
+    /// Returns the changed ways of which a block has a newer version.
+    fn outdated_ways(&self, changed: &IdSets, block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
+        let (mut objects, mut outdated) = (block.walk(), Vec::new());
+        while let Some(kind) = objects.next()? {
+            let id = objects.id()?;
+            let is_changed = kind == ObjectKind::Way && changed.contains(kind, id);
+            if is_changed && self.is_outdated(kind, id, version_of(&mut objects)?) {
+                outdated.push(id);
+            }
+        }
+        Ok(outdated)
+    }
+
+    /// Returns the changed nodes that neither the base has nor the region contains.
+    fn absent_nodes(&self, changed: &IdSets, facts: &BaseFacts) -> IdSet {
+        let inside = self.region.nodes_of(self.changes);
+        let is_absent =
+            |id: &i64| !facts.present.contains(ObjectKind::Node, *id) && !inside.contains(*id);
+        changed
+            .of(ObjectKind::Node)
+            .ids()
+            .filter(is_absent)
+            .collect()
+    }
+}
+
+/// The nodes to look for in the ways of the base.
+struct NodesInWays<'n> {
+    /// The changed objects.
+    changed: &'n IdSets,
+    /// The changed nodes outside of the region that the base does not have.
+    absent: IdSet,
+    /// The nodes of changed ways that neither the base nor the changes have.
+    unlocated: IdSet,
+}
+
+pub(super) fn object_of(change: &Change) -> ObjectId {
+    ObjectId {
+        kind: change.kind(),
+        id: change.id,
+    }
+}
+
+/// Returns the version number of the current object of a walk.
+fn version_of(object: &mut BlockWalk<'_>) -> Result<Option<u32>, FormatError> {
+    Ok(object.version_info()?.version_number())
+}
+
+/// Whether a blob may have an object of a kind, according to its range of ids.
+fn may_have(entry: &BlobEntry, kind: ObjectKind, ids: &IdSet) -> bool {
+    let is_single = entry.kinds.single().is_some();
+    entry.kinds.contains(kind)
+        && !ids.is_empty()
+        && (!is_single || ids.may_meet(entry.min_id, entry.max_id))
+}

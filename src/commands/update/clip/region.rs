@@ -1,0 +1,52 @@
+//! The region of an updated extract.
+
+use crate::formats::{Change, ChangeSet};
+use crate::geometry::{AreaIndex, Locator, Shape};
+use crate::index::IdSet;
+use crate::osm::Location;
+use crate::pbf::BlobEntry;
+
+/// The region to which changes are cut. Locations belong to it as in `extract`.
+pub(super) struct ClipRegion(AreaIndex);
+
+impl ClipRegion {
+    pub(super) fn new(shape: &Shape) -> Self {
+        Self(AreaIndex::new(std::slice::from_ref(shape)))
+    }
+
+    /// Whether a node of a blob may lie in the region, according to the box of the blob.
+    pub(super) fn may_have_node_of(&self, entry: &BlobEntry) -> bool {
+        entry.bbox.is_empty() || self.0.meets(&entry.bbox)
+    }
+
+    /// Returns the changed nodes that lie in the region after the changes. Of a node with several versions, any counts.
+    pub(super) fn nodes_of(&self, changes: &ChangeSet) -> IdSet {
+        let (mut test, changes) = (self.test(), changes.changes().iter());
+        let is_inside = |change: &&Change| change.location().is_some_and(|at| test.has(at));
+        changes.filter(is_inside).map(|change| change.id).collect()
+    }
+
+    /// Returns a test of single locations. Each thread needs its own.
+    pub(super) fn test(&self) -> LocationTest<'_> {
+        LocationTest {
+            locator: self.0.locator(),
+            partial: Vec::new(),
+        }
+    }
+}
+
+/// A test whether locations lie in a region. Fast if consecutive locations are near each other.
+pub(super) struct LocationTest<'r> {
+    locator: Locator<'r>,
+    /// A buffer for the regions that contain a location but do not cover its whole cell.
+    partial: Vec<u32>,
+}
+
+impl LocationTest<'_> {
+    pub(super) fn has(&mut self, location: Location) -> bool {
+        let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
+        // Number 0 is the empty set of regions.
+        let covering = self.locator.at(lat_e7, lon_e7, &mut self.partial);
+        covering != 0 || !self.partial.is_empty()
+    }
+}
