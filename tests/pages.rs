@@ -332,7 +332,8 @@ fn the_page_of_a_comparison_says_what_changed_where_when_and_by_whom() {
     assert_eq!(places, expected);
     assert_eq!(charts["ways_without_place"], serde_json::json!([0, 1, 0]));
     let edits = serde_json::json!({
-        "moved": 1, "retagged": 1, "nodes_of_ways": 2, "members": 1, "metadata_only": 0
+        "moved": 1, "retagged": 1, "nodes_of_ways": 2, "members": 1, "relocated": 0,
+        "metadata_only": 0
     });
     assert_eq!(charts["edits"], edits);
     let compared = |metadata: bool, ways: bool| {

@@ -7,7 +7,7 @@ use crate::Context;
 use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, page};
 use crate::commands::{self, HeaderOptions, InheritedFields, cat};
 use crate::engine::OutputOptions;
-use crate::formats::{TextFormat, TextOptions};
+use crate::formats::{TextFormat, TextOptions, WayLocations};
 use crate::io::{OutputTarget, ScratchDirectory};
 use crate::osm::KindSet;
 use anyhow::{Result, bail};
@@ -18,9 +18,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 ///
 /// Prints a line for each object, which begins with - (only in OLD), + (only in NEW), * (different) or a space (equal).
 /// Locations, tags, nodes and members are compared, and with --metadata also the metadata; a change file contains all
-/// differences. Exit status 1 if the files differ, but 0 for a change file or a page, unless --exit-code is given. A
-/// change file gets the replication sequence number, timestamp and URL of NEW, which apply-changes copies to its
-/// output.
+/// differences. The locations that ways store are compared if neither file has the node. Exit status 1 if the files
+/// differ, but 0 for a change file or a page, unless --exit-code is given. A change file gets the replication sequence
+/// number, timestamp and URL of NEW, which apply-changes copies to its output.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg diff -c old.osm.pbf new.osm.pbf
@@ -134,6 +134,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
             ignore_changeset: args.ignore_changeset,
             ignore_uid: args.ignore_uid,
             ignore_user: args.ignore_user,
+            way_locations: is_strict,
         },
         by_version: is_strict,
         verify: args.verify,
@@ -292,9 +293,16 @@ fn derive_in(args: &Args, output: OutputOptions, ctx: &Context) -> Result<Answer
     let mut options = diff::Options::new(&args.old, &args.new);
     options.kinds = args.kinds.set();
     // The temporary file has all attributes: the output leaves out what its format requires.
-    let text = TextOptions::new(TextFormat::OsmChange);
+    let mut text = TextOptions::new(TextFormat::OsmChange);
+    let asks_for_locations = matches!(
+        &args.format,
+        Some(DiffFormat::Objects(spec)) if spec.has("locations_on_ways")
+    );
+    if Conventions::current().is_plain_by_default && !asks_for_locations {
+        text.way_locations = WayLocations::Never;
+    }
     options.output = Some((Format::Osc(deletions(args, text)?), target));
-    diff::run(&options, ctx)?;
+    warn_of_locations(&diff::run(&options, ctx)?, ctx);
     let summary = cat::run(&cat::Options::new(vec![changes], output.clone()), ctx)?;
     args.run.report(ctx, &summary, &output.target, || {
         format!("{}\n", show::written(&summary.written))
@@ -407,6 +415,27 @@ fn warn(summary: &Summary, is_osc: bool, ctx: &crate::Context) {
         ctx.warn(format!(
             "{} have coordinates with more than seven decimals: the change file rounds them",
             show::counted(summary.inexact, "node")
+        ));
+    }
+    if is_osc {
+        warn_of_locations(summary, ctx);
+    }
+}
+
+/// Warns about ways that a change file has only for their locations, and about locations that it cannot remove.
+fn warn_of_locations(summary: &Summary, ctx: &crate::Context) {
+    if summary.relocated > 0 {
+        ctx.warn(format!(
+            "the change file has {} only for the locations of nodes that the new file does not have: \
+             `apply-changes --locations-on-ways` takes them",
+            show::counted(summary.relocated, "way")
+        ));
+    }
+    if summary.locations_lost > 0 {
+        ctx.warn(format!(
+            "{} of the new file without a location that the old file has, of a node that neither file has: \
+             applying the changes leaves the location",
+            show::counted(summary.locations_lost, "way")
         ));
     }
 }

@@ -65,6 +65,8 @@ pub struct Edits {
     pub nodes_of_ways: u64,
     /// The number of relations whose members changed.
     pub members: u64,
+    /// The number of ways that store other locations for nodes that the files do not have.
+    pub relocated: u64,
     /// The number of objects that differ only in metadata.
     pub metadata_only: u64,
 }
@@ -123,8 +125,15 @@ pub(super) struct ChangeCharts {
 }
 
 impl ChangeCharts {
-    /// Adds a pair of objects that differ, or an object that only one file has.
-    pub(super) fn add(&mut self, report: Report, old: &Side<'_>, new: &Side<'_>) {
+    /// Adds a pair of objects that differ, or an object that only one file has. `is_relocated` is set for ways whose
+    /// stored locations count as different.
+    pub(super) fn add(
+        &mut self,
+        report: Report,
+        old: &Side<'_>,
+        new: &Side<'_>,
+        is_relocated: bool,
+    ) {
         let change = match report {
             Report::Same => return,
             Report::Right => Change::Created,
@@ -138,7 +147,7 @@ impl ChangeCharts {
         };
         self.add_place(change, shown);
         if change == Change::Modified {
-            self.edits.add(old, new);
+            self.edits.add(old, new, is_relocated);
         }
         let info = &new.object.info;
         let hour = info.timestamp.map(|time| time.div_euclid(3600));
@@ -340,7 +349,7 @@ fn count(names: &mut HashMap<String, [u64; 3]>, name: &str, change: Change) {
 }
 
 impl Edits {
-    fn add(&mut self, old: &Side<'_>, new: &Side<'_>) {
+    fn add(&mut self, old: &Side<'_>, new: &Side<'_>, is_relocated: bool) {
         let is_moved = old.nano_location != new.nano_location;
         let (old, new) = (&old.object, &new.object);
         let is_retagged = !same_tags(&old.tags, &new.tags);
@@ -353,12 +362,14 @@ impl Edits {
             }
             _ => (false, false),
         };
-        let only_metadata = !(is_moved || is_retagged || other_nodes || other_members);
+        let only_metadata =
+            !(is_moved || is_retagged || other_nodes || other_members || is_relocated);
         for (count, is_so) in [
             (&mut self.moved, is_moved),
             (&mut self.retagged, is_retagged),
             (&mut self.nodes_of_ways, other_nodes),
             (&mut self.members, other_members),
+            (&mut self.relocated, is_relocated),
             (&mut self.metadata_only, only_metadata),
         ] {
             *count += u64::from(is_so);
@@ -370,6 +381,7 @@ impl Edits {
         self.retagged += other.retagged;
         self.nodes_of_ways += other.nodes_of_ways;
         self.members += other.members;
+        self.relocated += other.relocated;
         self.metadata_only += other.metadata_only;
     }
 }

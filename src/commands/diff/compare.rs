@@ -1,17 +1,19 @@
 //! Walks the objects of a shard in both files side by side.
 
 use super::charts::ChangeCharts;
+use super::locations::{LocationRule, loses_location};
 use super::report::Report;
 use super::show::{SignedText, put_details, put_line};
-use super::side::{Side, same_tags};
+use super::side::Side;
 use super::{Equality, Format, Options, Summary};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources};
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, OscText};
-use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
-use crate::pbf::{BlobFlags, Block, ObjectBody, RawElement, RawElements};
+use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId, id_from_rank};
+use crate::pbf::{BlobFlags, Block, RawElement, RawElements};
 use crate::runtime::{ChunkSender, WorkItem};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// The size in bytes at which the text of a step is sent as a partial result.
 const CHUNK: usize = 1 << 20;
@@ -32,6 +34,7 @@ pub(super) struct Comparison {
     sources: Sources,
     format: Option<Format>,
     equality: Equality,
+    locations: Arc<LocationRule>,
     kinds: KindSet,
     verify: bool,
     /// Whether objects are matched by version as well as by id, as in history files.
@@ -147,6 +150,7 @@ impl Comparison {
     pub(super) fn new(
         sources: Sources,
         options: &Options,
+        locations: Arc<LocationRule>,
         history: bool,
         has_charts: bool,
     ) -> Self {
@@ -162,6 +166,7 @@ impl Comparison {
                 },
                 _ => options.equality,
             },
+            locations,
             kinds: options.kinds,
             verify: options.verify,
             history,
@@ -172,6 +177,12 @@ impl Comparison {
     /// Whether a change file is written.
     const fn makes_changes(&self) -> bool {
         matches!(self.format, Some(Format::Osc(_)))
+    }
+
+    /// Whether the moved nodes of a way are needed even if the ways also differ otherwise.
+    const fn needs_moved(&self) -> bool {
+        let has_details = matches!(self.format, Some(Format::Text { details: true, .. }));
+        has_details || self.has_charts || self.makes_changes()
     }
 
     /// Compares the objects of a merge step and sends the differences as text.
@@ -236,9 +247,11 @@ impl Comparison {
         // A change file cannot be made from a file in which an object occurs twice. The objects are compared to find
         // such an object, even if both files have it twice.
         let may_repeat = self.makes_changes() && !entry.flags.has(BlobFlags::UNIQUE_IDS);
+        let is_needed =
+            |source: &&Source| source.file == 1 && self.locations.needs_blob(&source.entry);
         let (Some(kind), false, true) = (
             entry.kinds.single(),
-            shows_common || may_repeat || one.file == two.file,
+            shows_common || may_repeat || one.file == two.file || [one, two].iter().any(is_needed),
             (entry.first_key(), entry.last_key(), entry.count)
                 == (other.first_key(), other.last_key(), other.count),
         ) else {
@@ -321,6 +334,8 @@ struct Pair<'c, 'a> {
     comparison: &'c Comparison,
     old: Side<'a>,
     new: Side<'a>,
+    /// The indices of the references of a way whose stored locations count as different.
+    moved: Vec<usize>,
     /// The addresses of the blocks of the last pair, and whether these blocks share their string table and units.
     blocks: Option<([*const Block<'a>; 2], bool)>,
     found: StepFindings,
@@ -334,6 +349,7 @@ impl<'c, 'a> Pair<'c, 'a> {
             comparison,
             old: Side::default(),
             new: Side::default(),
+            moved: Vec::new(),
             blocks: None,
             found: StepFindings {
                 charts: comparison.has_charts.then(Box::default),
@@ -395,6 +411,7 @@ impl<'c, 'a> Pair<'c, 'a> {
                         &mut self.found.text,
                         &self.old,
                         &self.new,
+                        &self.moved,
                         self.comparison.equality,
                     );
                 }
@@ -425,21 +442,35 @@ impl<'c, 'a> Pair<'c, 'a> {
             Report::Same | Report::Different => {}
         }
         if let Some(charts) = &mut self.found.charts {
-            charts.add(report, &self.old, &self.new);
+            charts.add(report, &self.old, &self.new, !self.moved.is_empty());
         }
         Ok(())
     }
 
     /// Whether two objects are equal. If they are not equal, `self.old` and `self.new` contain them afterwards.
     fn are_same(&mut self, old: Head<'a>, new: Head<'a>) -> Result<bool, FormatError> {
-        if self.shares_strings(old.block, new.block) && old.object.is_bitwise_equal(&new.object) {
+        let comparison = self.comparison;
+        let locations = &comparison.locations;
+        let may_differ = old.object.key.0 == ObjectKind::Way && locations.has_dropped_nodes();
+        if !may_differ
+            && self.shares_strings(old.block, new.block)
+            && old.object.is_bitwise_equal(&new.object)
+        {
             return Ok(true);
         }
         self.old.fill(&old.object, old.block)?;
         self.new.fill(&new.object, new.block)?;
-        let equality = self.comparison.equality;
-        let exact = equality.tag_order || matches!(self.comparison.format, Some(Format::Osc(_)));
-        Ok(equality.of(&self.old, &self.new, exact))
+        self.moved.clear();
+        let equality = comparison.equality;
+        let exact = equality.tag_order || comparison.makes_changes();
+        let is_equal = equality.of(&self.old, &self.new, exact);
+        if is_equal || comparison.needs_moved() {
+            let found = locations.find_moved(&self.old, &self.new, &mut self.moved);
+            found.map_err(|error| FormatError::with(error.to_string()))?;
+            let has_moved = is_equal && !self.moved.is_empty();
+            self.found.summary.relocated += u64::from(has_moved);
+        }
+        Ok(is_equal && self.moved.is_empty())
     }
 
     /// Whether two blocks share their string table and units. The result is kept for the next pair of the same blocks.
@@ -528,6 +559,8 @@ impl<'c, 'a> Pair<'c, 'a> {
                 let goes_back = is_known && age(&self.new) < age(&self.old);
                 self.found.summary.going_back += u64::from(goes_back);
                 self.found.summary.inexact += u64::from(!self.new.is_exact);
+                let is_lost = loses_location(&self.old, &self.new, &self.moved);
+                self.found.summary.locations_lost += u64::from(is_lost);
                 let action = if deletions.creates_version_1 {
                     ChangeAction::of(&self.new.object)
                 } else {
@@ -553,37 +586,4 @@ impl<'c, 'a> Pair<'c, 'a> {
         self.found.text += &self.osc.finish();
         self.found
     }
-}
-
-impl Equality {
-    /// Whether two objects are equal according to this set of rules. The order of tags matters only if `exact` is set.
-    fn of(self, old: &Side<'_>, new: &Side<'_>, exact: bool) -> bool {
-        let has_equal_location = old.nano_location == new.nano_location;
-        let (old, new) = (&old.object, &new.object);
-        let (one, two) = (&old.info, &new.info);
-        let metadata = !self.metadata
-            || (agree(one.version, two.version)
-                && agree(one.timestamp, two.timestamp)
-                && (self.ignore_changeset || agree(one.changeset, two.changeset))
-                && (self.ignore_uid || agree(one.uid, two.uid))
-                && (self.ignore_user || agree(one.user, two.user)));
-        metadata
-            && one.visible == two.visible
-            && has_equal_location
-            && match (&old.body, &new.body) {
-                (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) => {
-                    one == two
-                }
-                (ObjectBody::Relation { members: one }, ObjectBody::Relation { members: two }) => {
-                    one == two
-                }
-                _ => true,
-            }
-            && (old.tags == new.tags || (!exact && same_tags(&old.tags, &new.tags)))
-    }
-}
-
-/// Whether two values are equal. Returns `true` if one of the objects lacks the value.
-fn agree<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
-    old.zip(new).is_none_or(|(old, new)| old == new)
 }

@@ -1,10 +1,11 @@
 //! Writes differences as text for people.
 
 use super::Equality;
+use super::locations::for_each_moved;
 use super::report::Report;
 use super::side::Side;
 use crate::formats::{ObjectText, TextFormat, TextOptions};
-use crate::osm::{ObjectId, format_timestamp};
+use crate::osm::{Location, ObjectId, format_timestamp};
 use crate::pbf::{Member, Object, ObjectBody};
 use std::fmt::Write;
 
@@ -57,8 +58,51 @@ impl SignedText {
     }
 }
 
-/// Appends a line for each difference between two versions of an object.
-pub(super) fn put_details(out: &mut String, old: &Side<'_>, new: &Side<'_>, equality: Equality) {
+/// Appends a line for each difference between two versions of an object. `moved` has the references of a way whose
+/// stored locations count as different.
+pub(super) fn put_details(
+    out: &mut String,
+    old: &Side<'_>,
+    new: &Side<'_>,
+    moved: &[usize],
+    equality: Equality,
+) {
+    put_attributes(out, old, new, equality);
+    for_each_moved(old, new, moved, |id, locations| {
+        let shown = |location: Option<Location>| match location {
+            Some(location) => {
+                let degrees = [location.lat_e7(), location.lon_e7()].map(|e7| f64::from(e7) / 1e7);
+                format!("{} {}", degrees[0], degrees[1])
+            }
+            None => "unknown".to_owned(),
+        };
+        let [before, after] = locations.map(shown);
+        let _ = writeln!(out, "    location of n{id}: {before} -> {after}");
+    });
+    let (old, new) = (&old.object, &new.object);
+    put_tags(out, old, new);
+    match (&old.body, &new.body) {
+        (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) if one != two => {
+            let shown = |refs: &[i64]| list(refs, |id| format!("n{id}"));
+            put_lists(out, "nodes", shown(one), shown(two));
+        }
+        (ObjectBody::Relation { members: one }, ObjectBody::Relation { members: two })
+            if one != two =>
+        {
+            let shown = |members: &[Member<'_>]| {
+                list(members, |member| {
+                    let letter = member.kind.letter();
+                    format!("{letter}{}@{}", member.id, printable(member.role))
+                })
+            };
+            put_lists(out, "members", shown(one), shown(two));
+        }
+        _ => {}
+    }
+}
+
+/// Appends a line for each difference in the location of a node and in metadata.
+fn put_attributes(out: &mut String, old: &Side<'_>, new: &Side<'_>, equality: Equality) {
     let mut line = |name: &str, old: String, new: String| {
         if old != new {
             let _ = writeln!(out, "    {name}: {old} -> {new}");
@@ -97,25 +141,6 @@ pub(super) fn put_details(out: &mut String, old: &Side<'_>, new: &Side<'_>, equa
         if !equality.ignore_user {
             line("user", infos.map(|info| info.user.map(printable)));
         }
-    }
-    put_tags(out, old, new);
-    match (&old.body, &new.body) {
-        (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) if one != two => {
-            let shown = |refs: &[i64]| list(refs, |id| format!("n{id}"));
-            put_lists(out, "nodes", shown(one), shown(two));
-        }
-        (ObjectBody::Relation { members: one }, ObjectBody::Relation { members: two })
-            if one != two =>
-        {
-            let shown = |members: &[Member<'_>]| {
-                list(members, |member| {
-                    let letter = member.kind.letter();
-                    format!("{letter}{}@{}", member.id, printable(member.role))
-                })
-            };
-            put_lists(out, "members", shown(one), shown(two));
-        }
-        _ => {}
     }
 }
 

@@ -1,7 +1,8 @@
-//! The two sides of a comparison.
+//! The two sides of a comparison, and the rules by which they are equal.
 
+use super::Equality;
 use crate::error::FormatError;
-use crate::pbf::{Block, Object, RawElement};
+use crate::pbf::{Block, Object, ObjectBody, RawElement};
 
 /// An object that is compared, with its location as the file stores it.
 #[derive(Default)]
@@ -34,4 +35,38 @@ pub(super) fn same_tags(old: &[(&str, &str)], new: &[(&str, &str)]) -> bool {
         tags
     };
     old.len() == new.len() && sorted(old) == sorted(new)
+}
+
+impl Equality {
+    /// Whether two objects are equal according to this set of rules, apart from locations that ways store. The order of
+    /// tags matters only if `exact` is set.
+    pub(super) fn of(self, old: &Side<'_>, new: &Side<'_>, exact: bool) -> bool {
+        let has_equal_location = old.nano_location == new.nano_location;
+        let (old, new) = (&old.object, &new.object);
+        let (one, two) = (&old.info, &new.info);
+        let metadata = !self.metadata
+            || (agree(one.version, two.version)
+                && agree(one.timestamp, two.timestamp)
+                && (self.ignore_changeset || agree(one.changeset, two.changeset))
+                && (self.ignore_uid || agree(one.uid, two.uid))
+                && (self.ignore_user || agree(one.user, two.user)));
+        metadata
+            && one.visible == two.visible
+            && has_equal_location
+            && match (&old.body, &new.body) {
+                (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) => {
+                    one == two
+                }
+                (ObjectBody::Relation { members: one }, ObjectBody::Relation { members: two }) => {
+                    one == two
+                }
+                _ => true,
+            }
+            && (old.tags == new.tags || (!exact && same_tags(&old.tags, &new.tags)))
+    }
+}
+
+/// Whether two values are equal. Returns `true` if one of the objects lacks the value.
+fn agree<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
+    old.zip(new).is_none_or(|(old, new)| old == new)
 }

@@ -1,0 +1,328 @@
+//! The rule that decides which of the locations that ways store are compared.
+//!
+//! The location of a node reference is that of the node. If a file has the node, the node is compared, and the stored
+//! location is not. If neither file has the node, the stored location is part of the way. The ids of the nodes are read
+//! only when two ways with the same references store different locations.
+
+use super::order;
+use super::side::Side;
+use super::{Format, Options};
+use crate::engine::location_form::LocationForm;
+use crate::engine::scan::Scan;
+use crate::error::{FormatError, Result};
+use crate::formats::WayLocations;
+use crate::index::{IdSet, SharedIdSet};
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{BlobEntry, BlobFlags, Block, ObjectBody, WayNodes, feature};
+use crate::runtime::{Context, NoObserver, lock};
+use rustc_hash::FxHashSet;
+use std::sync::{Arc, Mutex};
+
+/// The locations in ways that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    Nothing,
+    /// Those of nodes that neither file has.
+    OfAbsentNodes,
+    /// Those of all nodes.
+    Everything,
+}
+
+/// The rule for a comparison, and the nodes that it depends on. All threads share it.
+pub(super) struct LocationRule {
+    compared: Compared,
+    sides: Arc<[order::Side; 2]>,
+    dropped: DroppedNodes,
+    /// The nodes with a location in either file; `None` until they are needed.
+    nodes: Mutex<Option<Arc<IdSet>>>,
+    /// The context for reading nodes while the comparison is shown as the current phase.
+    ctx: Context,
+}
+
+/// The nodes that only the old file has, although ways of the new file store their locations. A change file deletes
+/// such a node, and the ways would lose its location. So these ways are changes, even if they are equal in both files.
+#[derive(Default)]
+struct DroppedNodes {
+    ids: IdSet,
+    /// The offsets of the blobs of the new file that contain such ways.
+    blobs: FxHashSet<u64>,
+}
+
+impl LocationRule {
+    /// Determines the rule for two files. If a change file is written, also looks for dropped nodes.
+    pub(super) fn of(
+        options: &Options,
+        is_history: bool,
+        sides: &Arc<[order::Side; 2]>,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let changes = match &options.output {
+            Some((Format::Osc(deletions), _)) => Some(deletions),
+            _ => None,
+        };
+        let is_left_out =
+            changes.is_some_and(|options| options.text.way_locations == WayLocations::Never);
+        let compared = if !options.kinds.contains(ObjectKind::Way) || is_left_out {
+            Compared::Nothing
+        } else if changes.is_none() && options.equality.way_locations {
+            Compared::Everything
+        } else if !is_history && may_depend_on_ways(sides) {
+            Compared::OfAbsentNodes
+        } else {
+            Compared::Nothing
+        };
+        let deletes_nodes = changes.is_some() && options.kinds.contains(ObjectKind::Node);
+        let dropped = if compared == Compared::OfAbsentNodes && deletes_nodes {
+            DroppedNodes::find(sides, ctx)?
+        } else {
+            DroppedNodes::default()
+        };
+        Ok(Self {
+            compared,
+            sides: sides.clone(),
+            dropped,
+            nodes: Mutex::default(),
+            ctx: ctx.clone().with_observer(Arc::new(NoObserver)),
+        })
+    }
+
+    /// Whether a way may be a change although it is equal in both files.
+    pub(super) fn has_dropped_nodes(&self) -> bool {
+        !self.dropped.ids.is_empty()
+    }
+
+    /// Whether a blob of the new file has to be compared although the old file has an equal blob.
+    pub(super) fn needs_blob(&self, entry: &BlobEntry) -> bool {
+        self.dropped.blobs.contains(&entry.offset)
+    }
+
+    /// Sets `moved` to the indices of the references of two ways whose stored locations count as different. The result
+    /// is empty if the ways do not have the same references, and for other objects.
+    pub(super) fn find_moved(
+        &self,
+        old: &Side<'_>,
+        new: &Side<'_>,
+        moved: &mut Vec<usize>,
+    ) -> Result<()> {
+        moved.clear();
+        let Some((refs, [before, after])) = same_references(old, new) else {
+            return Ok(());
+        };
+        if self.compared == Compared::Nothing || (before == after && !self.has_dropped_nodes()) {
+            return Ok(());
+        }
+        let is_dropped = |id: &i64| self.dropped.ids.contains(*id);
+        let pairs = refs.iter().enumerate().filter(|(index, id)| {
+            let [before, after] = [before, after].map(|list| self.known(list, *index));
+            if is_dropped(id) {
+                after.is_some()
+            } else {
+                before != after
+            }
+        });
+        moved.extend(pairs.map(|(index, _)| index));
+        let mut ids = moved.iter().filter_map(|index| refs.get(*index));
+        if self.compared == Compared::Everything || ids.all(is_dropped) {
+            return Ok(());
+        }
+        let nodes = self.nodes()?;
+        moved.retain(|index| {
+            let id = refs.get(*index);
+            id.is_some_and(|id| is_dropped(id) || !nodes.contains(*id))
+        });
+        Ok(())
+    }
+
+    /// Returns a location that a way stores. A location that is not on earth counts as unknown, unless all locations
+    /// are compared.
+    fn known(&self, locations: &[Option<Location>], index: usize) -> Option<Location> {
+        let all = self.compared == Compared::Everything;
+        let location = locations.get(index).copied().flatten();
+        location.filter(|location| all || location.is_on_earth())
+    }
+
+    /// Returns the ids of the nodes of both files. Reads them at the first call.
+    fn nodes(&self) -> Result<Arc<IdSet>> {
+        let mut known = lock(&self.nodes);
+        if let Some(nodes) = &*known {
+            return Ok(nodes.clone());
+        }
+        let ids = SharedIdSet::default();
+        for side in self.sides.iter() {
+            read_nodes(side, |_| true, &ids, &self.ctx)?;
+        }
+        let nodes = Arc::new(ids.into_set(self.ctx.jobs));
+        *known = Some(nodes.clone());
+        Ok(nodes)
+    }
+}
+
+/// Returns the references of two ways and the locations that each of them stores; `None` if the references differ, or
+/// if the objects are not ways.
+fn same_references<'s>(
+    old: &'s Side<'_>,
+    new: &'s Side<'_>,
+) -> Option<(&'s [i64], [&'s [Option<Location>]; 2])> {
+    let (
+        ObjectBody::Way {
+            refs,
+            locations: before,
+        },
+        ObjectBody::Way {
+            refs: new_refs,
+            locations: after,
+        },
+    ) = (&old.object.body, &new.object.body)
+    else {
+        return None;
+    };
+    let parts: (&[i64], [&[Option<Location>]; 2]) = (refs, [before, after]);
+    (refs == new_refs).then_some(parts)
+}
+
+/// Whether the new way lacks a location that the old way stores, among the references that `moved` has.
+pub(super) fn loses_location(old: &Side<'_>, new: &Side<'_>, moved: &[usize]) -> bool {
+    same_references(old, new).is_some_and(|(_, [before, after])| {
+        let is_known = |list: &[Option<Location>], index: usize| {
+            let location = list.get(index).copied().flatten();
+            location.is_some()
+        };
+        let mut moved = moved.iter();
+        moved.any(|index| is_known(before, *index) && !is_known(after, *index))
+    })
+}
+
+/// Calls `put` once for each node among the references in `moved`, with the locations that the old and the new way
+/// store for it.
+pub(super) fn for_each_moved(
+    old: &Side<'_>,
+    new: &Side<'_>,
+    moved: &[usize],
+    mut put: impl FnMut(i64, [Option<Location>; 2]),
+) {
+    let Some((refs, lists)) = same_references(old, new) else {
+        return;
+    };
+    let mut seen = FxHashSet::default();
+    for index in moved {
+        if let Some(id) = refs.get(*index)
+            && seen.insert(*id)
+        {
+            let locations = lists.map(|list| list.get(*index).copied().flatten());
+            put(*id, locations);
+        }
+    }
+}
+
+/// Whether the ways of both files store locations, and one of the files may lack nodes of its ways.
+fn may_depend_on_ways(sides: &[order::Side; 2]) -> bool {
+    let form = |side: &order::Side| LocationForm::of_header(&side.file.header, true);
+    sides.iter().all(has_located_ways) && sides.iter().any(|side| form(side).may_lack_nodes())
+}
+
+/// Whether ways of a file store locations, according to the entries of its blobs. The header decides about blobs whose
+/// entries do not tell.
+fn has_located_ways(side: &order::Side) -> bool {
+    let declares = side.file.header.has(feature::LOCATIONS);
+    side.plan.entries.iter().any(|entry| {
+        let is_known = entry.flags.has(BlobFlags::SCANNED);
+        entry.may_have_locations() && (is_known || declares)
+    })
+}
+
+/// Adds the nodes of the blobs that `picks` selects to `ids`: those that have a location.
+fn read_nodes(
+    side: &order::Side,
+    picks: impl Fn(&BlobEntry) -> bool,
+    ids: &SharedIdSet,
+    ctx: &Context,
+) -> Result<()> {
+    Scan::bare("look up nodes", &side.file, &side.plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Node) && picks(entry),
+        |_, block| {
+            let mut found = Vec::new();
+            block.for_each_node(|id, location, _| {
+                if location.is_some_and(Location::is_on_earth) {
+                    found.push(id);
+                }
+            })?;
+            ids.add(&found.as_slice().into());
+            Ok(())
+        },
+        |()| {},
+    )
+}
+
+/// Returns the content hash of a blob, and the length of its payload; `None` if the hash is not known.
+fn content(entry: &BlobEntry) -> Option<(u64, u32)> {
+    let is_known = entry.flags.has(BlobFlags::HASHED);
+    is_known.then_some((entry.hash, entry.payload_len))
+}
+
+impl DroppedNodes {
+    fn find(sides: &[order::Side; 2], ctx: &Context) -> Result<Self> {
+        let [old, new] = sides;
+        let gone = only_in_first([old, new], ctx)?;
+        let mut dropped = Self::default();
+        if gone.is_empty() {
+            return Ok(dropped);
+        }
+        ctx.expect_phases(1);
+        Scan::bare("look up ways", &new.file, &new.plan, ctx).run(
+            BlobEntry::may_have_locations,
+            |entry, block| Ok((entry.offset, located_among(&gone, block)?)),
+            |(offset, ids)| {
+                if !ids.is_empty() {
+                    dropped.blobs.insert(offset);
+                    dropped.ids.extend(ids);
+                }
+            },
+        )?;
+        Ok(dropped)
+    }
+}
+
+/// Returns the nodes that only the first of two files has. Does not read blobs that both files have.
+fn only_in_first(sides: [&order::Side; 2], ctx: &Context) -> Result<IdSet> {
+    let contents = sides.map(|side| {
+        let contents = side.plan.entries.iter().filter_map(content);
+        contents.collect::<FxHashSet<_>>()
+    });
+    let mut sets = Vec::new();
+    for (side, others) in sides.into_iter().zip(contents.iter().rev()) {
+        let ids = SharedIdSet::default();
+        let is_shared = |entry: &BlobEntry| content(entry).is_some_and(|key| others.contains(&key));
+        ctx.expect_phases(1);
+        read_nodes(side, |entry| !is_shared(entry), &ids, ctx)?;
+        sets.push(ids.into_set(ctx.jobs));
+    }
+    let [old, new] = sets.as_slice() else {
+        return Ok(IdSet::default());
+    };
+    Ok(old.ids().filter(|id| !new.contains(*id)).collect())
+}
+
+/// Returns those of the `wanted` nodes whose locations the ways of a block store.
+fn located_among(wanted: &IdSet, block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
+    let nodes = WayNodes::of(block)?;
+    let mut ways = Vec::new();
+    wanted.for_each_present(&nodes.refs, |at| {
+        let way = nodes.way_index_of(at);
+        if ways.last() != Some(&way) {
+            ways.push(way);
+        }
+    });
+    let mut found = Vec::new();
+    if ways.is_empty() {
+        return Ok(found);
+    }
+    let is_picked = |way: usize| ways.binary_search(&way).is_ok();
+    block.for_each_way_location(is_picked, |_, refs, locations| {
+        for (id, location) in refs.iter().zip(locations.into_iter().flatten()) {
+            if location.is_some_and(Location::is_on_earth) && wanted.contains(*id) {
+                found.push(*id);
+            }
+        }
+    })?;
+    Ok(found)
+}
