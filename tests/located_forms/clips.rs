@@ -84,14 +84,19 @@ fn what_changes_bring_is_cut_alike_in_each_form() {
             Input::new(&world, form, Container::Bare, &whole, None);
             cut(&whole, Strategy::CompleteWays, &region, &base);
             if decode::objects(&base).is_empty() {
-                return Vec::new();
+                return None;
             }
             update(&base, &server, &clip(&region));
-            decode::objects(&base)
+            Some(decode::objects(&base))
         };
-        let expected = without_nodes(&updated(Form::Plain));
+        let Some(expected) = updated(Form::Plain) else {
+            continue;
+        };
+        let expected = without_nodes(&expected);
         for form in in_turn(turn, 3, LOCATED) {
-            let found = updated(form);
+            let Some(found) = updated(form) else {
+                continue;
+            };
             let what = format!("{form:?} {region}");
             assert_same_objects(&without_nodes(&found), &expected, &what);
             expect_right(&found, &days.world, &what);

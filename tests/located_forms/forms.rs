@@ -226,41 +226,38 @@ impl Input {
     }
 }
 
-/// Files of a world in the directory `dir`: in all forms and containers in long runs; two of them, in turn, in short runs.
+/// Files of a world in the directory `dir`: in all forms and containers in long runs, else [`two_inputs`].
 pub fn inputs(world: &World, turn: usize, containers: &[Container], dir: &Path) -> Vec<Input> {
-    pairs(turn, containers)
-        .into_iter()
-        .map(|(form, container)| {
-            let path = dir.join(format!("{form:?}-{container:?}.osm.pbf"));
-            // A spatial layout may be refused where some ways have no locations.
-            let container = match form {
-                Form::HalfNeeded | Form::HalfDeclared if container == Container::Spatial => {
-                    spatial_if_possible(world, form, dir)
-                }
-                _ => container,
-            };
-            Input::new(world, form, container, &path, None)
-        })
+    if !is_long() {
+        return two_inputs(world, turn, containers, dir).into();
+    }
+    let pairs = LOCATED
+        .iter()
+        .flat_map(|form| containers.iter().map(move |container| (*form, *container)));
+    pairs
+        .map(|(form, container)| input_of(world, form, container, dir))
         .collect()
 }
 
-/// The forms and containers whose turn it is.
-fn pairs(turn: usize, containers: &[Container]) -> Vec<(Form, Container)> {
-    let numbers = if is_long() {
-        0..LOCATED.len() * containers.len()
-    } else {
-        0..2
+/// Two files of a world in the directory `dir`. In six turns, each form has two containers.
+pub fn two_inputs(world: &World, turn: usize, containers: &[Container], dir: &Path) -> [Input; 2] {
+    [0, 1].map(|number| {
+        let form = LOCATED[(turn + number * 3) % LOCATED.len()];
+        let container = containers[(turn + number * 2) % containers.len()];
+        input_of(world, form, container, dir)
+    })
+}
+
+/// A file of a world. A spatial layout may be refused where some ways have no locations.
+fn input_of(world: &World, form: Form, container: Container, dir: &Path) -> Input {
+    let path = dir.join(format!("{form:?}-{container:?}.osm.pbf"));
+    let container = match (form, container) {
+        (Form::HalfNeeded | Form::HalfDeclared, Container::Spatial) => {
+            spatial_if_possible(world, form, dir)
+        }
+        _ => container,
     };
-    let pair = |number: usize| {
-        let (form, container) = if is_long() {
-            (number / containers.len(), number)
-        } else {
-            (turn + number * 3, turn + number * 2)
-        };
-        let form = LOCATED[form % LOCATED.len()];
-        (form, containers[container % containers.len()])
-    };
-    numbers.map(pair).collect()
+    Input::new(world, form, container, &path, None)
 }
 
 /// The spatial container, if `repack` takes a file in the form; else another one.

@@ -1,6 +1,6 @@
-//! Real extracts in each form. Short runs take a few streets of one of them.
+//! Real extracts, each in two forms. Short runs take a few streets of one of them.
 
-use super::forms::{ANY, inputs};
+use super::forms::{ANY, two_inputs};
 use super::worlds::World;
 use super::{facts, features, making, regions, run_line, selections};
 use crate::common::answers::in_order;
@@ -37,7 +37,7 @@ fn real_extracts_give_the_same_in_each_form() {
         let Some(world) = plain_world(path) else {
             continue;
         };
-        let inputs = inputs(&world, turn, &ANY, dir.path());
+        let inputs = two_inputs(&world, turn, &ANY, dir.path());
         regions::holds(&world, turn, &inputs);
         features::holds(&world, turn, &inputs);
         selections::holds(&world, turn, &inputs);
