@@ -152,13 +152,20 @@ impl Input {
         if let Some(line) = line {
             run_line(line, &[("{in}", crafted), ("{out}", path)]);
         }
-        Self {
+        let mut input = Self {
             form,
             container,
             objects,
             places: world.places(),
             path: path.to_owned(),
+        };
+        if container == Container::Spatial {
+            // A layout may give locations to ways that had none.
+            let found = in_order(decode::objects(path));
+            input.expect(&found, &world.objects, "repack --layout hilbert");
+            input.objects = found;
         }
+        input
     }
 
     /// A name for messages.
@@ -172,9 +179,17 @@ impl Input {
         nodes.map(|node| node.id).collect()
     }
 
-    /// Reads an output. Its header must be honest if that of this file is.
+    /// Whether all ways have locations if the header declares so. The command that wrote the container may have changed
+    /// the header.
+    pub fn is_honest(&self) -> bool {
+        let features = decode::header(&self.path).optional;
+        !features.iter().any(|name| name == "LocationsOnWays")
+            || first_bare(&self.objects).is_none()
+    }
+
+    /// Reads an output. If all ways of this file have locations, so must those of the output, as its header says.
     pub fn read(&self, path: &Path, what: &str) -> Vec<Object> {
-        if self.form.is_honest() {
+        if first_bare(&self.objects).is_none() {
             read_honest(path, &format!("{what}, {}", self.name()))
         } else {
             decode::objects(path)
@@ -296,12 +311,16 @@ pub fn read_honest(path: &Path, what: &str) -> Vec<Object> {
     let objects = decode::objects(path);
     let features = decode::header(path).optional;
     if features.iter().any(|name| name == "LocationsOnWays") {
-        let bare = objects
-            .iter()
-            .find(|way| way.refs.len() != way.locations.len());
+        let bare = first_bare(&objects);
         assert!(bare.is_none(), "{what}: LocationsOnWays, and {bare:?}");
     }
     objects
+}
+
+/// The first way that has references and no locations.
+fn first_bare(objects: &[Object]) -> Option<&Object> {
+    let mut objects = objects.iter();
+    objects.find(|way| way.refs.len() != way.locations.len())
 }
 
 /// The known locations that a way stores, by the ids of nodes.
