@@ -73,6 +73,7 @@ mod layers;
 mod layout;
 mod library;
 mod library_calls;
+mod located_again;
 mod located_forms;
 mod locations_in_ways;
 mod max_memory;

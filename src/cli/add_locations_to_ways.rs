@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 /// Add the coordinates of nodes to the ways that contain them
 ///
 /// From the result, programs can build geometries in one pass and without nodes. Nodes without tags are left out,
-/// unless they are members of relations or --keep-untagged-nodes is given. `apply-changes --locations-on-ways` keeps
-/// the result up to date.
+/// unless they are members of relations or --keep-untagged-nodes is given: the result is located, with the needed nodes
+/// only, or located, with all nodes. `apply-changes --locations-on-ways` keeps the result up to date.
 ///
-/// Nodes that are not in the file are counted, and their locations in ways are undefined.
+/// The location of a reference is that of the node. If the file does not have the node, a location that the way has
+/// already stays; otherwise the location is unknown, and the reference is counted. So a second run loses nothing. Nodes
+/// that were left out before cannot be brought back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg add-locations-to-ways berlin.osm.pbf -o berlin-located.osm.pbf
@@ -44,7 +46,7 @@ pub struct Args {
     /// Keep nodes that have no tags and that no relation refers to
     #[arg(short = 'n', long)]
     keep_untagged_nodes: bool,
-    /// Fail if a node of a way is not in the file
+    /// Fail if the location of a node of a way stays unknown
     #[arg(long, conflicts_with = "ignore_missing_nodes")]
     strict: bool,
     /// Directory for temporary files [default: the directory of the output]
@@ -83,7 +85,8 @@ pub fn run(args: &Args) -> Result<Answer> {
         index_type: args.index_type,
         keep_untagged_nodes: args.keep_untagged_nodes,
         keep_member_nodes: args.keep_member_nodes || conventions.keeps_member_nodes,
-        strict: args.strict || (conventions.needs_all_nodes && !args.ignore_missing_nodes),
+        strict: args.strict,
+        needs_nodes: conventions.needs_all_nodes && !args.ignore_missing_nodes,
         temp_dir: args.temp_dir.clone(),
         max_memory: args.max_memory,
         ranges: args.ranges,
@@ -101,6 +104,13 @@ pub fn run(args: &Args) -> Result<Answer> {
             "{} to {} that are not in the file or have no location",
             show::counted(summary.missing_references, "reference"),
             show::counted(summary.missing_nodes, "node"),
+        ));
+    }
+    if args.keep_untagged_nodes && summary.stored_references > 0 {
+        ctx.warn(format!(
+            "{} to nodes that are not in the file keep the location that the way has: --keep-untagged-nodes cannot \
+             bring these nodes back",
+            show::counted(summary.stored_references, "reference"),
         ));
     }
     args.run.report(&ctx, &summary, &options.output.target, || {
@@ -152,6 +162,13 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
         show::objects(written.objects),
         show::bytes(written.bytes),
     );
+    if summary.stored_references > 0 {
+        let _ = writeln!(
+            out,
+            "  {} to nodes that are not in the file: the locations that the ways had stay",
+            show::counted(summary.stored_references, "reference"),
+        );
+    }
     if let Some(scratch) = &summary.scratch {
         let _ = writeln!(
             out,

@@ -2,7 +2,8 @@
 //!
 //! Nodes in canonical order are read once, while they are written to the output. Their locations are kept in memory, or
 //! are joined on disk with the node references of ways, one range of ids at a time. The encoded form of each way gets
-//! two more columns, the latitudes and the longitudes, and is otherwise unchanged.
+//! two more columns, the latitudes and the longitudes, and is otherwise unchanged. A location that a way has already
+//! stays if the file has no location for its node.
 
 mod nodes;
 
@@ -12,6 +13,7 @@ use crate::engine::filter::{
     BlobDecision, FilterItem, FilterOutput, FilterPass, FilteredWriter, Transformed, size_hint,
 };
 use crate::engine::input_content::not_current;
+use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::way_locations::{LocateOptions, NodeParts, WayLocations, WayLocator};
@@ -21,7 +23,9 @@ use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, LocationStore, NodeBatch};
 use crate::io::OpenOutput;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, WayNodes, feature, locate_ways};
+use crate::pbf::{
+    BlobEntry, BlobFlags, Block, HeaderBlock, WayNodeLocations, WayNodes, feature, locate_ways,
+};
 use crate::runtime::{Context, lock, unlocked};
 use nodes::select_nodes;
 use serde::Serialize;
@@ -43,9 +47,11 @@ pub struct Options {
     pub keep_untagged_nodes: bool,
     /// Whether nodes without tags that are members of relations are kept.
     pub keep_member_nodes: bool,
-    /// Whether the command fails if a way refers to a node that is not in the file or has no location. Otherwise,
-    /// references to these nodes are only counted.
+    /// Whether the command fails if a location stays unknown, because the node is not in the file or has no location,
+    /// and the way does not store the location. Otherwise, references to these nodes are only counted.
     pub strict: bool,
+    /// Whether the command also fails if the way stores the location of a node that is not in the file or has none.
+    pub needs_nodes: bool,
     /// The directory for the temporary files of a join on disk; `None` for the directory of the output or, if the
     /// output is a stream, the system's temporary directory.
     pub temp_dir: Option<PathBuf>,
@@ -67,6 +73,7 @@ impl Options {
             keep_untagged_nodes: false,
             keep_member_nodes: true,
             strict: false,
+            needs_nodes: false,
             temp_dir: None,
             max_memory: None,
             ranges: None,
@@ -89,6 +96,7 @@ setters!(Options {
     keep_untagged_nodes: bool,
     keep_member_nodes: bool,
     strict: bool,
+    needs_nodes: bool,
     temp_dir: Option<PathBuf>,
     max_memory: Option<u64>,
     ranges: Option<u64>,
@@ -108,10 +116,14 @@ pub struct Summary {
     pub ways: u64,
     /// The number of node references in ways.
     pub references: u64,
-    /// The number of references to nodes that are not in the file or have no location.
+    /// The number of references to nodes that are not in the file or have no location, and whose ways do not store the
+    /// location either. Their locations stay unknown.
     pub missing_references: u64,
-    /// The number of distinct nodes that ways refer to, but that are not in the file or have no location.
+    /// The number of distinct nodes of `missing_references`.
     pub missing_nodes: u64,
+    /// The number of references to nodes that are not in the file or have no location, and whose ways store the
+    /// location. They keep it.
+    pub stored_references: u64,
     /// Statistics of the temporary files of a join on disk; `None` if locations were kept in memory.
     pub scratch: Option<ScratchSummary>,
 }
@@ -131,6 +143,12 @@ pub struct ScratchSummary {
 impl Eq for ScratchSummary {}
 
 /// Adds the coordinates of nodes to the ways of a file of current data.
+///
+/// The location of a reference is that of the node, if the file has the node and the node has a location; otherwise the
+/// one that the way stores already; otherwise it is unknown. A file from which nodes were left out before stays without
+/// them. The header of the output declares that the file has all nodes only if [`Options::keep_untagged_nodes`] is set,
+/// and no way stores the location of a node that is not in the file. In a stream, the header comes first, so that it
+/// declares this only of inputs whose ways have no locations, or whose header declares the same.
 ///
 /// Reads one file, which may be unsorted, and writes one file. Unless all nodes are kept, first reads the relations to
 /// find the nodes that are their members. Nodes in canonical order are then read once. If locations are kept in memory,
@@ -156,10 +174,10 @@ impl Eq for ScratchSummary {}
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - The input is a history file with several versions of an object, or with deleted objects.
 /// - An object occurs twice.
-/// - The header of the input declares that its ways have locations and that most of their nodes are not in the file.
 /// - The chosen method needs more memory than [`Options::max_memory`], even with the best number of ranges of ids.
 /// - The temporary files of a join are estimated to need more space than is free in their directory.
-/// - [`Options::strict`] is set, and a node of a way is not in the file or has no location.
+/// - [`Options::strict`] is set, and a location stays unknown.
+/// - [`Options::needs_nodes`] is set, and a node of a way is not in the file or has no location.
 /// - A block contains nodes and ways, and its units cannot express the locations of all nodes of the ways exactly.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // One phase reads the members of relations, one the nodes, and one the ways.
@@ -177,11 +195,6 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
                      run `pbfhogg time-filter` first";
         return Err(not_current(&file, cause, ctx));
     }
-    if file.header.has(feature::NEEDED_NODES) {
-        let cause = "the ways have locations already, and most of their nodes are not in the file: \
-                     start from the file that this one was made of";
-        return Err(Error::file(&options.input, cause));
-    }
     let ctx = &repeats::refuse_unless_compatible(&file, &plan, ctx)?;
     let members = match options.keep_untagged_nodes {
         true => None,
@@ -194,6 +207,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
         file: &file,
         parts: &parts,
         members: members.as_ref(),
+        declared_nodes: declared_nodes(&file, &plan, options),
         options,
         tally: Tally::default(),
         ctx,
@@ -209,6 +223,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
         references,
         missing_references: missing.references,
         missing_nodes: missing.nodes.len(),
+        stored_references: tally.stored.into_inner(),
         scratch: locator
             .ranges()
             .zip(scratch_bytes)
@@ -244,10 +259,12 @@ fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet>
 struct Tally {
     ways: AtomicU64,
     references: AtomicU64,
+    /// The number of references that keep the location which the way stores.
+    stored: AtomicU64,
     missing: Mutex<Missing>,
 }
 
-/// The number of references to nodes that are not in the file or have no location, and the ids of these nodes.
+/// The number of references whose locations stay unknown, and the ids of their nodes.
 #[derive(Default)]
 struct Missing {
     references: u64,
@@ -260,6 +277,8 @@ struct Job<'f> {
     parts: &'f NodeParts,
     /// The nodes that are kept even without tags; `None` if all nodes are kept.
     members: Option<&'f IdSet>,
+    /// The feature in the header that says which nodes the output has; `None` if the header does not say it.
+    declared_nodes: Option<&'static str>,
     options: &'f Options,
     tally: Tally,
     ctx: &'f Context,
@@ -282,6 +301,9 @@ impl<'f> Job<'f> {
             self.nodes().chain(self.rest()).collect()
         };
         self.write_ways(&mut writer, items, &locations)?;
+        if self.tally.stored.load(Ordering::Relaxed) > 0 {
+            writer.retract(feature::ALL_NODES);
+        }
         writer.put_changesets(Place::Behind, &self.options.output)?;
         Ok((finish(writer)?, locations.scratch_bytes()))
     }
@@ -291,7 +313,7 @@ impl<'f> Job<'f> {
         let output = FilterOutput {
             output,
             format: self.options.output.format,
-            header: header(self.file, self.options),
+            header: self.header(),
         };
         let size_hints = vec![size_hint(&items, 0)];
         let write = self.options.output.write;
@@ -361,10 +383,10 @@ impl<'f> Job<'f> {
         let transform = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
             let mut of_blob = locations.of(entry)?;
             let find = |nodes: &WayNodes, found: &mut Vec<Option<Location>>| {
-                of_blob.find(&nodes.refs, found)?;
-                self.count(nodes, found)
+                of_blob.find(&nodes.refs, found)
             };
-            let has_locations = locate_ways(payload, find, out)?;
+            let count = |nodes: &WayNodes, found: &WayNodeLocations| self.count(nodes, found);
+            let has_locations = locate_ways(payload, find, count, out)?;
             of_blob.end()?;
             if out.is_empty() {
                 return Ok(Transformed::No);
@@ -383,9 +405,9 @@ impl<'f> Job<'f> {
         writer.pass(pass, items, select, |()| ())
     }
 
-    /// Counts the ways and node references of a block, and the missing nodes. With [`Options::strict`], a missing node
-    /// is an error.
-    fn count(&self, nodes: &WayNodes, locations: &[Option<Location>]) -> Result<(), FormatError> {
+    /// Counts the ways and node references of a block, and the missing nodes. Fails if a node is missing that
+    /// [`Options::strict`] or [`Options::needs_nodes`] demands.
+    fn count(&self, nodes: &WayNodes, found: &WayNodeLocations) -> Result<(), FormatError> {
         let add = |counter: &AtomicU64, more: usize| {
             counter.fetch_add(more as u64, Ordering::Relaxed);
         };
@@ -395,8 +417,12 @@ impl<'f> Job<'f> {
             &self.tally.ways,
             nodes.ways.iter().filter(with_nodes).count(),
         );
-        add(&self.tally.references, locations.len());
-        if !locations.contains(&None) {
+        add(&self.tally.references, found.locations.len());
+        add(&self.tally.stored, found.stored.len());
+        if let (true, Some(&at)) = (self.options.needs_nodes, found.stored.first()) {
+            return Err(missing_node(nodes, at));
+        }
+        if !found.locations.contains(&None) {
             return Ok(());
         }
         let is_missing =
@@ -404,16 +430,13 @@ impl<'f> Job<'f> {
         let missing = nodes
             .refs
             .iter()
-            .zip(locations)
+            .zip(&found.locations)
             .enumerate()
             .filter(is_missing);
         let mut missing = missing.map(|(at, (node, _))| (at, *node)).peekable();
-        if let (true, Some((at, node))) = (self.options.strict, missing.peek()) {
-            let way = nodes.way_id_of(*at);
-            let cause = format!(
-                "way {way} refers to node {node}, which is not in the file or has no location"
-            );
-            return Err(FormatError::lacking(cause, ""));
+        let fails = self.options.strict || self.options.needs_nodes;
+        if let (true, Some((at, _))) = (fails, missing.peek()) {
+            return Err(missing_node(nodes, *at));
         }
         let mut found = lock(&self.tally.missing);
         for (_, node) in missing {
@@ -422,23 +445,49 @@ impl<'f> Job<'f> {
         }
         Ok(())
     }
+
+    fn header(&self) -> HeaderBlock {
+        let mut header = self.file.header.clone();
+        header.set_optional(feature::LOCATIONS, true);
+        for name in [feature::ALL_NODES, feature::NEEDED_NODES] {
+            header.set_optional(name, self.declared_nodes == Some(name));
+        }
+        self.options.output.header.apply(&mut header);
+        header
+    }
+}
+
+/// Returns the feature that says which nodes the output has; `None` if the header does not say it. If a way turns out to
+/// store the location of a node that is not in the file, [`feature::ALL_NODES`] is not declared in the end.
+fn declared_nodes(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<&'static str> {
+    if !options.keep_untagged_nodes {
+        return options.keep_member_nodes.then_some(feature::NEEDED_NODES);
+    }
+    // The header of a stream cannot be changed in the end.
+    let is_stream = options.output.target.is_stream();
+    let has_all = match LocationForm::of(file, plan) {
+        LocationForm::AllNodes => true,
+        // The nodes that were left out before cannot be brought back.
+        LocationForm::NeededNodes => return Some(feature::NEEDED_NODES),
+        LocationForm::Mixed => !is_stream,
+        LocationForm::Plain => {
+            !is_stream || !plan.entries.iter().any(BlobEntry::may_have_locations)
+        }
+    };
+    has_all.then_some(feature::ALL_NODES)
+}
+
+/// Returns the error for the reference `nodes.refs[at]` to a missing node.
+fn missing_node(nodes: &WayNodes, at: usize) -> FormatError {
+    FormatError::with(format!(
+        "way {} refers to node {}, which is not in the file or has no location \
+         (without --strict such nodes are counted)",
+        nodes.way_id_of(at),
+        nodes.refs[at]
+    ))
 }
 
 fn finish(writer: FilteredWriter<'_>) -> Result<WriteSummary> {
     let kept = writer.finish()?.pop();
     kept.ok_or_else(|| Error::Internal("a writer without an output".into()))
-}
-
-fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
-    let mut header = file.header.clone();
-    header.set_locations(Some(if options.keep_untagged_nodes {
-        feature::ALL_NODES
-    } else {
-        feature::NEEDED_NODES
-    }));
-    if !options.keep_untagged_nodes && !options.keep_member_nodes {
-        header.set_optional(feature::NEEDED_NODES, false);
-    }
-    options.output.header.apply(&mut header);
-    header
 }

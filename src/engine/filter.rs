@@ -279,6 +279,8 @@ pub(crate) struct FilteredWriter<'f> {
     encoding: WriteOptions,
     ctx: &'f Context,
     sinks: Vec<Sink>,
+    /// The features that the headers of the outputs declared at first, and do not declare in the end.
+    retracted: Vec<&'static str>,
 }
 
 impl<'f> FilteredWriter<'f> {
@@ -322,7 +324,14 @@ impl<'f> FilteredWriter<'f> {
             encoding: format.encoding(write),
             ctx,
             sinks: sinks.collect::<Result<_>>()?,
+            retracted: Vec::new(),
         })
+    }
+
+    /// Removes the declaration of an optional feature from the headers of all outputs. Has no effect on a stream, whose
+    /// header is written first.
+    pub(crate) fn retract(&mut self, feature: &'static str) {
+        self.retracted.push(feature);
     }
 
     /// Appends the selected objects of some blobs to the outputs. `select` and `note` are as in [`write_selected`].
@@ -374,7 +383,10 @@ impl<'f> FilteredWriter<'f> {
         const AT_ONCE: usize = 16;
         self.sinks.iter_mut().try_for_each(Sink::end_block)?;
         let files: Result<Vec<_>> = self.sinks.into_iter().map(Sink::close).collect();
-        let files = files?;
+        let mut files = files?;
+        for feature in self.retracted {
+            files.iter_mut().for_each(|file| file.retract(feature));
+        }
         let mut summaries = Vec::with_capacity(files.len());
         let _phase = self.ctx.phase("flush", 0);
         parallel_classify_phase(

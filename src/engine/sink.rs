@@ -206,6 +206,14 @@ impl ClosedSink {
         }
     }
 
+    /// Removes the declaration of an optional feature from the header of a PBF file. Has no effect on a text file, and
+    /// on a stream, whose header is written first.
+    pub(crate) fn retract(&mut self, feature: &str) {
+        if let ClosedFile::Pbf(writer) = &mut self.file {
+            writer.retract(feature);
+        }
+    }
+
     /// Returns the writer, if the file is a PBF file that is to have a table of ids after its blobs.
     pub(crate) fn for_id_table(&mut self) -> Option<&mut PbfWriter> {
         match &mut self.file {

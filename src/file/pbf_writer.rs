@@ -434,6 +434,11 @@ impl PbfWriter {
         self.header.set_required(feature, true);
     }
 
+    /// Removes the declaration of an optional feature from the header.
+    pub(crate) fn retract(&mut self, feature: &str) {
+        self.header.set_optional(feature, false);
+    }
+
     /// Completes the file. Verifies copied blobs if the options demand it, appends the table of contents, overwrites
     /// the header, flushes everything to disk, and gives the file its name.
     pub fn finish(mut self) -> Result<Written> {

@@ -3,7 +3,7 @@
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::block::delta::Delta;
-use crate::pbf::block::messages::WayRefs;
+use crate::pbf::block::messages::{WayMessage, WayRefs};
 use crate::pbf::block::object::raw_location;
 use crate::pbf::block::outline::BlockUnits;
 use crate::pbf::block::parsed::{Block, PART_LEN};
@@ -52,16 +52,66 @@ impl WayNodes {
     }
 }
 
-/// Appends the block in `payload` to `out`, with new locations in place of the old ones in all its ways. Calls `find`
-/// with all ways of a group or, if the group has more than [`PART_LEN`] bytes, with consecutive parts of the group. The
-/// second argument of `find` is an empty vector, to which `find` must append one location for each element of
-/// [`WayNodes::refs`].
+/// The locations for the node references of consecutive ways of a block.
+#[derive(Default)]
+pub(crate) struct WayNodeLocations {
+    /// One location for each element of [`WayNodes::refs`].
+    pub locations: Vec<Option<Location>>,
+    /// The ascending indices of the references whose locations were not found, but are stored in their ways.
+    pub stored: Vec<usize>,
+}
+
+impl WayNodeLocations {
+    /// Replaces unknown locations by those that the ways in `group` store. `group` consists of the messages of a group,
+    /// `nodes` has the references of its ways, and `units` are the units of the block.
+    fn keep_stored(
+        &mut self,
+        group: &[u8],
+        nodes: &WayNodes,
+        units: &BlockUnits,
+    ) -> Result<(), FormatError> {
+        let (mut messages, mut ways, mut start) = (Fields::new(group), nodes.ways.iter(), 0);
+        while let Some(message) = messages.next()? {
+            if message.number != primitive_group::WAYS {
+                continue;
+            }
+            let Some((_, end)) = ways.next() else { break };
+            let first = std::mem::replace(&mut start, *end);
+            if !self.locations[first..*end].contains(&None) {
+                continue;
+            }
+            let way = WayMessage::parse(message.bytes()?)?;
+            way.check()?;
+            let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
+            for index in first..*end {
+                if lats.is_done() {
+                    break;
+                }
+                let stored = units.location(lats.read()?, lons.read()?);
+                let location = &mut self.locations[index];
+                if location.is_none() && stored.is_some_and(Location::is_on_earth) {
+                    *location = stored;
+                    self.stored.push(index);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Appends the block in `payload` to `out`, with new locations in place of the old ones in all its ways. A location that
+/// is not found stays as it is stored in the way.
+///
+/// Calls `find` with all ways of a group or, if the group has more than [`PART_LEN`] bytes, with consecutive parts of
+/// the group. The second argument of `find` is an empty vector, to which `find` must append one location for each
+/// element of [`WayNodes::refs`], or `None` if it is not found. Then calls `count` with the locations that are written.
 ///
 /// Returns `true` if at least one way has nodes. If the block has no ways, leaves `out` unchanged and returns `false`.
 /// Fails if the block has nodes and its units cannot express a location exactly.
 pub(crate) fn locate_ways(
     payload: &[u8],
     mut find: impl FnMut(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
+    mut count: impl FnMut(&WayNodes, &WayNodeLocations) -> Result<(), FormatError>,
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
     let block = Block::parse_bare(payload)?;
@@ -69,18 +119,23 @@ pub(crate) fn locate_ways(
         return Ok(false);
     }
     let units = scale_of_ways(&block);
-    let (mut runs, mut locations) = (CoordinateRuns::default(), Vec::new());
+    let (mut runs, mut found) = (CoordinateRuns::default(), WayNodeLocations::default());
     let mut has_locations = false;
     put_groups(&block, &units, out, |mut group, out| {
         while !group.is_empty() {
             let (part, rest) = group.split_at(part_len(group)?);
             group = rest;
             let nodes = WayNodes::of_messages(part)?;
-            locations.clear();
+            found.locations.clear();
+            found.stored.clear();
             if !nodes.ways.is_empty() {
-                find(&nodes, &mut locations)?;
+                find(&nodes, &mut found.locations)?;
+                if found.locations.contains(&None) {
+                    found.keep_stored(part, &nodes, &block.units)?;
+                }
+                count(&nodes, &found)?;
             }
-            has_locations |= !locations.is_empty();
+            has_locations |= !found.locations.is_empty();
             let (mut number, mut start) = (0, 0);
             let mut messages = Fields::new(part);
             while let Some(message) = messages.next()? {
@@ -89,7 +144,7 @@ pub(crate) fn locate_ways(
                     continue;
                 }
                 let end = nodes.ways[number].1;
-                runs.put_way(message.bytes()?, &locations[start..end], &units, out)?;
+                runs.put_way(message.bytes()?, &found.locations[start..end], &units, out)?;
                 (number, start) = (number + 1, end);
             }
         }
