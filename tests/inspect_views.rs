@@ -233,7 +233,8 @@ fn the_views_give_known_numbers() {
     let mean = &nodes["center"];
     let degrees = |value: &Value| (value.as_f64().unwrap() * 1e6).round() / 1e6;
     assert_eq!([degrees(&mean["lat"]), degrees(&mean["lon"])], [-5.0, 15.0]);
-    let ways = json!({"ways": 3, "located_ways": 0, "bare_ways": 2, "refs": 4, "located_refs": 0});
+    let ways = json!({"form": "plain", "ways": 3, "located_ways": 0, "partly_located_ways": 0,
+        "bare_ways": 2, "refs": 4, "located_refs": 0, "bare_refs": 4});
     assert_eq!(found["way_locations"], ways);
     let anomalies = found["anomalies"].as_object().unwrap();
     let anomalies: Vec<String> = anomalies
@@ -316,7 +317,7 @@ fn the_views_give_known_numbers() {
     for part in [
         "ways with one node (first w3 in blob 3)",
         "southernmost",
-        "Coordinates in ways",
+        "Locations in ways",
         "widest blob",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -324,19 +325,42 @@ fn the_views_give_known_numbers() {
 }
 
 #[test]
-fn ways_with_coordinates_are_counted() {
+fn locations_in_ways_are_counted_by_their_values() {
     let dir = tempfile::tempdir().unwrap();
     let located = Object {
         locations: vec![(100, 200), (300, 400)],
         ..way(1, &[1, 2], &[])
     };
-    let path = file_of(
-        dir.path(),
-        "in.osm.pbf",
-        &[&[located, way(2, &[3], &[]), way(3, &[], &[])]],
-    );
-    let ways = json!({"ways": 3, "located_ways": 1, "bare_ways": 1, "refs": 3, "located_refs": 2});
+    // Undefined, beyond the earth, and known.
+    let undefined = i64::from(i32::MAX) * 100;
+    let partly = Object {
+        locations: vec![(undefined, undefined), (95_000_000_000, 0), (500, 600)],
+        ..way(4, &[1, 2, 3], &[])
+    };
+    let unknown = Object {
+        locations: vec![(undefined, undefined)],
+        ..way(5, &[1], &[])
+    };
+    let ways = [
+        located,
+        way(2, &[3], &[]),
+        way(3, &[], &[]),
+        partly,
+        unknown,
+    ];
+    let path = file_of(dir.path(), "in.osm.pbf", &[&ways[..]]);
+    let ways = json!({"form": "mixed", "ways": 5, "located_ways": 1, "partly_located_ways": 1,
+        "bare_ways": 2, "refs": 7, "located_refs": 3, "bare_refs": 4});
     assert_eq!(report(&["--locations"], &path)["way_locations"], ways);
+    let text = ask(&[&"inspect", &"--locations", &path]).stdout;
+    for part in [
+        "  form                    mixed",
+        "  location known          3 (42.9 %)",
+        "  location unknown        4 (57.1 %)",
+        "not checked",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 #[test]

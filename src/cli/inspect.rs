@@ -56,7 +56,9 @@ pub struct Args {
     /// Print how the ids of each kind are distributed over the blobs
     #[arg(long)]
     id_ranges: bool,
-    /// Count the ways, and the references in ways, that have coordinates
+    /// Count the ways and the references in ways whose locations the ways store
+    ///
+    /// Also names the form of the file: plain; located, with all nodes; located, needed nodes only; or mixed.
     #[arg(long)]
     locations: bool,
     /// Print statistics of the coordinates of all nodes

@@ -121,20 +121,29 @@ fn nodes(found: &NodeStatistics) -> String {
 }
 
 fn locations(found: &WayLocations) -> String {
-    let mut out = String::from("Coordinates in ways\n");
+    let mut out = String::from("Locations in ways\n");
+    line(&mut out, "  form", found.form);
     line(&mut out, "  ways", show::number(found.ways));
-    line(
-        &mut out,
-        "  with coordinates",
-        share(found.located_ways, found.ways),
-    );
-    line(&mut out, "  without", share(found.bare_ways, found.ways));
+    let of_ways = [
+        ("  all locations known", found.located_ways),
+        ("  some known", found.partly_located_ways),
+        ("  none known", found.bare_ways),
+    ];
+    for (name, count) in of_ways {
+        line(&mut out, name, share(count, found.ways));
+    }
     line(&mut out, "  nodes of ways", show::number(found.refs));
-    line(
-        &mut out,
-        "  with coordinates",
-        share(found.located_refs, found.refs),
-    );
+    let of_refs = [
+        ("  location known", found.located_refs),
+        ("  location unknown", found.bare_refs),
+    ];
+    for (name, count) in of_refs {
+        line(&mut out, name, share(count, found.refs));
+    }
+    if found.located_refs > 0 {
+        let other = "not checked; `pbfhogg check --full` compares them with the nodes";
+        line(&mut out, "  other than the node", other);
+    }
     out
 }
 

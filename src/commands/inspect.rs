@@ -22,6 +22,7 @@ pub use coordinates::{NodeStatistics, WayLocations};
 pub use extended::{ByKind, Extended};
 
 use crate::engine::input;
+use crate::engine::location_form::LocationForm;
 use crate::error::Result;
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, IndexKind, PbfFile, PlanNeeds};
 use crate::geometry::FINEST_LEVEL;
@@ -154,7 +155,7 @@ pub struct Summary {
     /// Statistics of the coordinates of nodes; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_statistics: Option<NodeStatistics>,
-    /// Statistics of the coordinates in ways; `None` if not requested.
+    /// Statistics of the locations in ways; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub way_locations: Option<WayLocations>,
     /// The data of the charts on a page; `None` if not requested. Not serialized.
@@ -413,6 +414,7 @@ fn report(
     let header = &file.header;
     let bbox = contents.bbox;
     let is_history = header.has(feature::HISTORY) || contents.has_deleted;
+    let has_locations = contents.has_locations || census.locations.located_refs > 0;
     Ok(Summary {
         path: options.input.display().to_string(),
         bytes: file.input.original_len().unwrap_or(file.input.len()),
@@ -439,13 +441,16 @@ fn report(
         spatial_layout: contents.is_spatial,
         id_table: contents.has_id_table,
         history: is_history,
-        locations_on_ways: header.has(feature::LOCATIONS) || contents.has_locations,
+        locations_on_ways: header.has(feature::LOCATIONS) || has_locations,
         edge_ids: contents.tallies.map(|tally| tally.ids.0),
         extended: asked
             .extended
             .then(|| census.extended.statistics(contents.sorted == Some(false))),
         node_statistics: asked.nodes.then_some(census.nodes),
-        way_locations: asked.locations.then_some(census.locations),
+        way_locations: asked.locations.then(|| WayLocations {
+            form: LocationForm::of_header(header, has_locations).name(),
+            ..census.locations
+        }),
         anomalies: (asked.anomalies).then(|| anomalies::of_file(census.anomalies, is_history)),
         compression: if options.compression && !input::is_text(file) {
             Some(compression::look_at(file, sample()?, ctx)?)

@@ -51,6 +51,16 @@ impl LocationForm {
         matches!(self, Self::NeededNodes | Self::Mixed)
     }
 
+    /// Returns the name of the form, which reports and documents use.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::AllNodes => "located, with all nodes",
+            Self::NeededNodes => "located, needed nodes only",
+            Self::Mixed => "mixed",
+        }
+    }
+
     /// Whether ways store locations.
     pub(crate) const fn has_locations(self) -> bool {
         !matches!(self, Self::Plain)

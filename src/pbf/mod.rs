@@ -56,8 +56,8 @@ pub(crate) use block::salvage::salvage;
 pub use block::salvage::{InvalidUtf8, Salvage};
 pub(crate) use block::string_faults::{ContentFault, check_strings, content_faults};
 pub(crate) use rewrite::{
-    EditOp, EditScript, NewIds, Relocated, SpliceOptions, WayIds, WayNodeLocations, WayNodes, locate_ways, patch_ids,
-    put_kept_block, put_kept_messages, relocate_ways, splice_block,
+    EditOp, EditScript, NewIds, Relocated, SpliceOptions, WayIds, WayNodeLocations, WayNodes,
+    locate_ways, patch_ids, put_kept_block, put_kept_messages, relocate_ways, splice_block,
 };
 pub use rewrite::{InfoFields, clean_block};
 pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};

@@ -89,7 +89,7 @@ pub(super) fn note_object(
                 }
             }
         }
-        ObjectKind::Way => match object.count_refs()?.0 {
+        ObjectKind::Way => match object.count_refs(&block.units)?.0 {
             _ if is_deleted => {}
             0 => found("ways without nodes"),
             1 => found("ways with one node"),

@@ -16,7 +16,7 @@ pub struct Statistics {
     pub extended: bool,
     /// Whether to collect statistics of the coordinates of nodes.
     pub nodes: bool,
-    /// Whether to collect statistics of the coordinates in ways.
+    /// Whether to collect statistics of the locations in ways.
     pub locations: bool,
     /// Whether to find unusual objects and blobs.
     pub anomalies: bool,
@@ -84,7 +84,7 @@ impl Census {
         let mut objects = block.cursor();
         while one_by_one && let Some(object) = objects.next()? {
             if asked.locations {
-                self.locations.add(&object)?;
+                self.locations.add(&object, &block.units)?;
             }
             if asked.charts {
                 self.charts.add(&object, block)?;

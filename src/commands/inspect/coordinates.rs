@@ -2,7 +2,7 @@
 
 use crate::error::FormatError;
 use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, floor_e7};
-use crate::pbf::{Block, RawElement};
+use crate::pbf::{Block, BlockUnits, RawElement};
 use serde::Serialize;
 
 /// The number of nanodegrees in a degree.
@@ -177,30 +177,42 @@ impl NodeStatistics {
     }
 }
 
-/// Statistics of the coordinates in ways.
+/// Statistics of the locations that ways store for their nodes. Values are counted, and not columns of values: an
+/// undefined location is unknown. The nodes themselves are not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct WayLocations {
+    /// The form of the file: `plain`, `located, with all nodes`, `located, needed nodes only` or `mixed`.
+    pub form: &'static str,
     /// The number of ways.
     pub ways: u64,
-    /// The number of ways with coordinates. A way with coordinates has a pair of them for each of its nodes; a pair may
-    /// be undefined.
+    /// The number of ways with nodes that store the locations of all their nodes.
     pub located_ways: u64,
-    /// The number of ways with nodes but without coordinates.
+    /// The number of ways that store the locations of some of their nodes.
+    pub partly_located_ways: u64,
+    /// The number of ways with nodes that store no location.
     pub bare_ways: u64,
     /// The number of references from ways to nodes.
     pub refs: u64,
-    /// The number of references with coordinates, including undefined coordinates.
+    /// The number of references whose locations the ways store.
     pub located_refs: u64,
+    /// The number of references whose locations the ways do not store.
+    pub bare_refs: u64,
 }
 
 impl WayLocations {
-    pub(super) fn add(&mut self, object: &RawElement<'_>) -> Result<(), FormatError> {
+    pub(super) fn add(
+        &mut self,
+        object: &RawElement<'_>,
+        units: &BlockUnits,
+    ) -> Result<(), FormatError> {
         if object.key.0 == ObjectKind::Way {
-            let (refs, located) = object.count_refs()?;
+            let (refs, located) = object.count_refs(units)?;
             self.ways += 1;
             self.refs += refs as u64;
             self.located_refs += located as u64;
-            self.located_ways += u64::from(located > 0);
+            self.bare_refs += (refs - located) as u64;
+            self.located_ways += u64::from(located == refs && refs > 0);
+            self.partly_located_ways += u64::from(located > 0 && located < refs);
             self.bare_ways += u64::from(located == 0 && refs > 0);
         }
         Ok(())
@@ -209,8 +221,10 @@ impl WayLocations {
     pub(super) fn merge(&mut self, other: &Self) {
         self.ways += other.ways;
         self.located_ways += other.located_ways;
+        self.partly_located_ways += other.partly_located_ways;
         self.bare_ways += other.bare_ways;
         self.refs += other.refs;
         self.located_refs += other.located_refs;
+        self.bare_refs += other.bare_refs;
     }
 }

@@ -1,5 +1,6 @@
 //! The elements of a block as the block stores them, for merging and patching.
 
+use super::delta::Delta;
 use super::dense::{RawNode, RawNodes};
 use super::messages::{
     NodeMessage, ObjectOutline, RawInfo, RelationMessage, VersionInfo, WayMessage, object_id,
@@ -7,7 +8,7 @@ use super::messages::{
 use super::outline::{BlockUnits, exact_quotient};
 use super::parsed::{Block, BlockMessage, Messages};
 use crate::error::FormatError;
-use crate::osm::{ObjectKind, TypeThenId, id_rank, is_exact_e7};
+use crate::osm::{Location, ObjectKind, TypeThenId, id_rank, is_exact_e7};
 
 /// One object of a block, with the block's units and string ids.
 #[derive(Debug, Clone, Copy)]
@@ -135,14 +136,20 @@ impl<'a> RawElement<'a> {
         matches!(self.form, RawForm::Dense(_))
     }
 
-    /// The number of refs of a way, and the number of locations that the way has for its refs. The second number equals
-    /// the first one or is 0. Both are 0 for nodes and relations.
-    pub(crate) fn count_refs(&self) -> Result<(usize, usize), FormatError> {
+    /// The number of refs of a way, and the number of refs for which the way stores a location on the earth. Both are 0
+    /// for nodes and relations. `units` are those of the block.
+    pub(crate) fn count_refs(&self, units: &BlockUnits) -> Result<(usize, usize), FormatError> {
         match (&self.form, self.key.0) {
             (RawForm::Message(message), ObjectKind::Way) => {
                 let way = WayMessage::parse(message)?;
                 way.check()?;
-                Ok((way.refs.count(), way.lats.count()))
+                let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
+                let mut located = 0;
+                while !lats.is_done() {
+                    let location = units.location(lats.read()?, lons.read()?);
+                    located += usize::from(location.is_some_and(Location::is_on_earth));
+                }
+                Ok((way.refs.count(), located))
             }
             _ => Ok((0, 0)),
         }
