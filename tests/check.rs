@@ -62,8 +62,9 @@ fn the_missing_objects_are_those_that_osmium_misses() {
         if !String::from_utf8_lossy(&theirs.stderr).contains("There are") {
             continue;
         }
+        // Under its own name, the program does not miss a node whose location a way stores.
         let ours = pbfhogg()
-            .args(["check-refs", "-r", "-i", "--max-errors", "0"])
+            .args(["osmium", "check-refs", "-r", "-i"])
             .arg(&input)
             .output()
             .unwrap();

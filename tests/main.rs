@@ -13,6 +13,7 @@ mod bad_input;
 mod batches;
 mod changesets;
 mod check;
+mod check_locations;
 mod circles;
 mod combining;
 mod combining_changes;

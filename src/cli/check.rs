@@ -17,7 +17,11 @@ use std::path::PathBuf;
 ///
 /// --full decodes all objects, and finds everything in a file that another command would refuse: strings that are not
 /// UTF-8, indices beyond the string table, columns of different lengths. It also names tags with a key that the object
-/// has already, and compares the objects with the features that the header declares.
+/// has already, and compares the objects with the features that the header declares, and the locations that ways store
+/// with the nodes.
+///
+/// If a way stores the location of a node that is not in the file, the node is not missing. The report names the form
+/// of the file: plain; located, with all nodes; located, needed nodes only; or mixed.
 ///
 /// --index decodes every blob and compares it with the table of contents and the index in its header. A blob that was
 /// damaged on disk differs from its content hash. --index also counts the blobs that are compressed in segments, which
@@ -36,7 +40,7 @@ pub struct Args {
     /// Check that ids are in canonical order and unique
     #[arg(long)]
     ids: bool,
-    /// Check that the nodes of ways are in the file
+    /// Check that the nodes of ways, or their locations, are in the file
     #[arg(long)]
     refs: bool,
     /// Find duplicate ids even in a file that is not sorted, and faults in all objects
@@ -71,6 +75,8 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
         full: args.full,
         places: both || args.full,
         refs: refs || both || args.check_relations,
+        // osmium counts every node that is not in the file.
+        needs_nodes: refs_only && Conventions::current().reports_like_osmium,
         relations: args.check_relations,
         index: args.index,
         kinds: args.kinds.set(),
@@ -154,6 +160,7 @@ fn text(args: &Args, summary: &Summary) -> String {
     if let Some(missing) = &summary.missing {
         put_missing(&mut out, missing);
     }
+    put_locations(&mut out, args, summary);
     out
 }
 
@@ -283,6 +290,59 @@ fn put_missing(out: &mut String, missing: &Missing) {
         if let Some(count) = count {
             let _ = writeln!(out, "{objects} missing: {}", show::number(count));
         }
+    }
+}
+
+/// Appends the form of the file and, if its ways have locations, the numbers of known and unknown ones.
+fn put_locations(out: &mut String, args: &Args, summary: &Summary) {
+    for found in &summary.listed_contradictions {
+        let _ = writeln!(
+            out,
+            "  w{} stores another location of n{} than the node has",
+            found.in_id, found.id
+        );
+    }
+    left_out(
+        out,
+        summary.contradicting(),
+        summary.listed_contradictions.len(),
+    );
+    let Some(form) = summary.form else { return };
+    let _ = writeln!(out, "form: {form}");
+    let Some(found) = summary.locations.filter(|_| form != "plain") else {
+        return;
+    };
+    let _ = writeln!(
+        out,
+        "locations of the nodes of ways: {} known, {} of them only by the ways, {} unknown",
+        show::number(found.known()),
+        show::number(found.stored),
+        show::number(found.unknown),
+    );
+    let _ = match found.contradicting {
+        Some(count) => writeln!(
+            out,
+            "locations in ways other than those of the nodes: {}",
+            show::number(count)
+        ),
+        None => {
+            let hint = if args.full {
+                ""
+            } else {
+                ": --full compares them"
+            };
+            writeln!(
+                out,
+                "locations in ways other than those of the nodes: not checked{hint}"
+            )
+        }
+    };
+    if let Some(unused) = summary.unused_nodes {
+        let _ = writeln!(
+            out,
+            "nodes without tags that no way and no relation has yet: {}",
+            show::number(unused)
+        );
     }
 }
 

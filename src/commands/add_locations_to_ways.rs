@@ -448,10 +448,8 @@ impl<'f> Job<'f> {
 
     fn header(&self) -> HeaderBlock {
         let mut header = self.file.header.clone();
+        header.set_locations(self.declared_nodes);
         header.set_optional(feature::LOCATIONS, true);
-        for name in [feature::ALL_NODES, feature::NEEDED_NODES] {
-            header.set_optional(name, self.declared_nodes == Some(name));
-        }
         self.options.output.header.apply(&mut header);
         header
     }

@@ -5,12 +5,14 @@ mod blob_check;
 mod contents;
 mod id_table;
 mod index;
+mod locations;
 mod summary;
 
 pub use contents::{Fault, Outside};
 pub use index::{Finding, IndexCheck};
-pub use summary::{Dangling, IdViolation, Missing, Summary};
+pub use summary::{Dangling, IdViolation, Missing, ReferenceLocations, Summary};
 
+use crate::engine::location_form::LocationForm;
 use crate::engine::{input, repeats};
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
@@ -18,8 +20,9 @@ use crate::index::{IdSet, SharedIdSet};
 use crate::osm::{KindSet, ObjectKind, id_from_rank};
 use crate::pbf::feature;
 use crate::runtime::{Context, Disorder};
-use blob_check::{BlobFindings, Ends, KindCheck, Order, Position};
+use blob_check::{BlobFindings, Ends, KindCheck, Order, Position, StoredLocations};
 use contents::{ContentFindings, ContentRules};
+use locations::{compare_with_nodes, unused_nodes};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -33,13 +36,15 @@ pub struct Options {
     /// follow each other in ascending order.
     pub ids: bool,
     /// Whether the check is complete. Duplicate ids are then found anywhere in the file, not only in adjacent objects;
-    /// all objects are decoded; strings must be UTF-8; no two tags of an object may have the same key; and the header
-    /// must declare the right features.
+    /// all objects are decoded; strings must be UTF-8; no two tags of an object may have the same key; the header must
+    /// declare the right features; and the locations that ways store must be those of the nodes.
     pub full: bool,
     /// Whether to check that the coordinates of nodes are in the valid range.
     pub places: bool,
     /// Whether to check that the nodes of ways are in the file.
     pub refs: bool,
+    /// Whether a reference of a way to a node that is not in the file is missing even if the way stores the location.
+    pub needs_nodes: bool,
     /// Whether the check of references includes the members of relations. Has no effect without `refs`.
     pub relations: bool,
     /// Whether to check that all blobs can be decoded, and that the indexes of the file describe them.
@@ -61,6 +66,7 @@ impl Options {
             full: false,
             places: true,
             refs: true,
+            needs_nodes: false,
             relations: false,
             index: false,
             kinds: KindSet::ALL,
@@ -74,6 +80,7 @@ setters!(Options {
     full: bool,
     places: bool,
     refs: bool,
+    needs_nodes: bool,
     relations: bool,
     index: bool,
     kinds: KindSet,
@@ -84,13 +91,16 @@ setters!(Options {
 ///
 /// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other,
 /// so a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more.
-/// [`Options::full`] also reads every blob once more, unless the ids of all kinds are checked. Writes nothing.
+/// [`Options::full`] also reads every blob once more, unless the ids of all kinds are checked, and reads nodes and ways
+/// once more if ways store locations. In a file without the nodes that only ways need, a check of references reads nodes
+/// and relations once more. Writes nothing, except temporary files if the locations of nodes do not fit into memory.
 ///
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and id sets: [`Options::refs`] needs the ids of nodes, and
 /// [`Options::relations`] and [`Options::full`] need the ids of all kinds. [`Options::relations`] also needs the ids of
-/// missing members. A check of indexes uses 16 bytes for each range of the id table, which has one range for every few
+/// missing members. [`Options::full`] needs as much memory as
+/// [`add_locations_to_ways`](super::add_locations_to_ways::run) if ways store locations. A check of indexes uses 16 bytes for each range of the id table, which has one range for every few
 /// hundred objects.
 ///
 /// # Errors
@@ -131,6 +141,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let [of_ways, of_relations] =
             [ObjectKind::Way, ObjectKind::Relation].map(|kind| check.checks_refs_of(kind));
         check.summary.missing = Some(Missing::none(of_ways, of_relations));
+        let counts_locations = of_ways && !options.needs_nodes;
+        check.summary.locations = counts_locations.then(ReferenceLocations::default);
     }
     for kind in ObjectKind::ALL {
         check.kind(kind, ctx)?;
@@ -141,8 +153,47 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let found = contents::check(&file, &plan, findings, options.content_rules(), ctx)?;
         summary.take_contents(found);
     }
+    check_locations(&mut summary, options, &file, &plan, ctx)?;
     Ok(summary)
 }
+
+/// Completes the counts of locations in ways. Compares these locations with those of the nodes if the check is complete.
+fn check_locations(
+    summary: &mut Summary,
+    options: &Options,
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ctx: &Context,
+) -> Result<()> {
+    let form = LocationForm::of(file, plan);
+    if let Some(found) = &mut summary.locations {
+        let missing = summary.missing.and_then(|missing| missing.nodes_in_ways);
+        found.unknown = missing.unwrap_or(0);
+    }
+    // The versions of a node in a history file have locations of their own.
+    if file.header.has(feature::HISTORY) || options.kinds != KindSet::ALL {
+        return Ok(());
+    }
+    let is_each_once = summary.duplicates.or(summary.duplicates_in_a_row) == Some(0);
+    if options.full
+        && is_each_once
+        && form.has_locations()
+        && let Some(found) = compare_with_nodes(file, plan, options.max_listed, ctx)?
+    {
+        summary.locations = Some(found.counts);
+        summary.listed_contradictions = found.listed;
+        if form == LocationForm::AllNodes && found.counts.stored > 0 {
+            summary.add_fault(FALSE_PROMISE, options.max_listed);
+        }
+    }
+    if options.refs && form == LocationForm::NeededNodes {
+        summary.unused_nodes = Some(unused_nodes(file, plan, ctx)?);
+    }
+    Ok(())
+}
+
+/// The description of the fault that the header declares all nodes, but some of them are not in the file.
+const FALSE_PROMISE: &str = "the header declares pbfhogg.AllNodes, and ways store locations of nodes that are not in the file";
 
 impl Options {
     /// Whether contents are checked in the passes that check the ids of each kind. No further pass over blobs with
@@ -208,6 +259,7 @@ impl<'a> Check<'a> {
                 ways: Some(0),
                 relations: Some(0),
                 spatial_layout: file.has_spatial_layout(),
+                form: Some(LocationForm::of(file, plan).name()),
                 outside: options.places.then_some(0),
                 ..Summary::default()
             },
@@ -236,6 +288,16 @@ impl Check<'_> {
         self.options.refs && has_refs && self.options.kinds.contains(kind)
     }
 
+    fn stored_locations(&self) -> StoredLocations {
+        if self.options.needs_nodes {
+            StoredLocations::Ignored
+        } else if LocationForm::of(self.file, self.plan).may_lack_nodes() {
+            StoredLocations::Always
+        } else {
+            StoredLocations::IfMissing
+        }
+    }
+
     /// The rules for the objects of a kind.
     fn rules_of(&self, kind: ObjectKind) -> KindCheck {
         KindCheck {
@@ -245,6 +307,7 @@ impl Check<'_> {
             checks_ids: self.options.ids && self.options.kinds.contains(kind),
             collects: self.needs_set(kind),
             refs: self.checks_refs_of(kind),
+            stored: self.stored_locations(),
             max_listed: self.options.max_listed,
             full: self.options.full,
             contents: self.contents.as_ref().map(|_| self.options.content_rules()),
@@ -349,6 +412,10 @@ impl Check<'_> {
     /// Adds the findings of a worker in one blob.
     fn take(&mut self, kind: ObjectKind, mut found: BlobFindings) {
         *self.counter(kind) += found.count;
+        if let Some(locations) = &mut self.summary.locations {
+            locations.references += found.references;
+            locations.stored += found.stored;
+        }
         if let (Some(all), Some(contents)) = (&mut self.contents, found.contents.take()) {
             all.add(contents, self.options.max_listed);
         }

@@ -4,7 +4,7 @@ use super::contents::{BlobContents, ContentRules};
 use super::{Dangling, IdViolation, Outside};
 use crate::error::FormatError;
 use crate::index::{IdBatch, IdSet, SharedIdSet};
-use crate::osm::{ObjectKind, TypeThenId, id_from_rank, id_rank};
+use crate::osm::{Location, ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, Block};
 
 /// The first and the last key of a blob, and the versions of the first and the last object.
@@ -36,6 +36,10 @@ pub(super) struct BlobFindings {
     pub dangling: Vec<Dangling>,
     /// The number of further references to missing objects, without those in `more_members`.
     pub more_dangling: u64,
+    /// The number of references of ways.
+    pub references: u64,
+    /// The number of references of ways to nodes that are not in the file, and whose locations the ways store.
+    pub stored: u64,
     /// Further missing nodes and ways that are members of relations. Each counts once.
     pub more_members: Members,
     /// Whether a relation refers to a relation.
@@ -46,6 +50,26 @@ pub(super) struct BlobFindings {
     pub more_outside: u64,
     /// The findings in the contents; `None` unless this is the first check that reads the blob.
     pub contents: Option<BlobContents>,
+}
+
+impl BlobFindings {
+    /// Removes the findings about references of ways.
+    fn clear_references(&mut self) {
+        self.dangling.clear();
+        (self.more_dangling, self.references, self.stored) = (0, 0, 0);
+    }
+}
+
+/// The treatment of the locations that ways store for nodes that are not in the file. A reference whose location is
+/// known is not missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoredLocations {
+    /// They do not count: every reference to a node that is not in the file is missing.
+    Ignored,
+    /// They are read in the blobs in which a node is missing.
+    IfMissing,
+    /// They are read in all blobs that have them.
+    Always,
 }
 
 /// A compact list of missing nodes and ways that are members of relations.
@@ -125,6 +149,7 @@ pub(super) struct KindCheck {
     pub collects: bool,
     /// Whether the references are checked.
     pub refs: bool,
+    pub stored: StoredLocations,
     /// The maximum number of violations to list, and of references to missing objects to list. Further violations and
     /// references are only counted.
     pub max_listed: usize,
@@ -187,7 +212,7 @@ impl KindCheck {
             self.keys(&block, entry.number)?
         };
         if self.refs {
-            self.refs(&block, sets, &mut found)?;
+            self.refs(entry, &block, sets, &mut found)?;
         }
         if self.places {
             block.for_each_node_outside(|id, lat, lon| {
@@ -292,12 +317,13 @@ impl KindCheck {
     /// Looks up the nodes of ways, or the nodes and ways that are members of relations, in `sets`.
     fn refs(
         &self,
+        entry: &BlobEntry,
         block: &Block<'_>,
         sets: &[IdSet; 3],
         found: &mut BlobFindings,
     ) -> Result<(), FormatError> {
         if self.kind == ObjectKind::Way {
-            return self.node_refs(block, &sets[ObjectKind::Node as usize], found);
+            return self.way_refs(entry, block, &sets[ObjectKind::Node as usize], found);
         }
         // Each missing node or way counts once, however many relations it is a member of.
         let mut missing: [IdSet; 2] = Default::default();
@@ -329,6 +355,62 @@ impl KindCheck {
         Ok(found)
     }
 
+    /// Looks up the nodes of ways. A reference whose location the way stores is not missing.
+    fn way_refs(
+        &self,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+        nodes: &IdSet,
+        found: &mut BlobFindings,
+    ) -> Result<(), FormatError> {
+        let reads_stored = self.stored != StoredLocations::Ignored && entry.may_have_locations();
+        if !reads_stored || self.stored == StoredLocations::IfMissing {
+            self.node_refs(block, nodes, found)?;
+            let missing = found.dangling.len() as u64 + found.more_dangling;
+            if !reads_stored || missing == 0 {
+                return Ok(());
+            }
+            found.clear_references();
+        }
+        if self.located_refs(block, nodes, found).is_err() {
+            // Malformed locations are a fault of the contents, and do not count here.
+            found.clear_references();
+            self.node_refs(block, nodes, found)?;
+        }
+        Ok(())
+    }
+
+    /// Looks up the nodes of ways, way by way. References whose locations the ways store are counted, and are not
+    /// missing.
+    fn located_refs(
+        &self,
+        block: &Block<'_>,
+        nodes: &IdSet,
+        found: &mut BlobFindings,
+    ) -> Result<(), FormatError> {
+        let mut ways = way_ids(block)?.into_iter();
+        block.for_each_way_location(
+            |_| true,
+            |_, refs, stored| {
+                let Some(in_id) = ways.next() else { return };
+                found.references += refs.len() as u64;
+                nodes.for_each_absent(refs, |index| {
+                    if location_at(stored, index).is_some() {
+                        found.stored += 1;
+                        return;
+                    }
+                    let dangling = Dangling {
+                        kind: ObjectKind::Node,
+                        id: refs[index],
+                        in_kind: ObjectKind::Way,
+                        in_id,
+                    };
+                    self.add_dangling(dangling, found);
+                });
+            },
+        )
+    }
+
     /// Looks up the nodes of ways, many at a time.
     fn node_refs(
         &self,
@@ -337,6 +419,7 @@ impl KindCheck {
         found: &mut BlobFindings,
     ) -> Result<(), FormatError> {
         block.for_refs(REFS_AT_A_TIME, |refs, ways| {
+            found.references += refs.len() as u64;
             nodes.for_each_absent(refs, |index| {
                 let way = ways.partition_point(|(_, end)| *end <= index);
                 let dangling = Dangling {
@@ -357,6 +440,23 @@ impl KindCheck {
             found.more_dangling += 1
         }
     }
+}
+
+/// Returns the ids of the ways of a block.
+pub(super) fn way_ids(block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
+    let mut ids = Vec::new();
+    block.for_each_id(|kind, id| {
+        if kind == ObjectKind::Way {
+            ids.push(id);
+        }
+    })?;
+    Ok(ids)
+}
+
+/// Returns the location that a way stores for its reference with the given index; `None` if it stores none on the earth.
+pub(super) fn location_at(stored: Option<&[Option<Location>]>, index: usize) -> Option<Location> {
+    let location = stored?.get(index).copied().flatten();
+    location.filter(|location| location.is_on_earth())
 }
 
 /// Returns a reference from a relation to a missing member.

@@ -40,6 +40,15 @@ pub struct Summary {
     pub index: Option<IndexCheck>,
     /// The numbers of references to missing objects; `None` if references were not checked.
     pub missing: Option<Missing>,
+    /// The form of the file with regard to the locations in ways: `plain`, `located, with all nodes`, `located, needed
+    /// nodes only` or `mixed`; `None` if only indexes were checked.
+    pub form: Option<&'static str>,
+    /// The numbers of references of ways whose locations are known and unknown; `None` if neither the references of ways
+    /// nor, in a file whose ways have locations, the contents were checked.
+    pub locations: Option<ReferenceLocations>,
+    /// The number of nodes without tags to which no way and no relation refers, in a file without the nodes that only
+    /// ways need; `None` for other files, and if references were not checked.
+    pub unused_nodes: Option<u64>,
     /// The first ids that are out of order or occur again, in file order, at most
     /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_ids: Vec<IdViolation>,
@@ -47,6 +56,9 @@ pub struct Summary {
     /// of ways come first, then those of relations to nodes and ways, then those of relations to relations, each in
     /// file order.
     pub listed_refs: Vec<Dangling>,
+    /// The first references for which ways store another location than the node in the file has, in file order, at most
+    /// [`Options::max_listed`](super::Options::max_listed).
+    pub listed_contradictions: Vec<Dangling>,
     /// The first nodes with coordinates out of range, in file order, at most
     /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_outside: Vec<Outside>,
@@ -60,7 +72,8 @@ pub struct Summary {
 /// A count is `None` if the references were not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// The number of references of ways to missing nodes.
+    /// The number of references of ways to missing nodes. If the way stores the location of a node that is not in the
+    /// file, the reference does not count, unless [`Options::needs_nodes`](super::Options::needs_nodes) is set.
     pub nodes_in_ways: Option<u64>,
     /// The number of missing nodes that are members of relations.
     pub nodes_in_relations: Option<u64>,
@@ -106,6 +119,28 @@ impl Missing {
     }
 }
 
+/// The locations of the references of ways. The location of a reference is that of the node, if the node is in the file,
+/// and otherwise the one that the way stores.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ReferenceLocations {
+    /// The number of references.
+    pub references: u64,
+    /// The number of references whose node is not in the file, and whose location the way stores.
+    pub stored: u64,
+    /// The number of references whose location is unknown.
+    pub unknown: u64,
+    /// The number of references for which the way stores another location than the node in the file has; `None` if this
+    /// was not checked.
+    pub contradicting: Option<u64>,
+}
+
+impl ReferenceLocations {
+    /// The number of references whose location is known.
+    pub const fn known(&self) -> u64 {
+        self.references.saturating_sub(self.unknown)
+    }
+}
+
 /// An object whose id is out of order or occurs again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct IdViolation {
@@ -140,12 +175,32 @@ impl Summary {
         self.listed_faults = found.listed;
     }
 
+    /// Adds a contradiction between the header and the file as a whole. Lists it unless `max_listed` faults are listed.
+    pub(super) fn add_fault(&mut self, what: &str, max_listed: usize) {
+        *self.faults.get_or_insert(0) += 1;
+        if self.listed_faults.len() < max_listed {
+            self.listed_faults.push(Fault {
+                kind: None,
+                id: None,
+                blob: 0,
+                what: what.into(),
+            });
+        }
+    }
+
     /// Whether no problem was found.
     pub fn is_sound(&self) -> bool {
         let missing = self.missing.map_or(0, |missing| missing.total());
         let index = self.index.as_ref().map_or(0, IndexCheck::problems);
         let contents = self.outside.unwrap_or(0) + self.faults.unwrap_or(0);
-        self.id_violations() + missing + contents + index == 0
+        self.id_violations() + missing + contents + index + self.contradicting() == 0
+    }
+
+    /// The number of references for which ways store another location than the node has, listed or not. 0 if this was not
+    /// checked.
+    pub fn contradicting(&self) -> u64 {
+        let found = self.locations.and_then(|found| found.contradicting);
+        found.unwrap_or(0)
     }
 
     /// The number of objects whose ids are out of order or occur again, listed or not.

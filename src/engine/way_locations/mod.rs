@@ -185,6 +185,11 @@ impl<'f> WayLocator<'f> {
         }
     }
 
+    /// Looks up the locations of the nodes of all ways, for a caller that does not need the nodes.
+    pub(crate) fn locate_only(&self) -> Result<WayLocations> {
+        self.locate(|blobs, store| nodes::read_all(self.file, blobs, store, self.ctx))
+    }
+
     fn in_memory(
         &self,
         form: StoreForm,

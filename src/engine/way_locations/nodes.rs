@@ -71,3 +71,28 @@ pub(super) fn read_locations(
     store.close();
     Ok(())
 }
+
+/// Adds the locations of all nodes in `blobs` to `store`.
+pub(super) fn read_all(
+    file: &PbfFile,
+    blobs: &[BlobEntry],
+    store: &mut LocationStore,
+    ctx: &Context,
+) -> Result<()> {
+    let plan = BlobPlan {
+        entries: blobs.to_vec(),
+    };
+    let preparation = store.preparation();
+    Scan::bare("nodes", file, &plan, ctx).run(
+        |_| true,
+        |_, block| {
+            let mut nodes = NodeBatch::default();
+            block.for_each_node(|id, location, _| {
+                nodes.push(id, location.filter(|location| location.is_on_earth()));
+            })?;
+            preparation.prepare(&mut nodes);
+            Ok(nodes)
+        },
+        |nodes| store.add(&nodes),
+    )
+}

@@ -1,0 +1,171 @@
+//! Checks the locations that ways store for their nodes.
+
+use super::blob_check::{location_at, way_ids};
+use super::{Dangling, ReferenceLocations};
+use crate::engine::scan::Scan;
+use crate::engine::way_locations::{
+    BlobLocations, IndexType, LocateOptions, NodeParts, WayLocator,
+};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, PbfFile};
+use crate::index::IdSet;
+use crate::osm::ObjectKind;
+use crate::pbf::Block;
+use crate::runtime::Context;
+
+/// The number of references that are looked up at a time.
+const REFS_AT_A_TIME: usize = 1 << 16;
+
+/// The result of [`compare_with_nodes`].
+#[derive(Default)]
+pub(super) struct ComparedLocations {
+    pub counts: ReferenceLocations,
+    /// The first references for which the way stores another location than the node has.
+    pub listed: Vec<Dangling>,
+    /// The number of references for which the way stores another location than the node has.
+    contradicting: u64,
+}
+
+/// Compares the locations that ways store with those of the nodes in the file. Lists at most `max_listed` differences.
+/// Returns `None` if the locations of the nodes fit neither into memory nor on the disk, and for malformed locations,
+/// which are faults of the contents.
+pub(super) fn compare_with_nodes(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    max_listed: usize,
+    ctx: &Context,
+) -> Result<Option<ComparedLocations>> {
+    ctx.expect_phases(2);
+    let parts = NodeParts::of(&plan.entries);
+    let options = LocateOptions {
+        index_type: IndexType::Auto,
+        temp_dir: std::env::temp_dir(),
+        max_memory: None,
+        ranges: None,
+    };
+    let locator = match WayLocator::new(file, plan, &parts, &options, ctx) {
+        Ok(locator) => locator,
+        Err(error) => {
+            ctx.warn(format!(
+                "the locations in ways are not compared with the nodes: {error}"
+            ));
+            return Ok(None);
+        }
+    };
+    let locations = locator.locate_only()?;
+    let mut all = ComparedLocations::default();
+    let compared = Scan::bare("compare locations", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Way),
+        |entry, block| compare_block(block, locations.of(entry)?, max_listed),
+        |found| all.add(found, max_listed),
+    );
+    match compared {
+        Err(Error::Blob { .. }) => return Ok(None),
+        compared => compared?,
+    }
+    all.counts.contradicting = Some(all.contradicting);
+    Ok(Some(all))
+}
+
+impl ComparedLocations {
+    fn add(&mut self, more: Self, max_listed: usize) {
+        self.counts.references += more.counts.references;
+        self.counts.stored += more.counts.stored;
+        self.counts.unknown += more.counts.unknown;
+        self.contradicting += more.contradicting;
+        let room = max_listed.saturating_sub(self.listed.len());
+        self.listed.extend(more.listed.into_iter().take(room));
+    }
+}
+
+/// Compares the locations that the ways of a block store with those of the nodes.
+fn compare_block(
+    block: &Block<'_>,
+    mut of_nodes: BlobLocations<'_>,
+    max_listed: usize,
+) -> Result<ComparedLocations, FormatError> {
+    let mut found = ComparedLocations::default();
+    let (mut ways, mut nodes) = (way_ids(block)?.into_iter(), Vec::new());
+    let mut failed = Ok(());
+    block.for_each_way_location(
+        |_| true,
+        |_, refs, stored| {
+            let Some(in_id) = ways.next().filter(|_| failed.is_ok()) else {
+                return;
+            };
+            nodes.clear();
+            failed = of_nodes.find(refs, &mut nodes);
+            found.counts.references += refs.len() as u64;
+            for (index, (id, node)) in refs.iter().zip(&nodes).enumerate() {
+                match (node, location_at(stored, index)) {
+                    (None, None) => found.counts.unknown += 1,
+                    (None, Some(_)) => found.counts.stored += 1,
+                    (Some(node), Some(stored)) if *node != stored => {
+                        found.contradicting += 1;
+                        if found.listed.len() < max_listed {
+                            found.listed.push(Dangling {
+                                kind: ObjectKind::Node,
+                                id: *id,
+                                in_kind: ObjectKind::Way,
+                                in_id,
+                            });
+                        }
+                    }
+                    (Some(_), _) => {}
+                }
+            }
+        },
+    )?;
+    failed?;
+    of_nodes.end()?;
+    Ok(found)
+}
+
+/// Counts the nodes without tags that no way and no relation refers to.
+pub(super) fn unused_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<u64> {
+    ctx.expect_phases(2);
+    let (mut untagged, mut used) = (IdSet::default(), IdSet::default());
+    Scan::bare("untagged nodes", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Node),
+        |_, block| {
+            let mut ids = Vec::new();
+            block.for_each_node(|id, _, has_tags| {
+                if !has_tags {
+                    ids.push(id);
+                }
+            })?;
+            Ok(ids)
+        },
+        |ids| untagged.extend(ids),
+    )?;
+    let untagged = untagged;
+    Scan::bare("members", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Relation),
+        |_, block| {
+            let mut ids = Vec::new();
+            block.for_each_member(|_, kind, id| {
+                if kind == ObjectKind::Node && untagged.contains(id) {
+                    ids.push(id);
+                }
+            })?;
+            Ok(ids)
+        },
+        |ids| used.extend(ids),
+    )?;
+    // Usually all untagged nodes are members of relations.
+    if used.len() < untagged.len() {
+        ctx.expect_phases(1);
+        Scan::bare("nodes of ways", file, plan, ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Way),
+            |_, block| {
+                let mut ids = Vec::new();
+                block.for_refs(REFS_AT_A_TIME, |refs, _| {
+                    untagged.for_each_present(refs, |index| ids.push(refs[index]));
+                })?;
+                Ok(ids)
+            },
+            |ids| used.extend(ids),
+        )?;
+    }
+    Ok(untagged.len() - used.len())
+}
