@@ -91,6 +91,7 @@ mod pages;
 mod pages_narrow;
 mod partly_located;
 mod places;
+mod promised_nodes;
 mod properties;
 mod raw_tables;
 mod real_files;

@@ -477,12 +477,10 @@ fn declared_nodes(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<
 
 /// Returns the error for the reference `nodes.refs[at]` to a missing node.
 fn missing_node(nodes: &WayNodes, at: usize) -> FormatError {
-    FormatError::with(format!(
-        "way {} refers to node {}, which is not in the file or has no location \
-         (without --strict such nodes are counted)",
-        nodes.way_id_of(at),
-        nodes.refs[at]
-    ))
+    let (way, node) = (nodes.way_id_of(at), nodes.refs[at]);
+    let cause =
+        format!("way {way} refers to node {node}, which is not in the file or has no location");
+    FormatError::lacking(cause, "")
 }
 
 fn finish(writer: FilteredWriter<'_>) -> Result<WriteSummary> {

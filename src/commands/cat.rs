@@ -3,7 +3,7 @@
 
 use super::changesets;
 use crate::engine::changesets::{Place, has_room, note_left_out, put};
-use crate::engine::headers::merged_header;
+use crate::engine::headers::{header_of_part, merged_header};
 use crate::engine::input_content::refuse_mixture;
 use crate::engine::repeat_count::{ProvenRepeats, is_versioned};
 use crate::engine::rewrite::{Rewrite, Rewritten};
@@ -14,7 +14,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PbfWriter, PlanNeeds};
 use crate::formats::Changeset;
 use crate::io::SizeHint;
-use crate::osm::KindSet;
+use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, FrameEncoder, HeaderBlock, InfoFields, SourceStrings, clean_block,
     feature,
@@ -184,7 +184,8 @@ fn tell_repeats(repeats: &ProvenRepeats, files: &[PbfFile], options: &Options, c
 
 /// Returns the header of the output. The fields that the options set are not applied yet.
 fn header(files: &[PbfFile], options: &Options) -> Result<HeaderBlock> {
-    let mut header = merged_header(files)?;
+    let has_nodes = options.kinds.contains(ObjectKind::Node) && options.blobs.is_none();
+    let mut header = header_of_part(merged_header(files)?, has_nodes);
     if options.output.target.is_stream() && options.output.format == Format::Pbf {
         // The header of a stream is written first, so it can declare only an order that is already verified.
         let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);

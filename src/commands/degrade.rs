@@ -2,6 +2,7 @@
 //! indexes or incomplete.
 
 use super::random::Random;
+use crate::engine::headers::header_of_part;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, input};
@@ -63,7 +64,7 @@ pub struct Defects {
 impl Defects {
     /// The header of an output with these properties.
     fn header(&self, input: &HeaderBlock) -> HeaderBlock {
-        let mut header = input.clone();
+        let mut header = header_of_part(input.clone(), self.drop.is_none());
         header.set_optional(feature::SORTED, false);
         if self.strip_bbox {
             header.bbox_nano = None;

@@ -3,6 +3,7 @@
 use super::ids;
 use super::ids::IdSource;
 use crate::engine::filter::{BlobDecision, FilterJob, Selection, select_by_id, write_selected};
+use crate::engine::headers::header_of_part;
 use crate::engine::id_search::{IdSearch, search_for};
 use crate::engine::references::{referenced, referring};
 use crate::engine::repeats::{Chosen, Repeats};
@@ -52,6 +53,15 @@ impl Options {
             add_parents: false,
             remove_tags: false,
             output,
+        }
+    }
+
+    /// Whether the output has all nodes of its ways that the file has. `wanted` are the wanted objects.
+    fn keeps_nodes_of_ways(&self, wanted: &IdSets) -> bool {
+        if self.invert {
+            wanted.of(ObjectKind::Node).is_empty()
+        } else {
+            self.add_referenced && !self.add_parents
         }
     }
 }
@@ -155,7 +165,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let search = search_for(&sets, &file, ctx)?;
     let is_copied = |entry: &&BlobEntry| options.invert && !search.may_find_in(entry);
     chosen.add_copied(plan.entries.iter().filter(is_copied));
-    let (header, output_options) = (file.header.clone(), &options.output);
+    let header = header_of_part(file.header.clone(), options.keeps_nodes_of_ways(&wanted));
+    let output_options = &options.output;
     let job = FilterJob::with_output("get objects", &file, plan, output, header, output_options);
     let rule = Rule {
         options,

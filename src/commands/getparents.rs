@@ -3,6 +3,7 @@
 use super::ids;
 use super::ids::{IdSource, kinds_of_parents};
 use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
+use crate::engine::headers::header_of_part;
 use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, Selection, input};
@@ -86,7 +87,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         BlobDecision::visit_if(has_parents || has_self)
     };
     let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
-    let (header, output_options) = (file.header.clone(), &options.output);
+    let header = header_of_part(file.header.clone(), false);
+    let output_options = &options.output;
     let job = FilterJob::with_output("get parents", &file, plan, output, header, output_options);
     let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
         let parents = select_parents(block, selection, &wanted, options.add_self)?;

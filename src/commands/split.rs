@@ -1,7 +1,7 @@
 //! `split`: divides a file into parts of consecutive blobs.
 
 use crate::engine::block_packer::Encoders;
-use crate::engine::headers::merged_header;
+use crate::engine::headers::{header_of_part, merged_header};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Format, HeaderOptions, input, repeats};
 use crate::error::Result;
@@ -100,9 +100,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     repeats::warn(&file, &plan, ctx)?;
-    let mut header = merged_header(std::slice::from_ref(&file))?;
-    options.header.apply(&mut header);
     let ranges = divide(&plan.entries, options.parts);
+    let header = merged_header(std::slice::from_ref(&file))?;
+    let mut header = header_of_part(header, ranges.len() < 2);
+    options.header.apply(&mut header);
     let mut directory = OutputDirectory::create(&options.directory, options.overwrite, is_part)?;
     let width = (ranges.len().max(1) - 1).to_string().len().max(4);
     let phase = ctx.phase(

@@ -10,6 +10,7 @@ pub use crate::osm::{
 use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::changesets::note_left_out;
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
+use crate::engine::headers::header_of_part;
 use crate::engine::id_search::search_for;
 use crate::engine::input_content::content_of;
 use crate::engine::references::{each_once, referenced};
@@ -373,7 +374,8 @@ fn job<'a>(
     options: &Options,
     prefilter: Option<crate::engine::filter::StringPrefilter<'a>>,
 ) -> FilterJob<'a> {
-    let (header, options) = (file.header.clone(), &options.output);
+    let header = header_of_part(file.header.clone(), !options.omit_referenced);
+    let options = &options.output;
     FilterJob {
         prefilter,
         ..FilterJob::with_output("write objects", file, plan, output, header, options)

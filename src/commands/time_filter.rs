@@ -5,6 +5,7 @@
 
 use super::add_locations_to_ways;
 use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
+use crate::engine::headers::header_of_part;
 use crate::engine::input_content::refuse_changes;
 use crate::engine::repeats::Counting;
 use crate::engine::sink::WriteSummary;
@@ -246,7 +247,8 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
 }
 
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
-    let mut header = file.header.clone();
+    // A way may be older than the newest version of its nodes.
+    let mut header = header_of_part(file.header.clone(), false);
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
     // If the replication timestamp is later than the wanted time, it is set to the wanted time. If it is later or

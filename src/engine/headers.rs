@@ -259,6 +259,16 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     Ok(merged)
 }
 
+/// Returns the header for an output with some of the objects of the file with the header `header`. `has_nodes` is set if
+/// the output has all nodes of its ways that the file has. Otherwise the output does not declare that it has all nodes
+/// of which its ways store the locations.
+pub(crate) fn header_of_part(mut header: HeaderBlock, has_nodes: bool) -> HeaderBlock {
+    if !has_nodes {
+        header.set_optional(feature::ALL_NODES, false);
+    }
+    header
+}
+
 /// Sets the replication state of `merged` to the older of its own state and that of `other`.
 fn keep_older_state(merged: &mut HeaderBlock, other: &HeaderBlock) {
     let older = |one: Option<i64>, other: Option<i64>| Some(one?.min(other?));
