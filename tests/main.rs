@@ -76,6 +76,7 @@ mod library;
 mod library_calls;
 mod located_again;
 mod located_forms;
+mod located_spatial;
 mod locations_in_ways;
 mod max_memory;
 mod merge;

@@ -21,7 +21,7 @@ use crate::engine::{OutputOptions, Selection, input, repeats};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, LocationStore, NodeBatch};
-use crate::io::OpenOutput;
+use crate::io::{Input, OpenOutput, OutputTarget, ScratchFile};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, HeaderBlock, WayNodeLocations, WayNodes, feature, locate_ways,
@@ -29,7 +29,7 @@ use crate::pbf::{
 use crate::runtime::{Context, lock, unlocked};
 use nodes::select_nodes;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -233,6 +233,20 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
                 bytes_per_reference: bytes as f64 / references.max(1) as f64,
             }),
     })
+}
+
+/// Adds locations to the ways of a file, and returns the result with all nodes, which is a temporary file in the
+/// directory `scratch`. It has the name of the original.
+pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Result<PbfFile> {
+    let scratch = ScratchFile::create(scratch)?;
+    let (original, header) = (file.input.clone(), file.header.clone());
+    let output = OutputOptions::new(OutputTarget::Scratch(scratch.clone()));
+    let options = Options::new(original.path(), output).keep_untagged_nodes(true);
+    add_to(file, &options, ctx)?;
+    let mut located = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;
+    located.header.text = header.text;
+    located.header.is_converted = header.is_converted;
+    Ok(located)
 }
 
 /// Reads the relations, and returns the ids of the nodes that are their members.

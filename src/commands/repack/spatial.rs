@@ -6,6 +6,8 @@
 use super::id_table::IdRows;
 use super::relation_boxes::MemberBoxes;
 use super::{Options, Summary};
+use crate::commands::add_locations_to_ways::located_copy;
+use crate::engine::location_form::LocationForm;
 use crate::engine::object_row::{put_object, read_object};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Format, input};
@@ -66,10 +68,10 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     check(&file, &plan)?;
+    let (file, plan) = located(file, plan, options, ctx)?;
     let mut header = file.header.clone();
     header.set_optional(feature::SORTED, false);
-    // `check` has made sure that the header declares locations if there are ways. A file without ways need not declare
-    // them.
+    // If there are ways, they store locations. A file without ways need not declare them.
     header.set_optional(feature::LOCATIONS, true);
     options.output.header.apply(&mut header);
     let write = options.output.write.for_header(&header);
@@ -122,7 +124,7 @@ fn check(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
         .entries
         .iter()
         .any(|entry| entry.kinds.contains(ObjectKind::Way))
-        && !file.header.has(feature::LOCATIONS)
+        && !LocationForm::of(file, plan).has_locations()
     {
         "a spatial layout needs ways that carry the locations of their nodes: \
          run `pbfhogg add-locations-to-ways --keep-untagged-nodes` first"
@@ -130,6 +132,33 @@ fn check(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
         return Ok(());
     };
     Err(Error::file(file.input.path(), cause))
+}
+
+/// Returns the file to lay out, with its plan. The ways of the layout store all locations that are known, because the
+/// boxes of blobs are those of the locations in ways. If the header does not say which nodes the file has, or if a blob
+/// has ways without locations, ways may lack locations of nodes in the file, or store others. The result is a temporary
+/// file then.
+fn located(
+    file: PbfFile,
+    plan: BlobPlan,
+    options: &Options,
+    ctx: &Context,
+) -> Result<(PbfFile, BlobPlan)> {
+    let has_ways = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Way);
+    let mut with_ways = plan.entries.iter().filter(has_ways);
+    let is_located = match LocationForm::of(&file, &plan) {
+        LocationForm::AllNodes | LocationForm::NeededNodes => {
+            with_ways.all(BlobEntry::may_have_locations)
+        }
+        LocationForm::Plain | LocationForm::Mixed => with_ways.next().is_none(),
+    };
+    if is_located {
+        return Ok((file, plan));
+    }
+    ctx.expect_phases(2);
+    let file = located_copy(file, &options.output.target.scratch_directory(), ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
+    Ok((file, plan))
 }
 
 /// Adds the objects of a file to a sorter.
