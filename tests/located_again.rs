@@ -212,3 +212,40 @@ fn strict_demands_locations_and_the_second_name_demands_nodes() {
     assert_eq!(second("--ignore-missing-nodes").status, 0);
     assert_eq!(references(&output), ["n1x1y1,n2x2y2"]);
 }
+
+#[test]
+fn getid_misses_only_nodes_whose_places_are_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = "n1 v1 Ta=b x1 y1\nw1 v1 T Nn1xy,n2x2y2\nw2 v1 T Nn1x1y1,n3xy\nr1 v1 T Mw1@\n";
+    let input = text(dir.path(), "in.opl", lines);
+    let output = dir.path().join("out.osm.pbf");
+    for (id, missing) in [("w2", "n3"), ("w1", "n2"), ("r1", "n2"), ("n2", "n2")] {
+        let found = ask(&[&"getid", &"-r", &"-O", &input, &id, &"-o", &output]);
+        assert_eq!(
+            found.status,
+            i32::from(id != "w1" && id != "r1"),
+            "{id}: {found:?}"
+        );
+        let is_said = found.stderr.contains(missing);
+        assert_eq!(is_said, found.status == 1, "{id}: {found:?}");
+        // osmium wants the nodes.
+        let osmium = ask(&[
+            &"osmium", &"getid", &"-r", &"-O", &input, &id, &"-o", &output,
+        ]);
+        assert_eq!(osmium.status, 1, "{id}: {osmium:?}");
+    }
+}
+
+#[test]
+fn an_index_of_locations_says_that_it_lacks_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    for (lines, is_said) in [
+        ("n1 v1 x1 y1\nw1 v1 T Nn1x1y1,n2x2y2\n", true),
+        ("n1 v1 x1 y1\nw1 v1 T Nn1,n2\n", false),
+    ] {
+        let (input, index) = (text(dir.path(), "in.opl", lines), dir.path().join("index"));
+        let run = run_ok(&[&"create-locations-index", &"-i", &index, &input]);
+        assert_eq!(stderr(&run).contains("does not have these nodes"), is_said);
+        std::fs::remove_file(&index).unwrap();
+    }
+}

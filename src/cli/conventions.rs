@@ -54,6 +54,7 @@ pub struct Conventions {
     /// Whether `add-locations-to-ways` keeps untagged nodes that are members of relations.
     pub keeps_member_nodes: bool,
     /// Whether `add-locations-to-ways` fails if a node is missing and the user has not asked to ignore missing nodes.
+    /// Also whether `getid` misses nodes whose locations ways store.
     pub needs_all_nodes: bool,
     /// Whether `export` makes a line and an area of each closed way.
     pub exports_twice: bool,

@@ -1,4 +1,5 @@
 use super::args::{IdArgs, OutputArgs, RunArgs};
+use super::conventions::Conventions;
 use super::{Answer, complain, show};
 use crate::commands::getid;
 use crate::error::shown;
@@ -54,6 +55,7 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
         add_referenced: args.add_referenced,
         add_parents: args.add_parents,
         remove_tags: args.remove_tags,
+        needs_nodes: Conventions::current().needs_all_nodes,
         output: args.output.options()?,
     };
     if args.remove_tags && !args.add_referenced {

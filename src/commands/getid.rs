@@ -5,8 +5,10 @@ use super::ids::IdSource;
 use crate::engine::filter::{BlobDecision, FilterJob, Selection, select_by_id, write_selected};
 use crate::engine::headers::header_of_part;
 use crate::engine::id_search::{IdSearch, search_for};
+use crate::engine::location_form::LocationForm;
 use crate::engine::references::{referenced, referring};
 use crate::engine::repeats::{Chosen, Repeats};
+use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, input};
 use crate::error::{Error, FormatError, Result};
@@ -38,6 +40,9 @@ pub struct Options {
     pub add_parents: bool,
     /// Whether objects that are written only because other objects refer to them lose their tags.
     pub remove_tags: bool,
+    /// Whether a node of a way is missing if it is not in the file, even if the way stores its location. A requested
+    /// node is missing in any case.
+    pub needs_nodes: bool,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
 }
@@ -52,6 +57,7 @@ impl Options {
             add_referenced: false,
             add_parents: false,
             remove_tags: false,
+            needs_nodes: false,
             output,
         }
     }
@@ -71,6 +77,7 @@ setters!(Options {
     add_referenced: bool,
     add_parents: bool,
     remove_tags: bool,
+    needs_nodes: bool,
 });
 
 /// The result of `getid`.
@@ -86,7 +93,8 @@ pub struct Summary {
     /// or refer to requested objects, directly or through other objects. 0 unless [`Options::add_referenced`] or
     /// [`Options::add_parents`] is set.
     pub referenced: u64,
-    /// The requested and referenced ids that are not in the file. The serialized form has the first thousand in
+    /// The requested and referenced ids that are not in the file, except nodes whose locations their ways store, unless
+    /// [`Options::needs_nodes`] is set. The serialized form has the first thousand in
     /// canonical order.
     #[serde(serialize_with = "first_ids")]
     pub missing: IdSets,
@@ -161,13 +169,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(&file, needs, ctx)?;
     let (added, parent_ids) = followed(options, &file, &plan, &wanted, ctx)?;
     let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
+    let located = LocatedWays::of(options, &file, &plan);
     let sets = [&wanted, &added];
     let search = search_for(&sets, &file, ctx)?;
     let is_copied = |entry: &&BlobEntry| options.invert && !search.may_find_in(entry);
     chosen.add_copied(plan.entries.iter().filter(is_copied));
     let header = header_of_part(file.header.clone(), options.keeps_nodes_of_ways(&wanted));
-    let output_options = &options.output;
-    let job = FilterJob::with_output("get objects", &file, plan, output, header, output_options);
+    let job = FilterJob::with_output("get objects", &file, plan, output, header, &options.output);
     let rule = Rule {
         options,
         wanted: &wanted,
@@ -188,6 +196,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let not_wanted = |id: &ObjectId| !wanted.contains(id.kind, id.id);
     let mut missing: IdSets = wanted.ids().filter(absent).collect();
     missing.extend(added.ids().filter(absent));
+    if let Some(located) = located {
+        missing = located.remove_known(missing, [&wanted, &added], ctx)?;
+    }
     Ok(Summary {
         kept,
         requested: wanted.len(),
@@ -206,6 +217,66 @@ fn check(options: &Options) -> Result<()> {
         return Err(Error::Usage(cause.into()));
     }
     Ok(())
+}
+
+/// A file whose ways may store the locations of nodes that are not in it.
+struct LocatedWays<'f> {
+    file: &'f PbfFile,
+    plan: BlobPlan,
+}
+
+impl<'f> LocatedWays<'f> {
+    /// Returns the file if nodes of ways are wanted, and if locations can take their place.
+    fn of(options: &Options, file: &'f PbfFile, plan: &BlobPlan) -> Option<Self> {
+        let is_needed = options.add_referenced && !options.needs_nodes;
+        let is_located = LocationForm::of(file, plan).has_locations();
+        (is_needed && is_located).then(|| Self {
+            file,
+            plan: plan.clone(),
+        })
+    }
+
+    /// Returns `missing` without the nodes that were not requested, and whose locations the kept ways store. The ways and
+    /// the requested objects are in `wanted`, and further ways in `added`.
+    fn remove_known(
+        &self,
+        missing: IdSets,
+        [wanted, added]: [&IdSets; 2],
+        ctx: &Context,
+    ) -> Result<IdSets> {
+        if missing.of(ObjectKind::Node).is_empty() {
+            return Ok(missing);
+        }
+        let ways = [wanted, added].map(|ids| ids.of(ObjectKind::Way));
+        let mut known = IdSet::default();
+        ctx.expect_phases(1);
+        Scan::bare("locations in ways", self.file, &self.plan, ctx).run(
+            BlobEntry::may_have_locations,
+            |_, block| {
+                let mut is_kept = Vec::new();
+                block.for_each_id(|kind, id| {
+                    if kind == ObjectKind::Way {
+                        is_kept.push(ways.iter().any(|ways| ways.contains(id)));
+                    }
+                })?;
+                let mut located = Vec::new();
+                block.for_each_way_location(
+                    |index| is_kept.get(index) == Some(&true),
+                    |_, refs, stored| {
+                        let stored = refs.iter().zip(stored.unwrap_or_default());
+                        let stored = stored.filter(|(_, location)| location.is_some());
+                        located.extend(stored.map(|(id, _)| *id));
+                    },
+                )?;
+                Ok(located)
+            },
+            |located| known.extend(located),
+        )?;
+        let is_missing = |id: &ObjectId| {
+            id.kind != ObjectKind::Node || wanted.contains(id.kind, id.id) || !known.contains(id.id)
+        };
+        Ok(missing.ids().filter(is_missing).collect())
+    }
 }
 
 /// Returns the ids of the objects that wanted objects refer to or that refer to wanted objects, and the ids of the

@@ -88,8 +88,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
     let header = header_of_part(file.header.clone(), false);
-    let output_options = &options.output;
-    let job = FilterJob::with_output("get parents", &file, plan, output, header, output_options);
+    let job = FilterJob::with_output("get parents", &file, plan, output, header, &options.output);
     let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
         let parents = select_parents(block, selection, &wanted, options.add_self)?;
         chosen.add(&parents)

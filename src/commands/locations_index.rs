@@ -5,9 +5,10 @@
 //! latitude in units of 1e-7 degree, each as 4 bytes in little-endian order. An id without a location has `i32::MAX`
 //! for both.
 
+use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::{ElementWriter, OutputOptions, input};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shown};
 use crate::file::{BlobPlan, PlanNeeds, Written};
 use crate::io::{Output, OutputTarget};
 use crate::osm::{Location, ObjectKind};
@@ -63,7 +64,8 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-/// Writes the locations of all nodes to an index.
+/// Writes the locations of all nodes of a file to an index. Warns if ways may store the locations of further nodes, which
+/// are not in the file, and so not in the index.
 ///
 /// Reads one file, which may be unsorted, a history file or a change file. Stores the location of the last version of
 /// each node in the file; a deleted version has no location. A new index appears under its name when it is complete. An
@@ -89,6 +91,12 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     check_room_for(&plan, &options.index)?;
+    if LocationForm::of(&file, &plan).may_lack_nodes() {
+        ctx.warn(format!(
+            "{}: ways may store the locations of nodes that are not in the file: the index does not have these nodes",
+            shown(&options.input)
+        ));
+    }
     let (target, output) = if exists {
         (open(&options.index, true)?, None)
     } else {
