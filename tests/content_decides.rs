@@ -236,13 +236,14 @@ fn changes_are_neither_renumbered_nor_cut_by_time_under_our_own_name() {
         &[&"time-filter", &"--locations-on-ways"],
         &[&"time-filter"],
     ];
+    let all = change_files(dir.path());
     for command in commands {
         let run = |input: &PathBuf, options: &[Arg]| {
             let args = [command, options, &[input as Arg, &"-f", &"opl"][..]].concat();
             (ask(&args), ask_second(&args))
         };
-        for changes in change_files(dir.path()) {
-            let (own, second) = run(&changes, &[]);
+        for changes in &all {
+            let (own, second) = run(changes, &[]);
             assert_eq!(own.status, 2, "{own:?}");
             assert_eq!(own.stdout, "");
             for part in ["this is a change file", "pbfhogg apply-changes"] {

@@ -188,9 +188,12 @@ impl Args {
         {
             bail!("the report of update goes to standard output: name a file or a directory");
         }
-        // A run that updates a file in place replaces what an earlier one has written, and no other file.
-        let may_replace =
-            |path: &Path| self.write.overwrite || self.output.is_none() && is_replaceable(path);
+        // A run that updates a file in place replaces what an earlier one has written, and no other file. That an
+        // output is the input is an error of its own.
+        let may_replace = |path: &Path| {
+            let is_earlier = || path == self.file || is_replaceable(path);
+            self.write.overwrite || self.output.is_none() && is_earlier()
+        };
         let mut outputs = Vec::new();
         if let Some(path) = &self.augmented_diff {
             let is_file = augmented_diff::names_file(path) && !path.is_dir();

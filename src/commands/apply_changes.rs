@@ -361,15 +361,7 @@ fn located_base(
     if file.header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS) {
         return Ok((file, plan));
     }
-    let scratch = ScratchFile::create(scratch)?;
-    let original = file.input.clone();
-    let header = file.header.clone();
-    let output = OutputOptions::new(OutputTarget::Scratch(scratch.clone()));
-    let locate = add_locations_to_ways::Options::new(original.path(), output);
-    add_locations_to_ways::add_to(file, &locate.keep_untagged_nodes(true), ctx)?;
-    let mut file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;
-    file.header.text = header.text;
-    file.header.is_converted = header.is_converted;
+    let file = add_locations_to_ways::located_copy(file, scratch, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     Ok((file, plan))
 }

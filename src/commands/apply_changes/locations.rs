@@ -221,7 +221,8 @@ impl LocationUpdates {
     pub(super) fn locate(&self, changes: &mut ChangeSet) {
         changes.set_way_locations(|id, given| {
             if let Some(new) = self.moved.get(&id) {
-                return *new;
+                // A node that the changes delete may be one that only ways need now, and they tell where it is.
+                return location_of_reference(*new, given);
             }
             let node = self.known.get(&id).copied().flatten();
             location_of_reference(node, self.stored.get(id).or(given))
