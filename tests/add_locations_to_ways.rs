@@ -230,7 +230,9 @@ fn every_real_file_becomes_what_osmium_makes_of_it() {
     }
     let dir = tempfile::tempdir().unwrap();
     for (turn, file) in real_files().into_iter().enumerate() {
-        if file.to_string_lossy().ends_with(".osh.pbf") {
+        // osmium replaces the stored locations of absent nodes by unknown ones.
+        let loses_locations = file.ends_with("loc_on_ways.osm.pbf");
+        if file.to_string_lossy().ends_with(".osh.pbf") || loses_locations {
             continue;
         }
         // osmium requires sorted nodes.

@@ -294,7 +294,7 @@ fn of_two_places_of_an_absent_node_that_of_the_newest_way_counts() {
 }
 
 #[test]
-fn an_old_node_stays_if_a_way_does_not_have_its_location() {
+fn old_nodes_stay_if_a_way_does_not_have_their_locations() {
     let mut pieces = Pieces::new();
     pieces.add(1.0, &node(3, 2, "2001-01-01", 3));
     pieces.add(2.0, "");
@@ -307,7 +307,7 @@ fn an_old_node_stays_if_a_way_does_not_have_its_location() {
         let file = declared_as_needed(&pieces, "file", &text);
         let file = pieces.apply_all(&file, len, &LOCATED);
         let found = opl(&file);
-        assert_eq!(node_ids(&found), [1, 3], "{len}: {found:?}");
+        assert_eq!(node_ids(&found), [1, 2, 3, 4], "{len}: {found:?}");
         assert_eq!(refs_of(&found, 1), "n1,n3");
         std::fs::remove_file(pieces.path("file.osm.pbf")).unwrap();
     }

@@ -336,10 +336,9 @@ fn every_row_of_the_table_of_combining_commands_holds() {
         history.contains("from=one") && history.lines().count() == 1,
         "{history}"
     );
-    row("`diff`");
+    row("`diff`, `derive-changes`");
     let moved = ask(&[&"diff", &"-c", &"-t", &"way", &old, &new]);
     assert_eq!((moved.status, moved.stdout.as_str()), (0, ""));
-    row("`derive-changes`");
     let derived = run(&[&"derive-changes", &"-t", &"way", &old, &new]);
     assert!(!derived.contains("<way"), "{derived}");
     assert!(rows.is_empty(), "rows that are not tested: {rows:?}");

@@ -16,6 +16,9 @@ use crate::common::{
 use crate::common::{known, with_metadata};
 use std::path::{Path, PathBuf};
 
+/// A coordinate of a location in a way that is not known, in nanodegrees.
+const UNKNOWN: i64 = i32::MAX as i64 * 100;
+
 // Real files.
 
 /// Writes an id file of OPL lines: the last five hundred objects of each tenth of the input, in reverse order.
@@ -43,7 +46,12 @@ fn on_every_real_file<const N: usize>(questions: [&[&str]; N]) {
             let relations = dir.path().join("part.osm.pbf");
             run_ok(&[&"cat", &"-t", &"relation", &input, &"-o", &relations]);
             let has_relations = !decode::objects(&relations).is_empty();
+            // In a file whose ways store the locations of absent nodes, osmium misses these nodes.
+            let lacks_nodes = input.ends_with("loc_on_ways.osm.pbf");
             for question in in_turn(turn, 4, questions) {
+                if lacks_nodes && question.contains(&"-r") {
+                    continue;
+                }
                 // osmium requires at least one id.
                 if question.contains(&"{relations}") && !has_relations {
                     continue;
@@ -139,14 +147,25 @@ fn compare_with_plain_search(input: &Inputs, objects: &[Object], ids: &Ids) {
 
     let added = referenced(objects, ids);
     let all: Ids = ids.union(&added).copied().collect();
+    let ways = objects
+        .iter()
+        .filter(|object| all.contains(&name_of(object)));
+    let located: Ids = ways
+        .flat_map(|way| way.refs.iter().zip(&way.locations))
+        .filter(|(_, place)| **place != (UNKNOWN, UNKNOWN))
+        .map(|(id, _)| (Kind::Node, *id))
+        .collect();
     for (options, untagged) in [
         (&["getid", "-r"][..], false),
         (&["getid", "-r", "-t"], true),
     ] {
         let answer = expect(options, &taken(objects, ids, &added, untagged));
-        assert_eq!(answer.status == 0, all.is_subset(&there), "-r {names:?}");
-        let (missing, more) = (all.difference(&there), added.difference(ids));
-        assert_eq!(answer.summary["missing_count"], missing.count());
+        // A node is not missed if a way of the output stores its location.
+        let is_missed = |name: &&(Kind, i64)| ids.contains(*name) || !located.contains(*name);
+        let missing = all.difference(&there).filter(is_missed).count();
+        assert_eq!(answer.status == 0, missing == 0, "-r {names:?}");
+        let more = added.difference(ids);
+        assert_eq!(answer.summary["missing_count"], missing);
         assert_eq!(answer.summary["referenced"], more.count());
     }
 

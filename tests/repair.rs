@@ -338,7 +338,9 @@ fn what_only_the_last_blob_tells_is_in_the_header_and_the_order() {
     let path = dir.path().join("in.osm.pbf");
     let nodes = |id| block(&[b""], &[node(id, 1)]);
     let refs = Message::new().varint(1, 9).packed_deltas(8, &[1, 2]);
-    let located = refs.packed_deltas(9, &[5, 6]).packed_deltas(10, &[7, 8]);
+    let located = refs
+        .packed_deltas(9, &[1, 1])
+        .packed_deltas(10, &[130_000_000, 130_000_000]);
     let way = block(&[b""], &[(3, located)]);
     for (last, count, has_locations) in [(way, 4, true), (nodes(2), 3, false)] {
         let blocks = [nodes(1), nodes(2), nodes(3), last];

@@ -194,7 +194,7 @@ fn an_object_that_moves_out_of_the_region_stays_until_it_is_deleted() {
         let bbox = decode::header(&place.file()).bbox;
         let moved = [
             tagged_node(6, 2, 40, 40),
-            way(1, 2, &[3, 65]),
+            way(1, 2, &[1, 3, 65]),
             node(65, 1, 12, 2),
         ];
         let (report, _) = place.apply(&[modify(&moved)]);

@@ -49,6 +49,8 @@ pub struct Conventions {
     /// Whether `apply-changes` and `merge-changes` accept data files as changes, and `cat`, `sort` and `merge` accept
     /// data and changes together.
     pub merges_data: bool,
+    /// Whether `cat` and `sort` of several files leave all locations in ways as they are.
+    pub keeps_way_locations: bool,
     /// Whether `diff` prints a changed object as one removed and one added object.
     pub diffs_in_pairs: bool,
     /// Whether `add-locations-to-ways` keeps untagged nodes that are members of relations.
@@ -123,6 +125,7 @@ const PBFHOGG: Conventions = Conventions {
     tells_disorder: false,
     locates_base: false,
     merges_data: false,
+    keeps_way_locations: false,
     diffs_in_pairs: false,
     keeps_member_nodes: true,
     needs_all_nodes: false,
@@ -165,6 +168,7 @@ const OSMIUM: Conventions = Conventions {
     tells_disorder: true,
     locates_base: true,
     merges_data: true,
+    keeps_way_locations: true,
     diffs_in_pairs: true,
     keeps_member_nodes: false,
     needs_all_nodes: true,

@@ -57,6 +57,7 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
         },
         changesets: Conventions::current().sorts_changesets || (merge && args.inputs.len() == 1),
         accepts_mixture: Conventions::current().merges_data,
+        keeps_locations: Conventions::current().keeps_way_locations,
     };
     run_with(&options, &args.run, &ctx)
 }

@@ -407,6 +407,7 @@ impl<'f> Job<'f> {
             }
             let mut entry = *entry;
             entry.flags.set(BlobFlags::LOCATIONS, has_locations);
+            entry.flags.set(BlobFlags::BARE_WAYS, false);
             Ok(Transformed::WithEntry(entry))
         };
         let pass = FilterPass {

@@ -26,7 +26,7 @@ use crate::engine::{OutputOptions, input, repeats};
 use crate::error::{Error, Result, shown};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
-use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
+use crate::io::SizeHint;
 use crate::osm::format_timestamp;
 use crate::pbf::{BlobFlags, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;

@@ -43,6 +43,8 @@ pub struct Options {
     pub rescan: bool,
     /// Whether change files and files with data may be inputs together, which makes a history.
     pub accepts_mixture: bool,
+    /// Whether all locations in ways stay unchanged. Otherwise a node has one location in all ways of the output.
+    pub keeps_locations: bool,
 }
 
 impl Options {
@@ -58,6 +60,7 @@ impl Options {
             blobs: None,
             rescan: false,
             accepts_mixture: false,
+            keeps_locations: false,
         }
     }
 }
@@ -69,6 +72,7 @@ setters!(Options {
     blobs: Option<RangeInclusive<u64>>,
     rescan: bool,
     accepts_mixture: bool,
+    keeps_locations: bool,
 });
 
 impl Options {
@@ -128,17 +132,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         refuse_mixture(&files, ctx)?;
     }
     let mut header = header(&files, options)?;
-    let locations = AgreedLocations::of(&files, &mut header, ctx)?;
+    let locations = if options.keeps_locations {
+        AgreedLocations::default()
+    } else {
+        AgreedLocations::of(&files, &mut header, ctx)?
+    };
     options.output.header.apply(&mut header);
-    let mut size_hint = SizeHint::default();
-    for file in &files {
-        size_hint = size_hint.and(copy_size_hint(file));
-    }
-    if options.kinds != KindSet::ALL || !options.clean.is_empty() || options.blobs.is_some() {
-        // The size of the objects that are left out is not known in advance.
-        size_hint.bytes = 0;
-        size_hint.copied = 0;
-    }
+    let size_hint = size_hint_of(&files, options);
     let mut output = options.output.clone().for_inputs(&files);
     output.write.has_spatial_layout = keeps_spatial_layout(&files, options);
     let mut sink = Sink::create(&output, header, size_hint, ctx)?;
@@ -161,6 +161,17 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         copy_id_table(file, writer, ctx)?;
     }
     closed.finish()
+}
+
+/// Estimates the size of the output. The size of the objects that are left out is not known in advance.
+fn size_hint_of(files: &[PbfFile], options: &Options) -> SizeHint {
+    let hints = files.iter().map(copy_size_hint);
+    let mut size_hint = hints.fold(SizeHint::default(), SizeHint::and);
+    if options.kinds != KindSet::ALL || !options.clean.is_empty() || options.blobs.is_some() {
+        size_hint.bytes = 0;
+        size_hint.copied = 0;
+    }
+    size_hint
 }
 
 /// Whether there is only one input, and it is known to be in canonical order.

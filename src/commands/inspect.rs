@@ -415,6 +415,7 @@ fn report(
     let bbox = contents.bbox;
     let is_history = header.has(feature::HISTORY) || contents.has_deleted;
     let has_locations = contents.has_locations || census.locations.located_refs > 0;
+    let form = LocationForm::of_header(header, has_locations).name();
     Ok(Summary {
         path: options.input.display().to_string(),
         bytes: file.input.original_len().unwrap_or(file.input.len()),
@@ -447,20 +448,30 @@ fn report(
             .extended
             .then(|| census.extended.statistics(contents.sorted == Some(false))),
         node_statistics: asked.nodes.then_some(census.nodes),
-        way_locations: asked.locations.then(|| WayLocations {
-            form: LocationForm::of_header(header, has_locations).name(),
+        way_locations: asked.locations.then_some(WayLocations {
+            form,
             ..census.locations
         }),
         anomalies: (asked.anomalies).then(|| anomalies::of_file(census.anomalies, is_history)),
-        compression: if options.compression && !input::is_text(file) {
-            Some(compression::look_at(file, sample()?, ctx)?)
-        } else {
-            None
-        },
+        compression: compression_of(options, file, sample, ctx)?,
         charts: None,
         id_ranges: None,
         blob_list: None,
     })
+}
+
+/// Determines how the blobs in the sample are compressed, if the options ask for that and the file is not a text.
+fn compression_of(
+    options: &Options,
+    file: &PbfFile,
+    sample: impl FnOnce() -> Result<Vec<BlobEntry>>,
+    ctx: &Context,
+) -> Result<Option<SampledCompression>> {
+    if options.compression && !input::is_text(file) {
+        Ok(Some(compression::look_at(file, sample()?, ctx)?))
+    } else {
+        Ok(None)
+    }
 }
 
 /// Completes the blob entries of a file, and collects the requested statistics.

@@ -26,6 +26,9 @@ pub struct Options {
     pub changesets: bool,
     /// Whether change files and files with data may be inputs together, which makes a history.
     pub accepts_mixture: bool,
+    /// Whether all locations in ways stay unchanged if all objects are kept. Otherwise a node has one location in all
+    /// ways of the output.
+    pub keeps_locations: bool,
 }
 
 impl Options {
@@ -37,6 +40,7 @@ impl Options {
             dedupe: Dedupe::KeepAll,
             changesets: true,
             accepts_mixture: false,
+            keeps_locations: false,
         }
     }
 }
@@ -45,6 +49,7 @@ setters!(Options {
     dedupe: Dedupe,
     changesets: bool,
     accepts_mixture: bool,
+    keeps_locations: bool,
 });
 
 /// Merges the inputs into one file in canonical order.
@@ -90,6 +95,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         changesets: options.changesets,
         // Changes, and data with changes, have several versions of an object.
         tells_repeats: !options.accepts_mixture,
+        keeps_locations: options.keeps_locations,
     };
     let write = options.output.encoding();
     let inputs = options.inputs.iter();

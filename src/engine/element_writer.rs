@@ -170,6 +170,7 @@ impl ElementWriter {
             dedupe: Dedupe::KeepAll,
             changesets: false,
             tells_repeats: false,
+            keeps_locations: false,
         };
         let file = PbfFile::of_input(input, &self.ctx)?;
         Ok(sort_files(vec![file], &job, &self.ctx)?.written)

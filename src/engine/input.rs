@@ -358,6 +358,7 @@ pub(crate) fn in_order(
         dedupe: Dedupe::KeepAll,
         changesets: false,
         tells_repeats: false,
+        keeps_locations: false,
     };
     sort_files(vec![file], &job, ctx)?;
     let file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;

@@ -41,6 +41,8 @@ pub(crate) struct SortJob {
     /// Whether to warn with the number of objects that occur again in the output, if all are kept and no input is a
     /// history or a change file.
     pub tells_repeats: bool,
+    /// Whether all locations in ways stay unchanged if all objects are kept.
+    pub keeps_locations: bool,
 }
 
 /// The handling of duplicates, which are objects with the same kind and id in one input or in several.
@@ -159,27 +161,23 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         output: job.output.clone().for_inputs(&files),
         ..job.clone()
     };
-    // `copy_while_sorted` announces a phase itself. A single file whose header declares order is expected to need no
-    // other phase.
+    // `copy_while_sorted` announces a phase itself, and a single file that is in order needs no other one.
     ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
     header.set_optional(feature::SORTED, true);
     job.output.header.apply(&mut header);
     let kept = KeptVersions::of(job.dedupe, &header);
     let mut plans: Vec<BlobPlan> = Vec::with_capacity(files.len());
     for file in &files {
-        let plan = if let [only] = files.as_slice() {
-            match copy_while_sorted(job, only, &header, kept, ctx)? {
-                Attempt::Sorted(summary) => return Ok(summary),
-                Attempt::Unsorted(plan) => plan,
-            }
-        } else {
-            BlobPlan::open(file, PlanNeeds::Order, ctx)?
-        };
-        check_order(job, file, &plan, files.len() > 1, ctx)?;
-        plans.push(plan);
+        match plan_of(job, &files, file, &header, kept, ctx)? {
+            Attempt::Sorted(summary) => return Ok(summary),
+            Attempt::Unsorted(plan) => plans.push(plan),
+        }
     }
-    let tells_repeats = tells_repeats(job, kept, &files, &plans, ctx);
-    let mut locations = WayLocations::decide(&files, &plans, kept, &mut header, ctx)?;
+    let tells = tells_repeats(job, kept, &files, &plans, ctx);
+    let mut locations = match (job.keeps_locations, kept) {
+        (true, KeptVersions::All) => WayLocations::Keep,
+        _ => WayLocations::decide(&files, &plans, kept, &mut header, ctx)?,
+    };
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
     let steps = merge_steps(plans, kept);
     let merged = steps.iter().map(MergeStep::blobs_merged).sum();
@@ -196,21 +194,46 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     let rules = Rules {
         kept,
         locations,
-        tells_repeats,
+        tells_repeats: tells,
     };
     let hints = steps.iter().map(MergeStep::size_hint);
-    let size_hint = hints.fold(SizeHint::default(), SizeHint::and);
-    let mut sink = Sink::create(&job.output, header, size_hint, ctx)?;
+    let hint = hints.fold(SizeHint::default(), SizeHint::and);
+    let mut sink = Sink::create(&job.output, header, hint, ctx)?;
     let repeated = write_steps(job, &inputs, steps, &rules, &mut sink, ctx)?;
     repeated.tell(path_of_only(&files), ctx);
     if job.changesets {
-        let once = kept != KeptVersions::All;
-        changesets::put_sorted(&files, once, &job.output, &mut sink, ctx)?;
+        changesets::put_sorted(
+            &files,
+            kept != KeptVersions::All,
+            &job.output,
+            &mut sink,
+            ctx,
+        )?;
     }
     Ok(Summary {
         contradicting_locations: rules.locations.contradictions(),
         ..Summary::of(sink.finish()?, merged)
     })
+}
+
+/// Returns the plan of one of the inputs. A single input is copied if it is in order.
+fn plan_of(
+    job: &SortJob,
+    files: &[PbfFile],
+    file: &PbfFile,
+    header: &HeaderBlock,
+    kept: KeptVersions,
+    ctx: &Context,
+) -> Result<Attempt> {
+    let attempt = if files.len() == 1 {
+        copy_while_sorted(job, file, header, kept, ctx)?
+    } else {
+        Attempt::Unsorted(BlobPlan::open(file, PlanNeeds::Order, ctx)?)
+    };
+    if let Attempt::Unsorted(plan) = &attempt {
+        check_order(job, file, plan, files.len() > 1, ctx)?;
+    }
+    Ok(attempt)
 }
 
 /// Checks the order of an input, or reports it, as far as [`SortJob::dedupe`] and [`Context::disorder`] require that.
@@ -273,6 +296,7 @@ fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
 }
 
 /// The locations in ways on which several inputs agree that are written one after the other, without a merge.
+#[derive(Default)]
 pub(crate) struct AgreedLocations(WayLocations);
 
 impl AgreedLocations {

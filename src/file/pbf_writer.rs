@@ -545,24 +545,23 @@ impl PbfWriter {
     }
 
     /// Declares that ways store locations, if no blob is known to have ways without locations. Otherwise removes this
-    /// declaration, because other programs rely on it for all ways. Then the nodes that the file has are not declared
-    /// either.
+    /// declaration, because other programs rely on it for all ways, and the promises that go with it.
     fn declare_locations(&mut self) {
-        let is_located = |entry: &BlobEntry| entry.flags.has(BlobFlags::LOCATIONS);
         let has_references = |entry: &BlobEntry| {
             let known = entry.statistics.as_ref();
             known.is_none_or(|known| known.references > 0)
         };
-        let is_plain = |entry: &&BlobEntry| {
-            entry.kinds.contains(ObjectKind::Way)
-                && entry.flags.has(BlobFlags::SCANNED)
-                && !is_located(entry)
-                && has_references(entry)
+        let is_bare = |entry: &BlobEntry| {
+            let (flags, has_ways) = (entry.flags, entry.kinds.contains(ObjectKind::Way));
+            let is_plain = flags.has(BlobFlags::SCANNED) && !flags.has(BlobFlags::LOCATIONS);
+            flags.has(BlobFlags::BARE_WAYS) || has_ways && is_plain && has_references(entry)
         };
-        if self.entries.iter().any(|entry| is_plain(&entry)) {
-            self.header.set_locations(None);
-        } else {
-            self.header.set_optional(feature::LOCATIONS, true);
+        let is_declared = !self.entries.iter().any(is_bare);
+        self.header.set_optional(feature::LOCATIONS, is_declared);
+        if !is_declared {
+            for promise in [feature::ALL_NODES, feature::NEEDED_NODES] {
+                self.header.set_optional(promise, false);
+            }
         }
     }
 

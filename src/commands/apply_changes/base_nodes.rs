@@ -36,7 +36,7 @@ pub(super) enum BaseNodes {
 impl BaseNodes {
     /// Determines from the header which nodes the base contains. Headers written by other programs do not declare this.
     /// In this case, looks up a sample of the nodes of ways: the result is `Needed` if the base has fewer than half of
-    /// them. The header of the output declares the result, so that later runs do not have to decide again.
+    /// them, unless ways without locations need nodes that only they have. The header of the output declares the result, so that later runs do not have to decide again.
     fn of(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         match LocationForm::of(file, plan) {
             // A base whose ways have no locations is refused. So this one has no ways.
@@ -46,7 +46,8 @@ impl BaseNodes {
             LocationForm::Mixed => {
                 let sample = sample_of_nodes(file, plan, ctx)?;
                 let there = look_up(file, plan, &sample, ctx)?.len() as u64;
-                Ok(if there < sample.len() / 2 {
+                let lacks_nodes = there < sample.len() / 2;
+                Ok(if lacks_nodes && !has_bare_ways(file, plan, ctx)? {
                     Self::Needed
                 } else {
                     Self::Some
@@ -129,6 +130,22 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
         ));
     }
     Ok(())
+}
+
+/// Whether a way with nodes has no locations. Reads all ways.
+fn has_bare_ways(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool> {
+    let mut has_any = false;
+    Scan::bare("scan ways", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Way),
+        |_, block| {
+            let mut is_bare = false;
+            let note = |_, _: &[i64], stored: Option<&[_]>| is_bare |= stored.is_none();
+            block.for_each_way_location(|_| true, note)?;
+            Ok(is_bare)
+        },
+        |is_bare| has_any |= is_bare,
+    )?;
+    Ok(has_any)
 }
 
 /// Returns a sample of nodes whose coordinates are in ways, with at most 16 nodes from each of at most 3 blobs. A base

@@ -92,6 +92,7 @@ pub(crate) fn add_to_history(
         dedupe: Dedupe::EachVersion(equal),
         changesets: false,
         tells_repeats: false,
+        keeps_locations: false,
     };
     sort_files(files, &job, ctx)
 }
@@ -109,6 +110,7 @@ fn each_version_once(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> R
         dedupe: Dedupe::EachVersion(EqualVersions::Last),
         changesets: false,
         tells_repeats: false,
+        keeps_locations: false,
     };
     let original = files.first().map(|file| file.input.clone());
     sort_files(files, &job, ctx)?;

@@ -342,10 +342,6 @@ impl<'f> IndexComparison<'f> {
                 plan.any(BlobFlags::DELETED) && !flags.history,
                 "the table of contents: there are deleted versions",
             ),
-            (
-                plan.any(BlobFlags::LOCATIONS) && !flags.locations,
-                "the table of contents: ways have locations",
-            ),
         ];
         for (_, what) in checks.into_iter().filter(|(is_wrong, _)| *is_wrong) {
             self.differs(&BlobEntry::default(), what);

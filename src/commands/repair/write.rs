@@ -107,6 +107,7 @@ pub(super) fn sort_saved(
         dedupe: Dedupe::HighestVersion,
         changesets: false,
         tells_repeats: false,
+        keeps_locations: false,
     };
     let sorted = sort_files(files, &job, ctx)?;
     let after = sorted.written.objects.unwrap_or(0);

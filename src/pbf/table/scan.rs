@@ -201,6 +201,9 @@ impl Scan {
         columns.check(kind)?;
         self.odd.has_empty_keys |= columns.keys.has_zero;
         self.odd.short_ways += u64::from(kind == ObjectKind::Way && columns.refs.values < 2);
+        if kind == ObjectKind::Way && columns.refs.values > 0 && columns.lats.values == 0 {
+            self.flags.set(BlobFlags::BARE_WAYS, true);
+        }
         self.strings.check(largest_string)?;
         let has_name = self.strings.is_name(info.user_sid.unwrap_or(0).into());
         let references = columns.refs.values + columns.members.values;
