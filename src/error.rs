@@ -171,6 +171,7 @@ impl Error {
 
     /// Returns the same error with other advice, if an input lacks what the command needs.
     #[must_use]
+    #[cfg(feature = "cli")]
     pub(crate) fn advise_on_lack(mut self, advice: &'static str) -> Self {
         if let Self::Blob { source, .. } = &mut self
             && source.lack.is_some()

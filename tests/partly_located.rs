@@ -153,9 +153,12 @@ fn exported(input: &Path, more: &[&str]) -> String {
     String::from_utf8(run_ok(&args).stdout).unwrap()
 }
 
+/// A name, and what the way with an id stores.
+pub type Mixture = (&'static str, fn(i64) -> Stored);
+
 /// The ways of mixed files that store locations: those at the beginning, at the end, in turns, all but one, and all,
 /// but with unknown values.
-pub const MIXTURES: [(&str, fn(i64) -> Stored); 6] = [
+pub const MIXTURES: [Mixture; 6] = [
     ("first", |id| either(id <= 12)),
     ("last", |id| either(id > 12)),
     ("turns", |id| either(id % 2 == 0)),

@@ -8,6 +8,7 @@ mod action;
 mod actions;
 mod batches;
 mod blobs;
+#[cfg(feature = "cli")]
 mod earlier;
 mod feed;
 mod filter;
@@ -42,6 +43,7 @@ use crate::osm::{ObjectExpression, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
 use crate::runtime::Context;
 pub use batches::{ActionMaker, ActionView, batches};
+#[cfg(feature = "cli")]
 pub(crate) use earlier::is_replaceable;
 pub use feed::ActionList;
 use find::{Findings, GeometryNeeds, Search};

@@ -85,7 +85,7 @@ mod tests {
             id,
         };
         let at = |degrees: i32| Location::new(degrees * 10_000_000, 0).unwrap();
-        let mut ways = vec![
+        let mut ways = [
             (age(None, Some(9), 9), at(1)),
             (age(Some(5), None, 9), at(2)),
             (age(Some(5), Some(2), 1), at(3)),

@@ -482,8 +482,11 @@ impl Parser {
     }
 }
 
+/// The id and the location of a node of a way, as far as the element has them.
+type NodeOfWay = (Option<i64>, Option<(i32, i32)>);
+
 /// Reads a node of a way: its id, and its latitude and longitude in 1e-7 degree.
-fn node_of_way(element: &BytesStart<'_>) -> Result<(Option<i64>, Option<(i32, i32)>), String> {
+fn node_of_way(element: &BytesStart<'_>) -> Result<NodeOfWay, String> {
     let (mut node, mut lat, mut lon) = (None, None, None);
     for_each_attribute(element, |key, value| {
         match key {

@@ -157,12 +157,12 @@ impl LocationRule {
     }
 }
 
+/// The references that two versions of a way have in common, and the locations that each of them stores.
+type StoredOfBoth<'s> = (&'s [i64], [&'s [Option<Location>]; 2]);
+
 /// Returns the references of two ways and the locations that each of them stores; `None` if the references differ, or
 /// if the objects are not ways.
-fn same_references<'s>(
-    old: &'s Side<'_>,
-    new: &'s Side<'_>,
-) -> Option<(&'s [i64], [&'s [Option<Location>]; 2])> {
+fn same_references<'s>(old: &'s Side<'_>, new: &'s Side<'_>) -> Option<StoredOfBoth<'s>> {
     let (
         ObjectBody::Way {
             refs,
