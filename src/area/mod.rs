@@ -25,9 +25,11 @@ mod interior;
 mod members;
 mod nested;
 mod rings;
+mod segment;
 mod segments;
 mod sides;
 mod simple;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod way_store;

@@ -1,30 +1,17 @@
 //! The segments of the ways that bound an area.
 
+use super::segment::{Meeting, intersection, meeting};
+pub(super) use super::segment::{Segment, from_west, turn};
+use super::sweep::first_crossing;
 use super::{AreaNode, AreaProblem, AreaWay, ProblemKind};
-use crate::geometry::{Edge, EdgeRelation, HalfUnitPoint, Point};
+use crate::geometry::Point;
 use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
-
-/// A segment between two different locations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Segment {
-    /// The western end, or the southern end of a vertical segment.
-    pub first: Point,
-    /// The eastern end, or the northern end of a vertical segment.
-    pub second: Point,
-    /// The index of the way.
-    pub way: u32,
-}
 
 /// The segments of an area, sorted by their ends. West precedes east, then south precedes north.
 pub(super) struct Segments<'a> {
     pub ways: &'a [AreaWay<'a>],
     pub list: Vec<Segment>,
-}
-
-/// Compares two points: west before east, then south before north.
-pub(super) fn from_west(a: Point, b: Point) -> Ordering {
-    (a.lon_e7, a.lat_e7).cmp(&(b.lon_e7, b.lat_e7))
 }
 
 /// Returns the index of the first point in the order of [`from_west`]; 0 if there are no points.
@@ -34,89 +21,12 @@ pub(super) fn westernmost(points: &[Point]) -> usize {
     first.unwrap_or(0)
 }
 
-/// Returns on which side of the line from `a` to `b` a point lies. Positive is left.
-pub(super) fn turn(a: Point, b: Point, point: Point) -> i128 {
-    Edge { from: a, to: b }.side(HalfUnitPoint::of(point))
-}
-
-impl Segment {
-    fn new(a: Point, b: Point, way: u32) -> Self {
-        let (first, second) = match from_west(a, b) {
-            Ordering::Greater => (b, a),
-            _ => (a, b),
-        };
-        Self { first, second, way }
-    }
-
-    fn ends(&self) -> (Point, Point) {
-        (self.first, self.second)
-    }
-
-    /// Returns on which side of the segment a point lies. `Greater` is left, seen from the first end.
-    pub(super) fn side(&self, point: Point) -> Ordering {
-        turn(self.first, self.second, point).cmp(&0)
-    }
-
-    fn edge(&self) -> Edge {
-        Edge {
-            from: self.first,
-            to: self.second,
-        }
-    }
-}
-
-/// How two different segments meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meeting {
-    /// The segments share no point, or only a point that is an end of both.
-    Allowed,
-    /// The segments cross, or an end of one lies within the other.
-    Crossing,
-    /// The segments are collinear, and share more than one point.
-    Overlap,
-}
-
-/// Returns how two segments meet. The second must not begin west of the first.
-fn meeting(a: &Segment, b: &Segment) -> Meeting {
-    match a.edge().relation_to(&b.edge()) {
-        EdgeRelation::Apart => Meeting::Allowed,
-        EdgeRelation::Crossing => Meeting::Crossing,
-        EdgeRelation::Touching => {
-            let is_on_line = |point| a.side(point) == Ordering::Equal;
-            let ends = [b.first, b.second];
-            if is_on_line(b.first) && is_on_line(b.second) {
-                // The segments touch and lie on one line. `b` does not begin west of `a`, so it begins where `a` ends,
-                // or the two overlap.
-                if b.first == a.second {
-                    Meeting::Allowed
-                } else {
-                    Meeting::Overlap
-                }
-            } else if ends.contains(&a.first) || ends.contains(&a.second) {
-                Meeting::Allowed
-            } else {
-                Meeting::Crossing
-            }
-        }
-    }
-}
-
-/// Returns the intersection of two segments that cross, rounded.
-fn intersection(a: &Segment, b: &Segment) -> Point {
-    let (one, two) = (
-        turn(b.first, b.second, a.first),
-        turn(b.first, b.second, a.second),
-    );
-    let along = |from: i32, to: i32| {
-        let way = i128::from(to) - i128::from(from);
-        // The segments cross, so the ends of `a` lie on different sides of `b`, and the divisor is not 0.
-        (i128::from(from) + one * way / (one - two)) as i32
-    };
-    Point {
-        lat_e7: along(a.first.lat_e7, a.second.lat_e7),
-        lon_e7: along(a.first.lon_e7, a.second.lon_e7),
-    }
-}
+/// The number of pairs of segments, for each segment, that are compared before a sweep decides whether any cross.
+const FEW_PAIRS: u64 = 64;
+/// The maximum number of pairs of segments that are compared once a crossing is known.
+const MOST_PAIRS: u64 = 1 << 28;
+/// The maximum number of places in an area where segments cross that are reported.
+const MOST_CROSSINGS: usize = 1000;
 
 impl<'a> Segments<'a> {
     /// Cuts ways into segments. Pairs of equal segments cancel each other.
@@ -203,29 +113,61 @@ impl<'a> Segments<'a> {
         node.map(|node| node.id)
     }
 
-    /// Adds a problem for each place where segments cross or overlap.
+    /// Adds a problem for each place where segments cross or overlap, up to [`MOST_CROSSINGS`] places.
+    ///
+    /// Compares the pairs of segments whose ranges of longitudes overlap. In nearly all areas, these are few. If they
+    /// are many, as in a narrow strip, a sweep first decides whether any segments cross at all, and the search for all
+    /// places ends after [`MOST_PAIRS`] pairs.
     pub(super) fn find_crossings(&self, problems: &mut Vec<AreaProblem>) {
-        let mut known = FxHashSet::default();
+        let (mut known, mut pairs) = (FxHashSet::default(), 0u64);
+        // Two segments that cross, once the sweep has found them.
+        let mut swept = None;
+        let few_pairs = FEW_PAIRS * self.list.len() as u64;
         for (index, a) in self.list.iter().enumerate() {
-            let near = self.list[index + 1..]
-                .iter()
-                .take_while(|b| b.first.lon_e7 <= a.second.lon_e7);
-            for b in near {
-                let (kind, point) = match meeting(a, b) {
-                    Meeting::Allowed => continue,
-                    Meeting::Crossing => (ProblemKind::Crossing, intersection(a, b)),
-                    Meeting::Overlap => (ProblemKind::Overlap, b.first),
-                };
-                let ways = [a, b].map(|segment| Some(self.way_id(segment)));
-                if known.insert((point, ways)) {
-                    problems.push(AreaProblem {
-                        kind,
-                        point: Some(point),
-                        node: self.node_at(point),
-                        ways,
-                    });
+            let others = &self.list[index + 1..];
+            let near = others.partition_point(|b| b.first.lon_e7 <= a.second.lon_e7);
+            pairs += near as u64;
+            if pairs > few_pairs && swept.is_none() {
+                swept = first_crossing(&self.list);
+                if swept.is_none() {
+                    return;
                 }
             }
+            if let Some([a, b]) = swept.filter(|_| pairs > MOST_PAIRS) {
+                self.add_crossing(&a, &b, &mut known, problems);
+                return;
+            }
+            for b in &others[..near] {
+                self.add_crossing(a, b, &mut known, problems);
+                if known.len() >= MOST_CROSSINGS {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Adds a problem if two segments cross or overlap, unless their place is known. The second segment must not begin
+    /// west of the first.
+    fn add_crossing(
+        &self,
+        a: &Segment,
+        b: &Segment,
+        known: &mut FxHashSet<(Point, [Option<i64>; 2])>,
+        problems: &mut Vec<AreaProblem>,
+    ) {
+        let (kind, point) = match meeting(a, b) {
+            Meeting::Allowed => return,
+            Meeting::Crossing => (ProblemKind::Crossing, intersection(a, b)),
+            Meeting::Overlap => (ProblemKind::Overlap, b.first),
+        };
+        let ways = [a, b].map(|segment| Some(self.way_id(segment)));
+        if known.insert((point, ways)) {
+            problems.push(AreaProblem {
+                kind,
+                point: Some(point),
+                node: self.node_at(point),
+                ways,
+            });
         }
     }
 

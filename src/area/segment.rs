@@ -1,0 +1,104 @@
+//! A segment of the ways that bound an area, and how two segments meet.
+
+use crate::geometry::{Edge, EdgeRelation, HalfUnitPoint, Point};
+use std::cmp::Ordering;
+
+/// A segment between two different locations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// The western end, or the southern end of a vertical segment.
+    pub first: Point,
+    /// The eastern end, or the northern end of a vertical segment.
+    pub second: Point,
+    /// The index of the way.
+    pub way: u32,
+}
+
+/// Compares two points: west before east, then south before north.
+pub(super) fn from_west(a: Point, b: Point) -> Ordering {
+    (a.lon_e7, a.lat_e7).cmp(&(b.lon_e7, b.lat_e7))
+}
+
+/// Returns on which side of the line from `a` to `b` a point lies. Positive is left.
+pub(super) fn turn(a: Point, b: Point, point: Point) -> i128 {
+    Edge { from: a, to: b }.side(HalfUnitPoint::of(point))
+}
+
+impl Segment {
+    pub(super) fn new(a: Point, b: Point, way: u32) -> Self {
+        let (first, second) = match from_west(a, b) {
+            Ordering::Greater => (b, a),
+            _ => (a, b),
+        };
+        Self { first, second, way }
+    }
+
+    pub(super) fn ends(&self) -> (Point, Point) {
+        (self.first, self.second)
+    }
+
+    /// Returns on which side of the segment a point lies. `Greater` is left, seen from the first end.
+    pub(super) fn side(&self, point: Point) -> Ordering {
+        turn(self.first, self.second, point).cmp(&0)
+    }
+
+    fn edge(&self) -> Edge {
+        Edge {
+            from: self.first,
+            to: self.second,
+        }
+    }
+}
+
+/// How two different segments meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// The segments share no point, or only a point that is an end of both.
+    Allowed,
+    /// The segments cross, or an end of one lies within the other.
+    Crossing,
+    /// The segments are collinear, and share more than one point.
+    Overlap,
+}
+
+/// Returns how two segments meet. The second must not begin west of the first.
+pub(super) fn meeting(a: &Segment, b: &Segment) -> Meeting {
+    match a.edge().relation_to(&b.edge()) {
+        EdgeRelation::Apart => Meeting::Allowed,
+        EdgeRelation::Crossing => Meeting::Crossing,
+        EdgeRelation::Touching => {
+            let is_on_line = |point| a.side(point) == Ordering::Equal;
+            let ends = [b.first, b.second];
+            if is_on_line(b.first) && is_on_line(b.second) {
+                // The segments touch and lie on one line. `b` does not begin west of `a`, so it begins where `a` ends,
+                // or the two overlap.
+                if b.first == a.second {
+                    Meeting::Allowed
+                } else {
+                    Meeting::Overlap
+                }
+            } else if ends.contains(&a.first) || ends.contains(&a.second) {
+                Meeting::Allowed
+            } else {
+                Meeting::Crossing
+            }
+        }
+    }
+}
+
+/// Returns the intersection of two segments that cross, rounded.
+pub(super) fn intersection(a: &Segment, b: &Segment) -> Point {
+    let (one, two) = (
+        turn(b.first, b.second, a.first),
+        turn(b.first, b.second, a.second),
+    );
+    let along = |from: i32, to: i32| {
+        let way = i128::from(to) - i128::from(from);
+        // The segments cross, so the ends of `a` lie on different sides of `b`, and the divisor is not 0.
+        (i128::from(from) + one * way / (one - two)) as i32
+    };
+    Point {
+        lat_e7: along(a.first.lat_e7, a.second.lat_e7),
+        lon_e7: along(a.first.lon_e7, a.second.lon_e7),
+    }
+}

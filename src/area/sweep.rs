@@ -1,0 +1,165 @@
+//! Decides whether segments cross, in time that grows with their number and not with the number of pairs.
+
+use super::segment::{Meeting, Segment, from_west, meeting};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+/// A segment that the sweep line meets, ordered from south to north. Two such segments have an order as long as they do
+/// not cross.
+#[derive(Debug, Clone, Copy)]
+struct Met(Segment);
+
+impl Ord for Met {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (a, b) = (&self.0, &other.0);
+        if a == b {
+            return Ordering::Equal;
+        }
+        // The segment that begins later in the order of the sweep lies on one side of the other one.
+        let (early, late, is_swapped) = match from_west(a.first, b.first) {
+            Ordering::Greater => (b, a, false),
+            _ => (a, b, true),
+        };
+        let side = early.side(late.first).then_with(|| early.side(late.second));
+        let side = if is_swapped { side.reverse() } else { side };
+        // Segments on one line overlap, or meet at an end. Any order will do.
+        side.then_with(|| from_west(a.first, b.first))
+            .then_with(|| from_west(a.second, b.second))
+            .then(a.way.cmp(&b.way))
+    }
+}
+
+impl PartialOrd for Met {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Met {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Met {}
+
+/// The segments that the sweep line meets.
+#[derive(Default)]
+struct SweepLine(BTreeSet<Met>);
+
+impl SweepLine {
+    /// Adds a segment. Returns it with a neighbour that it crosses, if there is one.
+    fn insert(&mut self, segment: Segment) -> Option<[Segment; 2]> {
+        let new = Met(segment);
+        let near = self.neighbours(&new);
+        self.0.insert(new);
+        let mut near = near.into_iter().flatten();
+        near.find_map(|near| crossing(near, segment))
+    }
+
+    /// Removes a segment. Returns its neighbours if they cross.
+    fn remove(&mut self, segment: Segment) -> Option<[Segment; 2]> {
+        let ended = Met(segment);
+        self.0.remove(&ended);
+        match self.neighbours(&ended) {
+            [Some(below), Some(above)] => crossing(below, above),
+            _ => None,
+        }
+    }
+
+    /// Returns the segments directly south and north of a segment.
+    fn neighbours(&self, of: &Met) -> [Option<Segment>; 2] {
+        let below = self.0.range((Bound::Unbounded, Bound::Excluded(of)));
+        let above = self.0.range((Bound::Excluded(of), Bound::Unbounded));
+        let (mut below, mut above) = (below, above);
+        [below.next_back(), above.next()].map(|near| near.map(|near| near.0))
+    }
+}
+
+/// Returns two segments, the one that begins in the west first, if they cross or overlap.
+fn crossing(a: Segment, b: Segment) -> Option<[Segment; 2]> {
+    let [a, b] = match from_west(a.first, b.first) {
+        Ordering::Greater => [b, a],
+        _ => [a, b],
+    };
+    (meeting(&a, &b) != Meeting::Allowed).then_some([a, b])
+}
+
+/// Returns two of the segments that cross or overlap; `None` if no two do. The segments are sorted by their ends, from
+/// west to east, and are all different. A line sweeps over them, and compares each segment only with its neighbours on
+/// the line (M. Shamos, D. Hoey, "Geometric intersection problems", 1976).
+pub(super) fn first_crossing(segments: &[Segment]) -> Option<[Segment; 2]> {
+    let mut by_end = segments.to_vec();
+    by_end.sort_unstable_by(|a, b| from_west(a.second, b.second));
+    let mut ends = by_end.into_iter().peekable();
+    let mut line = SweepLine::default();
+    for segment in segments {
+        // A segment that ends where this one begins leaves the line first, because they may share this point.
+        let is_over = |end: &Segment| from_west(end.second, segment.first) != Ordering::Greater;
+        while let Some(ended) = ends.next_if(is_over) {
+            if let Some(found) = line.remove(ended) {
+                return Some(found);
+            }
+        }
+        if let Some(found) = line.insert(*segment) {
+            return Some(found);
+        }
+    }
+    ends.find_map(|ended| line.remove(ended))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::for_tests::random::Random;
+    use crate::geometry::Point;
+
+    fn segment(ends: [[i32; 2]; 2]) -> Segment {
+        let [a, b] = ends.map(|[lon_e7, lat_e7]| Point { lat_e7, lon_e7 });
+        Segment::new(a, b, 0)
+    }
+
+    fn sorted(mut segments: Vec<Segment>) -> Vec<Segment> {
+        let ends = |segment: &Segment| [segment.first, segment.second];
+        segments.sort_unstable_by(|a, b| {
+            from_west(a.first, b.first).then(from_west(a.second, b.second))
+        });
+        segments.dedup_by_key(|segment| ends(segment));
+        segments
+    }
+
+    #[test]
+    fn a_sweep_finds_a_crossing_where_pairs_have_one() {
+        let mut random = Random(7);
+        let mut found = [0, 0];
+        for round in 0..20_000u64 {
+            let (count, size) = (2 + round % 9, 2 + round / 9 % 7);
+            let mut at = || random.below(size) as i32;
+            let all = (0..count).map(|_| segment([[at(), at()], [at(), at()]]));
+            let all = sorted(all.filter(|one| one.first != one.second).collect());
+            let mut pairs = all.iter().enumerate();
+            let by_pairs = pairs.any(|(index, a)| {
+                let mut others = all[index + 1..].iter();
+                others.any(|b| meeting(a, b) != Meeting::Allowed)
+            });
+            let swept = first_crossing(&all);
+            assert_eq!(swept.is_some(), by_pairs, "{all:?}");
+            if let Some([a, b]) = swept {
+                assert_ne!(meeting(&a, &b), Meeting::Allowed);
+            }
+            found[usize::from(by_pairs)] += 1;
+        }
+        assert!(found.iter().all(|count| *count > 2000), "{found:?}");
+    }
+
+    #[test]
+    fn segments_that_all_share_a_range_are_swept_in_no_time() {
+        const COUNT: i32 = 100_000;
+        // A comb of parallel slanted segments, and a star of segments with a common end.
+        let comb = (0..COUNT).map(|at| segment([[0, at * 2], [COUNT, at * 2 + COUNT]]));
+        assert_eq!(first_crossing(&sorted(comb.collect())), None);
+        let star = (0..COUNT).map(|at| segment([[0, 0], [COUNT, at]]));
+        assert_eq!(first_crossing(&sorted(star.collect())), None);
+    }
+}
