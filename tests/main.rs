@@ -64,6 +64,7 @@ mod geocode_tables;
 mod geoparquet;
 mod getid;
 mod hostile_blocks;
+mod hostile_headers;
 mod id_table;
 mod index;
 mod index_entries;

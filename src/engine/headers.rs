@@ -3,8 +3,9 @@
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
 use crate::osm::{Bbox, Edges, parse_timestamp};
-use crate::pbf::{HeaderBlock, TextFacts, feature};
+use crate::pbf::{HeaderBlock, MAX_HEADER_TEXT_LEN, TextFacts, feature};
 use crate::replication::{is_same_server, known};
+use std::collections::HashSet;
 
 /// A header field that the user sets, with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +93,9 @@ impl HeaderOption {
                 None => Err("expected KEY=VALUE, or KEY! for the value of the input".into()),
             };
         };
+        if text.len() > MAX_HEADER_TEXT_LEN {
+            return Err("a header field may not be longer than 64 KiB".into());
+        }
         match key {
             "osmosis_replication_timestamp" => parse_timestamp(value)
                 .map(Self::ReplicationTimestamp)
@@ -238,9 +242,10 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
         for name in &other.required_features {
             merged.set_required(name, true);
         }
+        let of_other: HashSet<&String> = other.optional_features.iter().collect();
         merged
             .optional_features
-            .retain(|name| other.optional_features.contains(name));
+            .retain(|name| of_other.contains(name));
         // A concatenation of sorted files need not be sorted. The writer checks the order of the output, and declares
         // canonical order if it holds.
         merged.set_optional(feature::SORTED, false);

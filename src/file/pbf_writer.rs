@@ -196,6 +196,8 @@ impl PbfWriter {
         if self.options.way_locations == BlobLocations::Drop {
             self.header.set_locations(None);
         }
+        let lens = self.header.check_lens();
+        lens.map_err(|error| self.failed(&error.within("the header")))?;
         let start = if self.is_stream {
             let frame = stream_header_frame(&self.header, self.options.toc);
             frame.map_err(|error| self.failed(&error))?

@@ -76,7 +76,9 @@ impl DocumentHeader {
         self.replication.add(&other.replication);
         self.replication_url = self.replication_url.take().or(other.replication_url);
         self.generator = self.generator.take().or(other.generator);
-        self.text.boxes.extend(other.text.boxes);
+        for bbox in other.text.boxes {
+            self.text.add_box(bbox);
+        }
         self.text.josm_upload = self.text.josm_upload.take().or(other.text.josm_upload);
         self.text.version = self.text.version.take().or(other.text.version);
     }

@@ -7,6 +7,7 @@ use super::format::TextFormat;
 use super::text_chunks::{TextChunk, TextDamage};
 use super::xml_cause;
 use crate::osm::{Bbox, Location, ObjectKind, parse_e7, parse_stored_e7, parse_timestamp};
+use crate::pbf::MAX_HEADER_TEXT_LEN;
 use crate::replication::known;
 use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_predefined_entity;
@@ -22,6 +23,9 @@ pub(super) enum WayNodesIn {
     /// their member ways. Servers write both for those who ask for geometry.
     WaysAndMembers,
 }
+
+/// The maximum number of remarks of a chunk that are reported, each in a line. A server writes one.
+const MAX_REMARKS: usize = 100;
 
 /// Parses a chunk of a document.
 pub(super) fn parse(
@@ -266,9 +270,9 @@ impl Parser {
             let remark = std::mem::take(&mut self.remark);
             // A remark is reported in a message of one line, so its line breaks become spaces.
             let words: Vec<&str> = remark.split_whitespace().collect();
-            self.objects
-                .remarks
-                .extend((!words.is_empty()).then(|| words.join(" ")));
+            if !words.is_empty() && self.objects.remarks.len() < MAX_REMARKS {
+                self.objects.remarks.push(words.join(" "));
+            }
         }
         if element == Ancestor::Member {
             let listed = self.member_way.take();
@@ -321,7 +325,7 @@ impl Parser {
             Some(max_lon_e7),
         ] = sides
         {
-            self.objects.document_header.text.boxes.push(Bbox {
+            self.objects.document_header.text.add_box(Bbox {
                 min_lat_e7,
                 max_lat_e7,
                 min_lon_e7,
@@ -583,13 +587,26 @@ pub(super) fn root_attributes(element: &BytesStart<'_>) -> Result<DocumentHeader
             "osmosis_replication_previous_timestamp" => {
                 document_header.previous.timestamp = known(parse_timestamp(value));
             }
-            "osmosis_replication_base_url" => document_header.replication_url = Some(value.into()),
-            "upload" => document_header.text.josm_upload = Some(value.into()),
-            "version" => document_header.text.version = Some(value.into()),
-            "generator" if !value.is_empty() => document_header.generator = Some(value.into()),
+            "osmosis_replication_base_url" => {
+                document_header.replication_url = Some(header_text(key, value)?);
+            }
+            "upload" => document_header.text.josm_upload = Some(header_text(key, value)?),
+            "version" => document_header.text.version = Some(header_text(key, value)?),
+            "generator" if !value.is_empty() => {
+                document_header.generator = Some(header_text(key, value)?);
+            }
             _ => {}
         }
         Ok(())
     })?;
     Ok(document_header)
+}
+
+/// Returns the value of an attribute of the root element. Fails if the header of a PBF file could not hold it.
+fn header_text(key: &str, value: &str) -> Result<String, String> {
+    if value.len() <= MAX_HEADER_TEXT_LEN {
+        Ok(value.to_owned())
+    } else {
+        Err(format!("the attribute {key} is longer than 64 KiB"))
+    }
 }

@@ -37,8 +37,8 @@ pub use frame::blob::{
 };
 pub use frame::codec::{Compression, Compressor, Decompressor};
 pub use frame::encoder::{EncodedFrame, FrameEncoder};
-pub(crate) use frame::header::TextFacts;
 pub use frame::header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, TocFields, feature};
+pub(crate) use frame::header::{MAX_HEADER_TEXT_LEN, TextFacts};
 pub use frame::header_frame::{header_frame, reserved_header_len, stream_header_frame};
 pub use table::blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
 pub use table::entry::{BlobEntry, BlobFlags};

@@ -1,7 +1,7 @@
 //! Determines how the blobs of a file are compressed. A Blob records the format of its compression, but not the level,
 //! which is guessed.
 
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, HeaderWalker, PbfFile};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, Compression, Compressor, Encoding, SAMPLE_BLOBS, ends_as_segments,
@@ -13,6 +13,10 @@ use std::fmt;
 
 /// The highest zstd level that is tried. Higher levels need seconds for a blob.
 const MAX_TRIED: u8 = 12;
+
+/// The maximum size in bytes of a payload that is compressed to try levels. The thorough levels need ten seconds for
+/// 32 MiB of equal parts; a usual payload has less than 1 MiB.
+const MAX_TRIED_LEN: usize = 4 << 20;
 
 /// The highest zstd level.
 const MAX_ZSTD: u8 = 22;
@@ -67,13 +71,19 @@ pub(super) fn sample_of(entries: &[BlobEntry]) -> Vec<BlobEntry> {
     indices.map(|index| entries[index]).collect()
 }
 
-/// Returns the entries of the blobs at `offsets`, without facts about their contents.
+/// Returns the entries of the blobs at `offsets`, without facts about their contents. Offsets at which no blob begins
+/// are left out: they come from the header of the file, and can be wrong although the blobs are whole.
 pub(super) fn entries_at(file: &PbfFile, offsets: &[u64]) -> Result<Vec<BlobEntry>> {
-    let heads = offsets.iter().filter_map(|offset| {
-        let mut frames = HeaderWalker::new(&file.input, *offset..file.data_end);
-        frames.next()
-    });
-    heads.map(|head| Ok(head?.entry)).collect()
+    let mut entries = Vec::with_capacity(offsets.len());
+    for offset in offsets {
+        let bytes = *offset..file.data_end.max(*offset);
+        match HeaderWalker::new(&file.input, bytes).next() {
+            Some(Ok(head)) if head.entry.offset == *offset => entries.push(head.entry),
+            None | Some(Ok(_) | Err(Error::Blob { .. })) => {}
+            Some(Err(error)) => return Err(error),
+        }
+    }
+    Ok(entries)
 }
 
 /// Examines the compression of a sample of blobs.
@@ -136,7 +146,8 @@ fn zlib_flags(blob: &Blob<'_>) -> u8 {
 }
 
 /// Returns the zlib levels at which this program compresses `payload` to exactly `len` bytes, in segments or as a
-/// whole. If there is no such level, returns the levels at which zlib sets `flags`.
+/// whole. If there is no such level, or the payload is too long to try levels, returns the levels at which zlib sets
+/// `flags`.
 fn zlib_level(
     flags: u8,
     len: usize,
@@ -153,7 +164,8 @@ fn zlib_level(
         _ => (10..=12, (7, 9)),
     };
     let mut exact: Option<LevelGuess> = None;
-    for level in own {
+    let is_tried = payload.len() <= MAX_TRIED_LEN;
+    for level in own.filter(|_| is_tried) {
         let mut compressor = Compressor::new(Compression::Zlib(level));
         let segmented = if in_segments {
             compressor
@@ -180,8 +192,11 @@ fn zlib_level(
 }
 
 /// Returns the zstd level at which the compressed size of `payload` is closest to `len`. Levels are tried from 1
-/// upwards, until the compressed size is at most `len`.
+/// upwards, until the compressed size is at most `len`. Returns `None` for a payload that is too long to try levels.
 fn zstd_level(len: usize, payload: &[u8]) -> Result<Option<LevelGuess>, FormatError> {
+    if payload.len() > MAX_TRIED_LEN {
+        return Ok(None);
+    }
     let mut closest: Option<(usize, u8)> = None;
     for level in 1..=MAX_TRIED {
         let mut compressor = Compressor::new(Compression::Zstd(level));

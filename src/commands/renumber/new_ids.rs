@@ -21,7 +21,8 @@ impl<'n> CountedObjects<'n> {
         Self {
             numbering,
             next: first,
-            old: Vec::with_capacity(entry.count as usize),
+            // The blob is not read yet, and the entry of a damaged table can have any number.
+            old: Vec::with_capacity(entry.count.min(1 << 16) as usize),
         }
     }
 

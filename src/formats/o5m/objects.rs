@@ -250,7 +250,7 @@ pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Fault> {
     let mut bounds = Bbox::EMPTY;
     bounds.add(south, west);
     bounds.add(north, east);
-    set.document_header.text.boxes.push(bounds);
+    set.document_header.text.add_box(bounds);
     Ok(())
 }
 

@@ -34,6 +34,19 @@ pub mod feature {
 pub const REQUIRED_FEATURES_KNOWN: [&str; 3] =
     [feature::SCHEMA, feature::DENSE_NODES, feature::HISTORY];
 
+/// The maximum size in bytes of all features that a header declares, as they are encoded. Real headers have fewer than
+/// ten features, in 200 bytes. Without a limit, a header of a few kilobytes can declare millions of them.
+const MAX_FEATURES_LEN: usize = 1 << 16;
+/// The maximum size in bytes of a text in a header: the writing program, the source or the URL. Real texts have at most
+/// some hundred bytes.
+pub(crate) const MAX_HEADER_TEXT_LEN: usize = 1 << 16;
+/// The maximum size in bytes of all fields of a header that this crate does not know. They are kept in memory, and
+/// copied to each output.
+const MAX_UNKNOWN_LEN: usize = 1 << 20;
+/// The maximum number of bounding boxes of a file in a text format. An editor writes one for each area that it has
+/// downloaded.
+const MAX_BOXES: usize = 10_000;
+
 /// The number of the field with the table of contents (version 1) or with the pointer to it (version 2).
 pub(super) const TOC_FIELD: u32 = 1001;
 /// The number of the field with the zeros that pad the header to its reserved length.
@@ -92,6 +105,17 @@ pub(crate) struct TextFacts {
     pub is_data: bool,
 }
 
+impl TextFacts {
+    /// Adds a bounding box. If there are [`MAX_BOXES`] boxes, enlarges the last one instead.
+    pub(crate) fn add_box(&mut self, bbox: Bbox) {
+        let is_full = self.boxes.len() >= MAX_BOXES;
+        match self.boxes.last_mut().filter(|_| is_full) {
+            Some(last) => *last = last.union(&bbox),
+            None => self.boxes.push(bbox),
+        }
+    }
+}
+
 /// The value of a replication field. Some writers store -1 for an unknown value, which becomes `None`.
 fn not_negative(value: u64) -> Option<i64> {
     i64::try_from(value).ok()
@@ -100,15 +124,19 @@ fn not_negative(value: u64) -> Option<i64> {
 impl HeaderBlock {
     /// Reads a HeaderBlock, and finds its fields about the table of contents.
     ///
-    /// Fails on a required feature that this crate does not know.
+    /// Fails on a required feature that this crate does not know, and if the features, a text or the unknown fields are
+    /// longer than any real header has them. A required feature that is declared several times is kept once.
     pub fn parse(message: &[u8]) -> Result<(Self, TocFields<'_>), FormatError> {
+        check_lens(message).map_err(|error| error.within("HeaderBlock"))?;
         let (mut header, mut about_toc) = (Self::default(), TocFields::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("HeaderBlock"))? {
             match field.number {
                 header_block::BBOX => header.bbox_nano = Some(parse_bbox(field.bytes()?)?),
                 header_block::REQUIRED_FEATURES => {
-                    header.required_features.push(field.text()?.to_owned())
+                    let name = field.text()?;
+                    check_required(name)?;
+                    header.set_required(name, true);
                 }
                 header_block::OPTIONAL_FEATURES => {
                     header.optional_features.push(field.text()?.to_owned())
@@ -132,18 +160,14 @@ impl HeaderBlock {
                 _ => header.unknown.extend_from_slice(field.raw),
             }
         }
-        header.check_required_features()?;
         Ok((header, about_toc))
     }
 
-    fn check_required_features(&self) -> Result<(), FormatError> {
-        let known = |name: &str| REQUIRED_FEATURES_KNOWN.contains(&name);
-        match self.required_features.iter().find(|name| !known(name)) {
-            None => Ok(()),
-            Some(name) => Err(FormatError::with(format!(
-                "the file requires the feature \"{name}\", which this program does not know"
-            ))),
-        }
+    /// Fails if [`parse`](Self::parse) would refuse the header for the length of its features, texts or unknown fields.
+    pub(crate) fn check_lens(&self) -> Result<(), FormatError> {
+        let mut message = Vec::new();
+        self.encode(&mut message);
+        check_lens(&message)
     }
 
     /// The header of a file with objects. It requires only features that every reader knows.
@@ -255,6 +279,59 @@ impl HeaderBlock {
     }
 }
 
+/// Fails on a required feature that this crate does not know.
+fn check_required(name: &str) -> Result<(), FormatError> {
+    if REQUIRED_FEATURES_KNOWN.contains(&name) {
+        Ok(())
+    } else {
+        Err(FormatError::with(format!(
+            "the file requires the feature \"{name}\", which this program does not know"
+        )))
+    }
+}
+
+/// Fails if the features of a HeaderBlock, one of its texts or its unknown fields exceed their limits.
+fn check_lens(message: &[u8]) -> Result<(), FormatError> {
+    let (mut features, mut unknown) = (0, 0);
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        match field.number {
+            header_block::REQUIRED_FEATURES | header_block::OPTIONAL_FEATURES => {
+                features += field.raw.len();
+            }
+            header_block::WRITINGPROGRAM
+            | header_block::SOURCE
+            | header_block::REPLICATION_BASE_URL => check_text(field.bytes()?)?,
+            header_block::BBOX
+            | header_block::REPLICATION_TIMESTAMP
+            | header_block::REPLICATION_SEQUENCE_NUMBER
+            | TOC_FIELD
+            | SUMMARY_FIELD
+            | PADDING_FIELD => {}
+            _ => unknown += field.raw.len(),
+        }
+        if features > MAX_FEATURES_LEN {
+            return Err(FormatError::new(
+                "its features take more than 64 KiB, which no real file needs",
+            ));
+        }
+        if unknown > MAX_UNKNOWN_LEN {
+            return Err(FormatError::new(
+                "its unknown fields take more than 1 MiB, which no real file needs",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_text(text: &[u8]) -> Result<(), FormatError> {
+    if text.len() <= MAX_HEADER_TEXT_LEN {
+        Ok(())
+    } else {
+        Err(FormatError::new("a text in it is longer than 64 KiB"))
+    }
+}
+
 fn set_declared(names: &mut Vec<String>, name: &str, declared: bool) {
     if !declared {
         names.retain(|found| found != name);
@@ -343,6 +420,63 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("Teleport-V2")
+        );
+    }
+
+    #[test]
+    fn a_header_with_more_than_any_real_one_has_is_refused() {
+        let encoded = |number: u32, text: &[u8], times: usize| {
+            let mut message = Vec::new();
+            for _ in 0..times {
+                put_bytes_field(&mut message, number, text);
+            }
+            message
+        };
+        let long = vec![b'x'; MAX_HEADER_TEXT_LEN];
+        for (number, text, times) in [
+            (
+                header_block::OPTIONAL_FEATURES,
+                &b""[..],
+                MAX_FEATURES_LEN / 2,
+            ),
+            (header_block::SOURCE, &long[..], 3),
+            (77, &long[..1000], 1000),
+            (
+                header_block::REQUIRED_FEATURES,
+                feature::SCHEMA.as_bytes(),
+                4000,
+            ),
+        ] {
+            let message = encoded(number, text, times);
+            let (header, _) = HeaderBlock::parse(&message).unwrap();
+            assert!(header.required_features.len() < 2);
+            header.check_lens().unwrap();
+            let mut longer = encoded(number, text, times * 2);
+            longer.extend(encoded(number, &[text, b"y"].concat(), 1));
+            let error = HeaderBlock::parse(&longer).unwrap_err().to_string();
+            assert!(
+                error.contains("64 KiB") || error.contains("1 MiB"),
+                "{error}"
+            );
+        }
+        let mut header = HeaderBlock::default();
+        header.set_optional(&"x".repeat(MAX_FEATURES_LEN), true);
+        header.check_lens().unwrap_err();
+    }
+
+    #[test]
+    fn further_boxes_enlarge_the_last_one() {
+        let mut facts = TextFacts::default();
+        for edge in 0..MAX_BOXES as i32 + 5 {
+            let mut bbox = Bbox::EMPTY;
+            bbox.add(edge, edge);
+            facts.add_box(bbox);
+        }
+        let last = facts.boxes[MAX_BOXES - 1];
+        assert_eq!(facts.boxes.len(), MAX_BOXES);
+        assert_eq!(
+            (last.min_lat_e7, last.max_lat_e7),
+            (MAX_BOXES as i32 - 1, MAX_BOXES as i32 + 4)
         );
     }
 

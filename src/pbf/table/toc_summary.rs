@@ -138,7 +138,7 @@ impl TocSummary {
     }
 
     /// Decodes the summary of the table that `pointer` points to. Returns `None` if the bytes are damaged, belong to
-    /// another table, or have another version.
+    /// another table, have another version, or name more than [`SAMPLE_BLOBS`] blobs or a blob twice.
     pub(crate) fn parse(bytes: &[u8], pointer: TocPointer) -> Option<Self> {
         let (body, crc) = bytes.split_last_chunk::<4>()?;
         if checksum(pointer, body) != u32::from_le_bytes(*crc) {
@@ -175,7 +175,11 @@ impl TocSummary {
         }
         let mut offset = 0u64;
         while !fields.is_done() {
-            offset = offset.saturating_add(fields.read()?);
+            let next = offset.checked_add(fields.read()?);
+            offset = next.filter(|next| *next > offset).ok_or(BAD_SAMPLE)?;
+            if summary.sample.len() == SAMPLE_BLOBS {
+                return Err(BAD_SAMPLE);
+            }
             summary.sample.push(offset);
         }
         Ok(summary)
@@ -262,6 +266,10 @@ impl KindTotals {
     }
 }
 
+/// The error for a sample that no writer makes.
+const BAD_SAMPLE: FormatError =
+    FormatError::new("the sample has too many blobs, or they are not in order");
+
 /// Reads a number of objects, blobs or bytes. Fails if the number is so large that sums could overflow.
 fn count(fields: &mut Varints<'_>) -> Result<u64, FormatError> {
     let count = fields.read()?;
@@ -296,7 +304,7 @@ mod tests {
             bbox.add(7, i32::MAX);
         }
         BlobEntry {
-            offset: u64::from(index) << 40,
+            offset: u64::from(index + 1) << 40,
             min_id: -i64::from(index),
             max_id: i64::MAX - i64::from(index),
             bbox,
@@ -358,6 +366,23 @@ mod tests {
             };
             assert_eq!(TocSummary::parse(&bytes, other), None);
         }
+    }
+
+    #[test]
+    fn a_sample_of_too_many_or_equal_blobs_makes_a_summary_useless() {
+        let flags = TocFlags::default();
+        let summary = TocSummary::of(&entries(), Some(true), flags).unwrap();
+        let with = |sample: Vec<u64>| {
+            let changed = TocSummary {
+                sample,
+                ..summary.clone()
+            };
+            TocSummary::parse(&changed.encode(POINTER), POINTER)
+        };
+        assert!(with((1..=SAMPLE_BLOBS as u64).collect()).is_some());
+        assert!(with((1..=SAMPLE_BLOBS as u64 + 1).collect()).is_none());
+        assert!(with(vec![7, 7]).is_none());
+        assert!(with(vec![0]).is_none());
     }
 
     #[test]
