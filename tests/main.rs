@@ -104,6 +104,7 @@ mod repack;
 mod repair;
 mod repair_damage;
 mod repair_from;
+mod repair_mutants;
 mod repair_rules;
 mod repair_text;
 mod replication_state;

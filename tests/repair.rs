@@ -298,15 +298,13 @@ fn ways_without_nodes_are_kept_and_told() {
 fn what_cannot_be_saved_is_an_error_and_nothing_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let [path, output] = ["damaged.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
-    for bytes in [vec![0; 5000], craft::plain_file(&[])] {
-        fs::write(&path, bytes).unwrap();
-        let answer: Answer = ask(&[&"repair", &path, &"-o", &output]);
-        assert_eq!((answer.status, output.exists()), (2, false), "{answer:?}");
-        assert!(
-            answer.stderr.contains("no object in it that can be saved"),
-            "{answer:?}"
-        );
-    }
+    fs::write(&path, vec![0; 5000]).unwrap();
+    let answer: Answer = ask(&[&"repair", &path, &"-o", &output]);
+    assert_eq!((answer.status, output.exists()), (2, false), "{answer:?}");
+    assert!(
+        answer.stderr.contains("no object in it that can be saved"),
+        "{answer:?}"
+    );
     let (path, _) = with_lost_blob(dir.path());
     let report = dir.path().join("report.json");
     let answer = ask(&[&"repair", &"--dry-run", &"--report", &report, &path]);

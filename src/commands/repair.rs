@@ -112,11 +112,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     let mut survey = survey.look_at(&input, found, options.invalid_utf8, copy, ctx)?;
     survey.add_missing_end(&input, report.unpacked_in_part);
     survey.report(&mut report);
-    if survey
-        .outcomes
-        .iter()
-        .all(|outcome| outcome.written().next().is_none())
-    {
+    let mut written = survey.outcomes.iter().flat_map(Outcome::written);
+    // A whole file may have no objects.
+    if written.next().is_none() && !(report.is_complete() && report.lost.is_empty()) {
         return Err(nothing_saved(&input));
     }
     if !options.dry_run {
@@ -125,7 +123,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     Ok(report)
 }
 
-/// The error for a file without any object, which may be of another format.
+/// The error for a damaged file without any object that can be read, which may be of another format.
 fn nothing_saved(input: &Input) -> Error {
     let cause = "there is no object in it that can be saved";
     match PbfFile::of_input(input.clone(), &Context::default()) {

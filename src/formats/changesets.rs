@@ -7,7 +7,9 @@ use super::document_header::DocumentHeader;
 use super::encoding::decoded;
 use super::format::TextFormat;
 use super::opl_fields::{self, decode, given};
-use super::xml::{check_version, degrees, for_each_attribute, number, root_attributes, time};
+use super::xml_attributes::{
+    check_version, degrees, for_each_attribute, number, root_attributes, time,
+};
 use super::xml_cause;
 use crate::error::{Error, Result};
 use crate::io::Input;

@@ -35,6 +35,7 @@ mod write_opl;
 mod write_osc;
 mod write_xml;
 mod xml;
+mod xml_attributes;
 mod xml_cause;
 
 pub(crate) use augmented_xml::{AugmentedObject, AugmentedXml, Place, PlacedNode, XmlAction};

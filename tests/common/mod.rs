@@ -18,6 +18,7 @@ pub mod hostile;
 pub mod kills;
 pub mod lines;
 pub mod missing;
+pub mod mutants;
 pub mod objects;
 pub mod oracle;
 pub mod pieces;

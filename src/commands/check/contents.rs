@@ -76,7 +76,7 @@ pub(super) struct ContentFindings {
     deleted: Option<u32>,
     /// The number of the first blob with locations in ways.
     located: Option<u32>,
-    has_refs: bool,
+    has_bare_ways: bool,
     /// Whether the facts are incomplete, because a blob could not be decoded.
     is_incomplete: bool,
 }
@@ -94,7 +94,7 @@ impl ContentFindings {
             Some(facts) => {
                 first(&mut self.deleted, facts.has_deleted);
                 first(&mut self.located, facts.has_locations);
-                self.has_refs |= facts.has_refs;
+                self.has_bare_ways |= facts.has_bare_ways;
                 self.contents.inexpressible += facts.inexpressible;
             }
         }
@@ -232,12 +232,14 @@ fn false_features(
             "there are deleted versions, and the header does not declare HistoricalInformation";
         found.push((blob, what));
     }
-    if let Some(blob) = findings.located.filter(|_| !declares(feature::LOCATIONS)) {
+    // The header may declare locations only if all ways have them: other programs do not look for those of other ways.
+    let is_undeclared = !declares(feature::LOCATIONS) && !findings.has_bare_ways;
+    if let Some(blob) = findings.located.filter(|_| is_undeclared) {
         let what = "ways have locations, and the header does not declare LocationsOnWays";
         found.push((blob, what));
     }
     let lacks_locations =
-        findings.has_refs && findings.located.is_none() && !findings.is_incomplete;
+        findings.has_bare_ways && findings.located.is_none() && !findings.is_incomplete;
     if declares(feature::LOCATIONS) && lacks_locations {
         found.push((0, NO_WAY_HAS_LOCATIONS));
     }

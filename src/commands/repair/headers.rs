@@ -31,10 +31,12 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
     if survey.has_deleted {
         header.set_required(feature::HISTORY, true);
     }
-    if !survey.has_locations {
+    // Other programs rely on the declaration for all ways.
+    if survey.has_locations && !survey.has_bare_ways {
+        header.set_optional(feature::LOCATIONS, true);
+    } else {
         header.set_locations(None);
     }
-    header.set_optional(feature::LOCATIONS, survey.has_locations);
     header.set_optional(feature::SORTED, true);
     if !report.is_complete() {
         declare_no_nodes(&mut header);

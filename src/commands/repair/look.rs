@@ -179,17 +179,16 @@ fn of_payload(
     }
 }
 
-/// Checks the content of a blob, and completes its entry. Returns the number of ways with fewer than two nodes. Fails if
-/// the blob cannot be copied as it is. Without a checksum, damage can be anywhere, and every value is looked at.
+/// Checks the content of a blob, and makes its entry anew: the facts in a table of contents can be false although they
+/// belong to the blob. Returns the number of ways with fewer than two nodes. Fails if the blob cannot be copied as it
+/// is. Without a checksum, damage can be anywhere, and every value is looked at.
 fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> Result<u64, FormatError> {
     if !has_checksum {
         content_faults(payload, |_| ())?;
     }
-    let odd = if entry.flags.has(BlobFlags::HASHED) {
-        Block::parse(payload)?.oddities()?
-    } else {
-        scan_for_oddities(payload, entry)?
-    };
+    let mut found = entry.without_facts();
+    let odd = scan_for_oddities(payload, &mut found)?;
+    *entry = found;
     if odd.has_outside {
         return Err(FormatError::new("nodes with coordinates beyond the earth"));
     }

@@ -6,7 +6,7 @@ use super::report::{Loss, LostIds};
 use crate::error::Result;
 use crate::io::Input;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
-use crate::pbf::{BlobEntry, BlobKind, TOC_TAIL_LEN, TableBlob, Toc, TocReader, find_toc};
+use crate::pbf::{BlobEntry, TOC_TAIL_LEN, TableBlob, Toc, TocReader, find_toc};
 use std::collections::HashMap;
 
 /// The keys of the first and the last object, and the number of objects. Blobs with equal values are taken as equal.
@@ -17,14 +17,8 @@ fn content(entry: &BlobEntry) -> Content {
 }
 
 /// Reads the table of contents at the end of a file that has another length than its header says. The offsets in it
-/// are those of the file before the damage. Returns `None` if there is no such table, or if it is that of one file of
-/// several.
+/// are those of the file before the damage. Returns `None` if there is no such table.
 pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec<BlobEntry>>> {
-    let is_header =
-        |piece: &&Piece| matches!(piece, Piece::Frame(frame) if frame.kind == BlobKind::Header);
-    if pieces.iter().filter(is_header).count() > 1 {
-        return Ok(None);
-    }
     let offset = input.len().saturating_sub(TOC_TAIL_LEN as u64);
     let mut tail = vec![0; (input.len() - offset) as usize];
     input.read_all_at(&mut tail, offset)?;

@@ -25,6 +25,10 @@ pub(super) struct Survey {
     /// Facts about the data in all blobs.
     pub has_deleted: bool,
     pub has_locations: bool,
+    /// Whether ways have nodes and no locations.
+    pub has_bare_ways: bool,
+    /// Whether a header that can be read announces a table of contents.
+    announces_table: bool,
     /// The fault of the frame around a header.
     header_fault: Option<String>,
     /// The size of the file that its headers declare; 0 if they do not.
@@ -109,7 +113,7 @@ impl Survey {
         }
         let _phase = ctx.phase("find blobs", input.len());
         let found = frames::find(input, 0..input.len(), 0)?;
-        let table = losses::table_at_end(input, &found)?;
+        let is_one_file = found.iter().filter(|piece| piece.is_header()).count() < 2;
         let mut pieces = Vec::with_capacity(found.len());
         for piece in found {
             match piece {
@@ -119,12 +123,19 @@ impl Survey {
                 piece => pieces.push(piece),
             }
         }
-        let pieces = Found {
+        // Without an announcement, another program has copied the strings of the table with the last objects.
+        let may_have_table = survey.headers.is_empty() || survey.announces_table;
+        let table = if is_one_file && may_have_table {
+            losses::table_at_end(input, &pieces)?
+        } else {
+            None
+        };
+        let found = Found {
             pieces,
             table,
             is_by_table: false,
         };
-        Ok((survey, pieces))
+        Ok((survey, found))
     }
 
     /// Looks at all blobs. `each` is called with every outcome, in file order, while the next ones are looked at.
@@ -160,6 +171,7 @@ impl Survey {
         for entry in outcomes.iter().flat_map(Outcome::written) {
             self.has_deleted |= entry.flags.has(BlobFlags::DELETED);
             self.has_locations |= entry.flags.has(BlobFlags::LOCATIONS);
+            self.has_bare_ways |= entry.flags.has(BlobFlags::BARE_WAYS);
         }
         self.outcomes = outcomes;
         Ok(self)
@@ -190,14 +202,11 @@ impl Survey {
     }
 
     /// Adds a header, and the fault of the frame around it, if there is one.
-    fn add_header(
-        &mut self,
-        (header, pointer): (HeaderBlock, Option<TocPointer>),
-        fault: Option<String>,
-    ) {
-        self.headers.push(header);
+    fn add_header(&mut self, found: FoundHeader, fault: Option<String>) {
+        self.headers.push(found.header);
         self.header_fault = self.header_fault.take().or(fault);
-        if let Some(TocPointer::At { file_len, .. }) = pointer {
+        self.announces_table |= found.announces_table;
+        if let Some(TocPointer::At { file_len, .. }) = found.pointer {
             self.declared_len = self.declared_len.saturating_add(file_len);
         }
     }
@@ -283,15 +292,26 @@ fn is_header(input: &Input, frame: &Frame) -> Result<bool> {
     Ok(payload.is_ok_and(|kind| kind == Some(BlobKind::Header)))
 }
 
-/// Reads the header in a frame, and the place of the table of contents that it names. The inner result is an error if
-/// it cannot be read.
+/// A header, and what it says about the table of contents.
+struct FoundHeader {
+    header: HeaderBlock,
+    /// Whether the header has a table of contents or a pointer to one, damaged or not.
+    announces_table: bool,
+    pointer: Option<TocPointer>,
+}
+
+/// Reads the header in a frame. The inner result is an error if it cannot be read.
 fn parsed_header(input: &Input, frame: &Frame) -> Result<ParsedHeader> {
     let body = body_of(input, &frame.entry)?;
     Ok(frame.blob(&body).and_then(|blob| {
         let mut decompressor = Decompressor::default();
         let (header, about_toc) = HeaderBlock::parse(decompressor.payload(&blob)?)?;
-        Ok((header, about_toc.toc.and_then(TocPointer::parse)))
+        Ok(FoundHeader {
+            header,
+            announces_table: about_toc.toc.is_some(),
+            pointer: about_toc.toc.and_then(TocPointer::parse),
+        })
     }))
 }
 
-type ParsedHeader = std::result::Result<(HeaderBlock, Option<TocPointer>), FormatError>;
+type ParsedHeader = std::result::Result<FoundHeader, FormatError>;

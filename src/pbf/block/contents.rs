@@ -6,7 +6,7 @@ use super::element::Tags;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, string_id};
 use super::outline::StringTable;
 use super::parsed::{Block, BlockMessage};
-use super::repeated_keys::repeated_keys;
+use super::repeated_keys::FaultyTags;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{are_short_varints, check_varints};
@@ -16,12 +16,12 @@ use crate::pbf::wire::{are_short_varints, check_varints};
 pub(crate) struct ContentFacts {
     /// The number of strings with characters that XML 1.0 does not allow.
     pub inexpressible: u64,
-    /// The number of tags whose key an earlier tag of the same object has.
-    pub repeated_keys: u64,
+    /// The tags that readers misunderstand.
+    pub faulty_tags: FaultyTags,
     /// Whether there are deleted versions.
     pub has_deleted: bool,
-    /// Whether there are ways with nodes.
-    pub has_refs: bool,
+    /// Whether there are ways with nodes and without locations.
+    pub has_bare_ways: bool,
     /// Whether there are ways with the locations of their nodes.
     pub has_locations: bool,
 }
@@ -37,21 +37,21 @@ impl Block<'_> {
             let is_visible = match message {
                 BlockMessage::Dense(dense) => {
                     let is_visible = dense.check_contents(strings)?;
-                    facts.repeated_keys += dense.repeated_keys(strings)?;
+                    facts.faulty_tags.add(dense.faulty_tags(strings)?);
                     is_visible
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     let tags = Tags::beside(strings, &node.keys, &node.values)?;
-                    facts.repeated_keys += repeated_keys(tags);
+                    facts.faulty_tags.add(FaultyTags::of(tags));
                     check_info(&node.info, strings)?
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayMessage::parse(bytes)?;
                     way.check()?;
                     let tags = Tags::beside(strings, &way.keys, &way.values)?;
-                    facts.repeated_keys += repeated_keys(tags);
-                    facts.has_refs |= !way.refs.is_empty();
+                    facts.faulty_tags.add(FaultyTags::of(tags));
+                    facts.has_bare_ways |= !way.refs.is_empty() && way.lats.is_empty();
                     facts.has_locations |= !way.lats.is_empty();
                     check_info(&RawInfo::parse_optional(way.info)?, strings)?
                 }
@@ -59,7 +59,7 @@ impl Block<'_> {
                     let relation = RelationMessage::parse(bytes)?;
                     relation.check(strings.len())?;
                     let tags = Tags::beside(strings, &relation.keys, &relation.values)?;
-                    facts.repeated_keys += repeated_keys(tags);
+                    facts.faulty_tags.add(FaultyTags::of(tags));
                     check_info(&RawInfo::parse_optional(relation.info)?, strings)?
                 }
             };
@@ -184,10 +184,11 @@ mod tests {
         let mut facts = ContentFacts::default();
         block.try_for_each(|element| {
             facts.has_deleted |= !element.info().visible;
-            facts.repeated_keys += repeated_keys(element.tags());
+            facts.faulty_tags.add(FaultyTags::of(element.tags()));
             if let Element::Way(way) = element {
-                facts.has_refs |= way.refs().next().is_some();
-                facts.has_locations |= way.nano_locations().next().is_some();
+                let is_located = way.nano_locations().next().is_some();
+                facts.has_bare_ways |= way.refs().next().is_some() && !is_located;
+                facts.has_locations |= is_located;
             }
             Ok::<(), FormatError>(())
         })?;

@@ -1,4 +1,4 @@
-//! Looks for objects of which several tags have the same key.
+//! Looks for tags that readers misunderstand: several tags of an object with the same key, and tags without a key.
 
 use super::dense::{DenseNodes, next_tag_run, skip_untagged};
 use super::element::Tags;
@@ -8,23 +8,50 @@ use super::parsed::{Block, BlockMessage};
 use crate::error::FormatError;
 use crate::osm::{ObjectKind, UniqueTags};
 
-/// Returns the number of tags of an object whose key an earlier tag has.
-pub(super) fn repeated_keys(tags: Tags<'_>) -> u64 {
-    let mut unique = UniqueTags::new(tags);
-    unique.by_ref().for_each(drop);
-    unique.repeated()
+/// The numbers of tags that readers misunderstand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct FaultyTags {
+    /// The number of tags whose key an earlier tag of the same object has.
+    pub repeated: u64,
+    /// The number of tags without a key, each counted once an object.
+    pub without_key: u64,
+}
+
+impl FaultyTags {
+    /// Counts the tags of an object.
+    pub(super) fn of(tags: Tags<'_>) -> Self {
+        let (mut unique, mut without_key) = (UniqueTags::new(tags), 0);
+        for (key, _) in unique.by_ref() {
+            without_key += u64::from(key.is_empty());
+        }
+        Self {
+            repeated: unique.repeated(),
+            without_key,
+        }
+    }
+
+    /// Whether there are such tags.
+    pub(super) const fn any(self) -> bool {
+        self.repeated > 0 || self.without_key > 0
+    }
+
+    /// Adds the numbers of other objects.
+    pub(super) const fn add(&mut self, other: Self) {
+        self.repeated += other.repeated;
+        self.without_key += other.without_key;
+    }
 }
 
 impl DenseNodes<'_> {
-    /// Returns the number of tags whose key an earlier tag of the same node has.
-    pub(super) fn repeated_keys(&self, strings: &StringTable<'_>) -> Result<u64, FormatError> {
-        let (mut keys_vals, mut repeated) = (self.keys_vals.values(), 0);
+    /// Counts the tags of the nodes that readers misunderstand.
+    pub(super) fn faulty_tags(&self, strings: &StringTable<'_>) -> Result<FaultyTags, FormatError> {
+        let (mut keys_vals, mut found) = (self.keys_vals.values(), FaultyTags::default());
         while !keys_vals.is_done() {
             skip_untagged(&mut keys_vals, usize::MAX)?;
             let run = next_tag_run(&mut keys_vals)?;
-            repeated += repeated_keys(Tags::alternating(strings, run));
+            found.add(FaultyTags::of(Tags::alternating(strings, run)));
         }
-        Ok(repeated)
+        Ok(found)
     }
 }
 
@@ -36,7 +63,7 @@ impl Block<'_> {
         while let Some(message) = messages.next()? {
             let (keys, values) = match message {
                 BlockMessage::Dense(dense) => {
-                    repeated += dense.repeated_keys(strings)?;
+                    repeated += dense.faulty_tags(strings)?.repeated;
                     continue;
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
@@ -52,7 +79,7 @@ impl Block<'_> {
                     (relation.keys, relation.values)
                 }
             };
-            repeated += repeated_keys(Tags::beside(strings, &keys, &values)?);
+            repeated += FaultyTags::of(Tags::beside(strings, &keys, &values)?).repeated;
         }
         Ok(repeated)
     }

@@ -124,9 +124,9 @@ fn named(payload: &[u8], error: FormatError) -> FormatError {
     }
 }
 
-/// Checks all objects of the block in `payload`, and calls `take` with each use of a faulty string, and with each tag
-/// whose key an earlier tag of the object has. Fails if the objects cannot be decoded for a reason other than a faulty
-/// string.
+/// Checks all objects of the block in `payload`, and calls `take` with each use of a faulty string, with each tag whose
+/// key an earlier tag of the object has, and with each tag without a key. Fails if the objects cannot be decoded for a
+/// reason other than a faulty string.
 pub(crate) fn content_faults(
     payload: &[u8],
     mut take: impl FnMut(ContentFault),
@@ -140,8 +140,8 @@ pub(crate) fn content_faults(
         string_uses(&block, &faults, &mut take)?;
     }
     let facts = block.check_contents()?;
-    if facts.repeated_keys > 0 {
-        tags_with_repeated_keys(&block, &mut take)?;
+    if facts.faulty_tags.any() {
+        faulty_tags(&block, &mut take)?;
     }
     Ok(ContentFacts {
         inexpressible,
@@ -149,22 +149,25 @@ pub(crate) fn content_faults(
     })
 }
 
-/// Calls `take` with each tag whose key an earlier tag of the same object has.
-fn tags_with_repeated_keys(
-    block: &Block<'_>,
-    mut take: impl FnMut(ContentFault),
-) -> Result<(), FormatError> {
+/// Calls `take` with each tag whose key an earlier tag of the same object has, and with each object that has a tag
+/// without a key.
+fn faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> Result<(), FormatError> {
     block.try_for_each(|element| {
         let mut seen = SeenKeys::default();
-        for (key, _) in element.tags() {
-            if !seen.insert(key) {
-                take(ContentFault {
-                    object: Some((element.kind(), element.id())),
-                    what: format!("the key \"{}\" occurs again", escaped(key.as_bytes())),
-                    is_readable: true,
-                    is_repeated_key: true,
-                });
-            }
+        for (key, value) in element.tags() {
+            let is_repeated_key = !seen.insert(key);
+            let text = |text: &str| escaped(text.as_bytes());
+            let what = match (is_repeated_key, key.is_empty()) {
+                (true, _) => format!("the key \"{}\" occurs again", text(key)),
+                (false, true) => format!("the value \"{}\" has no key", text(value)),
+                (false, false) => continue,
+            };
+            take(ContentFault {
+                object: Some((element.kind(), element.id())),
+                what,
+                is_readable: true,
+                is_repeated_key,
+            });
         }
         Ok(())
     })

@@ -100,6 +100,21 @@ impl BlobEntry {
         self.offset + self.frame_len as u64
     }
 
+    /// Returns an entry with only the place of the blob, the lengths of its frame and its number, and whether it has a
+    /// table beside its objects.
+    pub(crate) fn without_facts(&self) -> Self {
+        let mut entry = Self {
+            offset: self.offset,
+            frame_len: self.frame_len,
+            header_len: self.header_len,
+            number: self.number,
+            ..Self::default()
+        };
+        let has_table = self.flags.has(BlobFlags::HAS_TABLE);
+        entry.flags.set(BlobFlags::HAS_TABLE, has_table);
+        entry
+    }
+
     /// Whether the blob may have ways with locations. Also `true` if the blob has ways and the entry has no facts about
     /// their locations.
     pub(crate) fn may_have_locations(&self) -> bool {

@@ -68,8 +68,8 @@ pub fn scan_places(
     Ok(())
 }
 
-/// Scans a payload as [`scan_payload`] does, and looks for odd objects, as [`Block::oddities`] does. Fails also if a
-/// string is not UTF-8, as [`check_strings`] does.
+/// Scans a payload as [`scan_payload`] does, and looks for odd objects. Fails also if a string is not UTF-8, as
+/// [`check_strings`] does.
 pub(crate) fn scan_for_oddities(
     payload: &[u8],
     entry: &mut BlobEntry,
@@ -199,7 +199,7 @@ impl Scan {
             }
         }
         columns.check(kind)?;
-        self.odd.has_empty_keys |= columns.keys.has_zero;
+        self.odd.has_empty_keys |= columns.keys.has_zero && !self.strings.begins_with_text;
         self.odd.short_ways += u64::from(kind == ObjectKind::Way && columns.refs.values < 2);
         if kind == ObjectKind::Way && columns.refs.values > 0 && columns.lats.values == 0 {
             self.flags.set(BlobFlags::BARE_WAYS, true);
@@ -335,6 +335,8 @@ struct Strings {
     count: u64,
     /// The indices of empty strings other than index 0, ascending.
     empty: Vec<u32>,
+    /// Whether the string with index 0 has at least one character.
+    begins_with_text: bool,
     /// Whether all strings are UTF-8, if that was looked at; `true` otherwise.
     are_utf8: bool,
     /// Whether XML 1.0 allows all characters, if that was looked at; `true` otherwise.
@@ -346,12 +348,15 @@ impl Strings {
     fn parse(table: &[u8], checks: bool) -> Result<Self, FormatError> {
         let (mut count, mut empty) = (0, Vec::new());
         let (mut are_utf8, mut are_expressible) = (true, true);
+        let mut begins_with_text = false;
         let mut fields = Fields::new(table);
         while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
             if field.number == string_table::S {
-                if count > 0 && matches!(field.value, Value::Bytes([])) {
+                let is_empty = matches!(field.value, Value::Bytes([]));
+                if count > 0 && is_empty {
                     empty.push(count as u32);
                 }
+                begins_with_text |= count == 0 && !is_empty;
                 if checks {
                     let fault = TextFault::of(field.bytes()?);
                     are_utf8 &= fault != Some(TextFault::NotUtf8);
@@ -364,6 +369,7 @@ impl Strings {
         Ok(Self {
             count: count as u64,
             empty,
+            begins_with_text,
             are_utf8,
             are_expressible,
         })
