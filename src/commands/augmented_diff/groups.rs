@@ -29,6 +29,9 @@ const KEY: KeyBits = KeyBits {
     uncounted: 0,
     below_group: 63,
 };
+/// The size of a batch of rows, in bytes, at which it goes to the sorter. An object has a row for each group that
+/// changes it, so the rows of the objects of one blob can be any number.
+const BATCH_LEN: usize = 4 << 20;
 /// The maximum size in memory of the actions that are read at a time, in bytes.
 const READ_MEMORY: usize = 24 << 20;
 
@@ -62,14 +65,19 @@ impl Encoder for GroupRows<'_> {
     }
 
     fn take(&mut self) -> Result<u64> {
-        if self.rows.count() > 0 {
-            self.sorter.add(std::mem::take(&mut self.rows));
-        }
+        self.end_batch();
         Ok(std::mem::take(&mut self.replaced))
     }
 }
 
 impl GroupRows<'_> {
+    /// Passes the rows on to the sorter, which reports its errors later.
+    fn end_batch(&mut self) {
+        if self.rows.count() > 0 {
+            self.sorter.add(std::mem::take(&mut self.rows));
+        }
+    }
+
     /// Adds a row.
     fn push(&mut self, group: i64, (kind, rank): TypeThenId, text: &str) {
         self.rows.push(id_rank(group), |out| {
@@ -78,6 +86,9 @@ impl GroupRows<'_> {
             out.extend_from_slice(&rank.to_be_bytes());
             out.extend_from_slice(text.as_bytes());
         });
+        if self.rows.len() >= BATCH_LEN {
+            self.end_batch();
+        }
     }
 }
 
