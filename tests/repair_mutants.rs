@@ -1,6 +1,6 @@
 //! `repair` of mutated files, most of them with right checksums, and of files that are joined: `check --index --full`
-//! finds nothing in the output, osmium reads it, and what `check` accepts is whole. `PBFHOGG_REPAIR_MUTANTS=5000` tries so
-//! many mutants (`.ci/long mutants`); a sample is always tried.
+//! finds nothing in the output, osmium reads it, and what `check` accepts is whole. `PBFHOGG_REPAIR_MUTANTS=5000` tries
+//! so many mutants (`.ci/long mutants`); a sample is always tried.
 
 use crate::common::answers::ask;
 use crate::common::craft::{self, Message};

@@ -36,8 +36,9 @@ pub struct Options {
     /// follow each other in ascending order.
     pub ids: bool,
     /// Whether the check is complete. Duplicate ids are then found anywhere in the file, not only in adjacent objects;
-    /// all objects are decoded; strings must be UTF-8; no two tags of an object may have the same key, and none may lack
-    /// a key; the header must declare the right features; and the locations that ways store must be those of the nodes.
+    /// all objects are decoded; strings must be UTF-8; no two tags of an object may have the same key, and none may
+    /// lack a key; the header must declare the right features; and the locations that ways store must be those of the
+    /// nodes.
     pub full: bool,
     /// Whether to check that the coordinates of nodes are in the valid range.
     pub places: bool,
