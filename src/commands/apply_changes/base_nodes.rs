@@ -36,7 +36,7 @@ pub(super) enum BaseNodes {
 impl BaseNodes {
     /// Determines from the header which nodes the base contains. Headers written by other programs do not declare this.
     /// In this case, looks up a sample of the nodes of ways: the result is `Needed` if the base has fewer than half of
-    /// them, unless ways without locations need nodes that only they have. The header of the output declares the result, so that later runs do not have to decide again.
+    /// them, unless ways without locations need nodes, or the base has nodes that such a base would omit. The header of the output declares the result, so that later runs do not have to decide again.
     fn of(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         match LocationForm::of(file, plan) {
             // A base whose ways have no locations is refused. So this one has no ways.
@@ -47,7 +47,10 @@ impl BaseNodes {
                 let sample = sample_of_nodes(file, plan, ctx)?;
                 let there = look_up(file, plan, &sample, ctx)?.len() as u64;
                 let lacks_nodes = there < sample.len() / 2;
-                Ok(if lacks_nodes && !has_bare_ways(file, plan, ctx)? {
+                let may_omit = || -> Result<bool> {
+                    Ok(!has_bare_ways(file, plan, ctx)? && !has_spare_nodes(file, plan, ctx)?)
+                };
+                Ok(if lacks_nodes && may_omit()? {
                     Self::Needed
                 } else {
                     Self::Some
@@ -144,6 +147,35 @@ fn has_bare_ways(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool>
             Ok(is_bare)
         },
         |is_bare| has_any |= is_bare,
+    )?;
+    Ok(has_any)
+}
+
+/// Whether the file has a node without tags that is no member of a relation. Reads the relations and the nodes.
+fn has_spare_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool> {
+    let (mut members, mut has_any) = (IdSet::default(), false);
+    Scan::bare("members", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Relation),
+        |_, block| {
+            let mut nodes = Vec::new();
+            block.for_each_member(|_, kind, id| {
+                if kind == ObjectKind::Node {
+                    nodes.push(id);
+                }
+            })?;
+            Ok(nodes)
+        },
+        |nodes| members.extend(nodes),
+    )?;
+    Scan::bare("look up nodes", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Node),
+        |_, block| {
+            let mut is_spare = false;
+            block
+                .for_each_node(|id, _, has_tags| is_spare |= !has_tags && !members.contains(id))?;
+            Ok(is_spare)
+        },
+        |is_spare| has_any |= is_spare,
     )?;
     Ok(has_any)
 }
