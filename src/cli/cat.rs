@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             dedupe: commands::sort::Dedupe::HighestVersion,
             changesets: args.kinds.has_changesets(),
             accepts_mixture: Conventions::current().merges_data,
-        keeps_locations: Conventions::current().keeps_way_locations,
+            keeps_locations: Conventions::current().keeps_way_locations,
         };
         return sort::run_with(&options, &args.run, &ctx);
     }
