@@ -551,7 +551,7 @@ fn the_summary_counts_what_matched_and_what_is_missing() {
     let output = dir.path().join("out.osm.pbf");
     let run = run_ok(&[&"tags-filter", &"-v", &path, &"highway", &"-o", &output]);
     let text = String::from_utf8_lossy(&run.stderr);
-    let counts = "3 objects that match, 2 that they refer to (2 are not in the file)";
+    let counts = "3 objects that match, 2 that they refer to (2 are missing)";
     assert!(text.contains(counts), "{text}");
     run_fail(&[&"tags-filter", &path, &"highway", &"-o", &output]);
 }

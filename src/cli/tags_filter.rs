@@ -145,7 +145,7 @@ fn filter_data(args: &Args, file: &PbfFile, options: &Options, ctx: &Context) ->
                 show::number(referenced)
             ),
             (false, missing) => format!(
-                " that match, {} that they refer to ({} are not in the file)",
+                " that match, {} that they refer to ({} are missing)",
                 show::number(referenced),
                 show::number(missing)
             ),

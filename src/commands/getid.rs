@@ -10,6 +10,7 @@ use crate::engine::references::{referenced, referring};
 use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
+use crate::engine::stored_locations::nodes_located_by;
 use crate::engine::{OutputOptions, Selected, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
@@ -259,16 +260,7 @@ impl<'f> LocatedWays<'f> {
                         is_kept.push(ways.iter().any(|ways| ways.contains(id)));
                     }
                 })?;
-                let mut located = Vec::new();
-                block.for_each_way_location(
-                    |index| is_kept.get(index) == Some(&true),
-                    |_, refs, stored| {
-                        let stored = refs.iter().zip(stored.unwrap_or_default());
-                        let stored = stored.filter(|(_, location)| location.is_some());
-                        located.extend(stored.map(|(id, _)| *id));
-                    },
-                )?;
-                Ok(located)
+                nodes_located_by(block, &is_kept)
             },
             |located| known.extend(located),
         )?;

@@ -13,10 +13,12 @@ use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selecte
 use crate::engine::headers::header_of_part;
 use crate::engine::id_search::search_for;
 use crate::engine::input_content::content_of;
+use crate::engine::location_form::LocationForm;
 use crate::engine::references::{each_once, referenced};
 use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::scan::PlanningScan;
 use crate::engine::sink::WriteSummary;
+use crate::engine::stored_locations::nodes_located_by;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
@@ -83,7 +85,8 @@ pub struct Summary {
     /// of an object counts. In this case, `matched` is 0 if the output contains a copied blob whose number of objects
     /// is not known.
     pub matched: u64,
-    /// The number of referenced objects that are not in the file; 0 if referenced objects are left out.
+    /// The number of referenced objects that are not in the file; 0 if referenced objects are left out. A node is not
+    /// missing if a kept way stores its location.
     pub missing: u64,
     /// Whether the strings of the blobs contain a key of any expression; `None` if no strings were read.
     #[serde(skip)]
@@ -276,50 +279,49 @@ impl Filter {
         // needs the nodes of all these versions. Therefore `nodes` is used only if each object has one version.
         let nodes = Some(nodes).filter(|_| once);
         let added = referenced(file, &plan, &matched, nodes, ctx)?;
-        let only_referenced = if options.remove_tags {
-            Selected::Untagged
-        } else {
-            Selected::Whole
-        };
         let sets = [&matched, &added];
         let search = search_for(&sets, file, ctx)?;
         let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));
-        // Counts the referenced objects that are in the file. If an object may occur more than once, also collects the
-        // ids of these objects.
-        let chosen = Chosen::of(file, &plan, Repeats::Refused, ctx);
-        let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
-            let (mut count, mut ids, mut objects) = (0, Vec::new(), Vec::new());
-            select_by_id(block, selection, |kind, id| {
-                let (is_matched, is_added) = (matched.contains(kind, id), added.contains(kind, id));
-                count += u64::from(is_added);
-                if is_added && !once {
-                    ids.push(ObjectId { kind, id });
-                }
-                if (is_matched || is_added) && chosen.is_needed() {
-                    objects.push(ObjectId { kind, id });
-                }
-                match (is_matched, is_added) {
-                    (true, _) => Selected::Whole,
-                    (false, true) => only_referenced,
-                    (false, false) => Selected::Drop,
-                }
-            })?;
-            chosen.add(&objects)?;
-            Ok((count, ids))
+        let lacks_nodes = LocationForm::of(file, &plan).may_lack_nodes();
+        let kept = KeptObjects {
+            matched: &matched,
+            added: &added,
+            only_referenced: if options.remove_tags {
+                Selected::Untagged
+            } else {
+                Selected::Whole
+            },
+            collects_ids: !once || lacks_nodes,
+            located: lacks_nodes.then(SharedIdSet::default),
+            chosen: Chosen::of(file, &plan, Repeats::Refused, ctx),
         };
         let (mut count, mut found) = (0, IdSets::default());
         let job = job(file, plan, output, options, None);
+        let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
+            kept.select(block, selection)
+        };
         let note = |(more, ids): (u64, Vec<ObjectId>)| {
             count += more;
             found.extend(ids);
         };
-        let kept = write_selected(job, decision, select, note, ctx)?;
-        let found = if once { count } else { found.len() };
+        let written = write_selected(job, decision, select, note, ctx)?;
+        let collects_ids = kept.collects_ids;
+        let located = kept.located.map(|located| located.into_set(ctx.jobs));
+        let is_located = |object: &ObjectId| {
+            let mut located = located.iter();
+            object.kind == ObjectKind::Node && located.any(|ids| ids.contains(object.id))
+        };
+        let is_missing =
+            |object: &ObjectId| !found.contains(object.kind, object.id) && !is_located(object);
         Ok(Summary {
             matched: matched.len(),
-            missing: added.len().saturating_sub(found),
+            missing: if collects_ids {
+                added.ids().filter(is_missing).count() as u64
+            } else {
+                added.len().saturating_sub(count)
+            },
             has_keys: None,
-            kept,
+            kept: written,
         })
     }
 
@@ -364,6 +366,60 @@ impl Filter {
             },
         )?;
         Ok((plan, matched, nodes.into_set(ctx.jobs)))
+    }
+}
+
+/// The objects that are kept if the objects are, too, that matching objects refer to.
+struct KeptObjects<'k> {
+    matched: &'k IdSets,
+    /// The objects that the matching objects refer to.
+    added: &'k IdSets,
+    /// How objects are kept that match no expression.
+    only_referenced: Selected,
+    /// Whether the ids of the referenced objects in the file are collected. Otherwise they are counted. An object that
+    /// may occur more than once cannot be counted.
+    collects_ids: bool,
+    /// The nodes whose locations kept ways store; `None` if the file has all nodes.
+    located: Option<SharedIdSet>,
+    chosen: Chosen,
+}
+
+impl KeptObjects<'_> {
+    /// Selects the kept objects of a block. Returns the number of the referenced objects in it, and, if they are
+    /// collected, their ids.
+    fn select(
+        &self,
+        block: &Block<'_>,
+        selection: &mut Selection,
+    ) -> Result<(u64, Vec<ObjectId>), FormatError> {
+        let (mut count, mut ids, mut objects) = (0, Vec::new(), Vec::new());
+        let mut ways = Vec::new();
+        select_by_id(block, selection, |kind, id| {
+            let is_matched = self.matched.contains(kind, id);
+            let is_added = self.added.contains(kind, id);
+            let is_kept = is_matched || is_added;
+            count += u64::from(is_added);
+            if is_added && self.collects_ids {
+                ids.push(ObjectId { kind, id });
+            }
+            if is_kept && self.chosen.is_needed() {
+                objects.push(ObjectId { kind, id });
+            }
+            if kind == ObjectKind::Way && self.located.is_some() {
+                ways.push(is_kept);
+            }
+            match (is_matched, is_added) {
+                (true, _) => Selected::Whole,
+                (false, true) => self.only_referenced,
+                (false, false) => Selected::Drop,
+            }
+        })?;
+        self.chosen.add(&objects)?;
+        if let Some(located) = self.located.as_ref().filter(|_| ways.contains(&true)) {
+            let nodes = each_once(nodes_located_by(block, &ways)?);
+            located.add(&IdBatch::from(nodes.as_slice()));
+        }
+        Ok((count, ids))
     }
 }
 

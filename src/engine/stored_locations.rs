@@ -42,6 +42,24 @@ pub(crate) fn way_ages(block: &Block<'_>, ways: &[usize]) -> Result<Vec<WayAge>,
     Ok(ages)
 }
 
+/// Returns the nodes whose locations are stored by the ways of a block that are kept. `is_kept` has an element for each
+/// way. Nodes can occur several times.
+pub(crate) fn nodes_located_by(
+    block: &Block<'_>,
+    is_kept: &[bool],
+) -> Result<Vec<i64>, FormatError> {
+    let mut nodes = Vec::new();
+    block.for_each_way_location(
+        |index| is_kept.get(index) == Some(&true),
+        |_, refs, stored| {
+            let stored = refs.iter().zip(stored.unwrap_or_default());
+            let known = stored.filter(|(_, location)| location.is_some_and(Location::is_on_earth));
+            nodes.extend(known.map(|(id, _)| *id));
+        },
+    )?;
+    Ok(nodes)
+}
+
 /// The locations of nodes according to the ways that refer to them. If ways store different locations for a node, the
 /// newest way counts.
 #[derive(Debug, Default)]

@@ -1,11 +1,12 @@
-//! `inspect --locations` and `check`: they count values, and a reference is missing only if its place is unknown.
+//! `inspect --locations`, `check` and `tags-filter`: they count values, and a reference is missing only if its place is
+//! unknown.
 
 use super::forms::{ANY, Container, Form, Input, inputs, stored};
 use super::run_line;
 use super::worlds::{World, worlds};
 use crate::common::Kind;
 
-/// Fails unless the numbers of `inspect --locations` and `check` are right.
+/// Fails unless the numbers of `inspect --locations`, `check` and `tags-filter` are right.
 pub fn holds(world: &World, inputs: &[Input]) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("plain.osm.pbf");
@@ -15,7 +16,13 @@ pub fn holds(world: &World, inputs: &[Input]) {
         let answer = run_line(line, &[("{in}", &input.path)]);
         (answer.status, answer.json()["missing"].clone())
     };
-    let expected = references(&plain);
+    let output = dir.path().join("out.osm.pbf");
+    let missing_of_kept = |input: &Input| {
+        let line = "tags-filter --json -O {in} w/highway r/type=multipolygon -o {out}";
+        let answer = run_line(line, &[("{in}", &input.path), ("{out}", &output)]);
+        answer.json()["missing"].clone()
+    };
+    let expected = (references(&plain), missing_of_kept(&plain));
     for input in inputs {
         let line = "inspect --locations --json {in}";
         let counted = run_line(line, &[("{in}", &input.path)]).json()["way_locations"].clone();
@@ -25,7 +32,8 @@ pub fn holds(world: &World, inputs: &[Input]) {
         let name = input.name();
         assert_eq!(counted["refs"], refs, "{name}: {counted}");
         assert_eq!(counted["located_refs"], known, "{name}: {counted}");
-        assert_eq!(references(input), expected, "{name}");
+        let found = (references(input), missing_of_kept(input));
+        assert_eq!(found, expected, "{name}");
     }
 }
 
