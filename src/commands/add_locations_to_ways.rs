@@ -250,7 +250,7 @@ pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Resu
 }
 
 /// Reads the relations, and returns the ids of the nodes that are their members.
-fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
+pub(crate) fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
     let mut members = IdSet::default();
     Scan::bare("members", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Relation),

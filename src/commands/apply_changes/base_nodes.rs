@@ -1,5 +1,6 @@
 //! Determines which nodes of its ways a base has, and which of them the output has.
 
+use crate::commands::add_locations_to_ways::member_nodes;
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::error::{Error, Result};
@@ -36,7 +37,8 @@ pub(super) enum BaseNodes {
 impl BaseNodes {
     /// Determines from the header which nodes the base contains. Headers written by other programs do not declare this.
     /// In this case, looks up a sample of the nodes of ways: the result is `Needed` if the base has fewer than half of
-    /// them, unless ways without locations need nodes, or the base has nodes that such a base would omit. The header of the output declares the result, so that later runs do not have to decide again.
+    /// them, unless ways without locations need nodes, or the base has nodes that such a base would omit. The header of
+    /// the output declares the result, so that later runs do not have to decide again.
     fn of(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         match LocationForm::of(file, plan) {
             // A base whose ways have no locations is refused. So this one has no ways.
@@ -153,20 +155,7 @@ fn has_bare_ways(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool>
 
 /// Whether the file has a node without tags that is no member of a relation. Reads the relations and the nodes.
 fn has_spare_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool> {
-    let (mut members, mut has_any) = (IdSet::default(), false);
-    Scan::bare("members", file, plan, ctx).run(
-        |entry| entry.kinds.contains(ObjectKind::Relation),
-        |_, block| {
-            let mut nodes = Vec::new();
-            block.for_each_member(|_, kind, id| {
-                if kind == ObjectKind::Node {
-                    nodes.push(id);
-                }
-            })?;
-            Ok(nodes)
-        },
-        |nodes| members.extend(nodes),
-    )?;
+    let (members, mut has_any) = (member_nodes(file, plan, ctx)?, false);
     Scan::bare("look up nodes", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Node),
         |_, block| {
