@@ -115,6 +115,31 @@ fn nodes_of_unknown_age_stay() {
 }
 
 #[test]
+fn located_anew_a_file_with_some_nodes_stays_declared_as_such_unless_it_has_all() {
+    let mut pieces = Pieces::new();
+    pieces.add(1.0, &node(20, 1, "2024-01-01", 20));
+    let plain = pieces.base("plain", SMALL);
+    let keep = [LOCATED[0], "-n"];
+    let few = pieces.locate(&plain, "few", &[]);
+    pieces.apply(&few, &[1], &keep);
+    let all = pieces.path("all.osm.pbf");
+    let located = pieces.locate(&plain, "located", &["-n"]);
+    let header = ["pbfhogg.AllNodes=false", "pbfhogg.SomeNodes=true"];
+    let options = header
+        .iter()
+        .flat_map(|name| [&"--output-header" as Arg, name]);
+    let cat: [Arg; 5] = [&"cat", &"-q", &located, &"-o", &all];
+    run_ok(&[&cat[..], &options.collect::<Vec<_>>()].concat());
+    for (file, feature) in [(&few, "pbfhogg.SomeNodes"), (&all, "pbfhogg.AllNodes")] {
+        assert_eq!(features(file), ["pbfhogg.SomeNodes"]);
+        let again = pieces.locate(file, "again", &["-n"]);
+        assert_eq!(features(&again), [feature]);
+        let needed = pieces.locate(file, "again", &[]);
+        assert_eq!(features(&needed), ["pbfhogg.NeededNodes"]);
+    }
+}
+
+#[test]
 fn members_and_tagged_nodes_that_are_no_longer_needed_stay_while_they_are_recent() {
     let mut pieces = Pieces::new();
     let changes = node(6, 2, "2024-01-02", 6) + &node(4, 2, "2024-01-02", 4);

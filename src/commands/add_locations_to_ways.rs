@@ -315,8 +315,13 @@ impl<'f> Job<'f> {
             self.nodes().chain(self.rest()).collect()
         };
         self.write_ways(&mut writer, items, &locations)?;
-        if self.tally.stored.load(Ordering::Relaxed) > 0 {
-            writer.retract(feature::ALL_NODES);
+        let lacks_nodes = self.tally.stored.load(Ordering::Relaxed) > 0;
+        if self.declared_nodes == Some(feature::ALL_NODES) {
+            writer.retract(if lacks_nodes {
+                feature::ALL_NODES
+            } else {
+                feature::SOME_NODES
+            });
         }
         writer.put_changesets(Place::Behind, &self.options.output)?;
         Ok((finish(writer)?, locations.scratch_bytes()))
@@ -463,15 +468,21 @@ impl<'f> Job<'f> {
 
     fn header(&self) -> HeaderBlock {
         let mut header = self.file.header.clone();
+        // If the input declares that it has some of the nodes of its ways, the end tells if the output has all of them.
+        let has_some = self.options.keep_untagged_nodes && header.has(feature::SOME_NODES);
         header.set_locations(self.declared_nodes);
         header.set_optional(feature::LOCATIONS, true);
+        if has_some && self.declared_nodes != Some(feature::NEEDED_NODES) {
+            header.set_optional(feature::SOME_NODES, true);
+        }
         self.options.output.header.apply(&mut header);
         header
     }
 }
 
-/// Returns the feature that says which nodes the output has; `None` if the header does not say it. If a way turns out to
-/// store the location of a node that is not in the file, [`feature::ALL_NODES`] is not declared in the end.
+/// Returns the feature that says which nodes the output has; `None` if the header does not say it, or says what that of
+/// the input says. If a way turns out to store the location of a node that is not in the file,
+/// [`feature::ALL_NODES`] is not declared in the end.
 fn declared_nodes(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<&'static str> {
     if !options.keep_untagged_nodes {
         return options.keep_member_nodes.then_some(feature::NEEDED_NODES);
