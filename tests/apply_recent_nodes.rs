@@ -111,7 +111,88 @@ fn nodes_of_unknown_age_stay() {
     let header = "osmosis_replication_timestamp=2024-01-01T00:00:00Z";
     let options = [LOCATED[0], "--output-header", header];
     pieces.apply(&file, &[1], &options);
-    assert_eq!(node_ids(&opl(&file)), [4, 5, 6]);
+    assert_eq!(node_ids(&opl(&file)), [4, 5, 6, 20]);
+}
+
+/// Untagged nodes that are in the file for reasons of which it does not know, such as relations that an extract does
+/// not have. Nodes 3 and 4 become too old after the 1st of January 2024, and nodes 1 and 2 were too old before.
+const SPARE: &str = "n1 v1 t2020-01-01T00:00:00Z x1 y1\nn2 v1 t2023-12-01T23:59:59Z x2 y2\n\
+                     n3 v1 t2023-12-02T00:00:00Z x3 y3\nn4 v1 t2023-12-20T00:00:00Z x4 y4\nn5 v1 t x5 y5\n\
+                     n6 v1 t2024-01-01T12:00:00Z Ta=b x6 y6\n\
+                     w1 v1 t2020-01-01T00:00:00Z Nn1x1y1,n2x2y2,n3x3y3,n4x4y4,n5x5y5\n";
+
+#[test]
+fn only_nodes_that_become_too_old_after_the_base_are_removed() {
+    let mut pieces = Pieces::new();
+    pieces.add(1.0, &node(20, 1, "2024-01-02", 20));
+    pieces.add(40.0, "");
+    let base = declared_as_needed(&pieces, "base", SPARE);
+    for (days, first, last) in [
+        ("30", &[1, 2, 4, 5, 6, 20][..], &[1, 2, 5, 6][..]),
+        // Fewer days remove what the default has kept.
+        ("7", &[1, 2, 5, 6, 20], &[1, 2, 5, 6]),
+        ("0", &[1, 2, 5, 6], &[1, 2, 5, 6]),
+        ("100", &[1, 2, 3, 4, 5, 6, 20], &[1, 2, 3, 4, 5, 6, 20]),
+    ] {
+        let options = [LOCATED[0], "--keep-nodes", days];
+        let file = pieces.apply_all(&base, 2, &options);
+        assert_eq!(node_ids(&opl(&file)), last, "{days}");
+        std::fs::copy(&base, &file).unwrap();
+        for (number, expected) in [(1, first), (2, last)] {
+            pieces.apply(&file, &[number], &options);
+            assert_eq!(node_ids(&opl(&file)), expected, "{days}, {number}");
+        }
+        assert_eq!(
+            refs_of(&opl(&file), 1),
+            "n1x1y1,n2x2y2,n3x3y3,n4x4y4,n5x5y5"
+        );
+    }
+}
+
+#[test]
+fn updates_of_a_file_without_a_state_remove_the_same_nodes_in_any_number() {
+    let mut pieces = Pieces::new();
+    pieces.add(1.0, &node(20, 1, "2024-01-02", 20));
+    pieces.add(40.0, "");
+    let [text, file, other] =
+        ["text.opl", "file.osm.pbf", "other.osm.pbf"].map(|name| pieces.path(name));
+    std::fs::write(&text, SPARE).unwrap();
+    let header: [Arg; 2] = [&"--output-header", &"pbfhogg.NeededNodes=true"];
+    let cat: [Arg; 5] = [&"cat", &"-q", &text, &"-o", &file];
+    run_ok(&[&cat[..], &header].concat());
+    assert_eq!(decode::header(&file).replication_timestamp, None);
+    std::fs::copy(&file, &other).unwrap();
+    for end in ["1", "2"] {
+        pieces.update(&file, &["--end-sequence", end]);
+    }
+    pieces.update(&other, &[]);
+    assert_eq!(node_ids(&opl(&file)), [1, 2, 5, 6]);
+    assert_eq!(opl(&file), opl(&other));
+}
+
+#[test]
+fn an_old_node_goes_with_the_last_way_that_needs_it() {
+    let mut pieces = Pieces::new();
+    let old = "t2020-01-01T00:00:00Z";
+    // Ways 1 and 2 do not know where node 1 is. Of node 2, only the file itself knows why it is there.
+    let text = format!(
+        "n1 v1 {old} x1 y1\nn2 v1 {old} x2 y2\nw1 v1 {old} Nn1xy,n2x2y2\nw2 v1 {old} Nn2x2y2,n1xy\n"
+    );
+    pieces.add(0.1, &way(1, 2, &[1, 2]));
+    pieces.add(0.2, "<delete><way id='2' version='2'/></delete>");
+    let base = declared_as_needed(&pieces, "base", &text);
+    for (len, nodes) in [(1, &[1, 2][..]), (2, &[2])] {
+        let file = pieces.path("file.osm.pbf");
+        std::fs::copy(&base, &file).unwrap();
+        pieces.apply(&file, &[1, 2][..len], &LOCATED);
+        let found = opl(&file);
+        assert_eq!(node_ids(&found), nodes, "{len}");
+        assert_eq!(refs_of(&found, 1), "n1x1y1,n2x2y2");
+    }
+    assert_eq!(
+        opl(&pieces.apply_all(&base, 1, &LOCATED)),
+        opl(&pieces.apply_all(&base, 2, &LOCATED))
+    );
 }
 
 #[test]

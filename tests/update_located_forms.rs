@@ -236,6 +236,26 @@ fn base_of(form: &str, pieces: &Pieces, text: &str) -> PathBuf {
     match form {
         "all" => pieces.locate(&plain, "all", &["-n"]),
         "needed" => needed("needed"),
+        "extract" => {
+            // With untagged nodes of which the file does not know why it has them.
+            let all = opl(&pieces.locate(&plain, "all", &["-n"]));
+            let few = opl(&needed("few"));
+            let is_spare = |line: &str| {
+                let id = line
+                    .strip_prefix('n')
+                    .and_then(|rest| rest.split(' ').next());
+                id.is_some_and(|id| id.ends_with('5') || id.ends_with('0'))
+            };
+            let lines = all
+                .iter()
+                .filter(|line| few.contains(line) || is_spare(line));
+            let text: String = lines.map(|line| format!("{line}\n")).collect();
+            let (file, path) = (pieces.base("spare", &text), pieces.path("extract.osm.pbf"));
+            let header: [Arg; 2] = [&"--output-header", &"pbfhogg.NeededNodes=true"];
+            let cat: [Arg; 5] = [&"cat", &"-q", &file, &"-o", &path];
+            run_ok(&[&cat[..], &header[..]].concat());
+            path
+        }
         "foreign" => {
             // Without the declaration of this program.
             let (file, path) = (needed("needed"), pieces.path("foreign.osm.pbf"));
@@ -330,6 +350,11 @@ fn a_file_with_all_nodes_does_not_depend_on_the_number_of_runs() {
 #[test]
 fn a_file_with_needed_nodes_does_not_depend_on_the_number_of_runs() {
     check("needed", 2, true, "pbfhogg.NeededNodes");
+}
+
+#[test]
+fn an_extract_of_a_file_with_needed_nodes_does_not_depend_on_the_number_of_runs() {
+    check("extract", 6, true, "pbfhogg.NeededNodes");
 }
 
 #[test]

@@ -118,6 +118,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         locates_base: Conventions::current().locates_base,
         keep_days: args.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS),
         keeps_locations: false,
+        base_time: None,
         augmented_diffs: AugmentedDiffs::default().outputs(outputs.collect()),
     };
     let explain = |error: Error| {

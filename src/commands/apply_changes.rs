@@ -40,15 +40,13 @@ pub(crate) use history::add_to_history;
 pub use history::{SameVersion, apply_to_history};
 use locations::LocationUpdates;
 pub use locations_summary::LocationsSummary;
+pub use recent_nodes::KEEP_DAYS;
 use recent_nodes::RecentNodes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use steps::{ApplyStep, plan_steps};
 use tally::Tally;
 use watcher::Watcher;
-
-/// The default of [`Options::keep_days`].
-pub const KEEP_DAYS: u32 = 30;
 
 /// The options of `apply-changes`.
 #[derive(Debug, Clone)]
@@ -70,11 +68,15 @@ pub struct Options {
     /// The number of days for which changed nodes stay in a base without the nodes that only ways need
     /// ([`UntaggedNodes::AsBase`]). A node stays if its timestamp is at most this number of days before the day of the
     /// replication timestamp in the header of the output, or if one of the two timestamps is missing. With 0, no node
-    /// of this kind stays.
+    /// of this kind stays. A node of the base goes when it has become too old since the replication timestamp of the
+    /// base; an older one stays.
     pub keep_days: u32,
     /// Whether the coordinates in ways are kept up to date if the base has some, even if
     /// [`Options::locations_on_ways`] is `None`.
     pub(crate) keeps_locations: bool,
+    /// The time of the data in the base, in seconds since 1970, if the header of the base has no replication timestamp
+    /// and the time is known otherwise.
+    pub(crate) base_time: Option<i64>,
     /// The augmented diffs of the changes. They are complete before the output gets its name.
     pub augmented_diffs: AugmentedDiffs,
 }
@@ -91,6 +93,7 @@ impl Options {
             locates_base: false,
             keep_days: KEEP_DAYS,
             keeps_locations: false,
+            base_time: None,
             augmented_diffs: AugmentedDiffs::default(),
         }
     }
@@ -107,7 +110,7 @@ impl Options {
         let without = self.output.encoding().without;
         RecentNodes::new(
             self.keep_days,
-            base.replication_timestamp,
+            base.replication_timestamp.or(self.base_time),
             output.replication_timestamp,
             !without.contains(InfoFields::TIMESTAMP),
         )

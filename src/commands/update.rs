@@ -284,7 +284,7 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
     let mut summary = summary.with(&download, &ladder, options.end);
     match &options.goal {
         Goal::File(output) => {
-            let applying = Applying::new(options, output, &position, ctx);
+            let applying = Applying::new(options, output, (&position, start), ctx);
             applying.run(download, &mut summary, follow_up.as_ref())?;
             // The lock is that of the replaced file.
             drop(lock);
@@ -474,6 +474,8 @@ struct Applying<'a> {
     options: &'a Options,
     output: &'a OutputOptions,
     position: &'a Position,
+    /// The state of the file.
+    start: State,
     ctx: &'a Context,
 }
 
@@ -481,13 +483,14 @@ impl<'a> Applying<'a> {
     const fn new(
         options: &'a Options,
         output: &'a OutputOptions,
-        position: &'a Position,
+        (position, start): (&'a Position, State),
         ctx: &'a Context,
     ) -> Self {
         Self {
             options,
             output,
             position,
+            start,
             ctx,
         }
     }
@@ -526,6 +529,7 @@ impl<'a> Applying<'a> {
             .keep_days(options.keep_days)
             .augmented_diffs(augmented_diffs(options, &download.names));
         apply.keeps_locations = true;
+        apply.base_time = Some(self.start.timestamp);
         let clip = options.clip.as_ref();
         let mut cut = clip.map(|(shape, strategy)| RegionCut::new(shape, strategy));
         let mut all = AllChanges;

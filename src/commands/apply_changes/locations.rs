@@ -6,9 +6,9 @@
 
 use super::base_nodes::{BaseNodes, LocatedBase, look_up};
 use super::members::{Members, outdated_in_mixed_blobs};
-use super::omitted::{LeavingNodes, OmittedNodes};
+use super::omitted::{LeavingNodes, LeavingRule, OmittedNodes};
 use super::recent_nodes::RecentNodes;
-use super::way_search::WaySearch;
+use super::way_search::{FoundInWays, WaySearch};
 use crate::engine::location_form::location_of_reference;
 use crate::engine::stored_locations::{StoredLocations, WayAge};
 use crate::error::Result;
@@ -74,7 +74,12 @@ impl LocationUpdates {
         if base.omits_nodes() {
             warn_of_old_changes(file, changes, ctx);
             let of_relations = Members::find(file, plan, changes, ctx)?;
-            leaving = LeavingNodes::find(file, plan, &of_relations, recent, ctx)?;
+            let rule = LeavingRule {
+                members: &of_relations.now,
+                no_longer_needed: &of_relations.no_longer_needed,
+                recent,
+            };
+            leaving = LeavingNodes::find(file, plan, &rule, ctx)?;
             members = Some(of_relations);
         }
         let refs = changes.changes().iter().flat_map(|way| changes.refs(way));
@@ -87,20 +92,21 @@ impl LocationUpdates {
         found.known = look_up(file, plan, &unknown, ctx)?;
         let is_missing = |id: &i64| found.known.get(id).copied().flatten().is_none();
         let missing: IdSet = wanted.ids().filter(is_missing).collect();
-        let needed_by_ways =
-            found.look_through_ways(base, changes, &missing, &leaving.located, ctx)?;
+        let in_ways = found.look_through_ways(base, changes, &missing, &leaving.located, ctx)?;
         found.add_given(changes, &missing);
-        found.omitted = members.map(|members| {
+        if let Some(members) = members {
+            let mut leaving = leaving.without(&in_ways.needed);
+            let released = in_ways.released;
+            leaving.extend(found.leaving_of(base, changes, released, &members.now, recent, ctx)?);
             let is_lost = |id: &i64| !found.known.contains_key(id) && !found.moved.contains_key(id);
-            let stays = |id: &i64| !needed_by_ways.contains(*id);
-            OmittedNodes {
+            found.omitted = Some(OmittedNodes {
                 lost: members.new.ids().filter(is_lost).count() as u64,
                 members: members.now,
-                leaving: leaving.all.ids().filter(stays).collect(),
-                needed_by_ways,
+                leaving,
+                needed_by_ways: in_ways.needed,
                 recent,
-            }
-        });
+            });
+        }
         ctx.debug(match found.omitted {
             Some(_) => "the base has no nodes that only ways need: only recent ones are kept",
             None => "nodes that only ways need are kept",
@@ -121,8 +127,8 @@ impl LocationUpdates {
     }
 
     /// Reads the ways of the base, if they may have locations of nodes that the base lacks. Finds the blobs with ways
-    /// whose nodes move, and the locations of the `missing` nodes. Returns the changed nodes and the `leaving` nodes
-    /// whose locations a way of the base does not have.
+    /// whose nodes move, and the locations of the `missing` nodes. Returns what else was found, for which the `leaving`
+    /// nodes count.
     fn look_through_ways(
         &mut self,
         base: &LocatedBase<'_>,
@@ -130,25 +136,57 @@ impl LocationUpdates {
         missing: &IdSet,
         leaving: &IdSet,
         ctx: &Context,
-    ) -> Result<IdSet> {
+    ) -> Result<FoundInWays> {
         let is_read = match base.nodes {
             BaseNodes::All => false,
             BaseNodes::Some => !missing.is_empty(),
             BaseNodes::Needed => true,
         };
         if !is_read {
-            return Ok(IdSet::default());
+            return Ok(FoundInWays::default());
         }
         let search = WaySearch {
             wanted: missing,
             moved: &self.moved,
             leaving,
             changes,
+            finds_released: base.omits_nodes(),
+        };
+        let mut found = search.run(base.file, base.plan, ctx)?;
+        self.touched = Some(std::mem::take(&mut found.touched));
+        self.stored = std::mem::take(&mut found.stored);
+        Ok(found)
+    }
+
+    /// Returns the nodes of the base that have to go because only ways needed them that the changes replace. `released`
+    /// are the nodes of such ways, and `members` those that are members of relations after the changes. Reads the ways
+    /// of the base again if the base has such nodes, which is rare.
+    fn leaving_of(
+        &self,
+        base: &LocatedBase<'_>,
+        changes: &ChangeSet,
+        released: IdSet,
+        members: &IdSet,
+        recent: RecentNodes,
+        ctx: &Context,
+    ) -> Result<Vec<i64>> {
+        let is_unchanged = |id: &i64| !self.moved.contains_key(id);
+        let released: IdSet = released.ids().filter(is_unchanged).collect();
+        let rule = LeavingRule {
+            members,
+            no_longer_needed: &released,
+            recent: recent.without_sweep(),
+        };
+        let leaving = LeavingNodes::find(base.file, base.plan, &rule, ctx)?;
+        let search = WaySearch {
+            wanted: &IdSet::default(),
+            moved: &FxHashMap::default(),
+            leaving: &leaving.located,
+            changes,
+            finds_released: false,
         };
         let found = search.run(base.file, base.plan, ctx)?;
-        self.touched = Some(found.touched);
-        self.stored = found.stored;
-        Ok(found.needed)
+        Ok(leaving.without(&found.needed).ids().collect())
     }
 
     /// Adds the locations that changed ways give for `missing` nodes.

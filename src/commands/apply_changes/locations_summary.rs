@@ -22,8 +22,8 @@ pub struct LocationsSummary {
     pub nodes_left_out: u64,
     /// The number of new or changed nodes of this kind that were kept, because they are recent.
     pub nodes_kept: u64,
-    /// The number of nodes of the base that were removed, because they are no longer recent, or no longer members of a
-    /// relation.
+    /// The number of nodes of the base that were removed, because they have become too old, or because no relation or
+    /// way needs them any more.
     pub nodes_removed: u64,
     /// The number of nodes that became members of relations, but are neither in the base nor in the changes.
     pub members_missing: u64,

@@ -1,6 +1,5 @@
 //! The nodes that the output leaves out if the base contains only the nodes that are needed as nodes.
 
-use super::members::Members;
 use super::recent_nodes::RecentNodes;
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
@@ -11,8 +10,9 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 
-/// The nodes to leave out: those that have no tags, are members of no relation, are not recent, and whose locations are
-/// in all ways that refer to them.
+/// The nodes to leave out: those that have no tags, are members of no relation, whose locations are in all ways that
+/// refer to them, and that are not recent. Nodes of the base that were too old before are not among them, unless
+/// something needed them that the changes replace.
 #[derive(Debug)]
 pub(super) struct OmittedNodes {
     /// The nodes that are members of relations after the changes.
@@ -53,7 +53,69 @@ impl OmittedNodes {
     }
 }
 
-/// The nodes of a base that have no tags, are members of no relation after the changes, and are not recent.
+/// The rule for the nodes of a base without tags that are members of no relation after the changes.
+pub(super) struct LeavingRule<'r> {
+    /// The nodes that are members of relations after the changes.
+    pub members: &'r IdSet,
+    /// The nodes that relations or ways needed before the changes. They go unless they are recent.
+    pub no_longer_needed: &'r IdSet,
+    /// The rule for the age. Other nodes go if they have become too old since the header of the base.
+    pub recent: RecentNodes,
+}
+
+impl LeavingRule<'_> {
+    /// Whether a blob may contain a node that has to go.
+    fn may_have(&self, entry: &BlobEntry) -> bool {
+        let may_have_no_longer_needed = || {
+            !self.no_longer_needed.is_empty()
+                && (entry.kinds.single().is_none()
+                    || self.no_longer_needed.may_meet(entry.min_id, entry.max_id))
+        };
+        entry.kinds.contains(ObjectKind::Node)
+            && (self.recent.may_have_old(entry) || may_have_no_longer_needed())
+    }
+
+    /// Whether the node with this id has to go if it has no tags and a certain age.
+    fn may_take(&self, id: i64) -> bool {
+        let is_examined = self.recent.examines_base() || self.no_longer_needed.contains(id);
+        is_examined && !self.members.contains(id)
+    }
+
+    /// Whether a node that [`may_take`](Self::may_take) accepts and that has no tags has to go.
+    fn takes(&self, id: i64, timestamp: Option<i64>) -> bool {
+        self.recent.has_become_old(timestamp)
+            || self.no_longer_needed.contains(id) && !self.recent.is_recent(timestamp)
+    }
+
+    /// Returns the nodes of a block that have to go, each with whether it has a location.
+    fn leaving_of(&self, block: &Block<'_>) -> Result<Vec<(i64, bool)>, FormatError> {
+        let mut candidates = Vec::new();
+        block.for_each_node(|id, location, has_tags| {
+            if !has_tags && self.may_take(id) {
+                candidates.push((id, location.is_some_and(Location::is_on_earth)));
+            }
+        })?;
+        let mut leaving = Vec::new();
+        let mut candidates = candidates.into_iter().peekable();
+        let mut objects = block.walk();
+        while let Some((id, is_located)) = candidates.peek().copied()
+            && let Some(kind) = objects.next()?
+        {
+            if kind != ObjectKind::Node || objects.id()? != id {
+                continue;
+            }
+            candidates.next();
+            let info = objects.version_info()?;
+            let seconds = block.units.seconds(info.timestamp);
+            if self.takes(id, (info.timestamp != 0).then_some(seconds)) {
+                leaving.push((id, is_located));
+            }
+        }
+        Ok(leaving)
+    }
+}
+
+/// The nodes of a base that have to go, unless a way needs them.
 #[derive(Debug, Default)]
 pub(super) struct LeavingNodes {
     pub all: IdSet,
@@ -62,46 +124,22 @@ pub(super) struct LeavingNodes {
 }
 
 impl LeavingNodes {
-    /// Reads the nodes that are no longer members of a relation. Reads all nodes of the base if some of them may have
-    /// become too old.
+    /// Reads the nodes in the blobs of the base that may have some of them.
     pub(super) fn find(
         file: &PbfFile,
         plan: &BlobPlan,
-        members: &Members,
-        recent: RecentNodes,
+        rule: &LeavingRule<'_>,
         ctx: &Context,
     ) -> Result<Self> {
         let mut leaving = Self::default();
-        let (examines_all, no_longer) = (recent.examines_base(), &members.no_longer_needed);
-        if !examines_all && no_longer.is_empty() {
+        if !rule.recent.examines_base() && rule.no_longer_needed.is_empty() {
             return Ok(leaving);
         }
-        let may_have = |entry: &BlobEntry| {
-            entry.kinds.contains(ObjectKind::Node)
-                && (examines_all
-                    || entry.kinds.single().is_none()
-                    || no_longer.may_meet(entry.min_id, entry.max_id))
-        };
-        let may_leave = |id: i64| {
-            if examines_all {
-                !members.now.contains(id)
-            } else {
-                no_longer.contains(id)
-            }
-        };
         Scan::bare("old nodes", file, plan, ctx).run(
-            may_have,
-            |_, block| {
-                let mut candidates = Vec::new();
-                block.for_each_node(|id, location, has_tags| {
-                    if !has_tags && may_leave(id) {
-                        candidates.push((id, location.is_some_and(Location::is_on_earth)));
-                    }
-                })?;
-                old_among(block, candidates, recent)
-            },
-            |old| {
-                for (id, is_located) in old {
+            |entry| rule.may_have(entry),
+            |_, block| rule.leaving_of(block),
+            |found| {
+                for (id, is_located) in found {
                     leaving.all.insert(id);
                     if is_located {
                         leaving.located.insert(id);
@@ -111,29 +149,10 @@ impl LeavingNodes {
         )?;
         Ok(leaving)
     }
-}
 
-/// Returns the nodes among `candidates` that are not recent. The candidates must be in the order of the block.
-fn old_among(
-    block: &Block<'_>,
-    candidates: Vec<(i64, bool)>,
-    recent: RecentNodes,
-) -> Result<Vec<(i64, bool)>, FormatError> {
-    let mut old = Vec::new();
-    let mut candidates = candidates.into_iter().peekable();
-    let mut objects = block.walk();
-    while let Some((id, is_located)) = candidates.peek().copied()
-        && let Some(kind) = objects.next()?
-    {
-        if kind != ObjectKind::Node || objects.id()? != id {
-            continue;
-        }
-        candidates.next();
-        let info = objects.version_info()?;
-        let seconds = block.units.seconds(info.timestamp);
-        if !recent.is_recent((info.timestamp != 0).then_some(seconds)) {
-            old.push((id, is_located));
-        }
+    /// Returns the nodes without those in `needed_by_ways`.
+    pub(super) fn without(&self, needed_by_ways: &IdSet) -> IdSet {
+        let stays = |id: &i64| !needed_by_ways.contains(*id);
+        self.all.ids().filter(stays).collect()
     }
-    Ok(old)
 }

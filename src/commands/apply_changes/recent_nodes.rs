@@ -1,7 +1,15 @@
 //! The rule for how long changed nodes stay in a file that has only the nodes that are needed as nodes.
 //!
-//! A node can come with one change file, and its way with a later one. Whether a node stays depends on the node and on
-//! the header of the output alone, so the result does not depend on how the changes are divided into runs.
+//! A node can come with one change file, and its way with a later one. Whether the node of a change stays depends on
+//! the node and on the header of the output alone. A node of the base goes when it has become too old since the time in
+//! the header of the base. What becomes too old in a run is what becomes too old in the parts of the run, so the result
+//! does not depend on how the changes are divided into runs. A node that was too old before is in the base for another
+//! reason, such as a relation that an extract does not have, and stays.
+
+use crate::pbf::BlobEntry;
+
+/// The default of [`Options::keep_days`](super::Options::keep_days).
+pub const KEEP_DAYS: u32 = 30;
 
 const DAY: i64 = 86_400;
 
@@ -9,8 +17,9 @@ const DAY: i64 = 86_400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RecentNodes {
     stay: Stay,
-    /// Whether the timestamp in the header enters another day, so that nodes of the base have to go.
-    is_new_day: bool,
+    /// The start of the times of the nodes of the base that have become too old since its header, in seconds since
+    /// 1970; `None` if no node has.
+    swept_since: Option<i64>,
 }
 
 /// The nodes that stay.
@@ -26,8 +35,9 @@ enum Stay {
 
 impl RecentNodes {
     /// Creates the rule by which nodes stay for `days` days before the day of `output`, the replication timestamp in
-    /// the header of the output. `base` is the replication timestamp of the base. If one of them is missing, or if the
-    /// output is written without timestamps of objects, nodes do not age.
+    /// the header of the output. If it is missing, or if the output is written without timestamps of objects, nodes do
+    /// not age. `base` is the replication timestamp of the base. If it is missing, all nodes of the base stay. If
+    /// `days` is less than the default, nodes of the base go that earlier runs with the default have kept.
     pub(super) fn new(
         days: u32,
         base: Option<i64>,
@@ -35,17 +45,28 @@ impl RecentNodes {
         writes_timestamps: bool,
     ) -> Self {
         let day_of = |time: i64| time.div_euclid(DAY);
+        let limit = |time: i64, days: u32| {
+            let day = day_of(time).saturating_sub(days.into());
+            day.saturating_mul(DAY)
+        };
         let stay = match (days, output) {
             (0, _) => Stay::Never,
-            (_, Some(time)) if writes_timestamps => {
-                Stay::Since(day_of(time).saturating_sub(days.into()).saturating_mul(DAY))
-            }
+            (_, Some(time)) if writes_timestamps => Stay::Since(limit(time, days)),
             _ => Stay::Always,
         };
-        let is_later = |time| base.is_none_or(|base| day_of(base) < day_of(time));
+        let is_new_day = |base: &i64| output.is_some_and(|output| day_of(*base) < day_of(output));
+        let since = base.filter(is_new_day);
         Self {
             stay,
-            is_new_day: output.is_some_and(is_later),
+            swept_since: since.map(|base| limit(base, days.max(KEEP_DAYS))),
+        }
+    }
+
+    /// Returns the same rule for the nodes of changes, by which no node of the base becomes too old.
+    pub(super) fn without_sweep(self) -> Self {
+        Self {
+            swept_since: None,
+            ..self
         }
     }
 
@@ -58,40 +79,112 @@ impl RecentNodes {
         }
     }
 
-    /// Whether all nodes of the base have to be examined, because some of them may have become too old.
+    /// Whether a node of the base with this timestamp has become too old since the header of the base.
+    pub(super) fn has_become_old(self, timestamp: Option<i64>) -> bool {
+        let is_swept = |(time, since)| time >= since && !self.is_recent(Some(time));
+        timestamp.zip(self.swept_since).is_some_and(is_swept)
+    }
+
+    /// Whether nodes of the base may have become too old.
     pub(super) fn examines_base(self) -> bool {
-        self.is_new_day && self.stay != Stay::Always
+        self.swept_since.is_some() && self.stay != Stay::Always
+    }
+
+    /// Whether a blob of the base may have a node without tags that has become too old.
+    pub(super) fn may_have_old(self, entry: &BlobEntry) -> bool {
+        let may_have = || {
+            entry.statistics.is_none_or(|known| {
+                let [first, last] = [known.first_timestamp, known.last_timestamp].map(i64::from);
+                let has_untagged = known.tagged < entry.count && known.with_timestamp > 0;
+                let is_since = self.swept_since.is_some_and(|since| last >= since);
+                has_untagged && is_since && !self.is_recent(Some(first))
+            })
+        };
+        self.examines_base() && may_have()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pbf::ObjectStatistics;
+
+    const NOON: i64 = 100 * DAY + DAY / 2;
 
     #[test]
     fn age_is_counted_from_the_day_of_the_header() {
-        let noon = 100 * DAY + DAY / 2;
-        let rule = RecentNodes::new(30, Some(noon), Some(noon + 60), true);
+        let rule = RecentNodes::new(30, Some(NOON), Some(NOON + 60), true);
         assert!(rule.is_recent(Some(70 * DAY)) && !rule.is_recent(Some(70 * DAY - 1)));
         assert!(rule.is_recent(None) && !rule.examines_base());
         // The minutes of a day have one rule, and the next day has another.
-        let late = RecentNodes::new(30, Some(noon), Some(101 * DAY - 1), true);
+        let late = RecentNodes::new(30, Some(NOON), Some(101 * DAY - 1), true);
         assert_eq!(rule, late);
-        let next = RecentNodes::new(30, Some(noon), Some(101 * DAY), true);
+        let next = RecentNodes::new(30, Some(NOON), Some(101 * DAY), true);
         assert!(next.examines_base() && !next.is_recent(Some(71 * DAY - 1)));
-        // A header that gets its first timestamp.
-        assert!(RecentNodes::new(30, None, Some(noon), true).examines_base());
-        // A header that goes back or loses its timestamp removes nothing.
-        assert!(!RecentNodes::new(30, Some(noon), Some(99 * DAY), true).examines_base());
         for (output, writes_timestamps) in [(None, true), (Some(101 * DAY), false)] {
-            let rule = RecentNodes::new(30, Some(noon), output, writes_timestamps);
+            let rule = RecentNodes::new(30, Some(NOON), output, writes_timestamps);
             assert!(rule.is_recent(Some(0)) && !rule.examines_base());
+            assert!(!rule.has_become_old(Some(70 * DAY)));
         }
-        let none = RecentNodes::new(0, Some(noon), Some(101 * DAY), true);
-        assert!(!none.is_recent(None) && !none.is_recent(Some(101 * DAY)) && none.examines_base());
+        let none = RecentNodes::new(0, Some(NOON), Some(101 * DAY), true);
+        assert!(!none.is_recent(None) && !none.is_recent(Some(101 * DAY)));
         // Times that no calendar has.
         for time in [i64::MIN, i64::MAX] {
             assert!(RecentNodes::new(u32::MAX, Some(0), Some(time), true).is_recent(Some(time)));
         }
+    }
+
+    #[test]
+    fn nodes_of_the_base_go_when_they_become_too_old() {
+        let rule = RecentNodes::new(30, Some(NOON), Some(103 * DAY), true);
+        let goes = |rule: RecentNodes, day: i64| rule.has_become_old(Some(day * DAY));
+        assert_eq!(
+            [69, 70, 72, 73].map(|day| goes(rule, day)),
+            [false, true, true, false]
+        );
+        assert!(!rule.has_become_old(None));
+        assert!(!goes(rule.without_sweep(), 70) && !rule.without_sweep().examines_base());
+        // Each day has its part.
+        for day in 60..80 {
+            let days = (100..103).map(|day| {
+                RecentNodes::new(30, Some(day * DAY + 5), Some((day + 1) * DAY + 7), true)
+            });
+            let parts = days.filter(|rule| goes(*rule, day)).count();
+            assert_eq!(parts, usize::from(goes(rule, day)), "{day}");
+        }
+        // A header that goes back, or that gets its first timestamp.
+        assert!(!RecentNodes::new(30, Some(NOON), Some(99 * DAY), true).examines_base());
+        assert!(!RecentNodes::new(30, None, Some(NOON), true).examines_base());
+        // With fewer days, nodes go that the default has kept.
+        for (days, first, last) in [(0, 70, 200), (7, 70, 95), (60, 40, 42)] {
+            let rule = RecentNodes::new(days, Some(NOON), Some(103 * DAY), true);
+            assert!(goes(rule, first) && goes(rule, last), "{days}");
+            assert!(!goes(rule, first - 1), "{days}");
+            assert!(days == 0 || !goes(rule, last + 1), "{days}");
+        }
+    }
+
+    #[test]
+    fn blobs_without_a_node_of_such_an_age_are_not_examined() {
+        let rule = RecentNodes::new(30, Some(NOON), Some(103 * DAY), true);
+        let may_have = |first: i64, last: i64, tagged: u32| {
+            let statistics = ObjectStatistics {
+                first_timestamp: u32::try_from(first * DAY).unwrap(),
+                last_timestamp: u32::try_from(last * DAY).unwrap(),
+                with_timestamp: 5,
+                tagged,
+                ..ObjectStatistics::default()
+            };
+            rule.may_have_old(&BlobEntry {
+                count: 5,
+                statistics: Some(statistics),
+                ..BlobEntry::default()
+            })
+        };
+        assert!(may_have(10, 70, 0) && may_have(72, 99, 4) && may_have(10, 99, 0));
+        assert!(!may_have(10, 69, 0) && !may_have(73, 99, 0) && !may_have(10, 99, 5));
+        assert!(rule.may_have_old(&BlobEntry::default()));
+        let same_day = RecentNodes::new(30, Some(NOON), Some(NOON), true);
+        assert!(!same_day.may_have_old(&BlobEntry::default()));
     }
 }

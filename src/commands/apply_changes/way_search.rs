@@ -1,13 +1,14 @@
-//! The search through the ways of a base: which of them move, which locations they store, and which nodes they need.
+//! The search through the ways of a base: which of them move, which locations they store, and which nodes they need, or
+//! needed before changes replaced them.
 
 use crate::engine::scan::Scan;
 use crate::engine::stored_locations::{StoredLocations, WayAge, way_ages};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
-use crate::formats::ChangeSet;
+use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind, id_rank};
-use crate::pbf::{Block, WayNodes};
+use crate::pbf::{BlobEntry, Block, WayNodes};
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -20,6 +21,8 @@ pub(super) struct WaySearch<'s> {
     /// The nodes that have to leave the file, as far as they have locations.
     pub leaving: &'s IdSet,
     pub changes: &'s ChangeSet,
+    /// Whether [`FoundInWays::released`] is searched.
+    pub finds_released: bool,
 }
 
 /// The result of a [`WaySearch`].
@@ -32,6 +35,8 @@ pub(super) struct FoundInWays {
     /// The nodes whose locations would be lost without them: leaving nodes whose location a way does not store, and
     /// changed nodes of a way that stores no locations at all. Ways that the changes replace do not count.
     pub needed: IdSet,
+    /// The nodes of ways that the changes replace, as far as these ways do not store their locations.
+    pub released: IdSet,
 }
 
 /// The ways of a blob that have something to do with the nodes of a search.
@@ -47,6 +52,8 @@ struct BlobWays {
     stored: Vec<(usize, i64, Location)>,
     /// The nodes that ways need, each with an index into `ways`.
     needed: Vec<(usize, i64)>,
+    /// The nodes whose locations ways do not store, each with an index into `ways`.
+    unlocated: Vec<(usize, i64)>,
 }
 
 impl BlobWays {
@@ -61,23 +68,28 @@ impl BlobWays {
 }
 
 impl WaySearch<'_> {
-    /// Reads the ways of the base. Reads nothing if the search has no nodes.
+    /// Reads the ways of the base. If the search has no nodes, reads only blobs whose ways the changes replace.
     pub(super) fn run(self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<FoundInWays> {
         let mut all = self.wanted.clone();
         all.extend(self.moved.keys().copied());
         all.extend(self.leaving.ids());
         let mut found = FoundInWays::default();
         Scan::bare("scan ways", file, plan, ctx).run(
-            |entry| entry.kinds.contains(ObjectKind::Way) && !all.is_empty(),
+            |entry| {
+                let is_read = || !all.is_empty() || !self.changes_of(entry).is_empty();
+                entry.kinds.contains(ObjectKind::Way) && is_read()
+            },
             |entry, block| {
                 let nodes = WayNodes::of(block)?;
-                let mut ways = Vec::new();
+                let mut ways = self.changed_ways(entry, &nodes);
                 all.for_each_present(&nodes.refs, |at| {
                     let way = nodes.way_index_of(at);
                     if ways.last() != Some(&way) {
                         ways.push(way);
                     }
                 });
+                ways.sort_unstable();
+                ways.dedup();
                 let mut found = BlobWays {
                     offset: entry.offset,
                     ..BlobWays::default()
@@ -97,9 +109,37 @@ impl WaySearch<'_> {
                 found
                     .needed
                     .extend(of_blob.needed.into_iter().map(|(_, id)| id));
+                let released = of_blob.unlocated.into_iter();
+                found.released.extend(released.map(|(_, id)| id));
             },
         )?;
         Ok(found)
+    }
+
+    /// Returns the changes that may concern ways of a blob, if the search is for released nodes.
+    fn changes_of(&self, entry: &BlobEntry) -> &[Change] {
+        match (entry.first_key(), entry.last_key()) {
+            (Some(first), Some(last)) if self.finds_released => {
+                &self.changes.changes()[self.changes.range(first, last)]
+            }
+            _ => &[],
+        }
+    }
+
+    /// Returns the indices of the ways of a blob that have a change, if the search is for released nodes.
+    fn changed_ways(&self, entry: &BlobEntry, nodes: &WayNodes) -> Vec<usize> {
+        let mut changes = self.changes_of(entry).iter().peekable();
+        let mut changed = Vec::new();
+        for (index, (id, _)) in nodes.ways.iter().enumerate() {
+            let key = (ObjectKind::Way, id_rank(*id));
+            while changes.next_if(|change| change.key < key).is_some() {}
+            match changes.peek() {
+                Some(change) if change.key == key => changed.push(index),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        changed
     }
 
     /// Visits the ways with the given indices in the block.
@@ -114,8 +154,9 @@ impl WaySearch<'_> {
             self.visit(found, way, refs, stored);
         })?;
         found.ages = way_ages(block, &found.ways)?;
-        let BlobWays { ages, needed, .. } = found;
-        needed.retain(|(slot, _)| !self.is_replaced(&ages[*slot]));
+        let is_replaced: Vec<bool> = found.ages.iter().map(|way| self.is_replaced(way)).collect();
+        found.needed.retain(|(slot, _)| !is_replaced[*slot]);
+        found.unlocated.retain(|(slot, _)| is_replaced[*slot]);
         Ok(())
     }
 
@@ -142,6 +183,10 @@ impl WaySearch<'_> {
             if is_needed {
                 let slot = found.slot_of(way);
                 found.needed.push((slot, *id));
+            }
+            if self.finds_released && known.is_none() {
+                let slot = found.slot_of(way);
+                found.unlocated.push((slot, *id));
             }
         }
     }
