@@ -2,12 +2,16 @@
 //! process can remove them.
 
 use crate::runtime::lock;
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-static NAMES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static NAMES: Mutex<RegisteredPaths> = Mutex::new(RegisteredPaths {
+    by_number: BTreeMap::new(),
+    numbers: BTreeMap::new(),
+    next: 0,
+});
 
 /// Temporary directories, which are removed with all that is in them.
 static TREES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -19,8 +23,35 @@ fn trees() -> MutexGuard<'static, Vec<PathBuf>> {
     lock(&TREES)
 }
 
-fn names() -> MutexGuard<'static, Vec<PathBuf>> {
+fn names() -> MutexGuard<'static, RegisteredPaths> {
     lock(&NAMES)
+}
+
+/// Registered paths, in the order in which they were registered. An update of a directory registers each of its files,
+/// of which there may be many thousands, so that paths are found by search and not by a walk over the list.
+struct RegisteredPaths {
+    by_number: BTreeMap<u64, PathBuf>,
+    /// The number of each path.
+    numbers: BTreeMap<PathBuf, u64>,
+    /// The number of the next path.
+    next: u64,
+}
+
+impl RegisteredPaths {
+    fn add(&mut self, path: &Path) {
+        if self.numbers.contains_key(path) {
+            return;
+        }
+        self.numbers.insert(path.to_owned(), self.next);
+        self.by_number.insert(self.next, path.to_owned());
+        self.next += 1;
+    }
+
+    /// Removes a path. Returns whether it was registered.
+    fn remove(&mut self, path: &Path) -> bool {
+        let number = self.numbers.remove(path);
+        number.is_some_and(|number| self.by_number.remove(&number).is_some())
+    }
 }
 
 /// Removes all unfinished outputs that have a name on disk, and all temporary directories. Any later attempt to finish
@@ -29,7 +60,7 @@ pub fn abandon_unfinished() {
     let together = lock(&TOGETHER);
     let names = names();
     // A directory comes before its content in the list, so the list is processed from its end.
-    for name in names.iter().rev() {
+    for name in names.by_number.values().rev() {
         if fs::remove_file(name).is_err() {
             let _ = fs::remove_dir(name);
         }
@@ -66,7 +97,7 @@ pub(super) fn end_tree(path: &Path) {
 
 /// Registers the path of an unfinished output, which [`abandon_unfinished`] removes.
 pub(super) fn add(name: &Path) {
-    names().push(name.to_owned());
+    names().add(name);
 }
 
 /// Runs `finish`, which gives an unfinished output its final name or fails. Unregisters `temporary`, the path that the
@@ -81,26 +112,52 @@ pub(super) fn end<T, E>(
     let mut names = names();
     let result = finish();
     let completed = if result.is_ok() { completed } else { &[] };
-    let completed: HashSet<&PathBuf> = completed.iter().collect();
-    names.retain(|noted| Some(noted.as_path()) != temporary && !completed.contains(noted));
+    let completed = completed.iter().map(PathBuf::as_path);
+    temporary.into_iter().chain(completed).for_each(|path| {
+        names.remove(path);
+    });
     result
 }
 
 /// Unregisters paths, all at once.
 pub(super) fn end_all(paths: &[PathBuf]) {
-    let paths: HashSet<&PathBuf> = paths.iter().collect();
-    names().retain(|noted| !paths.contains(noted));
+    let mut names = names();
+    for path in paths {
+        names.remove(path);
+    }
 }
 
 /// Removes the files and empty directories among `paths` that are still registered, in reverse order.
 pub(super) fn abandon(paths: &[PathBuf]) {
     let mut names = names();
-    let registered: HashSet<&PathBuf> = names.iter().collect();
     for path in paths.iter().rev() {
-        if registered.contains(path) && fs::remove_file(path).is_err() {
+        if names.remove(path) && fs::remove_file(path).is_err() {
             let _ = fs::remove_dir(path);
         }
     }
-    let paths: HashSet<&PathBuf> = paths.iter().collect();
-    names.retain(|noted| !paths.contains(noted));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_unregistered_one_by_one_in_no_time() {
+        const COUNT: usize = 100_000;
+        let directory = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = (0..COUNT)
+            .map(|number| directory.path().join(number.to_string()))
+            .collect();
+        for path in &paths {
+            add(path);
+        }
+        std::fs::write(&paths[0], "").unwrap();
+        std::fs::write(&paths[COUNT - 1], "").unwrap();
+        for path in &paths[1..] {
+            end(Some(path), &[], || Ok::<_, ()>(())).unwrap();
+        }
+        abandon(&paths);
+        assert!(!paths[0].exists());
+        assert!(paths[COUNT - 1].exists());
+    }
 }
