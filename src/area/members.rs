@@ -1,18 +1,25 @@
 //! The member ways of a relation.
 
 use super::way_store::{StoredWay, WayStore};
-use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble, assemble_on_map};
+use super::{
+    AreaNode, AreaWay, Assembly, MAX_NODES, OpenRings, Role, assemble, assemble_on_map,
+    too_many_nodes,
+};
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// The member ways of a relation.
 pub(crate) struct MemberWays {
     /// The id and the role of each way that was found with all its nodes, and the range of these nodes in the list that
-    /// [`read`](Self::read) has filled.
+    /// [`read`](Self::read) has filled. A way that is a member several times is listed twice, the second time without
+    /// nodes.
     ways: Vec<(i64, Role, Range<usize>)>,
     /// The first way or node that is missing; `None` if all member ways and their nodes were found.
     pub missing: Option<MissingMember>,
+    /// Whether the ways have more than [`MAX_NODES`] nodes. Their nodes are not kept then.
+    is_too_large: bool,
 }
 
 /// The reason why a member way is incomplete: the way is not in the file, or one of its nodes is missing or has no
@@ -27,6 +34,7 @@ pub(crate) enum MissingMember {
 
 impl MemberWays {
     /// Reads the member ways from a store. Replaces the contents of `nodes` with the nodes of all complete member ways.
+    /// Each way is read once, however often it is a member.
     pub(crate) fn read<'m>(
         members: impl Iterator<Item = Member<'m>>,
         ways: &WayStore,
@@ -36,13 +44,27 @@ impl MemberWays {
         let mut found = Self {
             ways: Vec::new(),
             missing: None,
+            is_too_large: false,
         };
+        // Whether a way was listed a second time.
+        let mut known: FxHashMap<i64, bool> = FxHashMap::default();
         for member in members.filter(|member| member.kind == ObjectKind::Way) {
-            let start = nodes.len();
+            let (start, role) = (nodes.len(), Role::of(member.role));
+            if let Some(is_repeated) = known.get_mut(&member.id) {
+                if !std::mem::replace(is_repeated, true) {
+                    found.ways.push((member.id, role, start..start));
+                }
+                continue;
+            }
             let missing = match ways.read(member.id, nodes) {
                 StoredWay::Located => {
-                    let role = Role::of(member.role);
+                    known.insert(member.id, false);
                     found.ways.push((member.id, role, start..nodes.len()));
+                    if nodes.len() > MAX_NODES {
+                        found.is_too_large = true;
+                        *nodes = Vec::new();
+                        break;
+                    }
                     continue;
                 }
                 StoredWay::Missing => MissingMember::Way(member.id),
@@ -61,11 +83,17 @@ impl MemberWays {
     /// Assembles the area as it is on the map, as [`assemble_on_map`](super::assemble_on_map()) does. `nodes` is the
     /// list that [`read`](Self::read) has filled.
     pub(crate) fn assemble_on_map(&self, nodes: &[AreaNode], open_rings: OpenRings) -> Assembly {
+        if self.is_too_large {
+            return too_many_nodes();
+        }
         assemble_on_map(&self.located(nodes), open_rings)
     }
 
     /// Assembles the area without regard to the antimeridian. `nodes` is the list that [`read`](Self::read) has filled.
     pub(crate) fn assemble(&self, nodes: &[AreaNode], open_rings: OpenRings) -> Assembly {
+        if self.is_too_large {
+            return too_many_nodes();
+        }
         assemble(&self.located(nodes), open_rings)
     }
 

@@ -24,6 +24,7 @@ mod antimeridian;
 mod interior;
 mod members;
 mod nested;
+mod problems;
 mod rings;
 mod segment;
 mod segments;
@@ -36,15 +37,30 @@ mod way_store;
 
 use crate::geometry::Point;
 use crate::osm::format_e7;
+use crate::runtime::lock;
 pub(crate) use antimeridian::{assemble_on_map, is_around_pole, polygon_of, polygons_on_map};
 #[cfg(feature = "parquet")]
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
 pub(crate) use nested::{MAX_DEPTH, NestedRelations, RouteMember};
+use problems::ProblemList;
 use segments::Segments;
 pub(crate) use simple::simple_polygon;
 use std::fmt;
+use std::sync::Mutex;
 pub(crate) use way_store::{StoredWay, WayBatch, WayStore};
+
+/// The maximum number of nodes of the ways of one area. It bounds the memory of an assembly to 400 MB.
+pub(crate) const MAX_NODES: usize = 3_000_000;
+/// The number of nodes from which on areas are assembled one at a time, so that the memory does not grow with the
+/// number of threads.
+const MANY_NODES: usize = 500_000;
+/// The maximum number of times that an assembly leaves out holes without a ring around them, which are nested in each
+/// other.
+const MAX_ROUNDS: usize = 64;
+
+/// Held while an area of at least [`MANY_NODES`] nodes is assembled.
+static LARGE_AREA: Mutex<()> = Mutex::new(());
 
 /// A node of a way, with its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +133,8 @@ pub enum ProblemKind {
     Overlap,
     /// There are no segments, or all segments cancel each other, or a cut at the antimeridian leaves nothing.
     NoArea,
+    /// The ways have more than 3,000,000 nodes, which are not assembled.
+    TooManyNodes,
     /// A segment occurs more than once. Pairs of equal segments cancel each other.
     DuplicateSegment,
     /// A way is a member more than once. Only its first occurrence counts.
@@ -131,7 +149,9 @@ impl ProblemKind {
     /// Whether the problem makes the area invalid. An area with only other problems still has polygons.
     pub const fn is_error(self) -> bool {
         match self {
-            Self::OpenRing | Self::Crossing | Self::Overlap | Self::NoArea => true,
+            Self::OpenRing | Self::Crossing | Self::Overlap | Self::NoArea | Self::TooManyNodes => {
+                true
+            }
             Self::DuplicateSegment | Self::DuplicateWay | Self::DuplicateNode | Self::WrongRole => {
                 false
             }
@@ -190,6 +210,12 @@ impl AreaProblem {
             ProblemKind::Overlap if is_one => write!(f, "{ways} overlaps itself at {place}"),
             ProblemKind::Overlap => write!(f, "{ways} overlap at {place}"),
             ProblemKind::NoArea => write!(f, "its segments enclose no area"),
+            ProblemKind::TooManyNodes => {
+                write!(
+                    f,
+                    "its ways have more than {MAX_NODES} nodes, too many for one area"
+                )
+            }
             ProblemKind::DuplicateSegment if is_one => {
                 write!(f, "{ways} goes over a segment at {place} twice")
             }
@@ -212,7 +238,7 @@ impl AreaProblem {
 pub struct Assembly {
     /// The polygons, in the order of their westernmost corners; empty if the area is invalid.
     pub polygons: Vec<AreaPolygon>,
-    /// The problems that were found.
+    /// The problems that were found, up to 1,000 of each kind.
     pub problems: Vec<AreaProblem>,
 }
 
@@ -236,28 +262,56 @@ pub enum OpenRings {
     LeaveOut,
 }
 
-/// Assembles the polygons that are bounded by ways.
+/// Assembles the polygons that are bounded by ways. If the ways have more than 3,000,000 nodes, there are no polygons
+/// and one problem, [`ProblemKind::TooManyNodes`].
 ///
 /// # Memory
 ///
-/// About 100 bytes for each segment.
+/// About 120 bytes for each segment. Areas of at least 500,000 nodes are assembled one at a time.
 pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
-    let mut problems = Vec::new();
-    let mut segments = Segments::of(ways, &mut problems);
+    let mut problems = ProblemList::default();
+    let polygons = polygons_bounded_by(ways, open_rings, &mut problems);
+    Assembly {
+        polygons,
+        problems: problems.finish(ways),
+    }
+}
+
+/// Returns the result of an assembly whose ways have more than [`MAX_NODES`] nodes.
+fn too_many_nodes() -> Assembly {
+    let mut problems = ProblemList::default();
+    problems.add_of_area(ProblemKind::TooManyNodes, None);
+    Assembly {
+        polygons: Vec::new(),
+        problems: problems.finish(&[]),
+    }
+}
+
+/// Returns the polygons that are bounded by ways; none if the area is invalid. Adds the problems to `problems`.
+fn polygons_bounded_by(
+    ways: &[AreaWay<'_>],
+    open_rings: OpenRings,
+    problems: &mut ProblemList,
+) -> Vec<AreaPolygon> {
+    let count: usize = ways.iter().map(|way| way.nodes.len()).sum();
+    if count > MAX_NODES {
+        problems.add_of_area(ProblemKind::TooManyNodes, None);
+        return Vec::new();
+    }
+    let _one = (count >= MANY_NODES).then(|| lock(&LARGE_AREA));
+    let first_way = ways.first().map(|way| way.id);
+    let mut segments = Segments::of(ways, problems);
     if open_rings == OpenRings::LeaveOut {
         segments.leave_out_open_ends();
     }
-    segments.find_crossings(&mut problems);
+    segments.find_crossings(problems);
     let mut corners = sides::Corners::of(&segments);
-    corners.find_open_ends(&segments, &mut problems);
-    let mut assembly = Assembly {
-        polygons: Vec::new(),
-        problems,
-    };
-    while assembly.is_valid() {
+    corners.find_open_ends(&segments, problems);
+    for _ in 0..MAX_ROUNDS {
+        if problems.has_error() {
+            return Vec::new();
+        }
         if segments.is_empty() {
-            let problem = segments.problem(ProblemKind::NoArea, ways.first().map(|way| way.id));
-            assembly.problems.push(problem);
             break;
         }
         let sides = sides::Sides::of(&segments, &corners);
@@ -272,9 +326,9 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
             corners = sides::Corners::of(&segments);
             continue;
         }
-        rings.check_roles(&segments, &mut assembly.problems);
-        assembly.polygons = rings.into_polygons();
-        break;
+        rings.check_roles(&segments, problems);
+        return rings.into_polygons();
     }
-    assembly
+    problems.add_of_area(ProblemKind::NoArea, first_way);
+    Vec::new()
 }

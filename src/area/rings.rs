@@ -1,5 +1,6 @@
 //! The rings of an area, and the polygons that they bound.
 
+use super::problems::ProblemList;
 use super::segments::{Segments, westernmost};
 use super::sides::{Corners, Sides};
 use super::{AreaPolygon, AreaProblem, ProblemKind, Role};
@@ -25,7 +26,7 @@ pub(super) struct Rings {
 
 /// The corners of a boundary that is being followed, and the segment that follows each corner.
 struct Path {
-    corners: Vec<usize>,
+    corners: Vec<u32>,
     segments: Vec<u32>,
 }
 
@@ -37,10 +38,10 @@ impl Rings {
             polygon: Vec::new(),
             ring_of: vec![u32::MAX; count],
         };
-        let mut boundary_of = vec![usize::MAX; count];
-        let mut position = vec![usize::MAX; corners.len()];
+        let mut boundary_of = vec![u32::MAX; count];
+        let mut position = vec![u32::MAX; corners.len()];
         for start in 0..count as u32 {
-            if boundary_of[start as usize] != usize::MAX {
+            if boundary_of[start as usize] != u32::MAX {
                 continue;
             }
             let boundary = rings.polygon.len();
@@ -55,7 +56,8 @@ impl Rings {
             );
         }
         for (inner, below) in &sides.nested {
-            rings.join(boundary_of[*inner as usize], boundary_of[*below as usize]);
+            let of = |segment: u32| boundary_of[segment as usize] as usize;
+            rings.join(of(*inner), of(*below));
         }
         rings
     }
@@ -68,8 +70,8 @@ impl Rings {
         segments: &Segments<'_>,
         corners: &Corners,
         sides: &Sides,
-        boundary_of: &mut [usize],
-        position: &mut [usize],
+        boundary_of: &mut [u32],
+        position: &mut [u32],
     ) {
         let boundary = self.polygon.len() - 1;
         let mut path = Path {
@@ -77,16 +79,17 @@ impl Rings {
             segments: Vec::new(),
         };
         let mut segment = start;
-        while boundary_of[segment as usize] == usize::MAX {
-            boundary_of[segment as usize] = boundary;
+        while boundary_of[segment as usize] == u32::MAX {
+            boundary_of[segment as usize] = boundary as u32;
             let is_forward = sides.inside_is_left[segment as usize];
             let (corner, _) = corners.place_of(segment, is_forward);
-            if position[corner] != usize::MAX {
+            if position[corner] != u32::MAX {
                 // The path has been at this corner before. The part of the path since then is a ring.
-                self.cut(&mut path, position[corner], segments, corners, position);
+                let at = position[corner] as usize;
+                self.cut(&mut path, at, segments, corners, position);
             }
-            position[corner] = path.corners.len();
-            path.corners.push(corner);
+            position[corner] = path.corners.len() as u32;
+            path.corners.push(corner as u32);
             path.segments.push(segment);
             segment = corners.clockwise(segment, !is_forward).segment;
         }
@@ -100,12 +103,12 @@ impl Rings {
         at: usize,
         segments: &Segments<'_>,
         corners: &Corners,
-        position: &mut [usize],
+        position: &mut [u32],
     ) {
         let mut points = Vec::with_capacity(path.corners.len() - at);
         for corner in path.corners.drain(at..) {
-            position[corner] = usize::MAX;
-            points.push(corners.at(corner)[0].point);
+            position[corner as usize] = u32::MAX;
+            points.push(corners.at(corner as usize)[0].point);
         }
         let is_outer = doubled_area(&points) > 0;
         let ring = self.rings.len() as u32;
@@ -136,7 +139,7 @@ impl Rings {
 
     /// Adds a problem for each way with the role `inner` in an outer ring, and for each way with the role `outer` in a
     /// hole.
-    pub(super) fn check_roles(&self, segments: &Segments<'_>, problems: &mut Vec<AreaProblem>) {
+    pub(super) fn check_roles(&self, segments: &Segments<'_>, problems: &mut ProblemList) {
         let mut is_wrong = vec![false; segments.ways.len()];
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
             let way = &segments.ways[segment.way as usize];
@@ -149,10 +152,10 @@ impl Rings {
             let is_wrong = &mut is_wrong[segment.way as usize];
             if contradicts && !*is_wrong {
                 *is_wrong = true;
-                problems.push(AreaProblem {
+                problems.add(AreaProblem {
                     kind: ProblemKind::WrongRole,
                     point: Some(segment.first),
-                    node: segments.node_at(segment.first),
+                    node: None,
                     ways: [Some(way.id), None],
                 });
             }

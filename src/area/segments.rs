@@ -1,9 +1,10 @@
 //! The segments of the ways that bound an area.
 
+use super::problems::{MOST_OF_KIND, ProblemList};
 use super::segment::{Meeting, intersection, meeting};
 pub(super) use super::segment::{Segment, from_west, turn};
 use super::sweep::first_crossing;
-use super::{AreaNode, AreaProblem, AreaWay, ProblemKind};
+use super::{AreaProblem, AreaWay, ProblemKind};
 use crate::geometry::Point;
 use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
@@ -25,20 +26,20 @@ pub(super) fn westernmost(points: &[Point]) -> usize {
 const FEW_PAIRS: u64 = 64;
 /// The maximum number of pairs of segments that are compared once a crossing is known.
 const MOST_PAIRS: u64 = 1 << 28;
-/// The maximum number of places in an area where segments cross that are reported.
-const MOST_CROSSINGS: usize = 1000;
 
 impl<'a> Segments<'a> {
     /// Cuts ways into segments. Pairs of equal segments cancel each other.
-    pub(super) fn of(ways: &'a [AreaWay<'a>], problems: &mut Vec<AreaProblem>) -> Self {
+    pub(super) fn of(ways: &'a [AreaWay<'a>], problems: &mut ProblemList) -> Self {
         let mut segments = Self {
             ways,
             list: Vec::with_capacity(ways.iter().map(|way| way.nodes.len()).sum()),
         };
-        let mut known = FxHashSet::default();
+        let (mut known, mut repeated) = (FxHashSet::default(), FxHashSet::default());
         for (index, way) in (0..).zip(ways) {
             if !known.insert(way.id) {
-                problems.push(segments.problem(ProblemKind::DuplicateWay, Some(way.id)));
+                if repeated.insert(way.id) {
+                    problems.add_of_area(ProblemKind::DuplicateWay, Some(way.id));
+                }
                 continue;
             }
             for pair in way.nodes.windows(2) {
@@ -48,7 +49,7 @@ impl<'a> Segments<'a> {
                         .list
                         .push(Segment::new(from.point, to.point, index));
                 } else if from.id != to.id {
-                    problems.push(AreaProblem {
+                    problems.add(AreaProblem {
                         kind: ProblemKind::DuplicateNode,
                         point: Some(to.point),
                         node: Some(to.id),
@@ -66,7 +67,7 @@ impl<'a> Segments<'a> {
         segments
     }
 
-    fn leave_out_pairs(&mut self, problems: &mut Vec<AreaProblem>) {
+    fn leave_out_pairs(&mut self, problems: &mut ProblemList) {
         let all = std::mem::take(&mut self.list);
         self.list.reserve(all.len());
         for same in all.chunk_by(|a, b| a.ends() == b.ends()) {
@@ -77,10 +78,10 @@ impl<'a> Segments<'a> {
                 self.list.push(*one);
             }
             if let Some(other) = others.first() {
-                problems.push(AreaProblem {
+                problems.add(AreaProblem {
                     kind: ProblemKind::DuplicateSegment,
                     point: Some(one.first),
-                    node: self.node_at(one.first),
+                    node: None,
                     ways: [one, other].map(|segment| Some(self.way_id(segment))),
                 });
             }
@@ -91,34 +92,17 @@ impl<'a> Segments<'a> {
         self.list.is_empty()
     }
 
-    /// Creates a problem that concerns the whole area. It has no location, and names `way` if given.
-    pub(super) const fn problem(&self, kind: ProblemKind, way: Option<i64>) -> AreaProblem {
-        AreaProblem {
-            kind,
-            point: None,
-            node: None,
-            ways: [way, None],
-        }
-    }
-
     /// Returns the id of the way to which a segment belongs.
     pub(super) fn way_id(&self, segment: &Segment) -> i64 {
         self.ways[segment.way as usize].id
     }
 
-    /// Returns the id of a node at a location, if there is one.
-    pub(super) fn node_at(&self, point: Point) -> Option<i64> {
-        let mut nodes = self.ways.iter().flat_map(|way| way.nodes);
-        let node: Option<&AreaNode> = nodes.find(|node| node.point == point);
-        node.map(|node| node.id)
-    }
-
-    /// Adds a problem for each place where segments cross or overlap, up to [`MOST_CROSSINGS`] places.
+    /// Adds a problem for each place where segments cross or overlap, up to [`MOST_OF_KIND`] places.
     ///
     /// Compares the pairs of segments whose ranges of longitudes overlap. In nearly all areas, these are few. If they
     /// are many, as in a narrow strip, a sweep first decides whether any segments cross at all, and the search for all
     /// places ends after [`MOST_PAIRS`] pairs.
-    pub(super) fn find_crossings(&self, problems: &mut Vec<AreaProblem>) {
+    pub(super) fn find_crossings(&self, problems: &mut ProblemList) {
         let (mut known, mut pairs) = (FxHashSet::default(), 0u64);
         // Two segments that cross, once the sweep has found them.
         let mut swept = None;
@@ -139,7 +123,7 @@ impl<'a> Segments<'a> {
             }
             for b in &others[..near] {
                 self.add_crossing(a, b, &mut known, problems);
-                if known.len() >= MOST_CROSSINGS {
+                if known.len() >= MOST_OF_KIND {
                     return;
                 }
             }
@@ -153,7 +137,7 @@ impl<'a> Segments<'a> {
         a: &Segment,
         b: &Segment,
         known: &mut FxHashSet<(Point, [Option<i64>; 2])>,
-        problems: &mut Vec<AreaProblem>,
+        problems: &mut ProblemList,
     ) {
         let (kind, point) = match meeting(a, b) {
             Meeting::Allowed => return,
@@ -162,10 +146,10 @@ impl<'a> Segments<'a> {
         };
         let ways = [a, b].map(|segment| Some(self.way_id(segment)));
         if known.insert((point, ways)) {
-            problems.push(AreaProblem {
+            problems.add(AreaProblem {
                 kind,
                 point: Some(point),
-                node: self.node_at(point),
+                node: None,
                 ways,
             });
         }

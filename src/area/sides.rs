@@ -1,6 +1,8 @@
 //! Determines on which side of each segment the inside of the area lies.
 
+use super::problems::ProblemList;
 use super::segments::{Segment, Segments, from_west, turn};
+use super::sweep::OrderedSweep;
 use super::{AreaProblem, ProblemKind};
 use crate::geometry::Point;
 use std::cmp::Ordering;
@@ -109,17 +111,17 @@ impl Corners {
     }
 
     /// Adds a problem for each location where an odd number of segments ends.
-    pub(super) fn find_open_ends(&self, segments: &Segments<'_>, problems: &mut Vec<AreaProblem>) {
+    pub(super) fn find_open_ends(&self, segments: &Segments<'_>, problems: &mut ProblemList) {
         for corner in 0..self.len() {
             let ends = self.at(corner);
             let Some(end) = ends.first().filter(|_| !ends.len().is_multiple_of(2)) else {
                 continue;
             };
             let way = segments.way_id(&segments.list[end.segment as usize]);
-            problems.push(AreaProblem {
+            problems.add(AreaProblem {
                 kind: ProblemKind::OpenRing,
                 point: Some(end.point),
-                node: segments.node_at(end.point),
+                node: None,
                 ways: [Some(way), None],
             });
         }
@@ -151,7 +153,7 @@ impl Sides {
                 continue;
             }
             let lowest = &corners.at(corner)[0];
-            let (is_inside, below) = sweep.below(lowest.point);
+            let (is_inside, below) = sweep.below(lowest.point, &sides.inside_is_left);
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
             }
@@ -184,6 +186,9 @@ impl Sides {
     }
 }
 
+/// The number of segments, for each segment of the area, that are looked at in a list.
+const MOST_LOOKED_AT: usize = 16;
+
 /// A vertical sweep line that moves from west to east.
 struct Sweep<'a> {
     segments: &'a [Segment],
@@ -191,6 +196,10 @@ struct Sweep<'a> {
     begun: usize,
     /// The segments that the line may cross.
     active: Vec<u32>,
+    /// The number of segments that were looked at.
+    looked_at: usize,
+    /// Takes the place of `active` once many segments were looked at.
+    ordered: Option<OrderedSweep<'a>>,
 }
 
 impl<'a> Sweep<'a> {
@@ -199,12 +208,25 @@ impl<'a> Sweep<'a> {
             segments: &segments.list,
             begun: 0,
             active: Vec::new(),
+            looked_at: 0,
+            ordered: None,
         }
     }
 
     /// Returns whether the number of segments below a point is odd, and the highest of these segments. The points of
     /// successive calls must go from west to east, and must not lie on a segment that begins further west.
-    fn below(&mut self, point: Point) -> (bool, Option<u32>) {
+    /// `inside_is_left` tells, for each segment that begins west of the point, whether the inside lies on its left.
+    ///
+    /// In nearly all areas, the line crosses few segments, and a list is the fastest. If all calls together have looked
+    /// at many, as in an area of many rings that share a range of longitudes, the segments are kept in order.
+    fn below(&mut self, point: Point, inside_is_left: &[bool]) -> (bool, Option<u32>) {
+        if self.looked_at > MOST_LOOKED_AT * self.segments.len() {
+            let new = || OrderedSweep::new(self.segments);
+            let below = self.ordered.get_or_insert_with(new).below(point);
+            // The segments do not cross, and the left side of the segment is above it.
+            let is_inside = below.is_some_and(|below| inside_is_left[below]);
+            return (is_inside, below.map(|below| below as u32));
+        }
         let segment = |index: u32| &self.segments[index as usize];
         while let Some(next) = self.segments.get(self.begun)
             && next.first.lon_e7 <= point.lon_e7
@@ -214,6 +236,7 @@ impl<'a> Sweep<'a> {
         }
         self.active
             .retain(|index| segment(*index).second.lon_e7 > point.lon_e7);
+        self.looked_at += self.active.len();
         let mut highest: Option<u32> = None;
         let mut is_odd = false;
         for index in &self.active {

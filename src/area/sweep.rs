@@ -1,6 +1,8 @@
-//! Decides whether segments cross, in time that grows with their number and not with the number of pairs.
+//! Decides whether segments cross, and finds the segment below a point, in time that grows with the number of segments
+//! and not with the number of pairs.
 
 use super::segment::{Meeting, Segment, from_west, meeting};
+use crate::geometry::Point;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -74,6 +76,69 @@ impl SweepLine {
         let above = self.0.range((Bound::Excluded(of), Bound::Unbounded));
         let (mut below, mut above) = (below, above);
         [below.next_back(), above.next()].map(|near| near.map(|near| near.0))
+    }
+}
+
+/// The segments above and below points that follow one another from west to east.
+pub(super) struct OrderedSweep<'a> {
+    /// The segments, sorted by their ends. They must not cross.
+    segments: &'a [Segment],
+    /// The number of segments that have begun.
+    begun: usize,
+    /// The same segments, sorted by their second ends.
+    by_end: Vec<Segment>,
+    /// The number of segments that have ended.
+    ended: usize,
+    line: SweepLine,
+}
+
+impl<'a> OrderedSweep<'a> {
+    pub(super) fn new(segments: &'a [Segment]) -> Self {
+        let mut by_end = segments.to_vec();
+        by_end.sort_unstable_by(|a, b| from_west(a.second, b.second));
+        Self {
+            segments,
+            begun: 0,
+            by_end,
+            ended: 0,
+            line: SweepLine::default(),
+        }
+    }
+
+    /// Returns the index of the highest segment below a point. A segment that begins or ends at the longitude of the
+    /// point counts if it begins there. The points of successive calls must go from west to east, and must not lie on a
+    /// segment that begins further west.
+    pub(super) fn below(&mut self, point: Point) -> Option<usize> {
+        while let Some(next) = self.segments.get(self.begun)
+            && from_west(next.first, point) == Ordering::Less
+        {
+            self.end_before(next.first);
+            self.line.0.insert(Met(*next));
+            self.begun += 1;
+        }
+        self.end_before(point);
+        let at = Met(Segment {
+            first: point,
+            second: point,
+            way: 0,
+        });
+        let [below, _] = self.line.neighbours(&at);
+        let below = below?;
+        let order = |segment: &Segment| {
+            let first = from_west(segment.first, below.first);
+            first.then_with(|| from_west(segment.second, below.second))
+        };
+        self.segments.binary_search_by(order).ok()
+    }
+
+    /// Removes the segments that end at `point` or west of it.
+    fn end_before(&mut self, point: Point) {
+        while let Some(ended) = self.by_end.get(self.ended)
+            && from_west(ended.second, point) != Ordering::Greater
+        {
+            self.line.0.remove(&Met(*ended));
+            self.ended += 1;
+        }
     }
 }
 

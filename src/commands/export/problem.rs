@@ -76,6 +76,7 @@ impl Problem {
                 ProblemKind::Crossing => "crossing",
                 ProblemKind::Overlap => "overlap",
                 ProblemKind::NoArea => "no_area",
+                ProblemKind::TooManyNodes => "too_many_nodes",
                 ProblemKind::DuplicateSegment => "duplicate_segment",
                 ProblemKind::DuplicateWay => "duplicate_way",
                 ProblemKind::DuplicateNode => "duplicate_node",

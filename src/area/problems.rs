@@ -1,0 +1,72 @@
+//! The problems of an area that are reported.
+
+use super::{AreaProblem, AreaWay, ProblemKind};
+use crate::geometry::Point;
+use rustc_hash::FxHashMap;
+
+/// The maximum number of problems of one kind that are reported for an area.
+pub(super) const MOST_OF_KIND: usize = 1000;
+
+/// The problems of an area, up to [`MOST_OF_KIND`] of each kind.
+#[derive(Debug, Default)]
+pub(super) struct ProblemList {
+    list: Vec<AreaProblem>,
+    /// The number of problems of each kind in `list`.
+    counts: FxHashMap<ProblemKind, usize>,
+    has_error: bool,
+}
+
+impl ProblemList {
+    /// Adds a problem, unless [`MOST_OF_KIND`] problems of its kind are known.
+    pub(super) fn add(&mut self, problem: AreaProblem) {
+        self.has_error |= problem.kind.is_error();
+        let count = self.counts.entry(problem.kind).or_default();
+        if *count < MOST_OF_KIND {
+            *count += 1;
+            self.list.push(problem);
+        }
+    }
+
+    /// Adds a problem that concerns the whole area. It has no location, and names `way` if given.
+    pub(super) fn add_of_area(&mut self, kind: ProblemKind, way: Option<i64>) {
+        self.add(AreaProblem {
+            kind,
+            point: None,
+            node: None,
+            ways: [way, None],
+        });
+    }
+
+    /// Whether a problem makes the area invalid.
+    pub(super) const fn has_error(&self) -> bool {
+        self.has_error
+    }
+
+    /// Returns the problems. Each problem with a location gets the id of the first node there, if there is one.
+    pub(super) fn finish(mut self, ways: &[AreaWay<'_>]) -> Vec<AreaProblem> {
+        let unnamed = |problem: &AreaProblem| problem.point.filter(|_| problem.node.is_none());
+        let mut wanted: FxHashMap<Point, Option<i64>> = FxHashMap::default();
+        wanted.extend(
+            self.list
+                .iter()
+                .filter_map(unnamed)
+                .map(|point| (point, None)),
+        );
+        let mut missing = wanted.len();
+        for node in ways.iter().flat_map(|way| way.nodes) {
+            if missing == 0 {
+                break;
+            }
+            if let Some(found @ None) = wanted.get_mut(&node.point) {
+                *found = Some(node.id);
+                missing -= 1;
+            }
+        }
+        for problem in &mut self.list {
+            if let Some(point) = unnamed(problem) {
+                problem.node = wanted.get(&point).copied().flatten();
+            }
+        }
+        self.list
+    }
+}
