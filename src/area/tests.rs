@@ -474,3 +474,76 @@ fn a_simple_ring_is_the_polygon_that_its_segments_make() {
     }
     assert!(simple > rounds(10_000), "{simple}");
 }
+
+/// Returns a closed way around the square with two opposite corners.
+fn square(id: i64, (west, south): (i64, i64), (east, north): (i64, i64)) -> (i64, Vec<AreaNode>) {
+    let corners = [
+        (west, south),
+        (east, south),
+        (east, north),
+        (west, north),
+        (west, south),
+    ];
+    (id, corners.map(|(x, y)| node_at(x, y)).to_vec())
+}
+
+#[test]
+fn a_way_that_is_a_member_many_times_is_reported_once() {
+    let ring = square(1, (0, 0), (2, 2));
+    let ways = vec![ring; 5000];
+    let assembly = assemble(&area_ways(&ways), OpenRings::Refuse);
+    let kinds: Vec<ProblemKind> = assembly.problems.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [ProblemKind::DuplicateWay]);
+    assert_eq!(assembly.polygons.len(), 1);
+}
+
+#[test]
+fn an_area_of_a_hundred_thousand_open_rings_has_a_thousand_problems_with_their_nodes() {
+    let line = |at: i64| (at, vec![node_at(at * 2, 0), node_at(at * 2 + 1, 1)]);
+    let ways: Vec<_> = (0..100_000).map(line).collect();
+    let assembly = assemble(&area_ways(&ways), OpenRings::Refuse);
+    assert!(assembly.polygons.is_empty());
+    assert_eq!(assembly.problems.len(), 1000);
+    for problem in &assembly.problems {
+        assert_eq!(problem.kind, ProblemKind::OpenRing);
+        let point = problem.point.unwrap();
+        let node = node_at(point.lon_e7.into(), point.lat_e7.into());
+        assert_eq!(problem.node, Some(node.id));
+    }
+}
+
+#[test]
+fn rings_that_share_a_range_of_longitudes_are_assembled_in_no_time() {
+    // Squares that begin one east of the other and lie one above the other.
+    const COUNT: i64 = 10_000;
+    let stacked = |at: i64| square(at, (at, at * 4), (at + COUNT, at * 4 + 2));
+    let ways: Vec<_> = (0..COUNT).map(stacked).collect();
+    let assembly = assemble(&area_ways(&ways), OpenRings::Refuse);
+    assert_eq!(assembly.problems, []);
+    assert_eq!(assembly.polygons.len(), COUNT as usize);
+    assert!(assembly.polygons.iter().all(|one| one.holes.is_empty()));
+    // Squares in squares: every second one is the hole of the one around it.
+    let nested = |at: i64| square(at, (at, at), (4 * COUNT - at, 4 * COUNT - at));
+    let ways: Vec<_> = (0..COUNT).map(nested).collect();
+    let assembly = assemble(&area_ways(&ways), OpenRings::Refuse);
+    assert_eq!(assembly.problems, []);
+    assert_eq!(assembly.polygons.len(), COUNT as usize / 2);
+    for (polygon, at) in assembly.polygons.iter().zip((0..).step_by(2)) {
+        assert_eq!(polygon.outer[0].lon_e7, at);
+        assert_eq!(polygon.holes.len(), 1);
+        assert_eq!(polygon.holes[0][0].lon_e7, at + 1);
+    }
+}
+
+#[test]
+fn an_area_of_too_many_nodes_is_a_problem() {
+    let half = vec![node_at(1, 1); MAX_NODES / 2 + 1];
+    let ways = [(1, half.clone()), (2, half)];
+    let assembly = assemble(&area_ways(&ways), OpenRings::Refuse);
+    assert!(assembly.polygons.is_empty());
+    let [problem] = assembly.problems.as_slice() else {
+        panic!("{:?}", assembly.problems);
+    };
+    assert_eq!(problem.kind, ProblemKind::TooManyNodes);
+    assert!(problem.to_string().contains("more than 3000000 nodes"));
+}
