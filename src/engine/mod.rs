@@ -4,6 +4,7 @@
 pub(crate) mod block_matcher;
 pub(crate) mod block_packer;
 pub(crate) mod changesets;
+pub(crate) mod distinct_list;
 pub(crate) mod element_writer;
 pub(crate) mod feature_reader;
 pub(crate) mod filter;

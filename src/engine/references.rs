@@ -1,5 +1,6 @@
 //! Follows direct and indirect references from relations to their members and from ways to their nodes, or in reverse.
 
+use super::distinct_list::DistinctList;
 use super::id_search::IdSearch;
 use super::scan::Scan;
 use crate::error::{FormatError, Result};
@@ -153,8 +154,14 @@ pub(crate) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
 #[derive(Default)]
 struct Members {
     /// Pairs of a parent relation and a member relation.
-    nested: Vec<(i64, i64)>,
-    others: Vec<ObjectId>,
+    nested: DistinctList<(i64, i64)>,
+    others: DistinctList<(ObjectKind, i64)>,
+}
+
+/// Returns the ids of members.
+fn ids_of(members: DistinctList<(ObjectKind, i64)>) -> impl Iterator<Item = ObjectId> {
+    let members = members.finish().into_iter();
+    members.map(|(kind, id)| ObjectId { kind, id })
 }
 
 /// Returns members of the relations in a block: the nodes and ways of the relations that `is_wanted` selects, and the
@@ -168,7 +175,7 @@ fn members(
     block.for_each_member(|relation, kind, id| match kind {
         ObjectKind::Relation if is_followed(relation) => members.nested.push((relation, id)),
         ObjectKind::Node | ObjectKind::Way if is_wanted(relation) => {
-            members.others.push(ObjectId { kind, id })
+            members.others.push((kind, id));
         }
         _ => {}
     })?;
@@ -211,8 +218,8 @@ fn relations(
             |entry| search.may_find_in(entry),
             |_, block| members(block, is_of_level, is_of_level),
             |members| {
-                found.extend(members.others);
-                for (_, child) in members.nested {
+                found.extend(ids_of(members.others));
+                for (_, child) in members.nested.finish() {
                     found.insert(ObjectKind::Relation, child);
                     if seen.insert(child) {
                         next.insert(child);
@@ -244,10 +251,10 @@ fn members_of_all(
         |entry| entry.kinds.contains(ObjectKind::Relation),
         |_, block| members(block, |relation| wanted.contains(relation), |_| true),
         |members| {
-            for (parent, child) in members.nested {
+            for (parent, child) in members.nested.finish() {
                 nested.entry(parent).or_default().push(child);
             }
-            found.extend(members.others);
+            found.extend(ids_of(members.others));
         },
     )?;
     let more = follow(wanted, &nested, found.of_mut(ObjectKind::Relation));
@@ -259,7 +266,7 @@ fn members_of_all(
     Scan::bare("find members", file, plan, ctx).run(
         |entry| search.may_find_in(entry),
         |_, block| members(block, |relation| more.contains(relation), |_| false),
-        |members| found.extend(members.others),
+        |members| found.extend(ids_of(members.others)),
     )
 }
 

@@ -150,6 +150,11 @@ impl Gathered {
         if self.houses.len() == before {
             return;
         }
+        // A relation may name a house any number of times.
+        let mut own = self.houses.split_off(before);
+        own.sort_unstable();
+        own.dedup();
+        self.houses.append(&mut own);
         let name = text_tag(tags, "addr:street").or(text_tag(tags, "name"));
         let mut of_address: Vec<(String, String)> = Vec::new();
         if let Some(name) = name {

@@ -11,6 +11,7 @@ mod locations;
 mod needs;
 mod nested;
 
+use super::distinct_list::DistinctList;
 use super::input_content::not_current;
 use super::repeats;
 use super::scan::Scan;
@@ -346,7 +347,7 @@ impl<'a> GeometryPass<'a> {
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
-                let (mut ways, mut relations) = (Vec::new(), Vec::new());
+                let (mut ways, mut relations) = (DistinctList::default(), DistinctList::default());
                 let mut areas = areas(block)?.into_iter();
                 block.try_for_each(|element| {
                     let is_wanted = areas.next().ok_or(UNDECIDED)?;
@@ -363,7 +364,7 @@ impl<'a> GeometryPass<'a> {
                     }
                     Ok(())
                 })?;
-                Ok((ways, relations))
+                Ok((ways.finish(), relations.finish()))
             },
             |(ways, found)| {
                 wanted.extend(ways);

@@ -2,6 +2,7 @@
 
 use super::{IdsWithRegions, RegionMembers, Source, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
+use crate::engine::distinct_list::DistinctList;
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
 use crate::osm::{Bbox, ObjectExpression, ObjectKind};
@@ -19,7 +20,7 @@ impl RegionMembers<'_> {
         let mut relations = IdMap::default();
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut direct, mut parents) = (Vec::new(), FxHashMap::<i64, Vec<i64>>::default());
-        let (mut added_ways, mut added_nodes) = (Vec::new(), Vec::new());
+        let (mut added_ways, mut added_nodes) = (DistinctList::default(), DistinctList::default());
         let mut completed_in = Vec::new();
         let mut scan = source.scan("find relations");
         if matches!(strategy, Strategy::Smart { .. }) {
@@ -31,11 +32,11 @@ impl RegionMembers<'_> {
             |found: FoundRelations| {
                 add_all(&mut relations, &found.direct, &mut algebra);
                 direct.extend(found.direct);
-                for (parent, child) in found.nested {
+                for (parent, child) in found.nested.finish() {
                     parents.entry(child).or_default().push(parent);
                 }
-                added_ways.extend(found.ways);
-                added_nodes.extend(found.nodes);
+                added_ways.extend(found.ways.finish());
+                added_nodes.extend(found.nodes.finish());
                 completed_in.extend(found.completed_in);
             },
         )?;
@@ -61,11 +62,11 @@ impl RegionMembers<'_> {
             }
         }
         (self.relations, self.parents) = (relations, further);
-        for (id, set) in added_nodes {
+        for (id, set) in added_nodes.finish() {
             let missing = algebra.difference(set, self.nodes.get(id));
             add(&mut self.added_nodes, id, missing, &mut algebra);
         }
-        for (id, set) in added_ways {
+        for (id, set) in added_ways.finish() {
             let missing = algebra.difference(set, self.ways.get(id));
             add(&mut self.added_ways, id, missing, &mut algebra);
         }
@@ -182,11 +183,11 @@ struct FoundRelations {
     /// regions.
     direct: IdsWithRegions,
     /// Pairs of a relation and a member that is a relation.
-    nested: Vec<(i64, i64)>,
+    nested: DistinctList<(i64, i64)>,
     /// The members of completed relations that are ways.
-    ways: IdsWithRegions,
+    ways: DistinctList<(i64, SetNumber)>,
     /// The members of completed relations that are nodes.
-    nodes: IdsWithRegions,
+    nodes: DistinctList<(i64, SetNumber)>,
     /// The box of the blob, if it has completed relations.
     completed_in: Option<Bbox>,
 }
