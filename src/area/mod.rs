@@ -42,7 +42,7 @@ pub(crate) use antimeridian::{assemble_on_map, is_around_pole, polygon_of, polyg
 #[cfg(feature = "parquet")]
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
-pub(crate) use nested::{MAX_DEPTH, NestedRelations, RouteMember};
+pub(crate) use nested::{MAX_DEPTH, MAX_KEPT, NestedRelations, RouteMember};
 use problems::ProblemList;
 use segments::Segments;
 pub(crate) use simple::simple_polygon;

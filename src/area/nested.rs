@@ -13,6 +13,9 @@ pub(crate) const MAX_DEPTH: usize = 16;
 /// have members without end.
 const MAX_NESTED: usize = 1 << 20;
 
+/// The number of members of a nested relation that are kept. Those behind them are over [`MAX_NESTED`] in any route.
+pub(crate) const MAX_KEPT: usize = MAX_NESTED + 1;
+
 /// The direct and indirect member relations of routes. Maps the id of each member relation to its own members, or to
 /// `None` if the relation is not in the file.
 #[derive(Debug, Default)]

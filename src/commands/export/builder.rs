@@ -522,6 +522,10 @@ impl Builder {
         if found.is_incomplete {
             self.tally.get_or_insert_default().incomplete += 1;
         }
+        if found.is_too_large {
+            let cause = ProblemCause::TooManyNodes;
+            return self.problem(ObjectKind::Relation, relation.id(), cause);
+        }
         if found.lines.is_empty() {
             return;
         }

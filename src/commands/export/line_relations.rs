@@ -1,6 +1,6 @@
 //! Relations that are lines, such as routes.
 
-use crate::area::{AreaNode, StoredWay, WayStore};
+use crate::area::{AreaNode, MAX_NODES, StoredWay, WayStore};
 use crate::engine::geometry_pass::has_member_lines;
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
@@ -13,6 +13,8 @@ pub const LINE_RELATIONS: [&str; 3] = ["route", "waterway", "superroute"];
 pub(super) struct RelationLines {
     pub lines: Vec<Vec<Point>>,
     pub is_incomplete: bool,
+    /// Whether the ways have more than [`MAX_NODES`] nodes. There are no lines then.
+    pub is_too_large: bool,
 }
 
 impl RelationLines {
@@ -24,16 +26,28 @@ impl RelationLines {
         let members = members.filter(|one| follows || one.kind != ObjectKind::Relation);
         let found = ways.ways_of_route(relation.id(), members);
         let (mut merger, mut is_incomplete) = (LineMerger::default(), found.lack_relations);
+        let mut count = 0;
         for id in found.ids {
             nodes.clear();
             match ways.read(id, nodes) {
-                StoredWay::Located => merger.add(nodes.iter().map(|node| node.point).collect()),
+                StoredWay::Located => {
+                    count += nodes.len();
+                    if count > MAX_NODES {
+                        return Self {
+                            lines: Vec::new(),
+                            is_incomplete,
+                            is_too_large: true,
+                        };
+                    }
+                    merger.add(nodes.iter().map(|node| node.point).collect());
+                }
                 StoredWay::Missing | StoredWay::Unlocated(_) => is_incomplete = true,
             }
         }
         Self {
             lines: merger.finish(),
             is_incomplete,
+            is_too_large: false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Problems with objects. A problem is a reason to leave the object out, or a mistake without an effect.
 
-use crate::area::{AreaProblem, ProblemKind};
+use crate::area::{AreaProblem, MAX_NODES, ProblemKind};
 use crate::osm::ObjectKind;
 use std::fmt;
 
@@ -35,6 +35,8 @@ pub enum ProblemCause {
     /// A node of a member way is not in the file, or has no location. The first value is the id of the way, the second
     /// is the id of the node.
     MissingNodeOf(i64, i64),
+    /// The ways of a relation that becomes lines have more than 3,000,000 nodes in all.
+    TooManyNodes,
     /// A problem with the polygons of a way or a relation.
     Area(AreaProblem),
 }
@@ -71,6 +73,7 @@ impl Problem {
             ProblemCause::NoWays => "no_ways",
             ProblemCause::MissingWay(_) => "missing_way",
             ProblemCause::MissingNodeOf(..) => "missing_node_of_way",
+            ProblemCause::TooManyNodes => "too_many_nodes",
             ProblemCause::Area(problem) => match problem.kind {
                 ProblemKind::OpenRing => "open_ring",
                 ProblemKind::Crossing => "crossing",
@@ -105,6 +108,12 @@ impl fmt::Display for Problem {
                 f,
                 "incomplete: node {node} of its member way {way} is not in the file, or has no location"
             ),
+            ProblemCause::TooManyNodes => {
+                write!(
+                    f,
+                    "its ways have more than {MAX_NODES} nodes, too many for one line"
+                )
+            }
             ProblemCause::Area(problem) => {
                 problem.describe((self.kind == ObjectKind::Way).then_some(self.id), f)
             }

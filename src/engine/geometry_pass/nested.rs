@@ -1,7 +1,7 @@
 //! Reads the relations that are members of routes.
 
 use super::{GeometryPass, is_area};
-use crate::area::{MAX_DEPTH, NestedRelations, RouteMember};
+use crate::area::{MAX_DEPTH, MAX_KEPT, NestedRelations, RouteMember};
 use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSet;
@@ -37,7 +37,7 @@ pub(crate) fn nested_members<'t, 'm>(
     members: impl Iterator<Item = Member<'m>>,
 ) -> Vec<RouteMember> {
     if is_part_of_route(tags) {
-        RouteMember::of(members).collect()
+        RouteMember::of(members).take(MAX_KEPT).collect()
     } else {
         Vec::new()
     }
