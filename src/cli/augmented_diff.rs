@@ -302,7 +302,7 @@ pub fn report(summary: &Summary) -> String {
         ),
         (
             summary.without_geometry,
-            "relations with more than --max-relation-members: written without the geometry of their members",
+            "relations with more than --max-relation-members, or 1,000,000 nodes: written without the geometry of their members",
         ),
     ] {
         if count > 0 {

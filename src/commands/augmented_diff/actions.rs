@@ -304,7 +304,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
             return;
         }
         let mut states = action.old.iter().chain([&action.new]);
-        let has_geometry = states.all(|state| self.findings.has_members_of(state.object));
+        let has_geometry = states.all(State::has_member_geometry);
         self.summary.count(action, has_geometry);
         self.encoder.put(action, self.findings);
     }

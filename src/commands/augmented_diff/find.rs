@@ -45,14 +45,53 @@ pub(super) struct Findings<'c> {
     pub failed: Mutex<Option<Error>>,
 }
 
+/// The maximum number of nodes of all members of a relation that is written with the geometry of its members. A member
+/// counts as often as the relation has it.
+const MAX_MEMBER_NODES: usize = 1_000_000;
+
 impl Findings<'_> {
-    /// Whether the members of a relation were read. Always true for other objects.
-    pub(super) fn has_members_of(&self, object: &Object<'_>) -> bool {
-        match &object.body {
-            ObjectBody::Relation { members } => members.len() as u64 <= self.max_members,
-            ObjectBody::Node { .. } | ObjectBody::Way { .. } => true,
+    /// Returns whether a relation at a moment is written with the geometry of its members.
+    pub(super) fn member_geometry(&self, object: &Object<'_>, moment: u32) -> MemberGeometry {
+        let ObjectBody::Relation { members } = &object.body else {
+            return MemberGeometry::Known;
+        };
+        if members.len() as u64 > self.max_members {
+            return MemberGeometry::Unread;
+        }
+        let mut count = 0;
+        for member in members {
+            count += match member.kind {
+                ObjectKind::Way => self.node_count(member.id, moment),
+                ObjectKind::Node | ObjectKind::Relation => 1,
+            };
+            if count > MAX_MEMBER_NODES {
+                return MemberGeometry::TooLarge;
+            }
+        }
+        MemberGeometry::Known
+    }
+
+    /// Returns the number of nodes of a member way at a moment.
+    fn node_count(&self, way: i64, moment: u32) -> usize {
+        match self.history.last_change(ObjectKind::Way, way, moment) {
+            Some(change) => match self.history.changes.object(change).body {
+                ObjectBody::Way { refs, .. } => refs.len(),
+                ObjectBody::Node { .. } | ObjectBody::Relation { .. } => 0,
+            },
+            None => self.member_ways.node_count(way),
         }
     }
+}
+
+/// Whether the geometry of the members of an object is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MemberGeometry {
+    /// It is written, or the object is no relation.
+    Known,
+    /// The relation has more members than the limit, so that they were not read.
+    Unread,
+    /// The members have more than [`MAX_MEMBER_NODES`] nodes.
+    TooLarge,
 }
 
 /// The geometries that are needed.
@@ -231,8 +270,9 @@ impl Needs<'_, '_> {
         find_relations(self.base, read, &changed, &needed, |found| {
             status.extend(found.status);
             nested.extend(found.nested);
-            self.ways.extend(found.ways);
-            self.nodes.add_unlocated(found.nodes.into_iter());
+            self.ways.extend(found.ways.finish());
+            let nodes = found.nodes.finish();
+            self.nodes.add_unlocated(nodes.iter().copied());
             self.kept.add(found.kept)
         })?;
         self.history.set_status(&status);

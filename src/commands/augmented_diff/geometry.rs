@@ -259,12 +259,19 @@ impl StoredWays {
             }
             let way = KeptWay(&self.bytes[*start as usize..end as usize]);
             way.check(*id)?;
+            let mut count = 0;
             way.for_each_node(&self.units, |node, location| {
+                count += 1;
                 if location.is_none() || !takes_stored {
                     unlocated.push(node);
                 }
             })?;
-            places.push((*id, *start, end - start));
+            let place = PlaceOfWay {
+                start: *start,
+                len: end - start,
+                count,
+            };
+            places.push((*id, place));
         }
         Ok(SelectedWays {
             units: self.units,
@@ -281,11 +288,20 @@ impl WorkItem for StoredWays {
     }
 }
 
+/// The place of a way among the bytes of the ways of a blob.
+#[derive(Debug, Clone, Copy)]
+struct PlaceOfWay {
+    start: u32,
+    len: u32,
+    /// The number of nodes.
+    count: u32,
+}
+
 /// Ways of one blob that are members of written relations.
 pub(super) struct SelectedWays {
     units: BlockUnits,
-    /// For each way, its id, its start in `bytes`, and its length.
-    places: Vec<(i64, u32, u32)>,
+    /// For each way, its id, and its place in `bytes`.
+    places: Vec<(i64, PlaceOfWay)>,
     bytes: Vec<u8>,
     /// The nodes whose location is not taken from the ways.
     pub unlocated: IdBatch,
@@ -297,8 +313,8 @@ pub(super) struct MemberWays {
     spool: Spool,
     /// The units of the ways of each piece of the spool.
     units: Vec<BlockUnits>,
-    /// For each wanted way, the number of its piece, its start in the piece, and its length.
-    places: FxHashMap<i64, (u32, u32, u32)>,
+    /// For each wanted way, the number of its piece, and its place in the piece.
+    places: FxHashMap<i64, (u32, PlaceOfWay)>,
 }
 
 impl MemberWays {
@@ -321,8 +337,14 @@ impl MemberWays {
         self.units.push(ways.units);
         let places = ways.places.into_iter();
         self.places
-            .extend(places.map(|(id, start, len)| (id, (piece, start, len))));
+            .extend(places.map(|(id, place)| (id, (piece, place))));
         Ok(())
+    }
+
+    /// Returns the number of nodes of a way; 0 if the base does not have it.
+    pub(super) fn node_count(&self, id: i64) -> usize {
+        let place = self.places.get(&id);
+        place.map_or(0, |(_, place)| place.count as usize)
     }
 
     /// Calls `take` with each node of a way and its location in the way. Returns whether the base has the way.
@@ -331,13 +353,13 @@ impl MemberWays {
         id: i64,
         take: impl FnMut(i64, Option<Location>),
     ) -> Result<bool> {
-        let Some((piece, start, len)) = self.places.get(&id) else {
+        let Some((piece, place)) = self.places.get(&id) else {
             return Ok(false);
         };
-        let start = *start as usize;
+        let start = place.start as usize;
         let bytes = self
             .spool
-            .read(*piece as usize, start..start + *len as usize)?;
+            .read(*piece as usize, start..start + place.len as usize)?;
         let decoded = KeptWay(&bytes).for_each_node(&self.units[*piece as usize], take);
         decoded.map_err(|error| Error::Internal(format!("a kept way is broken: {error}")))?;
         Ok(true)

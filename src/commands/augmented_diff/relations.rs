@@ -7,6 +7,7 @@ use super::kept::KeptRows;
 use super::reshaped::Reshaped;
 use super::routes::{NeededRoutes, route_members};
 use crate::area::RouteMember;
+use crate::engine::distinct_list::DistinctList;
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::Result;
@@ -22,9 +23,9 @@ pub(super) struct FoundRelations {
     pub status: Vec<(usize, Status)>,
     pub kept: KeptRows,
     /// The ids of the ways that are members of the relations.
-    pub ways: Vec<i64>,
+    pub ways: DistinctList<i64>,
     /// The ids of the nodes that are members of the relations.
-    pub nodes: Vec<i64>,
+    pub nodes: DistinctList<i64>,
     /// The needed relations that are nested in routes, with the members that are part of their lines.
     pub nested: Vec<(i64, Vec<RouteMember>)>,
 }

@@ -63,7 +63,7 @@ impl StateGeometries {
         let old = action.old.as_ref();
         let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
         let mut of = |state: Option<&State<'_>>| match state {
-            Some(state) if findings.has_members_of(state.object) => self.of_state(state, findings),
+            Some(state) if state.has_member_geometry() => self.of_state(state, findings),
             _ => Ok(None),
         };
         Ok((of(old)?, of(new)?))

@@ -1,6 +1,6 @@
 //! The geometry of objects at a moment.
 
-use super::find::Findings;
+use super::find::{Findings, MemberGeometry};
 use crate::engine::geometry_pass::on_earth;
 use crate::engine::location_form::location_of_reference;
 use crate::error::Result;
@@ -18,6 +18,7 @@ pub(super) struct State<'a> {
     pub nodes: Vec<PlacedNode>,
     /// The moment, as [`history`](super::history) defines it.
     pub moment: u32,
+    member_geometry: MemberGeometry,
 }
 
 impl<'a> State<'a> {
@@ -47,7 +48,13 @@ impl<'a> State<'a> {
             object,
             nodes,
             moment,
+            member_geometry: findings.member_geometry(object, moment),
         }
+    }
+
+    /// Whether the object is written with the geometry of its members. Always true for nodes and ways.
+    pub(super) fn has_member_geometry(&self) -> bool {
+        self.member_geometry == MemberGeometry::Known
     }
 
     /// Returns the number of references of a way to nodes whose location is not known.
@@ -68,7 +75,7 @@ impl<'a> State<'a> {
         take(&AugmentedObject {
             object: self.object,
             nodes: &self.nodes,
-            places: findings.has_members_of(self.object).then_some(&places),
+            places: self.has_member_geometry().then_some(&places),
         })
     }
 }
@@ -137,7 +144,8 @@ impl Findings<'_> {
 impl State<'_> {
     /// Calls `take` with the place of a node, with the line of a way, and with the places and lines of the members of a
     /// relation. Nodes whose location is not known divide a line. With `follows_routes`, the lines of routes that are
-    /// nested in a route are also visited; lines of its own ways may then be visited twice.
+    /// nested in a route are also visited; lines of its own ways may then be visited twice. Nothing of a relation is
+    /// visited if its members have too many nodes.
     pub(super) fn for_each_line(
         &self,
         findings: &Findings<'_>,
@@ -167,6 +175,7 @@ impl State<'_> {
         match &self.object.body {
             ObjectBody::Node { location } => place(Place::Node(*location)),
             ObjectBody::Way { .. } => place(Place::Way(&self.nodes)),
+            ObjectBody::Relation { .. } if self.member_geometry == MemberGeometry::TooLarge => {}
             ObjectBody::Relation { members } => {
                 for member in members {
                     findings.place(member, self.moment, &mut place);

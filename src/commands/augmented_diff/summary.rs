@@ -24,8 +24,8 @@ pub struct Summary {
     pub missing: u64,
     /// The number of references to nodes whose location is not known, in old and new states of ways.
     pub missing_references: u64,
-    /// The number of relations with more members than the limit, which are written without the geometry of their
-    /// members.
+    /// The number of relations that are written without the geometry of their members, because they have more members
+    /// than the limit, or because the members have more than 1,000,000 nodes.
     pub without_geometry: u64,
     /// The number of tags of old and new states that were left out of features and rows, because an earlier tag of the
     /// object has the same key.
