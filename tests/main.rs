@@ -65,6 +65,7 @@ mod geoparquet;
 mod getid;
 mod hostile_blocks;
 mod hostile_headers;
+mod hostile_relations;
 mod id_table;
 mod index;
 mod index_entries;
