@@ -103,10 +103,11 @@ impl LateAreas {
     }
 
     fn write_text(text: &mut FeatureText, document: &mut FeatureDocument) -> Result<()> {
-        let chunk = text
-            .take()
-            .map_err(|error| Error::Internal(error.to_string()));
-        chunk?.map_or(Ok(()), |chunk| document.add(chunk))
+        let failed = |error: std::io::Error| Error::Internal(error.to_string());
+        while let Some(chunk) = text.take().map_err(failed)? {
+            document.add(chunk)?;
+        }
+        Ok(())
     }
 }
 

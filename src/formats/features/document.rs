@@ -27,9 +27,10 @@ impl FeatureDocument {
         })
     }
 
-    /// Appends a chunk of features.
+    /// Appends a chunk of features, or of a piece of them.
     pub(crate) fn add(&mut self, chunk: FeatureChunk) -> Result<()> {
-        if self.format == FeatureFormat::GeoJson && self.features > 0 {
+        let is_next = self.features > 0 && !chunk.is_continued;
+        if self.format == FeatureFormat::GeoJson && is_next {
             self.output.write(SEPARATOR)?;
         }
         match chunk.text {

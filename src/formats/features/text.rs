@@ -8,6 +8,7 @@ use crate::formats::numbers::TimeFormatter;
 use crate::formats::text_buffer::TextBuffer;
 use crate::formats::{EncodedText, TextEncoder};
 use std::io;
+use std::ops::Range;
 
 /// A buffer of consecutive features as text. Each worker has its own.
 pub(crate) struct FeatureText {
@@ -18,13 +19,18 @@ pub(crate) struct FeatureText {
     /// The positions at which the numbers of features are inserted into the text later.
     numbers: Vec<usize>,
     features: u64,
+    /// Text that was taken from the buffer, and is handed out in pieces because it is long.
+    long: Option<LongText>,
 }
 
-/// Consecutive features as text. A GeoJSON feature collection needs a separator between two chunks.
+/// Consecutive features as text, or a piece of a long text. A GeoJSON feature collection needs a separator between two
+/// chunks, unless the second one continues the first one.
 pub(crate) struct FeatureChunk {
     pub(super) text: ChunkText,
-    /// The number of features, at least 1.
+    /// The number of features that count with this chunk: 0 for most pieces of a long text.
     pub(crate) features: u64,
+    /// Whether the chunk continues the text of the chunk before.
+    pub(super) is_continued: bool,
 }
 
 /// The text of a chunk.
@@ -33,6 +39,43 @@ pub(super) enum ChunkText {
     Encoded(EncodedText),
     /// Text without the numbers of its features, and the positions at which the numbers are inserted later.
     Numbered(String, Vec<usize>),
+}
+
+/// The size in bytes of the pieces of a long text. The last piece may have twice as many.
+const PIECE: usize = 1 << 20;
+
+/// The text of long features, which is handed out in pieces. A feature may have 100 MB, and many chunks wait to be
+/// written.
+struct LongText {
+    text: String,
+    /// The positions at which the numbers of features are inserted.
+    numbers: Vec<usize>,
+    /// The number of features that do not count with a piece yet.
+    features: u64,
+    /// The number of bytes that were handed out.
+    taken: usize,
+}
+
+impl LongText {
+    /// Takes the next piece, and returns its range in the text.
+    fn next(&mut self) -> Range<usize> {
+        let start = self.taken;
+        let mut end = self.text.len();
+        if end - start >= 2 * PIECE {
+            end = start + PIECE;
+            while !self.text.is_char_boundary(end) {
+                end += 1;
+            }
+        }
+        self.taken = end;
+        start..end
+    }
+
+    /// Returns the positions of numbers in a piece.
+    fn numbers_in(&self, range: &Range<usize>) -> Vec<usize> {
+        let numbers = self.numbers.iter().filter(|at| range.contains(at));
+        numbers.map(|at| at - range.start).collect()
+    }
 }
 
 /// The separator between two features of a GeoJSON feature collection.
@@ -47,6 +90,7 @@ impl FeatureText {
             encoder: TextEncoder::new(options.compression),
             numbers: Vec::new(),
             features: 0,
+            long: None,
         }
     }
 
@@ -110,13 +154,27 @@ impl FeatureText {
         Ok(())
     }
 
-    /// The length of the text in the buffer, in bytes.
+    /// The length of the text in the buffer and of the text that is handed out in pieces, in bytes.
     pub(crate) fn len(&self) -> usize {
-        self.text.len()
+        let left = |long: &LongText| long.text.len() - long.taken;
+        self.text.len() + self.long.as_ref().map_or(0, left)
     }
 
-    /// Encodes the text in the buffer, and empties the buffer. Returns `None` if the buffer has no feature.
+    /// Encodes the text in the buffer, and empties the buffer. A long text is returned by several calls. Returns `None`
+    /// if no feature is left.
     pub(crate) fn take(&mut self) -> io::Result<Option<FeatureChunk>> {
+        if let Some(piece) = self.take_piece()? {
+            return Ok(Some(piece));
+        }
+        if self.text.len() >= 2 * PIECE {
+            self.long = Some(LongText {
+                text: self.text.take(),
+                numbers: std::mem::take(&mut self.numbers),
+                features: std::mem::take(&mut self.features),
+                taken: 0,
+            });
+            return self.take_piece();
+        }
         let features = std::mem::take(&mut self.features);
         if features == 0 {
             return Ok(None);
@@ -131,6 +189,121 @@ impl FeatureText {
             }
             UniqueId::None | UniqueId::TypeAndId => ChunkText::Encoded(self.encoder.encode(text)?),
         };
-        Ok(Some(FeatureChunk { text, features }))
+        Ok(Some(FeatureChunk {
+            text,
+            features,
+            is_continued: false,
+        }))
+    }
+
+    /// Encodes the next piece of a long text; `None` if there is none.
+    fn take_piece(&mut self) -> io::Result<Option<FeatureChunk>> {
+        let Some(long) = &mut self.long else {
+            return Ok(None);
+        };
+        let range = long.next();
+        let piece = &long.text[range.clone()];
+        let (text, features) = match self.options.unique_id {
+            // The number of a feature is inserted where the feature begins.
+            UniqueId::Counter => {
+                let numbers = long.numbers_in(&range);
+                let features = numbers.len() as u64;
+                (ChunkText::Numbered(piece.to_owned(), numbers), features)
+            }
+            UniqueId::None | UniqueId::TypeAndId => {
+                let encoded = self.encoder.encode(piece)?;
+                let features = std::mem::take(&mut long.features);
+                (ChunkText::Encoded(encoded), features)
+            }
+        };
+        if long.taken == long.text.len() {
+            self.long = None;
+        }
+        Ok(Some(FeatureChunk {
+            text,
+            features,
+            is_continued: range.start > 0,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::features::Geometry;
+    use crate::geometry::Point;
+    use crate::osm::ObjectKind;
+    use crate::pbf::Info;
+
+    fn point(at: i32) -> Point {
+        Point {
+            lat_e7: at,
+            lon_e7: -at,
+        }
+    }
+
+    /// Returns the sizes of all chunks of three features, of which the second one is long, and the text of all.
+    fn chunks(options: &FeatureOptions, len: i32) -> (Vec<usize>, String) {
+        let (mut buffer, mut sizes, mut all) =
+            (FeatureText::new(options), Vec::new(), String::new());
+        let line: Vec<Point> = (0..len).map(point).collect();
+        for (id, geometry) in [
+            (1, Geometry::Point(point(1))),
+            (2, Geometry::LineString(&line)),
+            (3, Geometry::Point(point(3))),
+        ] {
+            buffer.put(&Feature {
+                kind: ObjectKind::Node,
+                id,
+                info: Info::default(),
+                tags: &[("name", "ä")],
+                way_nodes: None,
+                geometry,
+            });
+        }
+        let mut features = 0;
+        while let Some(chunk) = buffer.take().unwrap() {
+            assert_eq!(chunk.is_continued, !sizes.is_empty());
+            match chunk.text {
+                ChunkText::Encoded(text) => {
+                    sizes.push(text.bytes.len());
+                    all.push_str(std::str::from_utf8(&text.bytes).unwrap());
+                }
+                ChunkText::Numbered(text, positions) => {
+                    sizes.push(text.len());
+                    let mut start = 0;
+                    for (number, at) in (features + 1..).zip(&positions) {
+                        all.push_str(&format!("{}{number}", &text[start..*at]));
+                        start = *at;
+                    }
+                    all.push_str(&text[start..]);
+                }
+            }
+            features += chunk.features;
+        }
+        assert_eq!((features, buffer.len()), (3, 0));
+        (sizes, all)
+    }
+
+    #[test]
+    fn a_long_feature_is_handed_out_in_pieces() {
+        for unique_id in [UniqueId::None, UniqueId::Counter] {
+            let options = FeatureOptions {
+                unique_id,
+                ..FeatureOptions::new(FeatureFormat::GeoJson)
+            };
+            let (few, short) = chunks(&options, 10);
+            assert_eq!(few.len(), 1);
+            let (many, long) = chunks(&options, 300_000);
+            assert!(many.len() > 3 && many.iter().all(|size| *size < 2 * PIECE));
+            let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+            let (short, long) = (lines(&short), lines(&long));
+            assert_eq!((short.len(), long.len()), (3, 3));
+            assert_eq!((&short[0], &short[2]), (&long[0], &long[2]));
+            let parsed: serde_json::Value =
+                serde_json::from_str(long[1].trim_end_matches(',')).unwrap();
+            let points = &parsed["geometry"]["coordinates"];
+            assert_eq!(points.as_array().unwrap().len(), 300_000);
+        }
     }
 }
