@@ -160,9 +160,8 @@ fn a_route_of_too_many_nodes_is_left_out_and_counted() {
     let (input, output) = (path("in.osm.pbf"), path("out.json"));
     // 61 nodes 50,000 times are more than 3,000,000.
     write(&input, "route", 2, 50_000);
-    let args: [Arg; 10] = [
+    let args: [Arg; 9] = [
         &"export",
-        &"-n",
         &"-f",
         &"geojsonseq",
         &"--line-relations",

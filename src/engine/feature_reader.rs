@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// The number of features that a thread collects before it sends them.
 const AT_ONCE: usize = 1000;
+/// The number of points of features at which a thread sends them. A feature may have millions.
+const POINTS_AT_ONCE: usize = 1 << 18;
 
 /// The form in which a [`FeatureReader`] returns an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,6 +177,7 @@ impl FeatureReader {
             select: select.clone(),
             nodes: Vec::new(),
             features: Vec::new(),
+            points: 0,
         };
         let of_block = |block: &Block<'_>| areas_in(&*self.select, block);
         pass.run(of_block, init, |features| {
@@ -208,11 +211,21 @@ struct Worker {
     /// A scratch buffer for the nodes of member ways.
     nodes: Vec<AreaNode>,
     features: Vec<Feature>,
+    /// The number of points of `features`.
+    points: usize,
 }
 
 impl Worker {
     fn add(&mut self, kind: ObjectKind, id: i64, tags: &[(&str, &str)], geometry: Geometry) {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        self.points += match &geometry {
+            Geometry::Point(_) => 1,
+            Geometry::Line(points) => points.len(),
+            Geometry::Area(polygons) => {
+                let rings = polygons.iter().flat_map(AreaPolygon::rings);
+                rings.map(Vec::len).sum()
+            }
+        };
         self.features.push(Feature {
             id: ObjectId { kind, id },
             tags: tags.iter().map(owned).collect(),
@@ -297,7 +310,11 @@ impl Visitor for Worker {
     }
 
     fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError> {
-        let is_due = self.features.len() >= AT_ONCE || (is_end && !self.features.is_empty());
-        Ok(is_due.then(|| std::mem::take(&mut self.features)))
+        let is_many = self.features.len() >= AT_ONCE || self.points >= POINTS_AT_ONCE;
+        if !is_many && (!is_end || self.features.is_empty()) {
+            return Ok(None);
+        }
+        self.points = 0;
+        Ok(Some(std::mem::take(&mut self.features)))
     }
 }
