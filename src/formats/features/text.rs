@@ -58,7 +58,7 @@ struct LongText {
 
 impl LongText {
     /// Takes the next piece, and returns its range in the text.
-    fn next(&mut self) -> Range<usize> {
+    fn next_piece(&mut self) -> Range<usize> {
         let start = self.taken;
         let mut end = self.text.len();
         if end - start >= 2 * PIECE {
@@ -201,7 +201,7 @@ impl FeatureText {
         let Some(long) = &mut self.long else {
             return Ok(None);
         };
-        let range = long.next();
+        let range = long.next_piece();
         let piece = &long.text[range.clone()];
         let (text, features) = match self.options.unique_id {
             // The number of a feature is inserted where the feature begins.
