@@ -80,7 +80,8 @@ impl OutputBlob {
     /// several kinds.
     pub fn as_host(&self, ctx: &Context) -> Result<Option<TableHost>> {
         let entry = self.entry();
-        let Some(payload) = self.sound_payload(ctx)? else {
+        let payload = self.sound_payload(ctx)?;
+        let Some(payload) = payload.filter(|payload| payload.len() <= MAX_LONG_HOST) else {
             return Ok(None);
         };
         let host = Block::parse(&payload).and_then(|block| host_of(&block, 0..usize::MAX));
@@ -285,8 +286,9 @@ struct Split {
 
 impl Split {
     /// Splits up to `wanted` hosts off the end of a blob. A host is one object with all its versions, or all objects of
-    /// a small blob if `wanted` is 1. Returns `None` if the blob has no objects or is damaged. Also returns `None` if
-    /// the blob is the last one (`is_last`) and its last object is too long.
+    /// a small blob if `wanted` is 1. Returns `None` if the blob has no objects or is damaged, or if an object has more
+    /// than [`MAX_HOST_LEN`] versions. Also returns `None` if the blob is the last one (`is_last`) and its last object
+    /// is too long.
     fn of(blob: &OutputBlob, wanted: usize, is_last: bool, ctx: &Context) -> Result<Option<Self>> {
         let Some(payload) = blob.sound_payload(ctx)? else {
             return Ok(None);
@@ -294,19 +296,14 @@ impl Split {
         let Ok(block) = Block::parse(&payload) else {
             return Ok(None);
         };
-        let (mut objects, mut keys) = (block.cursor(), Vec::new());
-        loop {
-            match objects.next() {
-                Ok(Some(object)) => keys.push(object.key),
-                Ok(None) => break,
-                // The blob is not divided, because the objects after a damaged one would be lost.
-                Err(_) => return Ok(None),
-            }
-        }
+        // The blob is not divided if an object is damaged, because the objects after it would be lost.
+        let Ok((count, starts)) = last_starts(&block, wanted) else {
+            return Ok(None);
+        };
         let is_small = payload.len() <= MAX_WHOLE_LEN && blob.entry().kinds.single().is_some();
         if wanted == 1
             && is_small
-            && let Ok(host) = host_of(&block, 0..keys.len())
+            && let Ok(host) = host_of(&block, 0..count)
         {
             let (rest, hosts) = (0, vec![host]);
             return Ok(Some(Self {
@@ -315,17 +312,14 @@ impl Split {
                 hosts,
             }));
         }
-        let mut starts = vec![keys.len()];
-        while starts.len() <= wanted
-            && let Some(end) = starts.last().filter(|end| **end > 0)
-        {
-            let before = keys[..*end].iter().rposition(|key| *key != keys[end - 1]);
-            starts.push(before.map_or(0, |index| index + 1));
-        }
-        starts.reverse();
-        let mut hosts = Vec::with_capacity(wanted);
-        for range in starts.windows(2) {
-            let Ok(host) = host_of(&block, range[0]..range[1]) else {
+        let mut hosts = Vec::with_capacity(starts.len());
+        for (index, start) in starts.iter().enumerate() {
+            let end = starts.get(index + 1).copied().unwrap_or(count);
+            // Each version of an object takes at least one byte.
+            if end - start > MAX_HOST_LEN {
+                return Ok(None);
+            }
+            let Ok(host) = host_of(&block, *start..end) else {
                 return Ok(None);
             };
             hosts.push(host);
@@ -341,6 +335,23 @@ impl Split {
             hosts,
         }))
     }
+}
+
+/// Returns the number of objects in `block`, and the indices of the first versions of the last `wanted` objects.
+fn last_starts(block: &Block<'_>, wanted: usize) -> Result<(usize, VecDeque<usize>), FormatError> {
+    let (mut objects, mut starts) = (block.cursor(), VecDeque::new());
+    let (mut count, mut before) = (0, None);
+    while let Some(object) = objects.next()? {
+        if before != Some(object.key) {
+            before = Some(object.key);
+            starts.push_back(count);
+            if starts.len() > wanted {
+                starts.pop_front();
+            }
+        }
+        count += 1;
+    }
+    Ok((count, starts))
 }
 
 /// Returns the objects of `block` whose indices are in `range`. All these objects must have the same kind.
