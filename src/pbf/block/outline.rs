@@ -300,7 +300,7 @@ pub(crate) struct BlockOutline<'a> {
     pub groups: Vec<Group<'a>>,
     pub units: BlockUnits,
     /// Every field except the string table and the groups, encoded, in the order of the payload.
-    pub other_fields: Vec<&'a [u8]>,
+    pub other_fields: Vec<u8>,
 }
 
 impl<'a> BlockOutline<'a> {
@@ -321,7 +321,7 @@ impl<'a> BlockOutline<'a> {
                     group => block.groups.push(Group(group)),
                 },
                 number => {
-                    block.other_fields.push(field.raw);
+                    block.other_fields.extend_from_slice(field.raw);
                     block.units.read(number, &field)?;
                 }
             }

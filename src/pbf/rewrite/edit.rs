@@ -109,9 +109,7 @@ pub(crate) fn put_kept_block(
 fn put_block(block: &BlockOutline<'_>, strings: &[u8], group: &Spliced, out: &mut Vec<u8>) {
     put_bytes_field(out, primitive_block::STRINGTABLE, strings);
     group.put_group(out);
-    for field in &block.other_fields {
-        out.extend_from_slice(field);
-    }
+    out.extend_from_slice(&block.other_fields);
 }
 
 /// A group after an edit.
