@@ -190,7 +190,10 @@ pub struct ActionList {
 pub(super) fn list(base: &Base<'_>, findings: &Findings<'_>, most: usize) -> Result<ActionList> {
     /// The maximum number of points of all geometries in the list. One object may have a tenth of them.
     const LISTED_POINTS: usize = 200_000;
-    let (mut found, mut counts, mut points) = (ActionList::default(), [0; 3], 0);
+    /// The maximum number of bytes of all features in the list. One feature may have a tenth of them.
+    const LISTED_BYTES: usize = 20 << 20;
+    let (mut found, mut counts) = (ActionList::default(), [0; 3]);
+    let (mut points, mut bytes) = (0, 0);
     let filter = Filter::of_features(&Selection::default());
     for_each(base, findings, &filter, Rows::new, |rows| {
         for row in rows.iter().filter(|row| row.extent().is_some()) {
@@ -199,11 +202,15 @@ pub(super) fn list(base: &Base<'_>, findings: &Findings<'_>, most: usize) -> Res
             let geometries = row.old_geometry.iter().chain(&row.new_geometry);
             let more = geometries.map(OwnedGeometry::points).sum::<usize>();
             if *count < most && more <= LISTED_POINTS / 10 && points + more <= LISTED_POINTS {
-                *count += 1;
-                points += more;
                 let mut text = ActionText::new();
                 text.put(row);
-                found.features.push(text.take());
+                let feature = text.take();
+                if feature.len() <= LISTED_BYTES / 10 && bytes + feature.len() <= LISTED_BYTES {
+                    *count += 1;
+                    points += more;
+                    bytes += feature.len();
+                    found.features.push(feature);
+                }
             }
         }
         Ok(())
