@@ -165,7 +165,7 @@ fn holds(name: &str) {
 }
 
 /// The names of the commands in the order of the help, each with the group that it begins, if it does.
-fn commands(directory: &Path) -> Vec<(Option<String>, String)> {
+pub fn commands(directory: &Path) -> Vec<(Option<String>, String)> {
     let mut group = None;
     let mut commands = Vec::new();
     for line in run("pbfhogg help", directory) {

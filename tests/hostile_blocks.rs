@@ -2,11 +2,18 @@
 //! object that is too large to be held.
 
 use crate::common::answers::ask;
-use crate::common::every::{COPIERS, READERS};
+use crate::common::every::{self, COPIERS, OTHERS, READERS};
 use crate::common::hostile::{self, nodes, relations, tagged_node, ways};
+use crate::common::hostile_files::{HostileFile, hostile_files};
+use crate::common::measured::{self, Measured, measure};
+use crate::common::random::Random;
 use crate::common::{Arg, craft, is_long, pbfhogg, run_fail, run_ok};
+use crate::documents;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// The lines of a file as OPL.
 fn lines(path: &Path) -> String {
@@ -178,77 +185,217 @@ fn memory_that_cannot_be_had_is_one_line() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
-/// The memory for data that a command may take with one job, with what it reserves and does not use.
-const MOST_BYTES: u64 = 300_000_000;
-/// The memory that some commands may take beside, for each distinct object: its number, its location, or the changes.
-const FOR_OBJECTS: u64 = 150_000_000;
+/// The maximum peak of resident memory in bytes.
+const MOST_BYTES: u64 = 400_000_000;
+/// The maximum peak in short runs, whose files have one 64th of the repetitions.
+const MOST_BYTES_OF_SMALL: u64 = 150_000_000;
+/// The maximum number of lines of standard error.
+const MOST_LINES: usize = 6;
 
-/// Commands beside those of [`READERS`] that hold objects in a form of their own.
-const FORMS: [&str; 5] = [
-    "export --raw {in} -o {out}",
-    "export -f geoparquet -n {in} -o {out}",
-    "repack --layout hilbert {in} -o {out}",
-    "apply-changes --locations-on-ways {in} {day} -o {out}",
-    "build-geocode-index {in} -o {out}",
-];
-
-fn holds_objects(command: &str) -> bool {
-    ["apply-changes ", "add-locations-to-ways ", "renumber "]
-        .iter()
-        .any(|start| command.starts_with(start))
+/// Measures the command of the environment (see `common/measured.rs`), and does nothing without it.
+#[test]
+fn measured() {
+    measured::run_as_helper();
 }
 
-#[test]
-fn every_command_takes_bounded_memory_for_every_hostile_file() {
-    if !is_long() {
-        return;
+/// The directory of a hostile file, with the other files that commands need.
+struct Trial {
+    dir: tempfile::TempDir,
+    program: PathBuf,
+    most_time: Duration,
+    most_bytes: u64,
+}
+
+/// A command on a file, and what it took.
+struct Row {
+    pair: String,
+    measured: Measured,
+    fault: Option<&'static str>,
+}
+
+impl Row {
+    fn text(&self) -> String {
+        let Measured {
+            status,
+            stderr,
+            peak,
+            wall,
+            cpu,
+        } = &self.measured;
+        let fault = self
+            .fault
+            .map_or(String::new(), |fault| format!("{fault}: "));
+        let start: String = stderr.chars().take(300).collect();
+        let (pair, peak) = (&self.pair, *peak as f64 / 1e6);
+        format!(
+            "{fault}{pair}: status {status:?}, {peak:.0} MB, {wall:.1?}, processors {cpu:.1?}\n{start}"
+        )
     }
-    let dir = tempfile::tempdir().unwrap();
-    let path = |name: &str| dir.path().join(name);
-    let names = hostile::write_all(dir.path());
-    hostile::write(&path("other.osm.pbf"), &[""], &[nodes(3)]);
-    let changes = "<osmChange version='0.6'><modify><node id='5' version='9' lat='1' lon='1'/></modify></osmChange>";
-    std::fs::write(path("day.osc"), changes).unwrap();
-    let mut wrong = Vec::new();
-    for input_name in names {
-        let input = path(input_name).with_extension("osm.pbf");
-        for command in READERS.iter().chain(&COPIERS).chain(&FORMS) {
-            // Blobs of ten objects, of which there are millions.
-            if command.starts_with("repack -n ") {
-                continue;
-            }
-            let name_of_output = match command {
-                form if form.starts_with("export --raw") || form.starts_with("build-") => "out",
-                form if form.contains("geoparquet") => "out.parquet",
-                _ => "out.osm.pbf",
-            };
-            let out = path(name_of_output);
-            let words: Vec<PathBuf> = command
-                .split_whitespace()
-                .map(|word| match word {
-                    "{in}" => input.clone(),
-                    "{other}" => path("other.osm.pbf"),
-                    "{day}" => path("day.osc"),
-                    "{out}" => out.clone(),
-                    word => PathBuf::from(word),
-                })
-                .collect();
-            let mut args: Vec<Arg> = words.iter().map(|word| word as Arg).collect();
-            args.push(&"-j1");
-            let objects = if holds_objects(command) {
-                FOR_OBJECTS
+}
+
+impl Trial {
+    /// `PBFHOGG_PROGRAM` is a program that was built with optimisation.
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        hostile::write(&dir.path().join("other.osm.pbf"), &[""], &[nodes(3)]);
+        let changes = "<osmChange version='0.6'><modify><node id='5' version='9' lat='1' lon='1'/></modify></osmChange>";
+        std::fs::write(dir.path().join("day.osc"), changes).unwrap();
+        let program = std::env::var_os("PBFHOGG_PROGRAM").map(PathBuf::from);
+        Self {
+            dir,
+            most_time: Duration::from_secs(if program.is_some() { 10 } else { 60 }),
+            most_bytes: if is_long() {
+                MOST_BYTES
             } else {
-                0
-            };
-            let most = MOST_BYTES + objects;
-            let (status, said) = limited(most, &args);
-            let _ = std::fs::remove_file(&out);
-            let _ = std::fs::remove_dir_all(&out);
-            println!("{input_name} {command}: {status:?} {said}");
-            if said.contains("no memory is left") || !matches!(status, Some(0..=2)) {
-                wrong.push(format!("{input_name} {command}: {status:?} {said}"));
-            }
+                MOST_BYTES_OF_SMALL
+            },
+            program: program.unwrap_or_else(|| pbfhogg().get_program().into()),
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    fn write(&self, file: &HostileFile) {
+        let bytes = file.bytes(if is_long() { 1 } else { 64 });
+        assert!(
+            bytes.len() < 1 << 20,
+            "{}: {} bytes",
+            file.name,
+            bytes.len()
+        );
+        std::fs::write(self.dir.path().join(file.name), bytes).unwrap();
+    }
+
+    /// Runs a command on a file that was written.
+    fn run(&self, file: &str, command: &str) -> Row {
+        let path = |name: &str| self.dir.path().join(name);
+        let output = path(match command {
+            form if form.starts_with("build-") || form.starts_with("split") => "out",
+            form if form.contains("--raw") => "out",
+            form if form.contains("geoparquet") => "out.parquet",
+            form if form.starts_with("merge-changes") => "out.osc",
+            _ => "out.osm.pbf",
+        });
+        let (input, other, day) = (path(file), path("other.osm.pbf"), path("day.osc"));
+        let words: [(&str, &Path); 4] = [
+            ("{in}", &input),
+            ("{other}", &other),
+            ("{day}", &day),
+            ("{out}", &output),
+        ];
+        let mut arguments = vec![self.program.clone()];
+        arguments.extend(every::arguments(command, &words));
+        if !command.starts_with("fileinfo") {
+            arguments.push("-j2".into());
+        }
+        // Where others use the machine, the time of the processors counts.
+        let measured = measure(&arguments, self.most_time * 4);
+        let is_written =
+            std::fs::remove_file(&output).is_ok() || std::fs::remove_dir_all(&output).is_ok();
+        let fault = match measured.status {
+            None | Some(137) if measured.wall >= self.most_time => Some("too much time"),
+            Some(2) if is_written => Some("an output of a command that failed"),
+            Some(0..=2) if measured.stderr.contains("panicked") => Some("a panic"),
+            Some(0..=2) if measured.stderr.contains("internal error") => Some("an internal error"),
+            Some(0..=2) if measured.stderr.lines().count() > MOST_LINES => Some("many lines"),
+            Some(0..=2) if measured.peak > self.most_bytes => Some("too much memory"),
+            Some(0..=2) if measured.wall.min(measured.cpu) > self.most_time => {
+                Some("too much time")
+            }
+            Some(0..=2) => None,
+            _ => Some("a signal or a panic"),
+        };
+        Row {
+            pair: format!("{file} {command}"),
+            measured,
+            fault,
+        }
+    }
+}
+
+/// Prints the ten rows that took most.
+fn print_worst(rows: &mut [Row], by: &str, key: fn(&Measured) -> u64) {
+    rows.sort_by_key(|row| std::cmp::Reverse(key(&row.measured)));
+    println!("\nThe ten pairs with {by}:");
+    rows.iter()
+        .take(10)
+        .for_each(|row| println!("{}", row.text()));
+}
+
+/// Tries one command of `of` on each file, in turns that a seed gives; in long runs every command on every file, one at
+/// a time.
+#[test]
+fn every_command_ends_well_on_every_hostile_file() {
+    let commands: Vec<&str> = READERS.into_iter().chain(COPIERS).chain(OTHERS).collect();
+    let files = hostile_files();
+    let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let worker = || {
+        let trial = Trial::new();
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            trial.write(file);
+            let tried: Vec<&str> = if is_long() {
+                commands.clone()
+            } else {
+                // The seed is the name, so that a further file does not change the commands of the others.
+                let seed = file
+                    .name
+                    .bytes()
+                    .fold(1, |seed, byte| seed * 31 + u64::from(byte));
+                vec![commands[Random(seed).below(commands.len())]]
+            };
+            for command in tried {
+                // Blobs of ten objects, of which there are millions.
+                if is_long() && command.starts_with("repack -n ") {
+                    continue;
+                }
+                let row = trial.run(file.name, command);
+                if row.fault.is_some() {
+                    println!("{}", row.text());
+                }
+                rows.lock().unwrap().push(row);
+            }
+            std::fs::remove_file(trial.dir.path().join(file.name)).unwrap();
+        }
+    };
+    // In long runs, one command at a time is measured.
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let threads = if is_long() { 1 } else { threads };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(worker);
+        }
+    });
+    let mut rows = rows.into_inner().unwrap();
+    print_worst(&mut rows, "most memory", |row| row.peak);
+    print_worst(&mut rows, "most time", |row| row.cpu.as_millis() as u64);
+    let wrong = rows.iter().filter(|row| row.fault.is_some());
+    let wrong: Vec<String> = wrong.map(Row::text).collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        rows.len(),
+        wrong.join("\n")
+    );
+}
+
+/// The commands that read no file of objects, or whose files are no hostile ones.
+const WITHOUT_FILE: [&str; 8] = [
+    "help",
+    "completions",
+    "man",
+    "demo",
+    "synth",
+    "update",
+    "geocode",
+    "query-locations-index",
+];
+
+#[test]
+fn the_table_has_every_command_that_reads_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let commands: Vec<&str> = READERS.into_iter().chain(COPIERS).chain(OTHERS).collect();
+    for (_, name) in documents::commands(dir.path()) {
+        let start = format!("{name} ");
+        let is_there = commands.iter().any(|command| command.starts_with(&start));
+        assert_eq!(is_there, !WITHOUT_FILE.contains(&name.as_str()), "{name}");
+    }
 }

@@ -2,7 +2,7 @@
 //! and takes what `check --full` accepts. `PBFHOGG_MUTANTS=2000` tries so many files with all commands (`.ci/long
 //! mutants`), those of the program `PBFHOGG_PROGRAM` if it is given; a sample is always tried.
 
-use crate::common::every::{COPIERS, READERS};
+use crate::common::every::{COPIERS, READERS, arguments};
 use crate::common::mutants::{Draw, mutant, real_seeds, small_seeds};
 use crate::common::{craft, mixed_objects};
 use std::fs;
@@ -37,15 +37,17 @@ fn complaint(command: &str, dir: &Path, is_accepted: bool) -> Result<i32, String
     tool.args(["timeout", "-s", "KILL", "120"]);
     let program = std::env::var_os("PBFHOGG_PROGRAM");
     tool.arg(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_pbfhogg").into()));
-    for word in command.split_whitespace() {
-        match word {
-            "{in}" => tool.arg(dir.join("in.osm.pbf")),
-            "{other}" => tool.arg(dir.join("other.osm.pbf")),
-            "{day}" => tool.arg(dir.join("day.osc")),
-            "{out}" => tool.arg(&output),
-            word => tool.arg(word),
-        };
-    }
+    let path = |name: &str| dir.join(name);
+    let (input, other, day) = (path("in.osm.pbf"), path("other.osm.pbf"), path("day.osc"));
+    tool.args(arguments(
+        command,
+        &[
+            ("{in}", &input),
+            ("{other}", &other),
+            ("{day}", &day),
+            ("{out}", &output),
+        ],
+    ));
     let start = Instant::now();
     let ended = tool.arg("-j1").stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();

@@ -186,7 +186,8 @@ pub fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-fn length_delimited(number: u32, content: &[u8]) -> Vec<u8> {
+/// A field of bytes, text or a message, with its key and its length.
+pub fn length_delimited(number: u32, content: &[u8]) -> Vec<u8> {
     [
         &varint(u64::from(number) << 3 | 2),
         &varint(content.len() as u64),
@@ -195,7 +196,8 @@ fn length_delimited(number: u32, content: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-fn zigzag(value: i64) -> u64 {
+/// A number in the encoding of sint32 and sint64.
+pub fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 

@@ -1,7 +1,7 @@
 //! The command lines of every command, for properties that all commands must have.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,50 @@ pub const READERS: [&str; 28] = [
 /// Commands that read all of a file without index, but little more than the headers of a file with an index.
 pub const COPIERS: [&str; 2] = ["cat {in} -o {out}", "inspect {in}"];
 
+/// The other commands that read a file, and further forms of commands. `{in}` can be a file of any sort.
+pub const OTHERS: [&str; 31] = [
+    "cat -f osm {in} -o {out}",
+    "cat -f debug {in} -o {out}",
+    "apply-changes --locations-on-ways {in} {day} -o {out}",
+    "apply-changes {other} {in} -o {out}",
+    "merge-changes -s {in} -o {out}",
+    "augmented-diff {in} {day} -o {out}",
+    "augmented-diff {other} {in} -o {out}",
+    "diff {other} {in}",
+    "derive-changes -f osc {other} {in} -o {out}",
+    "create-locations-index {in} -i {out}",
+    "export -f geojsonseq -n --line-relations route {in} -o {out}",
+    "export -f geojsonseq --clip 0.001,0.001,0.002,0.002 {in} -o {out}",
+    "export -f pg -n {in} -o {out}",
+    "export -f geoparquet -n {in} -o {out}",
+    "export --raw {in} -o {out}",
+    "build-geocode-index {in} -o {out}",
+    "repack {in} -o {out}",
+    "repack --layout hilbert {in} -o {out}",
+    "split -n 3 {in} -o {out}",
+    "changeset-filter {in} -o {out}",
+    "extract -p {in} {other} -o {out}",
+    "getid -I {in} {other} -o {out}",
+    "getid -r -f opl {in} n1 w1 r1 -o {out}",
+    "tags-filter {in} k=v building type=route -o {out}",
+    "check --full {in}",
+    "check --refs -r -i {in}",
+    "inspect --show w1 {in}",
+    "inspect --locations {in}",
+    "fileinfo -e {in}",
+    "show {in}",
+    "repair {in} -o {out}",
+];
+
+/// Replaces placeholders of a command line by the paths that `words` gives for them.
+pub fn arguments(command: &str, words: &[(&str, &Path)]) -> Vec<PathBuf> {
+    let path_of = |word: &str| words.iter().find(|(name, _)| word == *name);
+    let words = command.split_whitespace();
+    words
+        .map(|word| path_of(word).map_or_else(|| PathBuf::from(word), |(_, path)| path.into()))
+        .collect()
+}
+
 /// The result of a run.
 pub struct Ran {
     /// The exit status; `None` if a signal ended the run.
@@ -76,12 +120,7 @@ pub fn run_with(command: &str, words: &[(&str, &Path)]) -> Ran {
     let mut tool = Command::new("prlimit");
     tool.arg(format!("--data={MOST_BYTES}"));
     tool.arg(env!("CARGO_BIN_EXE_pbfhogg"));
-    for word in command.split_whitespace() {
-        match words.iter().find(|(name, _)| word == *name) {
-            Some((_, path)) => tool.arg(path),
-            None => tool.arg(word),
-        };
-    }
+    tool.args(arguments(command, words));
     let start = Instant::now();
     tool.stdin(Stdio::null());
     let ended = tool.output().expect("the tool starts");

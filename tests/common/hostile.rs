@@ -1,4 +1,4 @@
-//! Files that hold as much as a block of 32 MiB allows, in some ten kilobytes.
+//! Groups of objects that hold as much as a block of 32 MiB allows, in some ten kilobytes.
 
 use super::craft::{self, Message};
 use std::path::Path;
@@ -82,42 +82,4 @@ pub fn relations(number: usize, count: usize) -> Message {
             .bytes(10, &run(0, count));
         group.message(4, relation)
     })
-}
-
-/// A way with a location for each node.
-pub fn located_way(count: usize) -> Message {
-    let way = Message::new()
-        .varint(1, 7)
-        .bytes(8, &run(2, count))
-        .bytes(9, &run(0, count))
-        .bytes(10, &run(0, count));
-    Message::new().message(3, way)
-}
-
-/// The files by name.
-pub fn write_all(directory: &Path) -> Vec<&'static str> {
-    let strings = ["", "k", "v"];
-    let files: Vec<(&str, Vec<Message>)> = vec![
-        ("nodes-10M", vec![nodes(10_000_000)]),
-        ("way-31M", vec![ways(1, 31_000_000)]),
-        ("ways-15000-2000", vec![ways(15_000, 2000)]),
-        ("ways-at-limit", vec![ways(15, 2_000_000)]),
-        ("ways-and-nodes", vec![nodes(2000), ways(4900, 2000)]),
-        ("relation-10M", vec![relations(1, 10_000_000)]),
-        ("relations-5000-2000", vec![relations(5000, 2000)]),
-        ("relations-at-limit", vec![relations(5, 2_000_000)]),
-        ("node-15M-tags", vec![tagged_node(15_000_000)]),
-        ("nodes-15-1M-tags", vec![tagged_nodes(15, 1_000_000)]),
-        ("way-15M-tags", vec![tagged_way(15_000_000)]),
-        ("located-10M", vec![located_way(10_000_000)]),
-    ];
-    let names = files.iter().map(|(name, _)| *name).collect();
-    for (name, groups) in files {
-        write(
-            &directory.join(name).with_extension("osm.pbf"),
-            &strings,
-            &groups,
-        );
-    }
-    names
 }
