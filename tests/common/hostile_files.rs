@@ -373,7 +373,7 @@ fn ways() -> Vec<HostileFile> {
                 &way(1, &refs, &BUILDING),
             ])
         }),
-        file("way-that-crosses-itself.osm.pbf", 200_000, |count| {
+        file("way-that-crosses-itself.osm.pbf", 1_900_000, |count| {
             let places: Vec<(i64, i64)> = (0..count as i64)
                 .map(|at| (at * 3 + at % 2 * 60_000, at % 2 * 100_000))
                 .collect();

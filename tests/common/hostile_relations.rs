@@ -128,15 +128,15 @@ fn relations() -> Vec<HostileFile> {
             let relations = alike(count, &[2; 2000], 2000, WAY, &ROUTE);
             block_of(&[&square(), &ways_of(2000, &around(1), &[]), &relations])
         }),
-        file("routes-of-a-long-way.osm.pbf", 20_000, |count| {
+        file("routes-of-a-long-way.osm.pbf", 10_000, |count| {
             let relations = alike(count, &[2], 1, WAY, &ROUTE);
-            block_of(&[&square(), &way(1, &around(50_000), &[]), &relations])
+            block_of(&[&square(), &way(1, &around(500), &[]), &relations])
         }),
-        file("boundaries-of-a-long-way.osm.pbf", 20_000, |count| {
-            let refs = [vec![2; 50_000], sint(-49_999)].concat();
+        file("boundaries-of-a-long-way.osm.pbf", 10_000, |count| {
+            let refs = [vec![2; 2000], sint(-1999)].concat();
             let relations = alike(count, &[2], 1, WAY, &BOUNDARY);
-            let nodes = dense(50_000, 2, 2, &Message::new());
-            block_of(&[&nodes, &way(1, &refs, &[]), &relations])
+            let corners: Vec<(i64, i64)> = (0..2000).map(|at| (at, at * at)).collect();
+            block_of(&[&nodes_at(&corners), &way(1, &refs, &[]), &relations])
         }),
     ]
 }
