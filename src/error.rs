@@ -118,6 +118,21 @@ pub(crate) fn shown(path: &Path) -> impl fmt::Display + '_ {
     }
 }
 
+/// Returns a cause with at most about 2,000 bytes. A cause can quote a value from the input, and such a value can have
+/// megabytes.
+fn bounded(cause: String) -> String {
+    const HEAD: usize = 1500;
+    const TAIL: usize = 500;
+    if cause.len() <= HEAD + TAIL {
+        return cause;
+    }
+    let is_boundary = |at: &usize| cause.is_char_boundary(*at);
+    let head = (0..=HEAD).rev().find(is_boundary).unwrap_or(0);
+    let tail = (cause.len() - TAIL..cause.len()).find(is_boundary);
+    let tail = tail.unwrap_or(cause.len());
+    format!("{} … {}", &cause[..head], &cause[tail..])
+}
+
 /// Returns the message of an operating system error without the error number at its end. Errors of the standard library
 /// are put in other words.
 fn reason(error: &io::Error) -> String {
@@ -144,17 +159,28 @@ impl Error {
         }
     }
 
+    /// Creates an error about a place in a text. Of a very long cause, only the beginning and the end are kept.
+    pub(crate) fn text(path: &Path, (line, column): (u64, u64), cause: impl Into<String>) -> Self {
+        Self::Text {
+            path: path.to_owned(),
+            line,
+            column,
+            cause: bounded(cause.into()),
+        }
+    }
+
     /// Creates an error about a file as a whole, of the kind [`ErrorKind::Unsupported`].
     pub fn file(path: &Path, cause: impl Into<String>) -> Self {
         Self::file_of(path, ErrorKind::Unsupported, cause)
     }
 
-    /// Creates an error of the given kind about a file as a whole.
+    /// Creates an error of the given kind about a file as a whole. Of a very long cause, only the beginning and the end
+    /// are kept.
     pub fn file_of(path: &Path, kind: ErrorKind, cause: impl Into<String>) -> Self {
         Self::File {
             path: path.to_owned(),
             kind,
-            cause: cause.into(),
+            cause: bounded(cause.into()),
             advice: None,
         }
     }
@@ -262,10 +288,11 @@ impl FormatError {
         }
     }
 
-    /// Creates an error whose cause names values found in the input.
+    /// Creates an error whose cause names values found in the input. Of a very long cause, only the beginning and the
+    /// end are kept.
     pub fn with(cause: impl Into<String>) -> Self {
         Self {
-            cause: Cow::Owned(cause.into()),
+            cause: Cow::Owned(bounded(cause.into())),
             is_truncated: false,
             is_repetition: false,
             lack: None,
@@ -320,3 +347,28 @@ impl fmt::Display for FormatError {
 }
 
 impl std::error::Error for FormatError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_cause_the_beginning_and_the_end_are_kept() {
+        let long = format!("string '{}' is too long", "é".repeat(1_000_000));
+        let expected = |cause: &str| {
+            assert!(cause.len() < 2100, "{} bytes", cause.len());
+            assert!(cause.starts_with("string 'éé") && cause.ends_with("éé' is too long"));
+        };
+        expected(&FormatError::with(long.clone()).to_string());
+        let path = Path::new("f");
+        for error in [
+            Error::file(path, long.clone()),
+            Error::text(path, (1, 1), long),
+        ] {
+            let (Error::File { cause, .. } | Error::Text { cause, .. }) = error else {
+                panic!("{error}");
+            };
+            expected(&cause);
+        }
+    }
+}

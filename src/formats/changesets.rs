@@ -143,12 +143,7 @@ fn read_opl(
             has_objects = true;
             continue;
         }
-        let parsed = parse_opl(line).map_err(|cause| Error::Text {
-            path: input.path().to_owned(),
-            line: number,
-            column: 1,
-            cause,
-        });
+        let parsed = parse_opl(line).map_err(|cause| Error::text(input.path(), (number, 1), cause));
         take(&parsed?)?;
     }
 }

@@ -62,14 +62,8 @@ impl TextChunk {
 
     /// Returns an error at offset `at` in `bytes`. Line breaks that `cause` quotes from the text are escaped.
     pub(super) fn error(&self, path: &Path, at: usize, cause: String) -> Error {
-        let (line, column) = self.position(at);
         let cause = cause.replace('\n', "\\n").replace('\r', "\\r");
-        Error::Text {
-            path: path.to_owned(),
-            line,
-            column,
-            cause,
-        }
+        Error::text(path, self.position(at), cause)
     }
 }
 
@@ -225,12 +219,7 @@ impl TextChunks {
     /// Returns an error at the end of the text that was read so far.
     fn failed(&self, cause: String) -> Error {
         let (lines, column) = moved(self.before, &self.pending);
-        Error::Text {
-            path: self.path.clone(),
-            line: lines + 1,
-            column: column + 1,
-            cause,
-        }
+        Error::text(&self.path, (lines + 1, column + 1), cause)
     }
 }
 
