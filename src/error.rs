@@ -109,12 +109,37 @@ pub enum Error {
     Internal(String),
 }
 
-/// Returns the name of an input in messages. The path `-` stands for standard input.
+/// Returns the name of an input in messages. The path `-` stands for standard input. The credentials in a URL are
+/// omitted.
 pub(crate) fn shown(path: &Path) -> impl fmt::Display + '_ {
     if path.as_os_str() == "-" {
-        Path::new("standard input").display()
+        Cow::Borrowed("standard input")
     } else {
-        path.display()
+        path_without_credentials(path)
+    }
+}
+
+/// Returns a path as text. If the path is a URL with credentials, they are omitted.
+pub(crate) fn path_without_credentials(path: &Path) -> Cow<'_, str> {
+    match path.to_str() {
+        Some(text) => without_credentials(text),
+        None => path.to_string_lossy(),
+    }
+}
+
+/// Returns a URL without the user name and the password before its host. Other texts stay as they are.
+pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Cow::Borrowed(url);
+    };
+    let is_web = ["http", "https"]
+        .iter()
+        .any(|known| scheme.eq_ignore_ascii_case(known));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    match authority.rsplit_once('@') {
+        Some((_, host)) if is_web => Cow::Owned(format!("{scheme}://{host}{path}")),
+        _ => Cow::Borrowed(url),
     }
 }
 
@@ -369,6 +394,25 @@ mod tests {
                 panic!("{error}");
             };
             expected(&cause);
+        }
+    }
+
+    #[test]
+    fn a_message_names_a_url_without_its_credentials() {
+        for (url, named) in [
+            (
+                "https://me:secret@osm.example/a@b",
+                "https://osm.example/a@b",
+            ),
+            ("HTTP://secret@osm.example:80", "HTTP://osm.example:80"),
+            ("https://me:se@cret@[::1]?a", "https://[::1]?a"),
+            ("https://osm.example/me@home", "https://osm.example/me@home"),
+            ("file:///me@home/a", "file:///me@home/a"),
+            ("me@home", "me@home"),
+        ] {
+            assert_eq!(without_credentials(url), named);
+            let error = Error::file(Path::new(url), "no");
+            assert_eq!(error.to_string(), format!("{named}: no"));
         }
     }
 }

@@ -1,6 +1,7 @@
 use super::args::{ChangesetKindArgs, RunArgs};
 use super::{Answer, print};
 use crate::commands::fileinfo::{self, Facts, IdRange, MetadataFields, Summary};
+use crate::error::path_without_credentials;
 use crate::formats::{TextCompression, TextFormat};
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
 use anyhow::{Result, bail};
@@ -67,7 +68,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let summary = fileinfo::run(&options, &ctx)?;
     ctx.observer.finished();
     let info = Info {
-        name: path.display().to_string(),
+        name: path_without_credentials(&path).into_owned(),
         is_stream: path.as_os_str() == "-",
         summary: &summary,
     };

@@ -6,6 +6,7 @@
 
 use super::conventions::Conventions;
 use crate::Context;
+use crate::error::shown;
 use crate::file::PbfFile;
 use crate::formats::{FileContent, TextFormat};
 use crate::io::Input;
@@ -42,7 +43,7 @@ fn first<'p>(paths: &'p [PathBuf], wanted: FileContent, ctx: &Context) -> Option
 /// Formats a command line that begins with the name of this program.
 fn line(command: &str, inputs: &[&Path], output: Option<&Path>) -> String {
     let output = output.unwrap_or(Path::new("OUTPUT"));
-    let inputs = inputs.iter().map(|path| path.display().to_string());
+    let inputs = inputs.iter().map(|path| shown(path).to_string());
     format!(
         "`{} {command} {} -o {}`",
         Conventions::current().name,
@@ -67,7 +68,7 @@ pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&
                 let inputs: Vec<_> = inputs.chain(others.map(PathBuf::as_path)).collect();
                 anyhow!(
                     "{}: this is a change file, and the base comes first: {}",
-                    base.display(),
+                    shown(base),
                     line("apply-changes", &inputs, output)
                 )
             }
@@ -75,7 +76,7 @@ pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&
                 let inputs: Vec<_> = [base].into_iter().chain(paths(changes)).collect();
                 anyhow!(
                     "{}: this is a change file, and the base comes first; {} joins change files",
-                    base.display(),
+                    shown(base),
                     line("merge-changes", &inputs, output)
                 )
             }
@@ -84,7 +85,7 @@ pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&
     match first(changes, FileContent::Data, &ctx) {
         Some(data) if !Conventions::current().merges_data => anyhow!(
             "{}: this is data, not a change file: {} joins data, {} makes a change file of two states",
-            data.display(),
+            shown(data),
             line("merge", &[base, data], output),
             line("derive-changes", &[base, data], None)
         ),
@@ -109,7 +110,7 @@ pub fn of_merge(inputs: &[PathBuf], output: Option<&Path>, ctx: &Context) -> Opt
     };
     Some(anyhow!(
         "{}: this is data, not a change file: {message}",
-        data.display()
+        shown(data)
     ))
 }
 
@@ -145,6 +146,6 @@ pub fn of_derive(error: Error, old: &Path, new: &Path, output: &Path) -> Error {
     };
     anyhow!(
         "{}: this is a change file, and derive-changes compares data: {message}",
-        changes.display()
+        shown(changes)
     )
 }

@@ -23,7 +23,7 @@ pub use extended::{ByKind, Extended};
 
 use crate::engine::input;
 use crate::engine::location_form::LocationForm;
-use crate::error::Result;
+use crate::error::{Result, path_without_credentials};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, IndexKind, PbfFile, PlanNeeds};
 use crate::geometry::FINEST_LEVEL;
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
@@ -417,7 +417,7 @@ fn report(
     let has_locations = contents.has_locations || census.locations.located_refs > 0;
     let form = LocationForm::of_header(header, has_locations).name();
     Ok(Summary {
-        path: options.input.display().to_string(),
+        path: path_without_credentials(&options.input).into_owned(),
         bytes: file.input.original_len().unwrap_or(file.input.len()),
         generator: header.writing_program.clone(),
         source: header.source.clone(),

@@ -10,7 +10,7 @@ use crate::commands::apply_changes::{AllChanges, ChangeFilter};
 use crate::commands::augmented_diff::AugmentedDiffs;
 use crate::commands::{apply_changes, augmented_diff, merge_changes};
 use crate::engine::{HeaderOption, OutputOptions};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, without_credentials};
 use crate::file::Written;
 use crate::formats::TextCompression;
 use crate::geometry::Shape;
@@ -436,7 +436,10 @@ fn ladder<'t>(
         (urls, _) => urls,
     };
     let servers = urls.iter().map(|url| {
-        let cache = options.cache.as_ref().map(|cache| Cache::new(cache, url));
+        let cache = options
+            .cache
+            .as_ref()
+            .map(|cache| Cache::new(cache, &without_credentials(url)));
         let fetcher = Fetcher::new(transport, &pause, options.first_pause);
         Server::new(&absolute(url), fetcher.patience(options.patience), cache)
     });

@@ -4,7 +4,7 @@ use super::FIRST_READ;
 use super::direct;
 use super::direct::direct_reader;
 use super::file_identity::FileIdentity;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, Result, path_without_credentials};
 #[cfg(feature = "update")]
 use crate::net::RemoteFile;
 use crate::runtime::{Context, IoMode, lock};
@@ -137,7 +137,7 @@ impl Input {
     fn open_url(url: &Path) -> Result<Self> {
         let (remote, file) = RemoteFile::open(url, super::FIRST_READ as u64)?;
         Ok(Self(Arc::new(OpenInput {
-            path: url.to_owned(),
+            path: PathBuf::from(path_without_credentials(url).into_owned()),
             len: remote.len(),
             file,
             remote: Some(remote),

@@ -5,7 +5,7 @@ use super::coding::{decode_file, decode_text, start_of_content};
 use super::complete::check_changes;
 use super::page::{is_page, page};
 use super::state::{LAST_SEQUENCE, State, numbers, path_of};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, without_credentials};
 use crate::net::Fault;
 use crate::net::Fetcher;
 use crate::net::{Body, GzipFile};
@@ -25,8 +25,10 @@ const INCOMPLETE_ATTEMPTS: u32 = 3;
 
 /// A replication server.
 pub struct Server<'s> {
-    /// The URL of the directory with `state.txt`, without a slash at its end.
+    /// The URL of the directory with `state.txt`, without a slash at its end. It may contain credentials.
     base: String,
+    /// `base` without credentials.
+    name: String,
     fetcher: Fetcher<'s>,
     cache: Option<Cache>,
 }
@@ -52,26 +54,33 @@ pub(crate) fn failed(url: &str, fault: &Fault) -> Error {
 impl<'s> Server<'s> {
     /// Creates the server at a URL.
     pub fn new(base: &str, fetcher: Fetcher<'s>, cache: Option<Cache>) -> Self {
+        let base = base.trim_end_matches('/');
         Self {
-            base: base.trim_end_matches('/').to_owned(),
+            base: base.to_owned(),
+            name: without_credentials(base).into_owned(),
             fetcher,
             cache,
         }
     }
 
-    /// Returns the URL of the directory with `state.txt`.
+    /// Returns the URL of the directory with `state.txt`, without credentials. It appears in messages and in headers.
     pub fn base(&self) -> &str {
-        &self.base
+        &self.name
     }
 
-    /// Returns the URL of the change file with a sequence number.
+    /// Returns the URL of the change file with a sequence number, without credentials.
     pub fn url_of(&self, sequence: i64) -> String {
-        format!("{}/{}.osc.gz", self.base, path_of(sequence))
+        format!("{}/{}", self.name, changes_name(sequence))
     }
 
-    /// Returns the URL of the state with a sequence number.
+    /// Returns the URL of the state with a sequence number, without credentials.
     pub fn state_url(&self, sequence: i64) -> String {
-        format!("{}/{}.state.txt", self.base, path_of(sequence))
+        format!("{}/{}", self.name, state_name(sequence))
+    }
+
+    /// Returns the URL from which the server gives a file.
+    fn request_url(&self, name: &str) -> String {
+        format!("{}/{name}", self.base)
     }
 
     /// Fetches the newest state.
@@ -80,7 +89,7 @@ impl<'s> Server<'s> {
     ///
     /// The server cannot be reached, refuses access, or has no state.
     pub fn newest(&self) -> Result<State> {
-        let url = format!("{}/state.txt", self.base);
+        let url = self.request_url("state.txt");
         let state = self.fetch_state(&url);
         state.map_err(|fault| match fault {
             Fault::Missing => {
@@ -104,14 +113,14 @@ impl<'s> Server<'s> {
     ///
     /// The server cannot be reached, or refuses access.
     pub fn state(&self, sequence: i64) -> Result<Option<State>> {
-        let name = format!("{}.state.txt", path_of(sequence));
+        let name = state_name(sequence);
         if let Some(cache) = &self.cache
             && let Some(file) = cache.get(&name)?
             && let Some(state) = read_state(file)
         {
             return Ok(Some(state));
         }
-        let url = format!("{}/{name}", self.base);
+        let url = self.request_url(&name);
         match self.fetch_state(&url) {
             Ok(state) => {
                 if let Some(cache) = &self.cache {
@@ -144,7 +153,7 @@ impl<'s> Server<'s> {
     /// Whether the server sends an HTML page instead of the state with a sequence number.
     pub(super) fn sends_page_for_state(&self, sequence: i64) -> bool {
         matches!(
-            self.fetch_state(&self.state_url(sequence)),
+            self.fetch_state(&self.request_url(&state_name(sequence))),
             Err(Fault::Page)
         )
     }
@@ -155,13 +164,13 @@ impl<'s> Server<'s> {
     ///
     /// The server cannot be reached, or refuses access.
     pub(super) fn has_changes(&self, sequence: i64) -> Result<bool> {
-        let name = format!("{}.osc.gz", path_of(sequence));
+        let name = changes_name(sequence);
         if let Some(cache) = &self.cache
             && cache.get(&name)?.is_some()
         {
             return Ok(true);
         }
-        let url = self.url_of(sequence);
+        let url = self.request_url(&name);
         match self.fetcher.fetch_start(&url, START_LEN) {
             Ok(start) => {
                 let is_page = is_page(&start) || is_page(&start_of_content(&start));
@@ -243,7 +252,7 @@ impl<'s> Server<'s> {
         limit: u64,
         directory: &Path,
     ) -> Result<Option<ChangeFile>> {
-        let name = format!("{}.osc.gz", path_of(sequence));
+        let name = changes_name(sequence);
         let complete = |mut file: File, text_len| {
             let len = file.seek(SeekFrom::End(0)).ok()?;
             file.seek(SeekFrom::Start(0)).ok()?;
@@ -261,7 +270,7 @@ impl<'s> Server<'s> {
         {
             return Ok(Some(found));
         }
-        let url = self.url_of(sequence);
+        let url = self.request_url(&name);
         let new = || GzipFile::new(directory).map_err(|error| Fault::unwritten(&error));
         let check = |body: &mut GzipFile| {
             decode_file(body, directory, limit)?;
@@ -289,9 +298,21 @@ fn read_state(file: File) -> Option<State> {
     State::parse(&String::from_utf8_lossy(&bytes))
 }
 
-/// Whether two URLs refer to the same server. A path and the `file://` URL of the path are equivalent.
+/// Returns the path of the change file with a sequence number, relative to the URL of the server.
+fn changes_name(sequence: i64) -> String {
+    format!("{}.osc.gz", path_of(sequence))
+}
+
+/// Returns the path of the state with a sequence number, relative to the URL of the server.
+fn state_name(sequence: i64) -> String {
+    format!("{}.state.txt", path_of(sequence))
+}
+
+/// Whether two URLs refer to the same server. A path and the `file://` URL of the path are equivalent. Credentials in
+/// URLs do not matter.
 pub fn is_same_server(one: &str, other: &str) -> bool {
     let plain = |url: &str| {
+        let url = without_credentials(url);
         let url = url.trim_end_matches('/');
         url.strip_prefix("file://").unwrap_or(url).to_owned()
     };

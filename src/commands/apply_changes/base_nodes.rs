@@ -3,7 +3,7 @@
 use crate::commands::add_locations_to_ways::member_nodes;
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
@@ -131,7 +131,7 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
     if without > 0 {
         ctx.warn(format!(
             "{}: in {without} of {all} blobs the ways have no locations, and get none",
-            path.display()
+            shown(path)
         ));
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::{Charts, Format, Options, Summary, compare_files};
 use crate::commands::pages;
-use crate::error::Result;
+use crate::error::{Result, path_without_credentials};
 use crate::io::OutputTarget;
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
@@ -78,8 +78,8 @@ pub fn write(
     ctx.expect_phases(3);
     let (summary, charts) = compare_files(options, true, ctx)?;
     let data = Data {
-        old: options.old.display().to_string(),
-        new: options.new.display().to_string(),
+        old: path_without_credentials(&options.old).into_owned(),
+        new: path_without_credentials(&options.new).into_owned(),
         summary,
         charts,
         compared: Compared::of(options),
