@@ -7,13 +7,15 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::config::ConfigBuilder;
 use ureq::http::HeaderMap;
-use ureq::http::header::{CONTENT_ENCODING, CONTENT_RANGE, HeaderName};
+use ureq::http::header::{CONTENT_ENCODING, CONTENT_RANGE, ETAG, HeaderName, LAST_MODIFIED};
 use ureq::typestate::AgentScope;
 
 /// The timeout for opening a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
 /// The default timeout of a read.
 const READ_TIME: Duration = Duration::from_secs(60);
+/// The number of timeouts of a read after which the transfer of a body in chunks is broken off.
+const BODY_READS: u32 = 10;
 
 /// The configuration of a client. `read_time` is the timeout of a read; `None` means one minute.
 pub(super) fn configured(read_time: Option<Duration>) -> ConfigBuilder<AgentScope> {
@@ -26,6 +28,11 @@ pub(super) fn configured(read_time: Option<Duration>) -> ConfigBuilder<AgentScop
         // A server may send many headers, each within the timeout of a read. So the time for all headers together is
         // limited, too.
         .timeout_recv_response(Some(read_time.unwrap_or(READ_TIME)))
+}
+
+/// The time limit of the transfer of a body in chunks, if the timeout of a read is `read_time`.
+pub(super) fn body_time(read_time: Option<Duration>) -> Duration {
+    read_time.unwrap_or(READ_TIME).saturating_mul(BODY_READS)
 }
 
 /// Whether a request that failed with the given HTTP status may succeed if it is tried again.
@@ -63,6 +70,12 @@ pub(super) fn cause_of_io(error: &std::io::Error) -> String {
 /// The value of a header, if it is text.
 pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Returns the version of a file: its ETag or, without one, the time of its last change.
+pub(super) fn version(headers: &HeaderMap) -> Option<String> {
+    let version = text(headers, &ETAG).or_else(|| text(headers, &LAST_MODIFIED));
+    version.map(str::to_owned)
 }
 
 /// Returns the fault of a server that sends a file in a coding that was not asked for and that is not decoded. Gzip

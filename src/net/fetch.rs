@@ -68,17 +68,23 @@ impl<'t> Fetcher<'t> {
         url: &str,
         limit: u64,
     ) -> Result<(), Fault> {
-        let pace = Pace::new(self.patience.saturating_mul(ATTEMPTS));
-        self.attempts.run(Some(pace), || {
-            let read = self.read_on(url, limit, bytes);
+        let mut version = None;
+        self.attempts.run(Some(self.pace_of_attempts()), || {
+            let read = self.read_on(url, limit, bytes, &mut version);
             (read, bytes.len())
         })
     }
 
+    /// The time limit of all attempts to fetch a file together.
+    fn pace_of_attempts(&self) -> Pace {
+        Pace::new(self.patience.saturating_mul(ATTEMPTS))
+    }
+
     /// Returns the first `len` bytes of the file at a URL; all bytes if it is shorter. Fails if the file is missing or
-    /// refused, or if too many consecutive attempts brought nothing.
+    /// refused, if too many consecutive attempts brought nothing, or if all attempts together were too slow.
     pub(crate) fn fetch_start(&self, url: &str, len: usize) -> Result<Vec<u8>, Fault> {
-        self.attempts.run(None, || (self.read_start(url, len), 0))
+        let pace = Some(self.pace_of_attempts());
+        self.attempts.run(pace, || (self.read_start(url, len), 0))
     }
 
     fn read_start(&self, url: &str, len: usize) -> Result<Vec<u8>, Fault> {
@@ -104,24 +110,52 @@ impl<'t> Fetcher<'t> {
         self.attempts.wait_after(failures)
     }
 
-    /// Opens the file at the first byte that is missing in `bytes`, and appends the rest of the file to `bytes`.
-    fn read_on(&self, url: &str, limit: u64, bytes: &mut impl Body) -> Result<(), Fault> {
+    /// Opens the file at the first byte that is missing in `bytes`. `version` is the version of the file that `bytes`
+    /// come from. If it is unknown, the whole file is opened, because the server may have replaced it.
+    fn open_on(
+        &self,
+        url: &str,
+        bytes: &mut impl Body,
+        version: &mut Option<String>,
+    ) -> Result<BodyRange, Fault> {
+        let unwritten = |error| Fault::unwritten(&error);
+        if version.is_none() {
+            bytes.clear().map_err(unwritten)?;
+        }
+        let part = self.transport.open(url, bytes.len())?;
+        let before = std::mem::replace(version, part.version.clone());
+        let is_other_part = part.start != bytes.len();
+        let is_other_version = part.start > 0 && before != *version;
+        if !is_other_part && !is_other_version {
+            return Ok(part);
+        }
+        bytes.clear().map_err(unwritten)?;
+        let cause = match part.start {
+            // A server that does not support ranges starts again from the first byte, so the bytes that have arrived
+            // are dropped.
+            0 => return Ok(part),
+            _ if is_other_part => "the server gave another part of the file than the one asked for",
+            _ => "the file of the server changed while it was read",
+        };
+        Err(Fault::Transient(cause.into()))
+    }
+
+    /// Appends the rest of a file to `bytes`, which come from `version` of the file.
+    fn read_on(
+        &self,
+        url: &str,
+        limit: u64,
+        bytes: &mut impl Body,
+        version: &mut Option<String>,
+    ) -> Result<(), Fault> {
         let pace = Pace::new(self.patience);
         let BodyRange {
             start,
             len,
             bytes: mut part,
-        } = self.transport.open(url, bytes.len())?;
-        // A server that does not support ranges starts again from the first byte, so the bytes that have arrived are
-        // dropped.
-        if start != bytes.len() {
-            bytes.clear().map_err(|error| Fault::unwritten(&error))?;
-            if start > 0 {
-                let cause = "the server gave another part of the file than the one asked for";
-                return Err(Fault::Transient(cause.into()));
-            }
-        }
-        let end = len.map(|len| start + len);
+            ..
+        } = self.open_on(url, bytes, version)?;
+        let end = len.map(|len| start.saturating_add(len));
         if end.is_some_and(|end| end > limit) {
             return Err(Fault::too_long(limit));
         }
@@ -166,16 +200,24 @@ mod tests {
     /// sent.
     type Step = Result<(usize, usize), Fault>;
 
-    struct Steps(Mutex<VecDeque<Step>>);
+    /// Answers, each of which is from the next one of the versions. The last version stays.
+    struct Steps(Mutex<VecDeque<Step>>, Mutex<Vec<Option<&'static str>>>);
 
     impl Transport for Steps {
         fn open(&self, _: &str, start: u64) -> Result<BodyRange, Fault> {
             let step = self.0.lock().unwrap().pop_front();
             let (first, count) = step.expect("no more attempts than steps")?;
             assert!(first == 0 || first as u64 == start);
+            let mut versions = self.1.lock().unwrap();
+            let version = if versions.len() > 1 {
+                versions.remove(0)
+            } else {
+                versions[0]
+            };
             Ok(BodyRange {
                 start: first as u64,
                 len: Some((FILE.len() - first) as u64),
+                version: version.map(str::to_owned),
                 bytes: Box::new(&FILE[first..first + count]),
             })
         }
@@ -183,7 +225,16 @@ mod tests {
 
     /// Fetches from a server that gives the answers `steps`. Returns the result, and the pauses in milliseconds.
     fn fetched(steps: Vec<Step>, limit: u64) -> (Result<Vec<u8>, Fault>, Vec<u128>) {
-        let transport = Steps(Mutex::new(steps.into()));
+        fetched_of(&[Some("\"1\"")], steps, limit)
+    }
+
+    /// Fetches like [`fetched`], where the answers are from `versions` of the file.
+    fn fetched_of(
+        versions: &[Option<&'static str>],
+        steps: Vec<Step>,
+        limit: u64,
+    ) -> (Result<Vec<u8>, Fault>, Vec<u128>) {
+        let transport = Steps(Mutex::new(steps.into()), Mutex::new(versions.to_vec()));
         let pauses = Mutex::new(Vec::new());
         let pause = |time: Duration| {
             pauses.lock().unwrap().push(time.as_millis());
@@ -214,6 +265,25 @@ mod tests {
     }
 
     #[test]
+    fn versions_of_a_file_are_not_mixed() {
+        let all = FILE.len();
+        let whole = Ok(FILE.to_vec());
+        let steps = vec![Ok((0, 10)), Ok((10, all - 10)), Ok((0, all))];
+        let versions = [Some("1"), Some("2")];
+        let (result, pauses) = fetched_of(&versions, steps, 100);
+        assert_eq!((result, pauses.len()), (whole.clone(), 2));
+        // The rest of a file without a version may be the rest of another one.
+        for versions in [[None, None], [None, Some("1")]] {
+            let steps = vec![Ok((0, 10)), Ok((0, all))];
+            let (result, pauses) = fetched_of(&versions, steps, 100);
+            assert_eq!((result, pauses.len()), (whole.clone(), 1));
+        }
+        let steps = vec![Ok((0, 10)), Ok((10, all - 10)), Ok((0, all))];
+        let (result, pauses) = fetched_of(&[Some("1"), None], steps, 100);
+        assert_eq!((result, pauses.len()), (whole, 2));
+    }
+
+    #[test]
     fn a_lasting_fault_is_not_tried_again() {
         let lasting = [
             Fault::Missing,
@@ -235,6 +305,25 @@ mod tests {
     }
 
     #[test]
+    fn a_length_near_the_end_of_its_range_is_too_long() {
+        struct Liar;
+        impl Transport for Liar {
+            fn open(&self, _: &str, start: u64) -> Result<BodyRange, Fault> {
+                Ok(BodyRange {
+                    start,
+                    len: Some(if start == 0 { 42 } else { u64::MAX }),
+                    version: Some("1".into()),
+                    bytes: Box::new(&FILE[..10]),
+                })
+            }
+        }
+        let pause = |_: Duration| Ok(());
+        let fetcher = Fetcher::new(&Liar, &pause, Duration::ZERO);
+        let fault = fetcher.fetch("v:/file", 100);
+        assert_eq!(fault, Err(Fault::too_long(100)));
+    }
+
+    #[test]
     fn a_body_that_is_no_gzip_file_is_not_read_to_its_end() {
         struct Endless;
         impl Transport for Endless {
@@ -243,6 +332,7 @@ mod tests {
                 Ok(BodyRange {
                     start,
                     len: None,
+                    version: None,
                     bytes,
                 })
             }

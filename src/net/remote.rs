@@ -5,7 +5,7 @@
 
 use super::{Attempts, Credentials, Fault, Pace, WebFiles, client};
 use crate::error::{Error, Result};
-use crate::runtime::lock;
+use crate::runtime::{human_bytes, lock};
 use crate::system;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -215,11 +215,24 @@ fn begin(
             let len = response.body().content_length();
             let len = len.ok_or(Fault::Permanent(unknown.into()))?;
             let version = version_of(response.headers(), len);
+            check_room(len)?;
             store(body(response), &(0..len), file, &Pace::new(patience))?;
             Ok((version, 0..len))
         }
         416 => Ok((version_of(response.headers(), 0), 0..0)),
         _ => Err(web.refusal(&uri, &response)),
+    }
+}
+
+/// Fails if the directory of temporary files has too little space for a whole file of `len` bytes.
+fn check_room(len: u64) -> Attempt<()> {
+    match system::free_space(&std::env::temp_dir()) {
+        Some(free) if free < len => Err(Fault::Permanent(format!(
+            "the server sends no parts, the whole file takes {}, and {} are free in the directory of temporary files",
+            human_bytes(len),
+            human_bytes(free)
+        ))),
+        _ => Ok(()),
     }
 }
 

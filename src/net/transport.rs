@@ -11,6 +11,8 @@ pub struct BodyRange {
     pub start: u64,
     /// The number of bytes from the offset to the end, if the server states it.
     pub len: Option<u64>,
+    /// A text that is different for each version of the file, such as its ETag; `None` if the version is unknown.
+    pub version: Option<String>,
     /// A reader of the bytes.
     pub bytes: Box<dyn Read + Send>,
 }
@@ -44,6 +46,7 @@ impl Transport for LocalFiles {
             Ok(BodyRange {
                 start,
                 len: Some(len - start),
+                version: None,
                 bytes: Box::new(file),
             })
         });

@@ -5,8 +5,9 @@ use crate::error::Error;
 use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
-use ureq::http::header::{AUTHORIZATION, COOKIE, LOCATION, RANGE, RETRY_AFTER};
+use ureq::http::header::{AUTHORIZATION, COOKIE, LOCATION, RANGE, RETRY_AFTER, TRANSFER_ENCODING};
 use ureq::http::{HeaderMap, HeaderName, Response, StatusCode, Uri};
 use ureq::{Agent, Body};
 
@@ -62,6 +63,10 @@ impl fmt::Debug for Credentials {
 pub struct WebFiles {
     agent: Agent,
     credentials: Credentials,
+    /// The time limit of the transfer of a body in chunks.
+    body_time: Duration,
+    /// Whether a server has sent a body in chunks.
+    has_sent_chunks: AtomicBool,
     /// The URL of the first request. The token is sent only to its server.
     origin: OnceLock<Uri>,
 }
@@ -77,6 +82,8 @@ impl WebFiles {
         Self {
             agent: config.new_agent(),
             credentials,
+            body_time: client::body_time(read_time),
+            has_sent_chunks: AtomicBool::new(false),
             origin: OnceLock::new(),
         }
     }
@@ -106,8 +113,31 @@ impl WebFiles {
         Err(Fault::Permanent(format!("more than {REDIRECTS} redirects")))
     }
 
+    /// Sends a request. The transfer of a body in chunks has a time limit: between the chunks, and behind the last one,
+    /// a server may send extensions and trailers without end. No read returns meanwhile, so readers cannot look at the
+    /// clock. The limit is part of the request, and would also break off long transfers of known length. So the request
+    /// is repeated with a limit if the body turns out to come in chunks.
     fn call(&self, uri: &Uri, headers: &[(HeaderName, String)]) -> Result<Response<Body>, Fault> {
-        let mut request = self.agent.get(uri);
+        if !self.has_sent_chunks.load(Ordering::Relaxed) {
+            let response = self.send(uri, headers, None)?;
+            let is_chunked = response.headers().contains_key(TRANSFER_ENCODING);
+            if !is_chunked || !response.status().is_success() {
+                return Ok(response);
+            }
+            self.has_sent_chunks.store(true, Ordering::Relaxed);
+        }
+        self.send(uri, headers, Some(self.body_time))
+    }
+
+    /// Sends a request. The transfer of the body breaks off after `body_time`.
+    fn send(
+        &self,
+        uri: &Uri,
+        headers: &[(HeaderName, String)],
+        body_time: Option<Duration>,
+    ) -> Result<Response<Body>, Fault> {
+        let request = self.agent.get(uri).config();
+        let mut request = request.timeout_recv_body(body_time).build();
         for (name, value) in headers {
             request = request.header(name, value);
         }
@@ -186,10 +216,12 @@ impl Transport for WebFiles {
             }
             _ => return Err(self.refusal(&uri, &response)),
         };
+        let version = client::version(response.headers());
         let body = response.into_body();
         Ok(BodyRange {
             start,
             len: body.content_length(),
+            version,
             bytes: Box::new(body.into_reader()),
         })
     }
@@ -239,6 +271,14 @@ fn pause(text: &str) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }
 
+/// Whether the target of a redirect begins with a scheme, and is a URL by itself. A query may contain another URL.
+fn has_scheme(target: &str) -> bool {
+    target.split_once(':').is_some_and(|(scheme, _)| {
+        let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        !scheme.is_empty() && scheme.bytes().all(is_scheme)
+    })
+}
+
 /// The URL that a redirect leads to.
 fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
     let to = client::text(headers, &LOCATION);
@@ -246,9 +286,10 @@ fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
     let (scheme, authority) = (from.scheme_str().unwrap_or("http"), from.authority());
     let authority = authority.map_or("", |authority| authority.as_str());
     let text = match to {
-        _ if to.contains("://") => to.to_owned(),
+        _ if has_scheme(to) => to.to_owned(),
         _ if to.starts_with("//") => format!("{scheme}:{to}"),
         _ if to.starts_with('/') => format!("{scheme}://{authority}{to}"),
+        _ if to.starts_with('?') => format!("{scheme}://{authority}{}{to}", from.path()),
         _ => {
             let directory = from
                 .path()
@@ -266,5 +307,49 @@ fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
         )),
         (_, Some("http" | "https")) => Ok(uri),
         _ => Err(Fault::Permanent("a redirect to another protocol".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_is_relative_to_the_file_and_stays_on_the_web() {
+        let from: Uri = "https://osm.example:1/a/b.pbf?c".parse().unwrap();
+        let to = |location: &str| {
+            let headers = [(LOCATION, location.parse().unwrap())];
+            redirected(&from, &HeaderMap::from_iter(headers)).map(|uri| uri.to_string())
+        };
+        for (location, expected) in [
+            ("https://other.example/x", "https://other.example/x"),
+            ("//other.example/x", "https://other.example/x"),
+            (
+                "/x?back=http://a/b",
+                "https://osm.example:1/x?back=http://a/b",
+            ),
+            (
+                "x?back=http://a/b",
+                "https://osm.example:1/a/x?back=http://a/b",
+            ),
+            ("?d", "https://osm.example:1/a/b.pbf?d"),
+            ("x:y/z", ""),
+            ("http://osm.example/x", ""),
+            ("file:///etc/passwd", ""),
+            ("ftp://osm.example/x", ""),
+            ("data:text/plain,x", ""),
+        ] {
+            assert_eq!(to(location).unwrap_or_default(), expected, "{location}");
+        }
+        // Credentials of a URL stay with its host.
+        let from: Uri = "http://me:secret@osm.example/a".parse().unwrap();
+        let to = |location: &str| {
+            let headers = [(LOCATION, location.parse().unwrap())];
+            redirected(&from, &HeaderMap::from_iter(headers))
+                .unwrap()
+                .to_string()
+        };
+        assert_eq!(to("/b"), "http://me:secret@osm.example/b");
+        assert_eq!(to("//other.example/b"), "http://other.example/b");
     }
 }

@@ -189,6 +189,7 @@ mod tests {
             Ok(BodyRange {
                 start: 0,
                 len: None,
+                version: None,
                 bytes: Box::new(std::io::Cursor::new(text.to_text())),
             })
         }
