@@ -54,6 +54,8 @@ pub use block::list::List;
 pub use block::object::{Object, ObjectBody};
 pub(crate) use block::salvage::salvage;
 pub use block::salvage::{InvalidUtf8, Salvage};
+#[cfg(feature = "serve")]
+pub(crate) use block::string_faults::is_forbidden_in_xml;
 pub(crate) use block::string_faults::{ContentFault, check_strings, content_faults};
 pub(crate) use rewrite::{
     EditOp, EditScript, NewIds, Relocated, SpliceOptions, WayIds, WayNodeLocations, WayNodes,

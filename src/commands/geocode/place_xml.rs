@@ -3,8 +3,8 @@
 use super::reverse::ReverseOptions;
 use super::subject::{LICENCE, Parts, Subject};
 use crate::geocode::Answer;
+use crate::pbf::is_forbidden_in_xml;
 use jiff::Timestamp;
-use quick_xml::escape::escape;
 use std::fmt::Write;
 
 /// Returns the body of the response to a request with the parameters `query`.
@@ -24,6 +24,12 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions, query: &str
     out
 }
 
+/// Escapes a text. Characters that XML 1.0 forbids become U+FFFD.
+fn escape(text: &str) -> String {
+    let text = text.replace(is_forbidden_in_xml, "\u{fffd}");
+    quick_xml::escape::escape(text).into_owned()
+}
+
 fn put_place(out: &mut String, subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) {
     let parts = Parts::of(answer, subject.rank);
     let ([lat, lon], rank) = (subject.middle(), subject.rank);
@@ -40,7 +46,7 @@ fn put_place(out: &mut String, subject: &Subject<'_>, answer: &Answer<'_>, has_a
         subject.id,
         reference.unwrap_or_default(),
         edges.join(","),
-        escape(parts.display_name()),
+        escape(&parts.display_name()),
     );
     if has_address {
         *out += "<addressparts>";

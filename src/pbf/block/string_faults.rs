@@ -294,7 +294,7 @@ pub(in crate::pbf) fn is_inexpressible(text: &str) -> bool {
 }
 
 /// Whether XML 1.0 forbids a character, even as a character reference.
-pub(in crate::pbf) const fn is_forbidden_in_xml(char: char) -> bool {
+pub(crate) const fn is_forbidden_in_xml(char: char) -> bool {
     matches!(char, '\0'..=' ' | '\u{fffe}' | '\u{ffff}')
         && !matches!(char, '\t' | '\n' | '\r' | ' ')
 }
