@@ -198,6 +198,12 @@ fn xml_and_geocodejson_have_the_members_of_their_published_examples() {
         !bare.contains("<addressparts>") && bare.contains("<result "),
         "{bare}"
     );
+    // XML has no such character, not even as a reference.
+    let odd = service
+        .get(&format!("/reverse?{place}&format=xml&x=\u{ffff}"))
+        .2;
+    let replaced = "format=xml&amp;x=\u{fffd}\"";
+    assert!(odd.contains(replaced) && !odd.contains('\u{ffff}'), "{odd}");
     let nowhere = service.get("/reverse?lat=0&lon=0&format=xml").2;
     assert!(
         nowhere.contains("<error>Unable to geocode</error>"),

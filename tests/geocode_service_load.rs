@@ -220,6 +220,84 @@ fn pages_of_other_origins_are_allowed_only_if_the_options_say_so() {
 }
 
 #[test]
+fn a_request_is_not_hidden_in_another_one() {
+    let (_directory, index) = index("monaco.osm.pbf");
+    let service = Service::start(&index);
+    let hidden = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    // Headers whose ends of the body differ between readers, and what an answer begins with.
+    for (headers, body, status) in [
+        (
+            format!("Content-Length: 4\r\n{chunked}"),
+            "0\r\n\r\n",
+            "200",
+        ),
+        (
+            format!("{chunked}Transfer-Encoding: x\r\n"),
+            "0\r\n\r\n",
+            "400",
+        ),
+        (
+            "Transfer-Encoding : chunked\r\n".to_owned(),
+            "0\r\n\r\n",
+            "400",
+        ),
+        ("Transfer-Encoding: \u{b}chunked\r\n".to_owned(), "", "400"),
+        ("Content-Length: +5\r\n".to_owned(), "abcde", "400"),
+        ("Content-Length: 5, 5\r\n".to_owned(), "abcde", "400"),
+        (
+            "Content-Length: 99999999999999999999\r\n".to_owned(),
+            "",
+            "400",
+        ),
+        ("A: b\r\n c\r\n".to_owned(), "", "400"),
+        ("A: b\0c\r\n".to_owned(), "", "400"),
+        (format!("Content-Length: {}\r\n", hidden.len()), "", "200"),
+        (chunked.to_owned(), "5;extension", "200"),
+        (chunked.to_owned(), "0\r\nA: b\r\n", "200"),
+    ] {
+        let request = format!("GET /status HTTP/1.1\r\nHost: x\r\n{headers}\r\n{body}{hidden}");
+        let answer = all_of(&service, request.as_bytes());
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&expected), "{headers:?}: {answer}");
+        assert!(!answer.contains("hidden"), "{headers:?}: {answer}");
+    }
+    let blank = "\r\n".repeat(20_000);
+    let answer = all_of(&service, blank.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert_eq!(service.get("/status").0, 200);
+}
+
+#[test]
+fn a_client_that_sends_a_body_bit_by_bit_is_cut_off() {
+    let (_directory, index) = index("monaco.osm.pbf");
+    let service = Service::start_with(&index, &["--timeout", "1"]);
+    let length = "Content-Length: 100000\r\n\r\n";
+    let chunked = "Transfer-Encoding: chunked\r\n\r\n";
+    let begins = [
+        format!("GET /status HTTP/1.1\r\nHost: x\r\n{length}"),
+        format!("POST /status HTTP/1.1\r\nHost: x\r\n{length}"),
+        format!("GET /status HTTP/1.1\r\nHost: x\r\n{chunked}5;"),
+        format!("GET /status HTTP/1.1\r\nHost: x\r\n{chunked}0\r\nA: "),
+        "GET /status HTTP/1.1\r\nA: ".to_owned(),
+    ];
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for begin in &begins {
+            let service = &service;
+            scope.spawn(move || {
+                let mut stream = connect(service, begin.as_bytes());
+                while stream.write_all(b"a").is_ok() {
+                    assert!(start.elapsed() < Duration::from_secs(15), "{begin}");
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            });
+        }
+    });
+    assert_eq!(service.get("/status").0, 200);
+}
+
+#[test]
 fn each_form_of_a_request_has_one_status() {
     let (_directory, index) = index("monaco.osm.pbf");
     let service = Service::start(&index);

@@ -66,6 +66,7 @@ mod getid;
 mod hostile_blocks;
 mod hostile_headers;
 mod hostile_relations;
+mod hostile_servers;
 mod id_table;
 mod index;
 mod index_entries;

@@ -175,6 +175,8 @@ fn a_server_that_lies_or_stalls_is_an_error() {
     assert!(refused(dir, |_| Some(Trouble::Status(404, String::new()))).contains("no such file"));
     let said = refused(dir, |_| Some(Trouble::Status(403, String::new())));
     assert!(said.contains("403") && !said.contains("cookies"), "{said}");
+    // A server without parts announces more than the disk has room for.
+    assert!(refused(dir, |_| Some(Trouble::Announce(1 << 60))).contains("are free"));
     // The attempts, with their pauses, take seconds: those of three servers at the same time.
     let begin = Instant::now();
     let stall = || Trouble::Stall(10, Duration::from_secs(30));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -39,8 +40,15 @@ pub enum Trouble {
     Whole,
     /// Gives a part that begins so many bytes later.
     Other(usize),
-    /// Gives the file with an ETag.
+    /// Gives the file with another ETag than that of its content.
     Etag(&'static str),
+    /// Gives the file without an ETag.
+    Unversioned,
+    /// Gives the whole file, and announces so many bytes.
+    Announce(u64),
+    /// Gives the start of the file as a chunk, then some bytes, and then other bytes again and again with this pause
+    /// before each.
+    Chunks(&'static str, &'static str, Duration),
     /// Gives the file with further headers.
     With(&'static str),
 }
@@ -139,6 +147,13 @@ fn read_request(reader: &mut impl BufRead) -> std::io::Result<(String, Request)>
     Ok((method, Request { path, headers }))
 }
 
+/// A number that is another one for each content of a file.
+fn version_of(file: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    file.hash(&mut hasher);
+    hasher.finish()
+}
+
 fn answer(
     mut stream: TcpStream,
     files: &Files,
@@ -170,14 +185,16 @@ fn answer(
         Some(start..end)
     });
     let (status, range) = match (&trouble, range) {
-        (Some(Trouble::Whole), _) | (_, None) => (200, 0..file.len()),
+        (Some(Trouble::Whole | Trouble::Announce(_)), _) | (_, None) => (200, 0..file.len()),
         (Some(Trouble::Other(by)), Some(range)) => (206, range.start + by..range.end + by),
         (_, Some(range)) => (206, range),
     };
+    let own = format!("ETag: \"{:x}\"\r\n", version_of(&file));
     let etag = match &trouble {
         Some(Trouble::Etag(etag)) => format!("ETag: {etag}\r\n"),
-        Some(Trouble::With(headers)) => (*headers).to_owned(),
-        _ => String::new(),
+        Some(Trouble::With(headers)) => format!("{own}{headers}"),
+        Some(Trouble::Unversioned) => String::new(),
+        _ => own,
     };
     let range_header = format!(
         "Content-Range: bytes {}-{}/{}\r\n{etag}",
@@ -203,6 +220,22 @@ fn answer(
             stream.flush()?;
             thread::sleep(time);
             Ok(())
+        }
+        Some(Trouble::Announce(len)) => {
+            let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {len}\r\n\r\n");
+            stream.write_all(head.as_bytes())?;
+            stream.write_all(part)
+        }
+        Some(Trouble::Chunks(frame, again, pause)) => {
+            let head =
+                format!("HTTP/1.1 {status} X\r\nTransfer-Encoding: chunked\r\n{more}\r\n5\r\n");
+            stream.write_all(head.as_bytes())?;
+            stream.write_all(upto(5))?;
+            stream.write_all(format!("\r\n{frame}").as_bytes())?;
+            loop {
+                thread::sleep(pause);
+                stream.write_all(again.as_bytes())?;
+            }
         }
         Some(Trouble::Drip(pause)) => {
             stream.write_all(head(status, part.len(), more).as_bytes())?;
