@@ -110,9 +110,24 @@ impl RowBatch {
     }
 }
 
-/// Returns the rows of batches with their keys, in the order of the keys. Rows with the same key are in no particular
-/// order.
+/// The first bytes of a row as a number, by which rows with the same key are ordered in a run. Rows whose first bytes
+/// are equal are in no particular order there.
+pub(super) type RowHead = u128;
+
+/// Returns the head of a row.
+pub(super) fn head_of(row: &[u8]) -> RowHead {
+    let mut bytes = [0; size_of::<RowHead>()];
+    let len = row.len().min(bytes.len());
+    bytes[..len].copy_from_slice(&row[..len]);
+    RowHead::from_be_bytes(bytes)
+}
+
+/// Returns the rows of batches with their keys, in the order of keys and heads.
 pub(super) fn by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[u8])> {
+    let row_at = |index: u32, number: u32| {
+        let batch = &batches[index as usize];
+        batch.row(&batch.rows[number as usize])
+    };
     // The key of each row, the index of its batch, and its number in the batch.
     let mut rows: Vec<(u64, u32, u32)> =
         Vec::with_capacity(batches.iter().map(RowBatch::count).sum());
@@ -121,10 +136,22 @@ pub(super) fn by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[u8])>
         rows.extend(numbered.map(|(row, number)| (row.key, index, number)));
     }
     rows.sort_unstable_by_key(|(key, ..)| *key);
-    rows.into_iter().map(|(key, index, number)| {
-        let batch = &batches[index as usize];
-        (key, batch.row(&batch.rows[number as usize]))
-    })
+    // Each row is looked at once, and not in each comparison, because rows are scattered in memory.
+    let mut heads: Vec<(RowHead, u32, u32)> = Vec::new();
+    let equal_keys = rows.chunk_by_mut(|(one, ..), (other, ..)| one == other);
+    for equal in equal_keys.filter(|equal| equal.len() > 1) {
+        heads.clear();
+        let rows = equal.iter();
+        heads.extend(
+            rows.map(|&(_, index, number)| (head_of(row_at(index, number)), index, number)),
+        );
+        heads.sort_unstable();
+        for (row, (_, index, number)) in equal.iter_mut().zip(&heads) {
+            (row.1, row.2) = (*index, *number);
+        }
+    }
+    rows.into_iter()
+        .map(move |(key, index, number)| (key, row_at(index, number)))
 }
 
 /// Rows in a shared buffer.

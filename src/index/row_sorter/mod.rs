@@ -114,11 +114,11 @@ impl RowSorter {
         let rows = batches.iter().map(RowBatch::count).sum();
         let (mut builder, mut keys) = (RunBuilder::default(), Vec::with_capacity(rows));
         for (key, row) in batch::by_key(&batches) {
-            builder.push(key, row);
+            builder.push(key, row)?;
             keys.push(key);
         }
         drop(batches);
-        let mut run = builder.finish();
+        let mut run = builder.finish()?;
         {
             let mut state = self.lock();
             state.rows.counts.add(keys.into_iter());
@@ -199,10 +199,13 @@ impl SortedRows {
     /// Returns the rows with keys in a range, in order. Rows with the same key are ordered by their bytes.
     pub(crate) fn read(&self, keys: &Range<u64>) -> Result<SharedRows> {
         let (mut batch, mut buffer) = (RowBatch::default(), BlockBuffer::default());
-        self.for_each_until(keys, &mut buffer, |key, row| {
+        let mut add = |_, key, row: &[u8]| {
             batch.push(key, |out| out.extend_from_slice(row));
             ControlFlow::Continue(())
-        })?;
+        };
+        for run in self.all_runs() {
+            run.for_each(keys, 0, &mut buffer, &self.directory, &mut add)?;
+        }
         batch.sort();
         Ok(batch.shared())
     }
@@ -213,16 +216,8 @@ impl SortedRows {
         RowPortions::new(self, range)
     }
 
-    /// Calls `take` with each row whose key is in a range, run by run, and within a run in the order of keys. When
-    /// `take` returns [`ControlFlow::Break`], the rest of the run is skipped, and the next run follows.
-    fn for_each_until(
-        &self,
-        keys: &Range<u64>,
-        buffer: &mut BlockBuffer,
-        mut take: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let mut runs = self.runs.iter().chain(self.levels.iter().flatten());
-        runs.try_for_each(|run| run.for_each(keys, buffer, &self.directory, &mut take))
+    fn all_runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().chain(self.levels.iter().flatten())
     }
 }
 

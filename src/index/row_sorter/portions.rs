@@ -1,26 +1,97 @@
 //! The rows of a range of keys in order, a part at a time.
 
+use super::batch::{RowHead, head_of};
 use super::{BlockBuffer, KeyRange, RowBatch, SharedRows, SortedRows};
 use crate::error::Result;
 use std::ops::ControlFlow;
 
 /// The rows of a range that were not returned yet. Each part is found by one pass over the rest of the range. In each
-/// run, the pass ends after the keys of the part.
+/// run, the pass begins with the rows of the part before, and ends after the rows of the part. So a row is read a few
+/// times at most, even if all rows have the same key.
 pub(crate) struct RowPortions<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
     taken: u64,
-    /// The key and the bytes of the last row that was returned, and the number of returned rows that equal it.
-    last: Option<(u64, Vec<u8>, usize)>,
+    /// The last row that was returned.
+    last: Option<LastRow>,
+    /// For each run, the start of the rows that may be left.
+    starts: Vec<RunStart>,
+}
+
+/// The last row of a part.
+struct LastRow {
+    key: u64,
+    row: Vec<u8>,
+    /// The number of returned rows that equal it.
+    equal: usize,
+}
+
+/// The start of the rows of a run that may be left.
+#[derive(Clone, Copy, Default)]
+struct RunStart {
+    /// The index of the first block with such a row.
+    block: usize,
+    /// The key and the head of the first such row, or of an earlier one.
+    first: (u64, RowHead),
+}
+
+/// The rows of the next part, while it is collected.
+struct NextRows<'l> {
+    held: RowBatch,
+    memory: usize,
+    last: Option<&'l LastRow>,
+    /// The number of rows that equal `last` and were skipped.
+    skipped: usize,
+    /// The last row of `held` after `held` was last cut. Rows that are not less than `end` are left for later parts.
+    end: Option<(u64, Vec<u8>)>,
+}
+
+impl NextRows<'_> {
+    /// Whether all rows of a run that begin at the given key and head are left for later parts.
+    fn ends_before(&self, first: (u64, RowHead)) -> bool {
+        let end = self.end.as_ref();
+        end.is_some_and(|(key, row)| first > (*key, head_of(row)))
+    }
+
+    /// Takes the next row of a run.
+    fn take(&mut self, key: u64, row: &[u8]) -> ControlFlow<()> {
+        let at = (key, row);
+        if let Some(last) = self.last {
+            let last_at = (last.key, last.row.as_slice());
+            if at < last_at {
+                return ControlFlow::Continue(());
+            }
+            if at == last_at && self.skipped < last.equal {
+                self.skipped += 1;
+                return ControlFlow::Continue(());
+            }
+        }
+        if let Some((end_key, end_row)) = &self.end
+            && at >= (*end_key, end_row.as_slice())
+        {
+            return if self.ends_before((key, head_of(row))) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            };
+        }
+        self.held.push(key, |out| out.extend_from_slice(row));
+        if self.held.len() / 2 >= self.memory {
+            self.held.keep_first(self.memory);
+            self.end = self.held.last().map(|(key, row)| (key, row.to_vec()));
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 impl<'s> RowPortions<'s> {
-    pub(super) const fn new(sorted: &'s SortedRows, range: KeyRange) -> Self {
+    pub(super) fn new(sorted: &'s SortedRows, range: KeyRange) -> Self {
         Self {
             sorted,
             range,
             taken: 0,
             last: None,
+            starts: vec![RunStart::default(); sorted.all_runs().count()],
         }
     }
 
@@ -32,57 +103,63 @@ impl<'s> RowPortions<'s> {
     /// Returns the next rows, as many as fit into `memory` bytes, but at least one. During the call, rows of up to
     /// twice `memory` bytes are in memory.
     pub(crate) fn next(&mut self, memory: usize) -> Result<SharedRows> {
-        let (mut held, mut buffer) = (RowBatch::with_room(2 * memory), BlockBuffer::default());
-        // The last row of `held` after `held` was last cut. Rows that are not less than `end` are left for later parts.
-        let mut end: Option<(u64, Vec<u8>)> = None;
-        let last = self.last.as_ref();
-        let last = last.map(|(key, row, count)| ((*key, row.as_slice()), *count));
-        let first_key = last.map_or(self.range.keys.start, |((key, _), _)| key);
-        let mut skipped = 0;
-        self.sorted.for_each_until(
-            &(first_key..self.range.keys.end),
-            &mut buffer,
-            |key, row| {
-                let at = (key, row);
-                if let Some((last, taken)) = last {
-                    if at < last {
-                        return ControlFlow::Continue(());
-                    }
-                    if at == last && skipped < taken {
-                        skipped += 1;
-                        return ControlFlow::Continue(());
-                    }
-                }
-                if let Some((end_key, end_row)) = &end
-                    && at >= (*end_key, end_row.as_slice())
-                {
-                    return if key > *end_key {
-                        ControlFlow::Break(())
-                    } else {
-                        ControlFlow::Continue(())
-                    };
-                }
-                held.push(key, |out| out.extend_from_slice(row));
-                if held.len() / 2 >= memory {
-                    held.keep_first(memory);
-                    end = held.last().map(|(key, row)| (key, row.to_vec()));
-                }
-                ControlFlow::Continue(())
-            },
-        )?;
+        let mut held = self.collect(memory)?;
         held.keep_first(memory);
         self.taken += held.count() as u64;
         let last = held.last().map(|(key, row)| (key, row.to_vec()));
         self.last = last.map(|(key, row)| {
             let mut equal = held.count_of(key, &row);
-            if let Some((before, row_before, taken)) = &self.last
-                && (*before, row_before) == (key, &row)
+            if let Some(before) = &self.last
+                && (before.key, &before.row) == (key, &row)
             {
-                equal += taken;
+                equal += before.equal;
             }
-            (key, row, equal)
+            LastRow { key, row, equal }
         });
         Ok(held.shared())
+    }
+
+    /// Reads the next rows, and perhaps some of the rows after them.
+    fn collect(&mut self, memory: usize) -> Result<RowBatch> {
+        let mut buffer = BlockBuffer::default();
+        let last = self.last.as_ref();
+        let mut next = NextRows {
+            held: RowBatch::with_room(2 * memory),
+            memory,
+            last,
+            skipped: 0,
+            end: None,
+        };
+        let last_at = last.map(|last| (last.key, head_of(&last.row)));
+        let first_key = last.map_or(self.range.keys.start, |last| last.key);
+        let keys = first_key..self.range.keys.end;
+        let directory = &self.sorted.directory;
+        for (run, start) in self.sorted.all_runs().zip(&mut self.starts) {
+            if next.ends_before(start.first) {
+                continue;
+            }
+            // The first row that is not before the last row, if any.
+            let mut first = None;
+            run.for_each(
+                &keys,
+                start.block,
+                &mut buffer,
+                directory,
+                &mut |block, key, row| {
+                    if first.is_none() {
+                        let at = (key, head_of(row));
+                        let is_left = last_at.is_none_or(|last| at >= last);
+                        first = is_left.then_some(RunStart { block, first: at });
+                    }
+                    next.take(key, row)
+                },
+            )?;
+            *start = first.unwrap_or(RunStart {
+                block: run.block_count(),
+                first: (u64::MAX, RowHead::MAX),
+            });
+        }
+        Ok(next.held)
     }
 }
 

@@ -1,5 +1,6 @@
-//! Runs: rows in the order of their keys, compressed in blocks, in memory or in a temporary file.
+//! Runs: rows in the order of their keys and heads, compressed in blocks, in memory or in a temporary file.
 
+use super::batch::{RowHead, head_of};
 use crate::error::{Error, FormatError, Result};
 use crate::pbf::wire::{put_varint, read_varint};
 use crate::system;
@@ -11,10 +12,12 @@ use std::path::Path;
 
 /// The minimum number of bytes of rows in a block, except in the last block of a run.
 const BLOCK_LEN: usize = 32 << 10;
+/// The size in bytes of the length before a compressed block.
+const SIZE_LEN: usize = size_of::<u32>();
 /// The number of compressed bytes that are written to a file at once.
 const WRITE_LEN: usize = 1 << 20;
 
-/// Rows in the order of their keys, compressed in blocks.
+/// Rows in the order of their keys and heads, compressed in blocks.
 #[derive(Debug)]
 pub(super) struct Run {
     blocks: Vec<Block>,
@@ -52,6 +55,11 @@ impl Run {
             .map_or(0, |last| last.start + u64::from(last.len))
     }
 
+    /// Returns the number of blocks.
+    pub(super) const fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Moves the bytes to an unnamed file.
     pub(super) fn move_to_file(&mut self, directory: &Path) -> Result<()> {
         if let RunBytes::InMemory(bytes) = &self.bytes {
@@ -62,22 +70,24 @@ impl Run {
         Ok(())
     }
 
-    /// Calls `take` with each row whose key is in a range, until `take` returns [`ControlFlow::Break`].
+    /// Calls `take` with each row whose key is in a range, until `take` returns [`ControlFlow::Break`]. Skips the blocks
+    /// before the block with the index `from`. `take` is given the index of the block, the key and the row.
     pub(super) fn for_each(
         &self,
         keys: &Range<u64>,
+        from: usize,
         buffer: &mut BlockBuffer,
         directory: &Path,
-        take: &mut impl FnMut(u64, &[u8]) -> ControlFlow<()>,
+        take: &mut impl FnMut(usize, u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         let start = self
             .blocks
             .partition_point(|block| block.keys.end <= keys.start);
-        let blocks = self.blocks.iter().skip(start);
-        for block in blocks.take_while(|block| block.keys.start < keys.end) {
+        let blocks = self.blocks.iter().enumerate().skip(start.max(from));
+        for (index, block) in blocks.take_while(|(_, block)| block.keys.start < keys.end) {
             buffer.load(self, block, directory)?;
             while let Some((key, row)) = buffer.next()? {
-                if keys.contains(&key) && take(key, row).is_break() {
+                if keys.contains(&key) && take(index, key, row).is_break() {
                     return Ok(());
                 }
             }
@@ -155,14 +165,16 @@ pub(super) struct RunBuilder {
     /// The encoded rows of the current block. Their keys are in the range `keys`.
     block: Vec<u8>,
     keys: Range<u64>,
+    /// A buffer in which a block is compressed.
+    compressed: Vec<u8>,
     /// Compressed blocks that are not written to the file yet. `in_file` is the number of bytes that are written.
     bytes: Vec<u8>,
     in_file: u64,
 }
 
 impl RunBuilder {
-    /// Adds a row. Rows must be added in ascending order of keys.
-    pub(super) fn push(&mut self, key: u64, row: &[u8]) {
+    /// Adds a row. Rows must be added in the order of keys and heads.
+    pub(super) fn push(&mut self, key: u64, row: &[u8]) -> Result<()> {
         if self.block.is_empty() {
             self.keys.start = key;
         }
@@ -171,22 +183,31 @@ impl RunBuilder {
         put_varint(&mut self.block, row.len() as u64);
         self.block.extend_from_slice(row);
         if self.block.len() >= BLOCK_LEN {
-            self.end_block();
+            self.end_block()?;
         }
+        Ok(())
     }
 
-    fn end_block(&mut self) {
+    fn end_block(&mut self) -> Result<()> {
         if self.block.is_empty() {
-            return;
+            return Ok(());
         }
-        let compressed = lz4_flex::block::compress_prepend_size(&self.block);
+        let most = lz4_flex::block::get_maximum_output_size(self.block.len());
+        if self.compressed.len() < most {
+            self.compressed.resize(most, 0);
+        }
+        let compressed = lz4_flex::block::compress_into(&self.block, &mut self.compressed);
+        let len = compressed.map_err(|error| Error::Internal(format!("a block: {error}")))?;
         self.blocks.push(Block {
             keys: self.keys.clone(),
             start: self.in_file + self.bytes.len() as u64,
-            len: compressed.len() as u32,
+            len: (SIZE_LEN + len) as u32,
         });
-        self.bytes.extend_from_slice(&compressed);
+        let size = self.block.len() as u32;
+        self.bytes.extend_from_slice(&size.to_le_bytes());
+        self.bytes.extend_from_slice(&self.compressed[..len]);
         self.block.clear();
+        Ok(())
     }
 
     fn write(&mut self, file: &File, directory: &Path) -> Result<()> {
@@ -197,13 +218,13 @@ impl RunBuilder {
     }
 
     /// Returns the run, which is in memory.
-    pub(super) fn finish(mut self) -> Run {
-        self.end_block();
+    pub(super) fn finish(mut self) -> Result<Run> {
+        self.end_block()?;
         self.bytes.shrink_to_fit();
-        Run {
+        Ok(Run {
             blocks: self.blocks,
             bytes: RunBytes::InMemory(self.bytes),
-        }
+        })
     }
 }
 
@@ -214,17 +235,19 @@ pub(super) fn merge(runs: Vec<Run>, directory: &Path) -> Result<Run> {
     let mut cursors: Vec<RunCursor<'_>> = runs.iter().map(RunCursor::new).collect();
     let mut heap = BinaryHeap::new();
     for (index, cursor) in cursors.iter_mut().enumerate() {
-        heap.extend(cursor.advance(directory)?.map(|key| Reverse((key, index))));
+        let next = cursor.advance(directory)?;
+        heap.extend(next.map(|(key, head)| Reverse((key, head, index))));
     }
-    while let Some(Reverse((key, index))) = heap.pop() {
+    while let Some(Reverse((key, _, index))) = heap.pop() {
         let cursor = &mut cursors[index];
-        builder.push(key, cursor.row());
-        heap.extend(cursor.advance(directory)?.map(|key| Reverse((key, index))));
+        builder.push(key, cursor.row())?;
+        let next = cursor.advance(directory)?;
+        heap.extend(next.map(|(key, head)| Reverse((key, head, index))));
         if builder.bytes.len() >= WRITE_LEN {
             builder.write(&file, directory)?;
         }
     }
-    builder.end_block();
+    builder.end_block()?;
     builder.write(&file, directory)?;
     Ok(Run {
         blocks: builder.blocks,
@@ -251,13 +274,13 @@ impl<'r> RunCursor<'r> {
         }
     }
 
-    /// Moves to the next row, and returns its key.
-    fn advance(&mut self, directory: &Path) -> Result<Option<u64>> {
+    /// Moves to the next row, and returns its key and its head.
+    fn advance(&mut self, directory: &Path) -> Result<Option<(u64, RowHead)>> {
         loop {
             if let Some((key, row)) = self.buffer.next()? {
-                let len = row.len();
+                let (len, head) = (row.len(), head_of(row));
                 self.row = self.buffer.at - len..self.buffer.at;
-                return Ok(Some(key));
+                return Ok(Some((key, head)));
             }
             let Some(block) = self.run.blocks.get(self.next_block) else {
                 return Ok(None);
