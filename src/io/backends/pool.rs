@@ -14,8 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// The number of threads of a pool. Two are enough because writes wait for the disk, not for a core. See
-/// `reference/performance.md`.
+/// The number of threads of a pool. Two are enough because writes wait for the disk, not for a core.
 const THREADS: usize = 2;
 /// Maximum number of jobs that wait for a thread.
 const QUEUE_LEN: usize = 8;
