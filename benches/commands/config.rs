@@ -18,9 +18,8 @@ pub struct Dataset {
     pub file: String,
     #[serde(default)]
     pub changes: BTreeMap<String, String>,
-    pub make: Option<String>,
     pub synth: Option<Synth>,
-    /// Content hashes that the file may have: that of the result of `make` and that of the result of `synth`.
+    /// Content hashes that the file may have: of the data that the gates are for, and of the result of `synth`.
     #[serde(default)]
     pub xxh3: Vec<String>,
 }
@@ -196,20 +195,6 @@ fn content_hash(path: &Path) -> Result<String, String> {
 
 impl Dataset {
     fn make(&self, directory: &Path) -> Result<(), String> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        if let Some(make) = &self.make {
-            let mut words = make.split(' ');
-            let script = root.join(words.next().unwrap_or_default());
-            if script.is_file() {
-                eprintln!("making {} ({make})", self.file);
-                let status = Command::new(script).args(words).arg(directory).status();
-                return if status.is_ok_and(|status| status.success()) {
-                    Ok(())
-                } else {
-                    Err(format!("{make} failed"))
-                };
-            }
-        }
         let Some(synth) = &self.synth else {
             return Err(format!("{} is missing and cannot be made", self.file));
         };
