@@ -164,8 +164,16 @@ fn holds(name: &str) {
     }
 }
 
-/// The names of the commands in the order of the help, each with the group that it begins, if it does.
-pub fn commands(directory: &Path) -> Vec<(Option<String>, String)> {
+/// A command in the help of the program.
+struct ListedCommand {
+    /// The group that it begins, if it is the first of one.
+    group: Option<String>,
+    name: String,
+    summary: String,
+}
+
+/// The commands in the order of the help.
+fn commands(directory: &Path) -> Vec<ListedCommand> {
     let mut group = None;
     let mut commands = Vec::new();
     for line in run("pbfhogg help", directory) {
@@ -174,8 +182,12 @@ pub fn commands(directory: &Path) -> Vec<(Option<String>, String)> {
             break;
         } else if let Some(name) = line.strip_suffix(':') {
             group = Some(name.to_owned());
-        } else if is_command && let Some((name, _)) = line.trim_start().split_once("  ") {
-            commands.push((group.take(), name.to_owned()));
+        } else if is_command && let Some((name, summary)) = line.trim_start().split_once("  ") {
+            commands.push(ListedCommand {
+                group: group.take(),
+                name: name.to_owned(),
+                summary: summary.trim().to_owned(),
+            });
         }
     }
     commands
@@ -197,12 +209,27 @@ fn items(help: &str) -> Vec<String> {
     items
 }
 
+/// The name of a command before `name` whose help differs in the name alone, if there is one.
+fn same_help<'c>(
+    before: &'c [ListedCommand],
+    helps: &[Vec<String>],
+    name: &str,
+    help: &[String],
+) -> Option<&'c str> {
+    let other = before.iter().zip(helps).find(|(other, its_help)| {
+        let [own, its] = [name, &other.name].map(|name| format!("Usage: pbfhogg {name} "));
+        help.join("\n").replace(&own, &its) == its_help.join("\n")
+    });
+    other.map(|(other, _)| other.name.as_str())
+}
+
 #[test]
 fn the_reference_of_commands_is_their_help() {
     let directory = tempfile::tempdir().unwrap();
     let commands = commands(directory.path());
-    assert!(commands.len() > 25, "{commands:?}");
-    let helps = commands.iter().map(|(_, name)| {
+    assert!(commands.len() > 25, "{}", commands.len());
+    let helps = commands.iter().map(|command| {
+        let name = &command.name;
         let help = run(&format!("pbfhogg help {name}"), directory.path()).join("\n");
         items(&help.replace("Common options:\n", "Common options: see the end.\n\n"))
     });
@@ -216,9 +243,17 @@ fn the_reference_of_commands_is_their_help() {
     let mut text = "# Commands\n\nWhat `pbfhogg help COMMAND` prints, but for [options](#options-of-many-commands) that many \
         commands have.\n[cli.md](cli.md) explains the commands, and what they have in common.\n"
         .to_owned();
-    for ((group, name), help) in commands.iter().zip(&helps) {
-        if let Some(group) = group {
+    for (at, (command, help)) in commands.iter().zip(&helps).enumerate() {
+        let name = &command.name;
+        if let Some(group) = &command.group {
             text += &format!("\n## {group}\n");
+        }
+        if let Some(other) = same_help(&commands[..at], &helps, name, help) {
+            let summary = &command.summary;
+            text += &format!(
+                "\n### {name}\n\n{summary}. The options are those of [{other}](#{other}).\n"
+            );
+            continue;
         }
         let (own, shared): (Vec<_>, Vec<_>) =
             help.iter().cloned().partition(|part| !is_common(part));
