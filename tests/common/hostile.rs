@@ -54,16 +54,6 @@ pub fn tagged_node(count: usize) -> Message {
     tagged_nodes(1, count)
 }
 
-/// A way with the tag of the strings 1 and 2 again and again.
-pub fn tagged_way(count: usize) -> Message {
-    let way = Message::new()
-        .varint(1, 7)
-        .bytes(2, &run(1, count))
-        .bytes(3, &run(2, count))
-        .bytes(8, &[2, 2]);
-    Message::new().message(3, way)
-}
-
 /// Ways, each of which refers to the nodes from 1 on.
 pub fn ways(number: usize, count: usize) -> Message {
     (1..=number).fold(Message::new(), |group, id| {

@@ -9,6 +9,7 @@ use super::{
     IdsWithRegions, MemoryBudget, RegionMembers, Source, add, add_all, keep_indices, meets,
 };
 use crate::engine::location_form::LocationForm;
+use crate::engine::references::each_once;
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber};
 use crate::osm::ObjectKind;
@@ -47,6 +48,75 @@ struct LocatedRefs {
     /// The nodes about whose stored locations it is open whether they count.
     open: Vec<i64>,
 }
+
+/// The ways of a block that regions keep, while the parts of the block are read.
+#[derive(Default)]
+struct KeptWays {
+    /// The number of ways that were read.
+    count: u32,
+    /// As in [`WaysOfBlock::ways`].
+    ways: IdsWithRegions,
+    /// The index of each of these ways among all ways of the block.
+    indices: Vec<u32>,
+    /// The indices of the ways with a node that regions have to add.
+    partly_outside: Vec<u32>,
+    /// As in [`WaysOfBlock::nodes`], but not sorted, and with duplicates.
+    nodes: IdsWithRegions,
+    /// As in [`LocatedRefs::absent`].
+    absent: IdsWithRegions,
+    /// As in [`LocatedRefs::open`].
+    open: Vec<i64>,
+    /// The number of nodes above which duplicates are removed before the end of the block.
+    limit: usize,
+}
+
+impl KeptWays {
+    /// Adds the ways of a part of the block. If `with_nodes` is set, also adds the nodes of these ways that regions have
+    /// to add.
+    fn add(&mut self, located: LocatedRefs, with_nodes: bool, algebra: &mut SetAlgebra<'_>) {
+        let mut start = 0;
+        for (index, (way, end)) in (self.count..).zip(&located.ways) {
+            let range = start..*end;
+            start = *end;
+            let of_nodes = &located.sets[range.clone()];
+            let union = of_nodes
+                .iter()
+                .fold(EMPTY_SET, |all, set| algebra.union(all, *set));
+            if union == EMPTY_SET {
+                continue;
+            }
+            self.ways.push((*way, union));
+            self.indices.push(index);
+            if with_nodes {
+                let (refs, before) = (&located.refs[range], self.nodes.len());
+                for (id, set) in refs.iter().zip(of_nodes) {
+                    let missing = algebra.difference(union, *set);
+                    if missing != EMPTY_SET {
+                        self.nodes.push((*id, missing));
+                    }
+                }
+                if self.nodes.len() > before {
+                    self.partly_outside.push(index);
+                }
+            }
+        }
+        self.count += located.ways.len() as u32;
+        if with_nodes {
+            self.nodes.extend(located.unlocated);
+        }
+        self.absent.extend(located.absent);
+        self.open.extend(located.open);
+        if self.nodes.len() + self.absent.len() + self.open.len() > self.limit.max(MANY) {
+            self.nodes = sort_and_merge(std::mem::take(&mut self.nodes), algebra);
+            self.absent = sort_and_merge(std::mem::take(&mut self.absent), algebra);
+            self.open = each_once(std::mem::take(&mut self.open));
+            self.limit = 2 * (self.nodes.len() + self.absent.len() + self.open.len());
+        }
+    }
+}
+
+/// The number of nodes of a block that are collected with duplicates.
+const MANY: usize = 1 << 20;
 
 /// The ways of a block that regions keep.
 #[derive(Default)]
@@ -284,53 +354,28 @@ impl RegionMembers<'_> {
         block: &Block<'_>,
         with_nodes: bool,
     ) -> Result<WaysOfBlock, FormatError> {
-        let located = self.located_refs(stored, block)?;
-        if !located.open.is_empty() {
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let mut kept = KeptWays::default();
+        block.in_parts(|part| {
+            let located = self.located_refs(stored, part)?;
+            kept.add(located, with_nodes, &mut algebra);
+            Ok(())
+        })?;
+        if !kept.open.is_empty() {
             return Ok(WaysOfBlock {
-                open: Some((entry.offset, located.open)),
+                open: Some((entry.offset, kept.open)),
                 ..WaysOfBlock::default()
             });
         }
-        let mut algebra = SetAlgebra::new(&self.sets);
-        let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
-        let (mut kept, mut partly_outside) = (Vec::new(), Vec::new());
-        let count = located.ways.len() as u32;
-        for (index, (way, end)) in (0..).zip(located.ways) {
-            let range = start..end;
-            start = end;
-            let of_nodes = &located.sets[range.clone()];
-            let union = of_nodes
-                .iter()
-                .fold(EMPTY_SET, |all, set| algebra.union(all, *set));
-            if union == EMPTY_SET {
-                continue;
-            }
-            found.push((way, union));
-            kept.push(index);
-            if with_nodes {
-                let (refs, before) = (&located.refs[range], nodes.len());
-                for (id, set) in refs.iter().zip(of_nodes) {
-                    let missing = algebra.difference(union, *set);
-                    if missing != EMPTY_SET {
-                        nodes.push((*id, missing));
-                    }
-                }
-                if nodes.len() > before {
-                    partly_outside.push(index);
-                }
-            }
-        }
-        if with_nodes {
-            nodes.extend(located.unlocated);
-        }
-        self.held
-            .add(entry, block, found.len(), || keep_indices(&kept, count))?;
-        let is_wanted = |index| partly_outside.binary_search(&index).is_ok();
+        self.held.add(entry, block, kept.ways.len(), || {
+            keep_indices(&kept.indices, kept.count)
+        })?;
+        let is_wanted = |index| kept.partly_outside.binary_search(&index).is_ok();
         Ok(WaysOfBlock {
-            ways: found,
-            nodes: sort_and_merge(nodes, &mut algebra),
-            absent: sort_and_merge(located.absent, &mut algebra),
             places: self.places_of_ways(entry, block, is_wanted)?,
+            ways: kept.ways,
+            nodes: sort_and_merge(kept.nodes, &mut algebra),
+            absent: sort_and_merge(kept.absent, &mut algebra),
             open: None,
         })
     }
@@ -378,23 +423,31 @@ impl RegionMembers<'_> {
             },
             |entry, block| {
                 let mut algebra = SetAlgebra::new(&self.sets);
-                let (mut refs, mut ways) = (Vec::new(), Vec::new());
                 let is_met = |id: i64| {
                     self.added_ways.get(id) != EMPTY_SET
                         || (!each_once && self.ways.get(id) != EMPTY_SET)
                 };
-                block.collect_refs_of(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
-                let (mut nodes, mut start) = (Vec::new(), 0);
-                for (way, end) in ways {
-                    let set = set_of_way(&mut algebra, way);
-                    for id in &refs[start..end] {
-                        let missing = algebra.difference(set, self.nodes.get(*id));
-                        if missing != EMPTY_SET {
-                            nodes.push((*id, missing));
+                let (mut nodes, mut limit) = (Vec::new(), MANY);
+                block.in_parts(|part| {
+                    let (mut refs, mut ways) = (Vec::new(), Vec::new());
+                    part.collect_refs_of(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
+                    let mut start = 0;
+                    for (way, end) in ways {
+                        let set = set_of_way(&mut algebra, way);
+                        for id in &refs[start..end] {
+                            let missing = algebra.difference(set, self.nodes.get(*id));
+                            if missing != EMPTY_SET {
+                                nodes.push((*id, missing));
+                            }
                         }
+                        start = end;
                     }
-                    start = end;
-                }
+                    if nodes.len() > limit {
+                        nodes = sort_and_merge(std::mem::take(&mut nodes), &mut algebra);
+                        limit = MANY.max(2 * nodes.len());
+                    }
+                    Ok(())
+                })?;
                 let kept = self.accepted_ways(block, is_met)?;
                 let is_kept = |index: u32| kept[index as usize];
                 let places = self.places_of_ways(entry, block, is_kept)?;
