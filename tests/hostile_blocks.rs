@@ -4,7 +4,7 @@
 use crate::common::answers::ask;
 use crate::common::every::{self, COPIERS, OTHERS, READERS};
 use crate::common::hostile::{self, nodes, relations, tagged_node, ways};
-use crate::common::hostile_files::{HostileFile, hostile_files};
+use crate::common::hostile_files::{self, HostileFile, hostile_files};
 use crate::common::measured::{self, Measured, measure};
 use crate::common::random::Random;
 use crate::common::{Arg, craft, is_long, pbfhogg, run_fail, run_ok};
@@ -152,6 +152,71 @@ fn differences_that_are_long_are_written_as_they_are_found() {
     let written = dir.path().join("again.osm.pbf");
     run_ok(&[&"apply-changes", &old, &output, &"-o", &written]);
     assert_eq!(ask(&[&"diff", &"-q", &new, &written]).status, 0);
+}
+
+#[test]
+fn diff_names_the_file_that_has_the_object() {
+    let dir = tempfile::tempdir().unwrap();
+    let [small, long] = ["small.osm.pbf", "long.osm.pbf"].map(|name| dir.path().join(name));
+    hostile::write(&long, &[""], &[nodes(2), ways(1, 2_000_001)]);
+    // The way is in one file, or in both.
+    for groups in [vec![nodes(2)], vec![nodes(2), ways(1, 2)]] {
+        hostile::write(&small, &[""], &groups);
+        for files in [[&small, &long], [&long, &small]] {
+            let message = run_fail(&[&"diff", files[0], files[1]]);
+            let is_named = message.contains("long.osm.pbf: blob 2");
+            assert!(is_named && message.contains("2000001"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn an_object_of_text_with_millions_of_parts_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let [input, output] = ["in.opl", "out.osm.pbf"].map(|name| dir.path().join(name));
+    let count = 2_000_001;
+    for (start, part, said) in [
+        ("w1 N", "n1,", "way 1 has 2000001 nodes"),
+        ("r1 M", "n1@,", "relation 1 has 2000001 members"),
+        ("n1 x1 y1 T", "k=v,", "node 1 has 2000001 tags"),
+    ] {
+        std::fs::write(&input, format!("{start}{}\n", part.repeat(count))).unwrap();
+        let message = run_fail(&[&"cat", &input, &"-o", &output]);
+        assert!(message.contains(said), "{message}");
+    }
+}
+
+#[test]
+fn a_long_value_is_quoted_in_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let [text, xml] = ["in.opl", "in.osm"].map(|name| dir.path().join(name));
+    let long = "1".repeat(1_000_000);
+    std::fs::write(&text, format!("n{long} v1\n")).unwrap();
+    std::fs::write(
+        &xml,
+        format!("<osm version='0.6'><node id='{long}'/></osm>"),
+    )
+    .unwrap();
+    for input in [&text, &xml] {
+        let message = run_fail(&[&"inspect", input]);
+        assert!(
+            message.contains("line 1") && message.len() < 3000,
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn the_versions_of_the_last_object_may_be_more_than_a_table_can_have_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let [input, output] = ["in.osh.pbf", "out.osh.pbf"].map(|name| dir.path().join(name));
+    for count in [1000, 70_000] {
+        let version_by_version = hostile_files::versions_of_a_node(count);
+        std::fs::write(&input, version_by_version).unwrap();
+        run_ok(&[&"cat", &input, &"-O", &"-o", &output]);
+        assert_eq!(lines(&output).lines().count(), count);
+        run_ok(&[&"check", &"--index", &output]);
+    }
 }
 
 /// Runs the program with a limit of memory for data. Returns its status and what it said.

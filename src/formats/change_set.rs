@@ -1,5 +1,6 @@
 //! Change sets: the changes of one or more change files.
 
+mod limits;
 mod newest;
 mod objects;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use crate::osm::{
 };
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use crate::runtime::{Context, sort_by};
+use limits::{check_lens, check_parts};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -544,21 +546,10 @@ impl Draft {
     }
 }
 
-/// Fails if a list, or the total text of the strings, is longer than 32 bits can address.
-fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
-    if strings.text_len() > u32::MAX as usize {
-        return Err("more than 4 GB of distinct text".to_owned());
-    }
-    if lens.iter().all(|len| *len <= u32::MAX as usize) {
-        Ok(())
-    } else {
-        Err("more tags, refs or members than 32 bits can count".to_owned())
-    }
-}
-
 impl ChangeSet {
     /// Appends the change in a draft. If the draft [is left out](Draft::is_left_out), only counts it and removes its
-    /// list entries. Fails if the lists or strings become longer than 32 bits can address.
+    /// list entries. Fails if the object has more than 2,000,000 tags, nodes or members, or if the lists or strings
+    /// become longer than 32 bits can address.
     pub(super) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
         if draft.is_left_out {
             self.tags.truncate(draft.tags_start);
@@ -569,6 +560,7 @@ impl ChangeSet {
             return Ok(());
         }
         let lens = [self.tags.len(), self.refs.len(), self.locations.len()];
+        check_parts(draft, lens)?;
         check_lens(&self.strings, lens)?;
         let span = |start: usize, end: usize| Span {
             start: start as u32,

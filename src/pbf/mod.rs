@@ -16,6 +16,7 @@ pub mod wire;
 pub use block::dense::DenseNodes;
 pub use block::dense_iter::DenseNodesIter;
 pub use block::element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
+pub(crate) use block::limits::MAX_PARTS;
 pub(crate) use block::messages::{TagIds, VersionInfo, WayRefs};
 pub(crate) use block::node_locations::NodeVisit;
 pub(crate) use block::node_versions::{NodeVersions, VersionedNodes};

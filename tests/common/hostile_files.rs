@@ -320,6 +320,11 @@ fn nodes_with_metadata(count: usize, id: u8, visible: Option<u8>) -> Vec<u8> {
     craft::file(header, &[[table, length_delimited(2, &group)].concat()])
 }
 
+/// A file with some versions of one node.
+pub fn versions_of_a_node(count: usize) -> Vec<u8> {
+    nodes_with_metadata(count, 0, Some(1))
+}
+
 fn metadata() -> Vec<HostileFile> {
     vec![
         file("metadata.osm.pbf", 3_000_000, |count| {
@@ -328,9 +333,7 @@ fn metadata() -> Vec<HostileFile> {
         file("deleted-nodes.osh.pbf", 3_000_000, |count| {
             nodes_with_metadata(count, 2, Some(0))
         }),
-        file("versions-of-a-node.osh.pbf", 3_000_000, |count| {
-            nodes_with_metadata(count, 0, Some(1))
-        }),
+        file("versions-of-a-node.osh.pbf", 3_000_000, versions_of_a_node),
         file("infos-of-a-way.osm.pbf", 3_000_000, |count| {
             let infos = b"\x22\x02\x08\x01".repeat(count);
             let way = [vec![8, 1], infos, length_delimited(8, &[2, 2])].concat();

@@ -73,6 +73,13 @@ struct Head<'a> {
     block: &'a Block<'a>,
 }
 
+impl Head<'_> {
+    /// Whether the object cannot be decoded.
+    fn is_invalid(&self) -> bool {
+        Side::default().fill(&self.object, self.block).is_err()
+    }
+}
+
 /// The objects of one file in a shard, in canonical order.
 struct ShardCursor<'a> {
     /// The blocks that follow the current one.
@@ -307,7 +314,10 @@ impl Comparison {
                 old.head.filter(|_| order != Ordering::Greater),
                 new.head.filter(|_| order != Ordering::Less),
             );
-            pair.take(left, right).map_err(fail)?;
+            pair.take(left, right).map_err(|error| {
+                let is_old = left.is_some_and(|left| right.is_none() || left.is_invalid());
+                (if is_old { at(&old) } else { at(&new) }, error)
+            })?;
             if let Some(text) = pair.take_text() {
                 send_text(text, chunks).map_err(fail)?;
             }
