@@ -306,7 +306,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(8 + u64::from(output.has_features()));
     let scratch = output.scratch_directory();
-    with_differences(old, new, &scratch, ctx, |base, changes| {
+    with_differences((old, new), u64::MAX, &scratch, ctx, |base, changes| {
         write(base, changes, output, &Selection::default())
     })
 }
@@ -315,10 +315,10 @@ pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result
 ///
 /// # Errors
 ///
-/// Those of [`between`], except those of the output.
+/// Those of [`between`], except those of the output; the differences take more than 256 MiB as a change file.
 pub fn list_between(old: &Path, new: &Path, most: usize, ctx: &Context) -> Result<ActionList> {
     let scratch = std::env::temp_dir();
-    with_differences(old, new, &scratch, ctx, |base, changes| {
+    with_differences((old, new), feed::MAX_LEN, &scratch, ctx, |base, changes| {
         let findings = find(base, changes, &Selection::default(), &scratch)?;
         feed::list(base, &findings, most)
     })
@@ -364,8 +364,8 @@ fn with_base<T>(
 
 /// Calls `take` with the file `old` as the base, and with the changes that turn it into `new`.
 fn with_differences<T>(
-    old: &Path,
-    new: &Path,
+    (old, new): (&Path, &Path),
+    max_len: u64,
     scratch: &Path,
     ctx: &Context,
     take: impl FnOnce(&Base<'_>, &ChangeSet) -> Result<T>,
@@ -379,6 +379,10 @@ fn with_differences<T>(
     let mut options = diff::Options::new(old, new);
     options.output = Some((diff::Format::Osc(diff::Deletions::default()), target));
     diff::run(&options, ctx)?;
+    if std::fs::metadata(&changes).is_ok_and(|facts| facts.len() > max_len) {
+        let cause = format!("its differences take more than {max_len} bytes");
+        return Err(Error::file(new, cause));
+    }
     let changes = read_changes(&[changes], SameTime::LastRead, KeptVersions::Newest, ctx)?;
     let file = input::open(old, ctx)?;
     with_base(file, Replaces::Always, scratch, ctx, |base| {
