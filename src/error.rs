@@ -143,19 +143,25 @@ pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a cause with at most about 2,000 bytes. A cause can quote a value from the input, and such a value can have
-/// megabytes.
-fn bounded(cause: String) -> String {
+/// Returns the cause of an error, [`bounded`].
+fn short(cause: impl Into<String>) -> String {
+    let cause = cause.into();
+    bounded(&cause).into_owned()
+}
+
+/// Returns a message with at most about 2,000 bytes: of a longer one, the beginning and the end. A message can quote a
+/// value from the input, and such a value can have megabytes.
+pub(crate) fn bounded(message: &str) -> Cow<'_, str> {
     const HEAD: usize = 1500;
     const TAIL: usize = 500;
-    if cause.len() <= HEAD + TAIL {
-        return cause;
+    if message.len() <= HEAD + TAIL {
+        return Cow::Borrowed(message);
     }
-    let is_boundary = |at: &usize| cause.is_char_boundary(*at);
+    let is_boundary = |at: &usize| message.is_char_boundary(*at);
     let head = (0..=HEAD).rev().find(is_boundary).unwrap_or(0);
-    let tail = (cause.len() - TAIL..cause.len()).find(is_boundary);
-    let tail = tail.unwrap_or(cause.len());
-    format!("{} … {}", &cause[..head], &cause[tail..])
+    let tail = (message.len() - TAIL..message.len()).find(is_boundary);
+    let tail = tail.unwrap_or(message.len());
+    Cow::Owned(format!("{} … {}", &message[..head], &message[tail..]))
 }
 
 /// Returns the message of an operating system error without the error number at its end. Errors of the standard library
@@ -190,7 +196,7 @@ impl Error {
             path: path.to_owned(),
             line,
             column,
-            cause: bounded(cause.into()),
+            cause: short(cause),
         }
     }
 
@@ -205,7 +211,7 @@ impl Error {
         Self::File {
             path: path.to_owned(),
             kind,
-            cause: bounded(cause.into()),
+            cause: short(cause),
             advice: None,
         }
     }
@@ -317,7 +323,7 @@ impl FormatError {
     /// end are kept.
     pub fn with(cause: impl Into<String>) -> Self {
         Self {
-            cause: Cow::Owned(bounded(cause.into())),
+            cause: Cow::Owned(short(cause)),
             is_truncated: false,
             is_repetition: false,
             lack: None,

@@ -207,6 +207,27 @@ fn a_long_value_is_quoted_in_part() {
 }
 
 #[test]
+fn many_and_long_remarks_are_few_and_short_warnings() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.osm");
+    let node = "<node id='1' version='1' lat='1' lon='1'/>";
+    let long = format!("<remark>{}</remark>", "long ".repeat(100_000));
+    let many = "<remark>again</remark>".repeat(100_000);
+    let text = format!(
+        "<osm version='0.6'>{node}{long}{many}{}{many}</osm>",
+        node.replace("id='1'", "id='2'")
+    );
+    std::fs::write(&input, text).unwrap();
+    let ran = run_ok(&[&"inspect", &input]);
+    let said = String::from_utf8(ran.stderr).unwrap();
+    let lines = said
+        .lines()
+        .filter(|line| line.contains("the server that made the file says"));
+    assert_eq!(lines.count(), 3, "{said}");
+    assert!(said.len() < 5000, "{} bytes", said.len());
+}
+
+#[test]
 fn the_versions_of_the_last_object_may_be_more_than_a_table_can_have_beside_it() {
     let dir = tempfile::tempdir().unwrap();
     let [input, output] = ["in.osh.pbf", "out.osh.pbf"].map(|name| dir.path().join(name));

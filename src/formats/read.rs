@@ -7,13 +7,14 @@ use super::format::TextFormat;
 use super::o5m::{self, O5mChunks};
 use super::opl;
 use super::text_chunks::{TextChunk, TextChunks, TextDamage};
-use super::xml::{self, WayNodesIn};
+use super::xml::{self, MAX_REMARKS, WayNodesIn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{BlobDecoder, HeaderWalker, PbfFile, begins_like_pbf, binary_kind};
 use crate::io::Input;
 use crate::pbf::BlobEntry;
 use crate::runtime::{Context, parallel_classify_phase};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum memory in bytes of the chunks in flight, and of the objects and results made from them.
 const BUDGET: u64 = 24 << 20;
@@ -315,6 +316,7 @@ pub(crate) fn read_sources<S, T: Send>(
             chunk.map(|chunk| (number, chunk))
         })
     });
+    let remarks = AtomicUsize::new(0);
     parallel_classify_phase(
         ctx.jobs,
         BUDGET,
@@ -326,6 +328,9 @@ pub(crate) fn read_sources<S, T: Send>(
             // `parse` consumes the chunk, so its text is freed before its objects are processed.
             let objects = source.parse(chunk, decoder, ctx)?;
             for remark in objects.remarks() {
+                if remarks.fetch_add(1, Ordering::Relaxed) >= MAX_REMARKS * sources.len() {
+                    break;
+                }
                 ctx.warn(format!(
                     "{}: the data may be incomplete: the server that made the file says: {}",
                     source.input.path().display(),

@@ -22,8 +22,8 @@ pub(super) enum WayNodesIn {
     WaysAndMembers,
 }
 
-/// The maximum number of remarks of a chunk that are reported, each in a line. A server writes one.
-const MAX_REMARKS: usize = 100;
+/// The maximum number of remarks of a file that are reported, each in a line. A server writes one.
+pub(super) const MAX_REMARKS: usize = 3;
 
 /// Parses a chunk of a document.
 pub(super) fn parse(

@@ -3,7 +3,7 @@
 use super::observer::{NoObserver, Observer};
 use super::payload_watch::PayloadWatch;
 use super::stats::{Phase, Stats};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, bounded};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -233,12 +233,13 @@ impl Context {
 
     /// Reports a problem that does not stop the command.
     pub fn warn(&self, message: impl AsRef<str>) {
-        self.observer.warn(message.as_ref());
+        self.observer.warn(&bounded(message.as_ref()));
     }
 
     /// Reports a problem with advice for users of the program; see [`Observer::warn_with_advice`].
     pub(crate) fn warn_with_advice(&self, message: impl AsRef<str>, advice: &str) {
-        self.observer.warn_with_advice(message.as_ref(), advice);
+        let message = bounded(message.as_ref());
+        self.observer.warn_with_advice(&message, advice);
     }
 
     /// Reports a fact that may interest the user.
