@@ -165,15 +165,15 @@ fn holds(name: &str) {
 }
 
 /// A command in the help of the program.
-struct ListedCommand {
+pub struct ListedCommand {
     /// The group that it begins, if it is the first of one.
     group: Option<String>,
-    name: String,
+    pub name: String,
     summary: String,
 }
 
 /// The commands in the order of the help.
-fn commands(directory: &Path) -> Vec<ListedCommand> {
+pub fn commands(directory: &Path) -> Vec<ListedCommand> {
     let mut group = None;
     let mut commands = Vec::new();
     for line in run("pbfhogg help", directory) {

@@ -479,7 +479,7 @@ const WITHOUT_FILE: [&str; 8] = [
 fn the_table_has_every_command_that_reads_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let commands: Vec<&str> = READERS.into_iter().chain(COPIERS).chain(OTHERS).collect();
-    for (_, name) in documents::commands(dir.path()) {
+    for documents::ListedCommand { name, .. } in documents::commands(dir.path()) {
         let start = format!("{name} ");
         let is_there = commands.iter().any(|command| command.starts_with(&start));
         assert_eq!(is_there, !WITHOUT_FILE.contains(&name.as_str()), "{name}");
