@@ -169,6 +169,42 @@ mod tests {
     use crate::index::{KeyBits, RowLimits, RowSorter};
 
     #[test]
+    fn a_part_begins_where_the_part_before_began() {
+        let bits = KeyBits {
+            uncounted: 8,
+            below_group: 32,
+        };
+        let directory = tempfile::tempdir().unwrap();
+        // Long rows with the same key; each is a block. There are a run in memory and some in files.
+        const ROW: usize = 40_000;
+        let limits = RowLimits {
+            run: 20 * ROW,
+            memory: 1000,
+        };
+        let sorter = RowSorter::new(limits, bits, directory.path());
+        for number in 0..100u8 {
+            let mut batch = RowBatch::default();
+            batch.push(7, |out| {
+                out.push(number);
+                out.resize(ROW, 0);
+            });
+            sorter.add(batch);
+        }
+        let sorted = sorter.finish().unwrap();
+        let mut portions = sorted.portions(sorted.ranges(1000)[0].clone());
+        let mut taken: usize = 0;
+        while portions.left() > 0 {
+            let rows = portions.next(10 * (ROW + 16)).unwrap();
+            assert_eq!(rows.count(), 10);
+            let passed: usize = portions.starts.iter().map(|start| start.block).sum();
+            // The block of the last row of the part before.
+            assert_eq!(passed, taken.saturating_sub(1));
+            taken += 10;
+        }
+        assert_eq!(taken, 100);
+    }
+
+    #[test]
     fn parts_of_any_length_give_the_same_order() {
         let bits = KeyBits {
             uncounted: 8,
