@@ -5,7 +5,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use pbfhogg::{Context, Result};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -182,7 +182,8 @@ pub fn wait<T: Send>(py: Python<'_>, ctx: &Context, done: &Receiver<T>) -> PyRes
         match py.detach(|| done.recv_timeout(PATIENCE)) {
             Ok(result) => return Ok(result),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(PyRuntimeError::new_err("the work ended without a result"));
+                let error = pbfhogg::Error::Internal("a thread panicked".into());
+                return Err(to_python(py, &error));
             }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(raised) = py.check_signals() {

@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 /// The number of rows at which a batch ends.
 const MAX_ROWS: usize = 65_536;
-/// The size in bytes of strings, lists and geometries at which a batch ends.
-pub const MAX_BYTES: usize = 32 << 20;
+/// The size in bytes of strings, lists and geometries at which a batch ends. Some dozens of batches are in memory at a
+/// time. The batches of usual blobs are smaller.
+pub const MAX_BYTES: usize = 8 << 20;
 
 /// A fact that every object has, if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

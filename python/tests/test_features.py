@@ -86,3 +86,25 @@ def test_a_state_that_does_not_exist_has_no_tags(tmp_path: Path) -> None:
     table = pyarrow.parquet.read_table(tmp_path / "a.parquet")
     assert table["old_tags"].to_pylist() == [[("a", "b")], [], None]
     assert table["new_tags"].to_pylist() == [None, None, []]
+
+
+def test_a_feature_that_is_too_large_is_left_out(tmp_path: Path) -> None:
+    """A route that names a way again and again has gigabytes of geometry. The other features are read."""
+    nodes = [f"n{number} x{number // 1000}.{number % 1000:03} y50" for number in range(1, 2001)]
+    way = "w1 Thighway=path N" + ",".join(f"n{number}" for number in range(1, 2001))
+    route = "r1 Ttype=route M" + ",".join(["w1@"] * 20_000)
+    path = tmp_path / "route.opl"
+    path.write_text("\n".join([*nodes, way, route, ""]))
+    batches = list(pbfhogg.features(path).batches())
+    found = [row for batch in batches for row in pyarrow.record_batch(batch).to_pylist()]
+    assert [(row["osm_type"], row["osm_id"]) for row in found] == [("way", 1)]
+
+
+def test_a_batch_ends_by_its_size(tmp_path: Path) -> None:
+    """Rows with long values are not held in one batch."""
+    value = "x" * 1_000_000
+    path = tmp_path / "long.opl"
+    path.write_text("".join(f"n{number} x1 y2 Tname={value}\n" for number in range(1, 41)))
+    for table in [pbfhogg.features(path), pbfhogg.read(path)]:
+        lengths = [len(batch) for batch in table.batches()]
+        assert sum(lengths) == 40 and max(lengths) < 20
