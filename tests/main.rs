@@ -69,6 +69,7 @@ mod hostile_blocks;
 mod hostile_headers;
 mod hostile_relations;
 mod hostile_servers;
+mod hostile_tables;
 mod id_table;
 mod index;
 mod index_entries;

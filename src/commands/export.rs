@@ -335,6 +335,7 @@ fn visit(
             found => take(found),
         },
     )?;
+    totals.oversized().warn(ctx);
     Ok(Summary {
         index_type,
         ..totals.into_summary(names.iter().map(String::as_str))

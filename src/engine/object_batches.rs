@@ -4,6 +4,7 @@ use super::block_matcher::BlockMatcher;
 use super::input;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, BlobPass, ElementReader, FilePart, PbfFile};
+use crate::formats::row_limit::{OversizedObjects, is_too_large};
 use crate::index::IdSet;
 use crate::osm::{Bbox, KindSet, ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Relation, StringTable, Way, feature};
@@ -61,8 +62,8 @@ pub struct ObjectReader {
 /// A message of a thread that makes batches.
 enum Found<B> {
     Batch(B),
-    /// All batches of a blob of this size were sent.
-    Done(u64),
+    /// All batches of a blob of this size were sent, without the objects that are too large for a batch.
+    Done(u64, OversizedObjects),
 }
 
 /// The nodes and ways in a box that other objects may refer to.
@@ -161,9 +162,11 @@ impl ObjectReader {
                 reader.blob(decoder, maker, &entry, chunks)
             },
         )?;
+        let mut oversized = OversizedObjects::default();
         let mut take = |found| match found {
             Found::Batch(batch) => take(batch),
-            Found::Done(bytes) => {
+            Found::Done(bytes, left_out) => {
+                oversized.extend(&left_out);
                 phase.advance(bytes);
                 Ok(())
             }
@@ -172,7 +175,9 @@ impl ObjectReader {
             ctx.cancellation.check()?;
             queue.push(entry?, &mut take)?;
         }
-        queue.drain(&mut take)
+        queue.drain(&mut take)?;
+        oversized.warn(ctx);
+        Ok(())
     }
 
     /// Makes the batches of a blob.
@@ -193,8 +198,13 @@ impl ObjectReader {
                 let matcher = BlockMatcher::new(&self.filter, strings);
                 matcher.cannot_match().then_some(())
             });
+        let mut oversized = OversizedObjects::default();
         decoder.decode_unless_decided(entry, is_excluded, |payload, _| {
             self.visit(&Block::parse(payload)?, |element| {
+                if is_too_large(element, payload.len()) {
+                    oversized.add(element.kind(), element.id());
+                    return Ok(());
+                }
                 maker.add(element)?;
                 if maker.is_full() {
                     send(maker.take())?;
@@ -203,7 +213,7 @@ impl ObjectReader {
             })?;
             send(maker.take())
         })?;
-        chunks.send(Found::Done(entry.frame_len.into()))
+        chunks.send(Found::Done(entry.frame_len.into(), oversized))
     }
 
     /// Calls `visit` with the selected objects of a block.

@@ -22,6 +22,7 @@ mod opl_fields;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 mod read;
+pub(crate) mod row_limit;
 mod text_buffer;
 mod text_chunks;
 mod text_compression;

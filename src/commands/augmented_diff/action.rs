@@ -4,6 +4,7 @@ use super::find::Findings;
 use super::states::State;
 use crate::error::Result;
 use crate::formats::ChangeAction;
+use crate::formats::row_limit::OversizedObjects;
 use crate::osm::TypeThenId;
 
 /// The effect of all changes, or of a group of changes, on an object.
@@ -42,10 +43,18 @@ pub(super) trait Encoder {
     /// Removes and returns what was encoded since the last call.
     fn take(&mut self) -> Result<Self::Part>;
 
-    /// Returns the number of tags that were left out since the last call, because an earlier tag of the object has their
-    /// key.
-    fn take_repeated_keys(&mut self) -> u64 {
+    /// Returns what was left out since the last call.
+    fn take_left_out(&mut self) -> LeftOut {
         // XML has all tags, and tiles have none.
-        0
+        LeftOut::default()
     }
+}
+
+/// What an output leaves out.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    pub repeated_keys: u64,
+    /// The objects whose rows would be too large.
+    pub oversized: OversizedObjects,
 }

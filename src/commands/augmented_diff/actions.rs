@@ -9,6 +9,7 @@ use super::kept::KeptPart;
 use super::states::State;
 use super::summary::Summary;
 use crate::error::Result;
+use crate::formats::row_limit::OversizedObjects;
 use crate::formats::{Change, ChangeAction, ChangeSet};
 use crate::osm::ObjectKind;
 use crate::pbf::{Object, ObjectBody};
@@ -43,7 +44,7 @@ pub(super) fn for_each<E: Encoder + Send>(
     new_encoder: impl Fn() -> E + Sync,
     mut take: impl FnMut(E::Part) -> Result<()>,
 ) -> Result<Summary> {
-    let mut summary = Summary::default();
+    let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
     Pass::new("write", base.ctx).run(
         items(findings),
         new_encoder,
@@ -61,14 +62,17 @@ pub(super) fn for_each<E: Encoder + Send>(
             let mut summary = finder.summary;
             findings.check()?;
             let part = encoder.take()?;
-            summary.repeated_keys += encoder.take_repeated_keys();
-            Ok((part, summary))
+            let left_out = encoder.take_left_out();
+            summary.repeated_keys += left_out.repeated_keys;
+            Ok((part, summary, left_out.oversized))
         },
-        |(part, counts)| {
+        |(part, counts, left_out)| {
             summary.add(&counts);
+            oversized.extend(&left_out);
             take(part)
         },
     )?;
+    oversized.warn(base.ctx);
     Ok(summary)
 }
 

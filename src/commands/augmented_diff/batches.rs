@@ -1,6 +1,6 @@
 //! Actions for callers that make batches of them, such as tables in memory.
 
-use super::action::{Action, Encoder};
+use super::action::{Action, Encoder, LeftOut};
 use super::actions::for_each;
 use super::feed::Rows;
 use super::filter::Filter;
@@ -167,7 +167,7 @@ impl<M: ActionMaker> Encoder for Maker<M> {
         Ok(batches)
     }
 
-    fn take_repeated_keys(&mut self) -> u64 {
-        self.rows.take_repeated_keys()
+    fn take_left_out(&mut self) -> LeftOut {
+        self.rows.take_left_out()
     }
 }

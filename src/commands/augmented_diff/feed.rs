@@ -1,7 +1,7 @@
 //! Augmented diffs as features: GeoJSON, GeoJSON text sequences, and Parquet. With them, another program can keep a
 //! table of features current.
 
-use super::action::{Action, Encoder};
+use super::action::{Action, Encoder, LeftOut};
 use super::actions::for_each;
 use super::filter::Filter;
 use super::find::Findings;
@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::formats::features::{ActionRow, ActionText, OwnedGeometry, OwnedTags};
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{ActionFacts, ActionTable, ParquetFile};
+use crate::formats::row_limit::{MAX_ROW, PART, tags_size};
 use crate::formats::{ChangeAction, TextOutput};
 use crate::io::OutputTarget;
 #[cfg(feature = "parquet")]
@@ -23,8 +24,7 @@ use crate::pbf::Object;
 pub(super) struct Rows {
     geometries: StateGeometries,
     rows: Vec<ActionRow>,
-    /// The number of tags that were left out, because an earlier tag of the object has their key.
-    repeated_keys: u64,
+    left_out: LeftOut,
 }
 
 impl Rows {
@@ -32,7 +32,7 @@ impl Rows {
         Self {
             geometries: StateGeometries::new(false),
             rows: Vec::new(),
-            repeated_keys: 0,
+            left_out: LeftOut::default(),
         }
     }
 }
@@ -42,6 +42,10 @@ impl Encoder for Rows {
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
         if let Some(geometries) = self.geometries.of(action, findings) {
+            if size(action, &geometries) > MAX_ROW {
+                let object = action.new.object;
+                return self.left_out.oversized.add(object.kind(), object.id);
+            }
             let row = self.row(action, geometries);
             self.rows.push(row);
         }
@@ -52,8 +56,8 @@ impl Encoder for Rows {
         Ok(std::mem::take(&mut self.rows))
     }
 
-    fn take_repeated_keys(&mut self) -> u64 {
-        std::mem::take(&mut self.repeated_keys)
+    fn take_left_out(&mut self) -> LeftOut {
+        std::mem::take(&mut self.left_out)
     }
 }
 
@@ -96,9 +100,18 @@ impl Rows {
             .filter(|(key, _)| !(without_type && *key == "type"))
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
-        self.repeated_keys += unique.repeated();
+        self.left_out.repeated_keys += unique.repeated();
         tags
     }
+}
+
+/// Returns the size of the row of an action in bytes, with all tags.
+fn size(action: &Action<'_>, (old, new): &GeometryPair) -> u64 {
+    let states = action.old.iter().chain([&action.new]);
+    let tags = states.map(|state| tags_size(state.object.tags.iter().copied()));
+    let geometries = old.iter().chain(new);
+    let points = geometries.map(|geometry| geometry.points() as u64 * PART);
+    tags.sum::<u64>() + points.sum::<u64>()
 }
 
 /// Whether an object is a relation that is an area.
@@ -136,8 +149,8 @@ impl Encoder for Features {
         Ok(self.text.take())
     }
 
-    fn take_repeated_keys(&mut self) -> u64 {
-        self.rows.take_repeated_keys()
+    fn take_left_out(&mut self) -> LeftOut {
+        self.rows.take_left_out()
     }
 }
 
@@ -239,6 +252,7 @@ pub(super) fn write_table(
         facts: ActionFacts::default(),
         rows: Vec::new(),
         points: 0,
+        bytes: 0,
     };
     let filter = Filter::of_features(selection);
     let summary = for_each(base, findings, &filter, Rows::new, |rows| writer.add(rows))?;
@@ -258,21 +272,29 @@ struct TableWriter {
     rows: Vec<ActionRow>,
     /// The number of points in the geometries of the rows.
     points: usize,
+    /// The size of the tags of the rows in bytes.
+    bytes: u64,
 }
 
 #[cfg(feature = "parquet")]
 impl TableWriter {
-    /// The number of rows, and of points in their geometries, at which a row group ends.
+    /// The number of rows, of points in their geometries, and of bytes at which a row group ends.
     const MAX_ROWS: usize = 50_000;
     const MAX_POINTS: usize = 2_000_000;
+    const MAX_BYTES: u64 = 64 << 20;
 
     fn add(&mut self, rows: Vec<ActionRow>) -> Result<()> {
         for row in rows {
             self.facts.add(&row);
             let geometries = row.old_geometry.iter().chain(&row.new_geometry);
             self.points += geometries.map(OwnedGeometry::points).sum::<usize>();
+            let tags = row.old_tags.iter().chain(&row.new_tags).flatten();
+            self.bytes += tags_size(tags.map(|(key, value)| (key.as_str(), value.as_str())));
             self.rows.push(row);
-            if self.rows.len() >= Self::MAX_ROWS || self.points >= Self::MAX_POINTS {
+            if self.rows.len() >= Self::MAX_ROWS
+                || self.points >= Self::MAX_POINTS
+                || self.bytes >= Self::MAX_BYTES
+            {
                 self.end_group()?;
             }
         }
@@ -280,7 +302,7 @@ impl TableWriter {
     }
 
     fn end_group(&mut self) -> Result<()> {
-        self.points = 0;
+        (self.points, self.bytes) = (0, 0);
         let rows = std::mem::take(&mut self.rows);
         if rows.is_empty() {
             return Ok(());

@@ -20,6 +20,7 @@ use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::formats::features::FeatureChunk;
 use crate::formats::features::{Feature, Geometry, OwnedGeometry};
+use crate::formats::row_limit::{MAX_ROW, feature_size};
 use crate::geometry::{MapTurn, Point};
 use crate::osm::{Location, ObjectFilter, ObjectKind, retain_unique};
 use crate::pbf::{Block, Element, Info, Relation, Way};
@@ -227,7 +228,6 @@ impl Visitor for Builder {
     }
 
     fn take(&mut self, is_end: bool) -> Result<Option<ExportPart>, FormatError> {
-        #[cfg(feature = "parquet")]
         self.features.pass_on_many();
         if (is_end || self.features.len() >= CHUNK)
             && let Some(chunk) = self.features.take()?
@@ -282,6 +282,9 @@ impl Builder {
     fn problem(&mut self, kind: ObjectKind, id: i64, cause: ProblemCause) {
         let problem = Problem { kind, id, cause };
         let tally = self.tally.get_or_insert_default();
+        if cause == ProblemCause::TooLarge {
+            tally.oversized.add(kind, id);
+        }
         match problem.severity() {
             Severity::Error => *tally.errors.entry(problem.name()).or_default() += 1,
             Severity::Warning => *tally.warnings.entry(problem.name()).or_default() += 1,
@@ -309,6 +312,9 @@ impl Builder {
             geometry,
             ..*feature
         };
+        if self.shared.form.is_limited() && feature_size(&feature) > MAX_ROW {
+            return self.problem(feature.kind, feature.id, ProblemCause::TooLarge);
+        }
         let extent = if matches!(cut, CutGeometry::Whole) {
             whole
         } else {

@@ -48,6 +48,12 @@ impl FeatureForm {
         matches!(self, Self::Text(..))
     }
 
+    /// Whether features of more than [`MAX_ROW`](crate::formats::row_limit::MAX_ROW) bytes are left out. Who asks for
+    /// geometries only has rows of another kind.
+    pub(super) const fn is_limited(&self) -> bool {
+        !matches!(self, Self::Kept)
+    }
+
     /// Whether administrative boundaries have to be collected.
     pub(super) fn needs_boundaries(&self) -> bool {
         match self {
@@ -98,9 +104,8 @@ impl FeatureForm {
     }
 }
 
-/// The size in bytes at which buffered rows are passed to the sorter even before the end of a blob. In real files, the
-/// rows of one blob are smaller.
-#[cfg(feature = "parquet")]
+/// The size in bytes at which buffered rows or late areas are passed to the sorter even before the end of a blob. In real
+/// files, the rows of one blob are smaller.
 const MAX_ROWS: usize = 2 << 20;
 
 /// The features that have not been sent or passed to a sorter yet.
@@ -125,6 +130,31 @@ pub(super) struct TextFeatures {
 pub(super) struct RowBuffer {
     rows: RowBatch,
     target: Arc<TableRows>,
+}
+
+#[cfg(feature = "parquet")]
+impl RowBuffer {
+    /// Adds a row for each theme of a feature. Returns the themes as a set of bits.
+    fn put(&mut self, feature: &Feature<'_>, extent: &Extent) -> u64 {
+        let partitioning = &self.target.partitioning;
+        let themes = partitioning.themes().of(feature);
+        for theme in theme_numbers(themes) {
+            let key = partitioning.sort_key(&feature.geometry, extent, theme);
+            self.rows.push(key, |out| put_row(out, feature));
+            // A feature of many themes has many rows.
+            if self.rows.len() >= MAX_ROWS {
+                self.target.add(std::mem::take(&mut self.rows));
+            }
+        }
+        themes
+    }
+
+    /// Passes the rows to the sorter, if there are any.
+    fn pass_on(&mut self) {
+        if self.rows.count() > 0 {
+            self.target.add(std::mem::take(&mut self.rows));
+        }
+    }
 }
 
 impl FeatureBuffer {
@@ -183,15 +213,7 @@ impl FeatureBuffer {
                 0
             }
             #[cfg(feature = "parquet")]
-            Self::Rows(buffer) => {
-                let partitioning = &buffer.target.partitioning;
-                let themes = partitioning.themes().of(feature);
-                for theme in theme_numbers(themes) {
-                    let key = partitioning.sort_key(&feature.geometry, extent, theme);
-                    buffer.rows.push(key, |out| put_row(out, feature));
-                }
-                themes
-            }
+            Self::Rows(buffer) => buffer.put(feature, extent),
         }
     }
 
@@ -234,12 +256,15 @@ impl FeatureBuffer {
         }
     }
 
-    /// Passes the rows to the sorter if they use at least [`MAX_ROWS`] bytes.
-    #[cfg(feature = "parquet")]
+    /// Passes rows or late areas to the sorter if they use at least [`MAX_ROWS`] bytes.
     pub(super) fn pass_on_many(&mut self) {
-        if let Self::Rows(buffer) = self
-            && buffer.rows.len() >= MAX_ROWS
-        {
+        let len = match self {
+            Self::Text(features) => features.areas.as_ref().map_or(0, AreaBuffer::len),
+            Self::Kept(_) | Self::Made(_) => 0,
+            #[cfg(feature = "parquet")]
+            Self::Rows(buffer) => buffer.rows.len(),
+        };
+        if len >= MAX_ROWS {
             self.pass_on();
         }
     }
@@ -250,12 +275,7 @@ impl FeatureBuffer {
             Self::Text(features) => features.areas.iter_mut().for_each(AreaBuffer::pass_on),
             Self::Kept(_) | Self::Made(_) => {}
             #[cfg(feature = "parquet")]
-            Self::Rows(buffer) if buffer.rows.count() > 0 => {
-                let rows = std::mem::take(&mut buffer.rows);
-                buffer.target.add(rows);
-            }
-            #[cfg(feature = "parquet")]
-            Self::Rows(_) => {}
+            Self::Rows(buffer) => buffer.pass_on(),
         }
     }
 

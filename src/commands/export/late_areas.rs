@@ -28,8 +28,10 @@ const KEY: KeyBits = KeyBits {
 /// The size in bytes of the header of a row, which contains the rank of the way, the index of the member and the rank
 /// of the object.
 const PLACE_LEN: usize = 20;
-/// The number of areas that are read at a time.
+/// The number of areas in a range of the sort.
 const RANGE: u64 = 10_000;
+/// The maximum size in memory of the areas that are read at a time, in bytes.
+const READ_MEMORY: usize = 16 << 20;
 /// The size in bytes at which a chunk of text ends.
 const CHUNK: usize = 1 << 20;
 
@@ -88,14 +90,17 @@ impl LateAreas {
         let areas = sorter.finish()?;
         let mut text = FeatureText::new(&options);
         for range in areas.ranges(RANGE) {
-            let rows = areas.read(&range.keys)?;
-            for row in rows.rows(0..rows.count()) {
-                let area = row.get(PLACE_LEN..);
-                text.add_row(
-                    area.ok_or_else(|| Error::Internal("a row without its place".into()))?,
-                )?;
-                if text.len() >= CHUNK {
-                    Self::write_text(&mut text, document)?;
+            let mut portions = areas.portions(range);
+            while portions.left() > 0 {
+                let rows = portions.next(READ_MEMORY)?;
+                for row in rows.rows(0..rows.count()) {
+                    let area = row.get(PLACE_LEN..);
+                    text.add_row(
+                        area.ok_or_else(|| Error::Internal("a row without its place".into()))?,
+                    )?;
+                    if text.len() >= CHUNK {
+                        Self::write_text(&mut text, document)?;
+                    }
                 }
             }
         }
@@ -137,6 +142,11 @@ impl AreaBuffer {
             out.extend_from_slice(&id_rank(feature.id).to_be_bytes());
             text.put_row(out, feature);
         });
+    }
+
+    /// Returns the memory usage of the areas in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
     }
 
     /// Passes the areas to the sorter. May block while the sorter is busy.

@@ -19,8 +19,13 @@ pub(super) struct RelationLines {
 
 impl RelationLines {
     /// Merges the member ways of a relation in the order of its members. The ways of a member relation take the place of
-    /// that relation, if it is a route or the like. The contents of `nodes` are overwritten.
-    pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
+    /// that relation, if it is a route or the like. The contents of `nodes` are overwritten. Returns `None` if the ways
+    /// have more than [`MAX_POINTS`] nodes together: a relation may name a way as often as it likes.
+    pub(super) fn of(
+        relation: &Relation<'_>,
+        ways: &WayStore,
+        nodes: &mut Vec<AreaNode>,
+    ) -> Option<Self> {
         let follows = has_member_lines(relation);
         let members = relation.members();
         let members = members.filter(|one| follows || one.kind != ObjectKind::Relation);
@@ -44,7 +49,7 @@ impl RelationLines {
                 StoredWay::Missing | StoredWay::Unlocated(_) => is_incomplete = true,
             }
         }
-        Self {
+        Some(Self {
             lines: merger.finish(),
             is_incomplete,
             is_too_large: false,

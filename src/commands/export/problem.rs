@@ -1,6 +1,7 @@
 //! Problems with objects. A problem is a reason to leave the object out, or a mistake without an effect.
 
 use crate::area::{AreaProblem, MAX_NODES, ProblemKind};
+use crate::formats::row_limit::MAX_ROW;
 use crate::osm::ObjectKind;
 use std::fmt;
 
@@ -37,6 +38,8 @@ pub enum ProblemCause {
     MissingNodeOf(i64, i64),
     /// The ways of a relation that becomes lines have more than 3,000,000 nodes in all.
     TooManyNodes,
+    /// The feature would take more than 64 MB. The coordinates count as WKB, and the strings with their lengths.
+    TooLarge,
     /// A problem with the polygons of a way or a relation.
     Area(AreaProblem),
 }
@@ -74,6 +77,7 @@ impl Problem {
             ProblemCause::MissingWay(_) => "missing_way",
             ProblemCause::MissingNodeOf(..) => "missing_node_of_way",
             ProblemCause::TooManyNodes => "too_many_nodes",
+            ProblemCause::TooLarge => "too_large",
             ProblemCause::Area(problem) => match problem.kind {
                 ProblemKind::OpenRing => "open_ring",
                 ProblemKind::Crossing => "crossing",
@@ -114,6 +118,11 @@ impl fmt::Display for Problem {
                     "its ways have more than {MAX_NODES} nodes, too many for one line"
                 )
             }
+            ProblemCause::TooLarge => write!(
+                f,
+                "its geometry and strings would take more than {} MB",
+                MAX_ROW >> 20
+            ),
             ProblemCause::Area(problem) => {
                 problem.describe((self.kind == ObjectKind::Way).then_some(self.id), f)
             }

@@ -7,6 +7,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::formats::ObjectTableOptions;
 use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile, is_part};
+use crate::formats::row_limit::OversizedObjects;
 use crate::io::{OutputDirectory, StreamOutput};
 use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
@@ -40,10 +41,13 @@ enum EncodedPart {
 
 /// A row group.
 struct RowGroup {
-    encoded: EncodedGroup,
+    /// `None` if there are no rows.
+    encoded: Option<EncodedGroup>,
     rows: u64,
     /// The number of tags that were left out, because an earlier tag of the object has their key.
     repeated_keys: u64,
+    /// The objects that were left out because their rows would be too large.
+    oversized: OversizedObjects,
 }
 
 /// Writes the objects of a file as tables.
@@ -59,7 +63,7 @@ pub(super) fn write(
     let table = Arc::new(ObjectTable::new(tables.compression)?);
     let filter = ObjectFilter::new(options.filter.iter().cloned());
     let filter = Arc::new(filter);
-    let mut summary = Summary::default();
+    let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
     ctx.expect_phases(3);
     let kinds = [
         (ObjectKind::Node, "nodes"),
@@ -83,7 +87,8 @@ pub(super) fn write(
             EncodedPart::Group(group) => {
                 summary.features += group.rows;
                 summary.repeated_keys += group.repeated_keys;
-                parts.add(group.encoded)
+                oversized.extend(&group.oversized);
+                group.encoded.map_or(Ok(()), |encoded| parts.add(encoded))
             }
             EncodedPart::Done(bytes) => {
                 phase.advance(bytes);
@@ -99,6 +104,7 @@ pub(super) fn write(
     }
     directory.complete(ctx)?;
     warn_of_repeated_keys(summary.repeated_keys, ctx);
+    oversized.warn(ctx);
     ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)
 }
@@ -200,13 +206,13 @@ fn groups(
     let end = |rows: &mut ObjectRows| {
         let rows = std::mem::take(rows);
         let (count, repeated_keys) = (rows.len() as u64, rows.repeated_keys());
-        if count == 0 {
-            return Ok(());
-        }
+        let oversized = rows.oversized();
+        let has_rows = count > 0;
         chunks.send(EncodedPart::Group(RowGroup {
-            encoded: table.encode(rows)?,
+            encoded: has_rows.then(|| table.encode(rows)).transpose()?,
             rows: count,
             repeated_keys,
+            oversized,
         }))
     };
     for entry in entries {
@@ -227,7 +233,10 @@ fn groups(
                 if !rows.has_room(&element, MAX_MEMORY) {
                     end(&mut rows).map_err(|error| FormatError::with(error.to_string()))?;
                 }
-                rows.push(&element);
+                rows.push(&element, payload.len());
+                if rows.memory() >= MAX_MEMORY {
+                    end(&mut rows).map_err(|error| FormatError::with(error.to_string()))?;
+                }
                 Ok(())
             })
         })?;

@@ -200,8 +200,11 @@ fn row_groups(
             let start_of = |group: usize| start + count * group / groups;
             for group in 0..groups {
                 let numbers = start_of(group)..start_of(group + 1);
-                let encoded = table.encode(&rows.bytes, rows.rows(numbers), theme)?;
-                chunks.send(Encoded::Group(partitions[start], encoded))?;
+                let mut next = rows.rows(numbers).peekable();
+                while next.peek().is_some() {
+                    let encoded = table.encode(&rows.bytes, &mut next, theme)?;
+                    chunks.send(Encoded::Group(partitions[start], encoded))?;
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Summary;
 use crate::formats::features::Geometry;
+use crate::formats::row_limit::OversizedObjects;
 use crate::geometry::{Extent, doubled_area};
 use crate::osm::DECIMICRO_PER_DEGREE;
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub(super) struct Tally {
     pub warnings: BTreeMap<&'static str, u64>,
     /// The number of tags that were left out, because an earlier tag of the object has their key.
     pub repeated_keys: u64,
+    /// The objects that were left out because their features would be too large.
+    pub oversized: OversizedObjects,
     /// The number of features of each theme, by its index. Without themes, all features have index 0.
     themes: BTreeMap<usize, u64>,
 }
@@ -77,6 +80,7 @@ impl Tally {
         for (theme, count) in &self.themes {
             *all.geometry.themes.entry(*theme).or_default() += count;
         }
+        all.geometry.oversized.extend(&self.oversized);
         all.geometry.doubled_area += self.doubled_area;
         if let Some(extent) = self.extent {
             all.geometry.add_extent(extent);
@@ -88,11 +92,17 @@ impl Tally {
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     summary: Summary,
-    /// The box and the area of all features, and the numbers of features by theme. The other numbers are in `summary`.
+    /// The box and the area of all features, the numbers of features by theme, and the objects that are too large. The
+    /// other numbers are in `summary`.
     geometry: Tally,
 }
 
 impl Totals {
+    /// The objects that were left out because their features would be too large.
+    pub(super) const fn oversized(&self) -> &OversizedObjects {
+        &self.geometry.oversized
+    }
+
     /// Returns the summary of a run that wrote the themes with the given names.
     pub(super) fn into_summary<'n>(self, themes: impl Iterator<Item = &'n str>) -> Summary {
         const ONE: f64 = DECIMICRO_PER_DEGREE as f64;

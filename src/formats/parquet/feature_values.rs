@@ -118,12 +118,12 @@ impl<'k> FeatureValues<'k> {
     }
 
     /// Replaces the values by the values of the next batch of rows. The rows must be slices of `bytes`, because the
-    /// values share the memory of `bytes`.
+    /// values share the memory of `bytes`. Returns the size of the strings and geometries in bytes.
     pub(super) fn read<'r>(
         &mut self,
         bytes: &'r Bytes,
         rows: &mut impl Iterator<Item = &'r [u8]>,
-    ) -> Result<(), FormatError> {
+    ) -> Result<usize, FormatError> {
         self.clear();
         let kind = |kind: ObjectKind| ByteArray::from(Bytes::from_static(kind.name().as_bytes()));
         let (mut wkb, mut ends) = (Vec::new(), Vec::new());
@@ -138,12 +138,13 @@ impl<'k> FeatureValues<'k> {
             self.add_row(&mut wkb, &row, bytes)?;
             ends.push(wkb.len());
         }
+        len += wkb.len();
         let wkb = Bytes::from(wkb);
         let starts = [0].into_iter().chain(ends.iter().copied());
         let ranges = starts.zip(&ends);
         let geometries = ranges.map(|(start, end)| ByteArray::from(wkb.slice(start..*end)));
         self.geometries.values.extend(geometries);
-        Ok(())
+        Ok(len)
     }
 
     /// Adds the values of a row except its kind. Appends its geometry to `wkb`.

@@ -11,10 +11,13 @@ use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Phy
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use serde_json::json;
+use std::iter::Peekable;
 
 /// The reference system of coordinates as PROJJSON: longitude and latitude in WGS 84. This system is the default of
 /// GeoParquet, but DuckDB shows the system in the type of a column only if the column names it.
 const CRS84: &str = include_str!("crs84.json");
+/// The size in bytes of strings and geometries at which a row group ends. Usual row groups are smaller.
+const GROUP_BYTES: usize = 128 << 20;
 /// The maximum number of rows in a page.
 const PAGE_ROWS: usize = 20_000;
 
@@ -83,22 +86,22 @@ impl FeatureTable {
         })
     }
 
-    /// Encodes rows as a row group. The rows must be slices of `bytes`. `theme` is the index of the theme of all rows,
-    /// or 0 if there are no themes.
+    /// Encodes rows as a row group, until there are no more rows or the row group has [`GROUP_BYTES`] bytes. The rows
+    /// must be slices of `bytes`. `theme` is the index of the theme of all rows, or 0 if there are no themes.
     pub(crate) fn encode<'r>(
         &self,
         bytes: &'r Bytes,
-        rows: impl Iterator<Item = &'r [u8]>,
+        rows: &mut Peekable<impl Iterator<Item = &'r [u8]>>,
         theme: usize,
     ) -> Result<FeatureGroup> {
-        let mut rows = rows.peekable();
+        let mut len = 0;
         let mut facts = TableFacts::default();
         let group = self.form.encode(|columns| {
             let mut values =
                 FeatureValues::new(&self.options, &self.themes, self.areas.as_ref(), theme);
-            while rows.peek().is_some() {
-                let read = values.read(bytes, &mut rows);
-                read.map_err(|error| Error::Internal(error.to_string()))?;
+            while len < GROUP_BYTES && rows.peek().is_some() {
+                let read = values.read(bytes, rows);
+                len += read.map_err(|error| Error::Internal(error.to_string()))?;
                 self.put(columns, &values)?;
                 facts.add(&values.facts);
             }

@@ -4,6 +4,7 @@ use super::PageCompression;
 use super::columns::{EncodedGroup, GroupEncoder, Values};
 use super::schema::{TableForm, compression, group, primitive};
 use crate::error::Result;
+use crate::formats::row_limit::{OversizedObjects, is_too_large};
 use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind, UniqueTags};
 use crate::pbf::{Element, Info};
 use bytes::Bytes;
@@ -33,6 +34,8 @@ pub(crate) struct ObjectRows {
     members: Vec<(ObjectKind, i64, Range<u32>)>,
     /// The number of tags that were left out, because an earlier tag of the object has their key.
     repeated_keys: u64,
+    /// The objects that were left out because their rows would be too large.
+    oversized: OversizedObjects,
 }
 
 /// An object. Its tags, refs and members are ranges of the lists in [`ObjectRows`].
@@ -210,8 +213,13 @@ impl ObjectRows {
         self.repeated_keys
     }
 
+    /// The objects that were left out because their rows would be too large.
+    pub(crate) const fn oversized(&self) -> OversizedObjects {
+        self.oversized
+    }
+
     /// Whether the rows use at most about `most` bytes of memory after `element` is added. Always true if there are no
-    /// rows yet.
+    /// rows yet. The strings of `element` do not count, so a row may exceed `most` by its strings.
     pub(crate) fn has_room(&self, element: &Element<'_>, most: usize) -> bool {
         let parts = element.most_parts();
         let memory = parts.tags * 16 + parts.refs * 8 + parts.members * 24;
@@ -245,8 +253,11 @@ impl ObjectRows {
         start..self.texts.len() as u32
     }
 
-    /// Adds an object.
-    pub(crate) fn push(&mut self, element: &Element<'_>) {
+    /// Adds an object, or leaves it out if its row would be too large. `payload_len` is the size of its block.
+    pub(crate) fn push(&mut self, element: &Element<'_>, payload_len: usize) {
+        if is_too_large(element, payload_len) {
+            return self.oversized.add(element.kind(), element.id());
+        }
         self.reserve(element);
         let starts = (self.tags.len(), self.refs.len(), self.members.len());
         let mut tags = UniqueTags::new(element.tags());

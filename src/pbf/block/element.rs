@@ -442,7 +442,6 @@ impl Element<'_> {
 }
 
 /// The numbers of the tags, refs and members of an object.
-#[cfg(feature = "parquet")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartCounts {
     pub tags: usize,
@@ -450,7 +449,6 @@ pub(crate) struct PartCounts {
     pub members: usize,
 }
 
-#[cfg(feature = "parquet")]
 impl Element<'_> {
     /// Upper bounds of the numbers of tags, refs and members, computed from the lengths of their packed runs. A value
     /// in a run has at least one byte.

@@ -1,0 +1,104 @@
+//! The limit of the size of a feature and of a row of a table.
+//!
+//! A small file can contain objects that are gigabytes when they are written: a relation that names a way a million
+//! times, or an object with thousands of tags that share a long string. Tables address the values of a column with 31
+//! bits, and the memory of a command must not depend on such objects.
+
+use super::features::{Feature, Geometry};
+use crate::osm::ObjectKind;
+use crate::pbf::{Element, Info};
+use crate::runtime::Context;
+
+/// The maximum size of a feature, or of a row of a table, in bytes: the coordinates as WKB, the strings, and the lists.
+/// Larger ones are left out.
+pub(crate) const MAX_ROW: u64 = 64 << 20;
+/// The size in bytes of a point, of a tag without its strings, and of a member without its role.
+pub(crate) const PART: u64 = 16;
+
+/// Returns the size of tags in bytes.
+pub(crate) fn tags_size<'t>(tags: impl Iterator<Item = (&'t str, &'t str)>) -> u64 {
+    tags.map(|(key, value)| PART + (key.len() + value.len()) as u64)
+        .sum()
+}
+
+fn user_size(info: &Info<'_>) -> u64 {
+    info.user.map_or(0, |user| user.len() as u64)
+}
+
+/// Returns the size of a feature in bytes.
+pub(crate) fn feature_size(feature: &Feature<'_>) -> u64 {
+    let line = |points: usize| (points as u64 + 1) * PART;
+    let geometry = match feature.geometry {
+        Geometry::Point(_) => PART,
+        Geometry::LineString(points) => line(points.len()),
+        Geometry::MultiLineString(lines) => lines.iter().map(|points| line(points.len())).sum(),
+        Geometry::MultiPolygon(polygons) => {
+            let rings = polygons.iter().flat_map(|polygon| polygon.rings());
+            rings.map(|ring| line(ring.len())).sum()
+        }
+    };
+    geometry + tags_size(feature.tags.iter().copied()) + user_size(&feature.info)
+}
+
+/// Returns whether a row with all parts of an object would be too large. `payload_len` is the size of its block.
+pub(crate) fn is_too_large(element: &Element<'_>, payload_len: usize) -> bool {
+    // Most objects have so few parts that their size need not be computed.
+    let parts = element.most_parts();
+    let strings = (2 * parts.tags + parts.members + 1) as u64;
+    let lists = PART * (parts.tags + 2 * parts.refs + parts.members) as u64;
+    if lists + strings * payload_len as u64 <= MAX_ROW {
+        return false;
+    }
+    object_size(element) > MAX_ROW
+}
+
+/// Returns the size of a row with all parts of an object, in bytes.
+fn object_size(element: &Element<'_>) -> u64 {
+    let lists: u64 = match element {
+        Element::Node(_) => PART,
+        Element::Way(way) => 2 * PART * way.refs().count() as u64,
+        Element::Relation(relation) => {
+            let roles = relation.members().map(|member| member.role.len() as u64);
+            roles.map(|role| PART + role).sum()
+        }
+    };
+    lists + tags_size(element.tags()) + user_size(&element.info())
+}
+
+/// The objects that were left out because their features or rows would be too large.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OversizedObjects {
+    count: u64,
+    first: Option<(ObjectKind, i64)>,
+}
+
+impl OversizedObjects {
+    /// Adds an object.
+    pub(crate) fn add(&mut self, kind: ObjectKind, id: i64) {
+        self.count += 1;
+        self.first.get_or_insert((kind, id));
+    }
+
+    /// Adds objects that come later in the input.
+    pub(crate) fn extend(&mut self, later: &Self) {
+        self.count += later.count;
+        self.first = self.first.or(later.first);
+    }
+
+    /// Warns of the objects. Names the first one. Does nothing if there are none.
+    pub(crate) fn warn(&self, ctx: &Context) {
+        let Some((kind, id)) = self.first else {
+            return;
+        };
+        let others = match self.count {
+            1 => " is".to_owned(),
+            2 => " and another object are".to_owned(),
+            count => format!(" and {} other objects are", count - 1),
+        };
+        ctx.warn(format!(
+            "{} {id}{others} left out: geometry and strings would take more than {} MB",
+            kind.name(),
+            MAX_ROW >> 20
+        ));
+    }
+}
