@@ -19,13 +19,8 @@ pub(super) struct RelationLines {
 
 impl RelationLines {
     /// Merges the member ways of a relation in the order of its members. The ways of a member relation take the place of
-    /// that relation, if it is a route or the like. The contents of `nodes` are overwritten. Returns `None` if the ways
-    /// have more than [`MAX_POINTS`] nodes together: a relation may name a way as often as it likes.
-    pub(super) fn of(
-        relation: &Relation<'_>,
-        ways: &WayStore,
-        nodes: &mut Vec<AreaNode>,
-    ) -> Option<Self> {
+    /// that relation, if it is a route or the like. The contents of `nodes` are overwritten.
+    pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
         let follows = has_member_lines(relation);
         let members = relation.members();
         let members = members.filter(|one| follows || one.kind != ObjectKind::Relation);
@@ -49,7 +44,7 @@ impl RelationLines {
                 StoredWay::Missing | StoredWay::Unlocated(_) => is_incomplete = true,
             }
         }
-        Some(Self {
+        Self {
             lines: merger.finish(),
             is_incomplete,
             is_too_large: false,
