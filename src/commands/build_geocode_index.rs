@@ -155,7 +155,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         return Err(Error::file(&options.input, cause));
     }
     let file = input::open(&options.input, ctx)?;
-    let mut directory = IndexDirectory::open(&options.directory, options.overwrite)?;
+    let mut directory = IndexDirectory::open(&options.directory, options.overwrite, ctx)?;
     let collected = collect(&file, options, directory.files.place(), ctx)?;
     let output = directory.create()?;
     let written = write_index(&collected.rows, &collected.interpolated, output, ctx)?;
@@ -221,7 +221,7 @@ fn collect(
         ranges: None,
     };
     let shared = Arc::new(Shared {
-        sorter: RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir),
+        sorter: RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir, ctx),
         relations: Relations::default(),
         numbered: NumberedCells::new(),
     });
@@ -275,12 +275,12 @@ struct IndexDirectory {
 }
 
 impl IndexDirectory {
-    fn open(path: &Path, overwrite: bool) -> Result<Self> {
+    fn open(path: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
         if path.join(MANIFEST).exists() && !overwrite {
             let error = Error::file_of(path, ErrorKind::Exists, "there is an index already");
             return Err(error.advise("--overwrite replaces it"));
         }
-        let files = ListedDirectory::create_or_extend(path, is_own)?;
+        let files = ListedDirectory::create_or_extend(path, is_own, ctx)?;
         remove_unlisted(path, is_index_file, || Manifest::listed_in(path));
         // The process id in the name keeps builds that run at the same time from writing the same file.
         let process = std::process::id();

@@ -359,7 +359,7 @@ fn carry_out(
         phase.advance(found.input_bytes);
         take(found)
     };
-    let mut queue = ChunkQueue::start("compare", ctx.jobs, init, Comparison::step)?;
+    let mut queue = ChunkQueue::start("compare", ctx, init, Comparison::step)?;
     for step in steps {
         queue.push(step, &mut take)?;
     }

@@ -10,7 +10,7 @@ use crate::engine::scan::Scan;
 use crate::engine::{ElementWriter, OutputOptions, input};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::file::{BlobPlan, PlanNeeds, Written};
-use crate::io::{Output, OutputTarget};
+use crate::io::{OpenOutput, Output, OutputTarget};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::Object;
 use crate::runtime::{Context, human_bytes};
@@ -101,11 +101,12 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
         (open(&options.index, true)?, None)
     } else {
         let path = options.index.clone();
-        let (output, target) = Output::create(OutputTarget::File {
+        let target = OutputTarget::File {
             path,
             overwrite: false,
-        })?;
-        (target, Some(output))
+        };
+        let opened = OpenOutput::open(target, ctx)?;
+        (opened.file, Some(opened.output))
     };
     let mut index = IndexWriter::new(target).map_err(failed)?;
     let mut summary = Summary::default();
@@ -292,6 +293,7 @@ pub fn dump(index: &Path, output: OutputOptions, ctx: &Context) -> Result<Writte
     let mut portion = vec![0; PORTION * ENTRY as usize];
     let (mut id, mut position) = (0, 0);
     loop {
+        ctx.cancellation.check()?;
         let read = system::read_at(&file, &mut portion, position);
         let read = read.map_err(|error| Error::io(index, "cannot read", error))?;
         // If the last entry is incomplete, its bytes are read again with the next portion.

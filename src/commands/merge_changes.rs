@@ -136,8 +136,7 @@ impl MergedOutput {
         const CHANGES_PER_CHUNK: usize = 4096;
         let _phase = ctx.phase("write changes", 0);
         parallel_classify_phase(
-            ctx.jobs,
-            ctx.jobs as u64 * 4,
+            ctx.limits(ctx.jobs as u64 * 4),
             changes.changes().chunks(CHANGES_PER_CHUNK).map(Ok),
             |_| 1,
             || TextEncoder::new(options.compression),

@@ -104,7 +104,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let header = merged_header(std::slice::from_ref(&file))?;
     let mut header = header_of_part(header, ranges.len() < 2);
     options.header.apply(&mut header);
-    let mut directory = OutputDirectory::create(&options.directory, options.overwrite, is_part)?;
+    let mut directory =
+        OutputDirectory::create(&options.directory, options.overwrite, is_part, ctx)?;
     let width = (ranges.len().max(1) - 1).to_string().len().max(4);
     let phase = ctx.phase(
         "split",
@@ -123,7 +124,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         Ok(())
     };
     let (writer, own) = (PartWriter::new(&file, header, options.write), ctx.clone());
-    let mut queue = ChunkQueue::start("split", ctx.jobs, || (), {
+    let mut queue = ChunkQueue::start("split", ctx, || (), {
         move |(), part: OpenPart, chunks: &_| chunks.send(writer.write(part, &own)?)
     })?;
     let mut first_blob = 1;

@@ -145,8 +145,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     });
     let _phase = ctx.phase("synth", 0);
     parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
+        ctx.limits(ctx.byte_budget()),
         portions.map(Ok),
         |_| 8 << 20,
         || FrameEncoder::new(write.compression, write.blob_index),

@@ -1,5 +1,6 @@
 //! `update`: brings a file up to date from a replication server.
 
+mod cancellable_files;
 mod clip;
 mod download;
 mod exec;
@@ -19,6 +20,7 @@ use crate::net::Fetcher;
 use crate::osm::format_timestamp;
 use crate::replication::{Cache, Ladder, Leg, Server};
 use crate::runtime::Context;
+use cancellable_files::CancellableFiles;
 pub use clip::Clipped;
 use clip::RegionCut;
 use download::{Download, Downloader};
@@ -243,11 +245,25 @@ pub struct Applied {
 /// - The file has no object in the region of [`Options::clip`].
 /// - The command is pending, and fails again. The file is not updated then.
 pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Result<Summary> {
+    let files = CancellableFiles::new(transport, ctx);
+    let pause = |time| files.pause(time);
+    let updated = update(options, &files, &pause, ctx);
+    // A file that is not fetched because of cancelling gives another error.
+    updated.map_err(|error| ctx.cancellation.check().err().unwrap_or(error))
+}
+
+/// Updates a file as [`run`] does. `pause` waits before another attempt to fetch a file.
+fn update(
+    options: &Options,
+    transport: &dyn Transport,
+    pause: &(dyn Fn(Duration) -> Result<(), Fault> + Sync),
+    ctx: &Context,
+) -> Result<Summary> {
     let lock = lock(options)?;
     let follow_up = FollowUp::of(options);
     let position = Position::of(&options.file, ctx)?;
     let caught_up = exec::catch_up(follow_up.as_ref(), options, &position, ctx)?;
-    let ladder = ladder(options, &position, transport)?;
+    let ladder = ladder(options, &position, transport, pause)?;
     warn_of_future(&ladder, ctx);
     let Start {
         state: start,
@@ -415,17 +431,12 @@ fn warn_of_future(ladder: &Ladder<'_>, ctx: &Context) {
     }
 }
 
-/// Waits before another attempt.
-fn pause(time: Duration) -> Result<(), Fault> {
-    std::thread::sleep(time);
-    Ok(())
-}
-
 /// Returns the servers in the options or, if there are none, the server in the header of the file.
 fn ladder<'t>(
     options: &Options,
     position: &Position,
     transport: &'t dyn Transport,
+    pause: &'t (dyn Fn(Duration) -> Result<(), Fault> + Sync),
 ) -> Result<Ladder<'t>> {
     let urls = match (options.servers.as_slice(), &position.header.url) {
         ([], Some(url)) => std::slice::from_ref(url),
@@ -440,7 +451,7 @@ fn ladder<'t>(
             .cache
             .as_ref()
             .map(|cache| Cache::new(cache, &without_credentials(url)));
-        let fetcher = Fetcher::new(transport, &pause, options.first_pause);
+        let fetcher = Fetcher::new(transport, pause, options.first_pause);
         Server::new(&absolute(url), fetcher.patience(options.patience), cache)
     });
     Ladder::new(servers.collect())

@@ -264,7 +264,10 @@ impl Encoders {
 fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions, ctx: &Context) {
     let mut worker = EncodeWorker::new(most, options, ctx);
     for job in jobs {
-        let encoded = catch_unwind(AssertUnwindSafe(|| worker.encode(&job.source)));
+        let encoded = catch_unwind(AssertUnwindSafe(|| {
+            ctx.cancellation.check()?;
+            worker.encode(&job.source)
+        }));
         let frames = encoded.unwrap_or_else(|_| Err(stopped()));
         // Sending fails only if the command has failed and dropped the receiver. Nobody waits for the frames then.
         let _ = job.done.send(frames);

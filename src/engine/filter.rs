@@ -16,7 +16,7 @@ use crate::file::{BlobPass, BlobPlan, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block, HeaderBlock, InfoFields, StringTable, clean_block};
-use crate::runtime::{Context, WorkItem, parallel_classify_phase};
+use crate::runtime::{Context, PhaseLimits, WorkItem, parallel_classify_phase};
 pub(crate) use selection::{GroupId, Selected, Selection};
 use worker::FilterWorker;
 
@@ -390,8 +390,10 @@ impl<'f> FilteredWriter<'f> {
         let mut summaries = Vec::with_capacity(files.len());
         let _phase = self.ctx.phase("flush", 0);
         parallel_classify_phase(
-            AT_ONCE.min(files.len()),
-            u64::MAX,
+            PhaseLimits {
+                jobs: AT_ONCE.min(files.len()),
+                ..self.ctx.limits(u64::MAX)
+            },
             files.into_iter().map(Ok),
             |_| 0,
             || (),

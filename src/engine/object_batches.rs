@@ -156,7 +156,7 @@ impl ObjectReader {
         let (reader, maker, own, input) = (self.clone(), maker.clone(), ctx.clone(), input.clone());
         let mut queue = ChunkQueue::start(
             "read objects",
-            ctx.jobs,
+            ctx,
             move || (BlobDecoder::new(&input, &own), maker()),
             move |(decoder, maker), entry: BlobEntry, chunks: &_| {
                 reader.blob(decoder, maker, &entry, chunks)

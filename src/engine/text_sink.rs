@@ -268,7 +268,7 @@ impl TextEncoders {
                 let init = move || TextWorker::new(&ctx);
                 none.insert(ChunkQueue::start(
                     "text",
-                    self.ctx.jobs,
+                    &self.ctx,
                     init,
                     |worker, job, chunks| worker.encode(&job, chunks),
                 )?)

@@ -8,7 +8,7 @@ use crate::pbf::{
     FRAME_PREFIX_LEN, NodeVersions, Segmented, StringTable, VersionedNodes, are_all_objects,
     bytes_to_first_kind, first_kind, put_host_objects, scan_payload, stale_index, verify_entry,
 };
-use crate::runtime::{Context, PayloadWatch, Stats};
+use crate::runtime::{Cancellation, Context, PayloadWatch, Stats};
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
@@ -17,6 +17,7 @@ use twox_hash::XxHash3_64;
 pub struct BlobDecoder {
     input: Input,
     stats: Arc<Stats>,
+    cancellation: Cancellation,
     frame: Vec<u8>,
     decompressor: Decompressor,
     /// For a blob that has a part of the table of contents: its payload without that part.
@@ -61,6 +62,7 @@ impl BlobDecoder {
         Self {
             input: input.clone(),
             stats: ctx.stats.clone(),
+            cancellation: ctx.cancellation.clone(),
             frame: Vec::new(),
             decompressor,
             without_table: Vec::new(),
@@ -81,13 +83,13 @@ impl BlobDecoder {
     /// Fails if the payload contradicts the content hash in `entry`, or the kinds, number, id range or order of objects
     /// in `entry`. A plan that relies on such an entry would be wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
-        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        self.read_frame(entry)?;
         self.decompress(entry)
     }
 
     /// Returns the compressed blob, which is valid until the next call.
     pub(crate) fn blob(&mut self, entry: &BlobEntry) -> Result<Blob<'_>> {
-        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        self.read_frame(entry)?;
         blob_in_frame(&self.frame, entry).map_err(|source| self.error(entry, source))
     }
 
@@ -104,13 +106,29 @@ impl BlobDecoder {
         entry: &BlobEntry,
         is_wanted: impl FnOnce(Encoding) -> bool,
     ) -> Result<Option<&[u8]>> {
-        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        self.read_frame(entry)?;
         let blob = blob_in_frame(&self.frame, entry).map_err(|source| self.error(entry, source))?;
         if is_wanted(blob.encoding) {
             self.decompress(entry).map(Some)
         } else {
             Ok(None)
         }
+    }
+
+    /// Reads the frame of a blob into the start of `self.frame`. The buffer is never shortened, so bytes of earlier
+    /// frames may follow. Fails if the work has been cancelled.
+    fn read_frame(&mut self, entry: &BlobEntry) -> Result<()> {
+        self.cancellation.check()?;
+        let len = entry.frame_len as usize;
+        if self.frame.len() < len {
+            self.frame.resize(len, 0);
+        }
+        if self.input.read_at(&mut self.frame[..len], entry.offset)? < len {
+            let cause = FormatError::truncated("the file ends within this blob");
+            return Err(self.error(entry, cause));
+        }
+        self.stats.bytes_read.add(len as u64);
+        Ok(())
     }
 
     /// Decompresses the blob of the frame that was read last, and compares the payload with `entry`.
@@ -167,7 +185,7 @@ impl BlobDecoder {
         entry: &BlobEntry,
         work: impl FnOnce(&[u8], BlobSegments<'_>) -> Result<R, FormatError>,
     ) -> Result<R> {
-        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        self.read_frame(entry)?;
         let (payload, segments) = self.decompress_in_segments(entry)?;
         let result = work(payload, segments);
         result.map_err(|error| self.error(entry, error))
@@ -197,7 +215,7 @@ impl BlobDecoder {
         prefilter: Option<impl FnOnce(&StringTable<'_>) -> Option<R>>,
         work: impl FnOnce(&[u8], Option<Segmented<'_>>) -> Result<R, FormatError>,
     ) -> Result<R> {
-        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        self.read_frame(entry)?;
         if let Some(prefilter) = prefilter
             && !self.prefilters.should_skip()
         {
@@ -227,7 +245,7 @@ impl BlobDecoder {
         needs_locations: bool,
         work: impl FnOnce(VersionedNodes<'_, '_>) -> Result<R, FormatError>,
     ) -> Result<R> {
-        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        self.read_frame(entry)?;
         if !needs_locations && !entry.flags.has(BlobFlags::HAS_TABLE) {
             let prefix = self.prefix(entry, NodeVersions::needed_bytes)?;
             if let Ok(versions) = NodeVersions::in_prefix(prefix)
@@ -247,7 +265,7 @@ impl BlobDecoder {
     /// Returns the kind of the first object of a blob, for which only the beginning of the payload is decompressed.
     /// Returns `None` if the kind is not found there.
     pub(super) fn first_kind(&mut self, entry: &BlobEntry) -> Result<Option<ObjectKind>> {
-        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        self.read_frame(entry)?;
         let prefix = self.prefix(entry, bytes_to_first_kind)?;
         Ok(first_kind(prefix).ok())
     }
@@ -286,23 +304,6 @@ pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Forma
         return Err(stale_index("the content differs"));
     }
     verify_entry(payload, entry)
-}
-
-/// Reads the frame of a blob into the start of `frame`. The buffer is never shortened, so bytes of earlier frames may
-/// follow.
-fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Stats) -> Result<()> {
-    let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
-    let len = entry.frame_len as usize;
-    if frame.len() < len {
-        frame.resize(len, 0);
-    }
-    if input.read_at(&mut frame[..len], entry.offset)? < len {
-        return Err(bad(FormatError::truncated(
-            "the file ends within this blob",
-        )));
-    }
-    stats.bytes_read.add(len as u64);
-    Ok(())
 }
 
 /// Completes `entry` with all facts about its blob, which are read from the blob's payload. Returns an entry with a

@@ -232,6 +232,7 @@ impl PbfWriter {
 
     /// Appends a blob. Writes the blobs that do not have to be held back.
     fn append(&mut self, blob: OutputBlob) -> Result<()> {
+        self.ctx.cancellation.check()?;
         if self.options.box_of_data && blob.entry().may_have_locations() {
             self.way_box = self.way_box.union(&blob.box_of_ways(&self.ctx)?);
         }

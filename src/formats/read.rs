@@ -311,15 +311,11 @@ pub(crate) fn read_sources<S, T: Send>(
             Err(error) => (None, Some(Err(error))),
         };
         let chunks = chunks.into_iter().flatten().chain(failed);
-        chunks.map(move |chunk| {
-            ctx.cancellation.check()?;
-            chunk.map(|chunk| (number, chunk))
-        })
+        chunks.map(move |chunk| chunk.map(|chunk| (number, chunk)))
     });
     let remarks = AtomicUsize::new(0);
     parallel_classify_phase(
-        ctx.jobs,
-        BUDGET,
+        ctx.limits(BUDGET),
         chunks,
         |(_, chunk)| chunk.cost(),
         || (None::<BlobDecoder>, init()),
@@ -358,12 +354,8 @@ pub(crate) fn salvage_texts<S, T: Send>(
     // The chunks behind damage that a worker has found are parsed as well, and left out.
     let mut found: Option<(Damage, bool)> = None;
     let read = parallel_classify_phase(
-        ctx.jobs,
-        BUDGET,
-        chunks.by_ref().map(|chunk| {
-            ctx.cancellation.check()?;
-            chunk
-        }),
+        ctx.limits(BUDGET),
+        chunks.by_ref(),
         Chunk::cost,
         init,
         |scratch, chunk| {
@@ -378,6 +370,7 @@ pub(crate) fn salvage_texts<S, T: Send>(
             Ok(())
         },
     );
+    ctx.cancellation.check()?;
     let damage = match (found, chunks.take_failure()) {
         (None, Some(failure)) => read.map(|()| Some(failure)),
         // The text ends early because of the failure. The object that it ends in is lost.

@@ -165,8 +165,7 @@ impl DiskJoin {
         let (bytes, peak_bytes) = (&mut self.bytes, &mut self.peak_bytes);
         let phase = ctx.phase("look up", ids.len());
         parallel_classify_phase(
-            ctx.jobs,
-            ctx.byte_budget(),
+            ctx.limits(ctx.byte_budget()),
             ids.groups().into_iter().map(Ok),
             // Most encoded ids have one byte, and most encoded locations have more. The factor is an estimate.
             |group| ids.bytes_of(group) * 10,

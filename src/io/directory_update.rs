@@ -6,6 +6,7 @@ use super::replaced_files::ReplacedFiles;
 use super::staging::Staging;
 use super::{OpenOutput, access, temporary, unfinished};
 use crate::error::{Error, Result};
+use crate::runtime::{Cancellation, Context};
 use crate::system::{self, Call};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -25,6 +26,7 @@ pub(crate) struct DirectoryUpdate {
     /// The path of the directory as the user wrote it.
     root: PathBuf,
     staging: Staging,
+    cancellation: Cancellation,
     /// The lock on the directory; `None` on systems where directories cannot be opened.
     _lock: Option<File>,
 }
@@ -36,7 +38,7 @@ impl DirectoryUpdate {
     /// # Errors
     ///
     /// The directory cannot be created or changed, or another run updates it.
-    pub(crate) fn begin(root: &Path) -> Result<Self> {
+    pub(crate) fn begin(root: &Path, ctx: &Context) -> Result<Self> {
         let failed = |error| Error::io(root, "cannot create the directory", error);
         if !root.is_dir() {
             fs::create_dir(root).map_err(failed)?;
@@ -51,6 +53,7 @@ impl DirectoryUpdate {
         Ok(Self {
             staging: Staging::named_as(&within).map_err(failed)?,
             root: root.to_owned(),
+            cancellation: ctx.cancellation.clone(),
             _lock: lock,
         })
     }
@@ -64,7 +67,7 @@ impl DirectoryUpdate {
     /// of the file that it replaces before its first byte is written.
     pub(crate) fn open(&mut self, name: &Path) -> Result<OpenOutput> {
         let place = self.staging.path().join(name);
-        let output = OpenOutput::hidden(place.clone(), self.root.join(name))?;
+        let output = OpenOutput::hidden(place.clone(), self.root.join(name), &self.cancellation)?;
         let replaced = ReplacedFiles::named(&self.root, vec![name.to_owned()]);
         let _ = replaced.pass_to_file(name, &output.file);
         self.staging.add(place);
@@ -72,11 +75,13 @@ impl DirectoryUpdate {
     }
 
     /// Flushes all files to disk, and gives them their names. A file gets the access rights of the file that it
-    /// replaces.
+    /// replaces. Fails if the work has been cancelled.
     pub(crate) fn complete(self) -> Result<()> {
         let staged = self.staging.path();
+        let flushed = self.staging.flush();
+        self.cancellation.check()?;
         // From the mark on, the staging directory stays until all of its files have been moved.
-        let marked = self.staging.flush().and_then(|()| {
+        let marked = flushed.and_then(|()| {
             unfinished::end(None, &self.staging.created, || {
                 system::admit(Call::Rename, 0)?;
                 mark(staged, &self.root)
@@ -163,16 +168,16 @@ mod tests {
     fn files_get_their_names_together() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("dir");
-        let mut update = DirectoryUpdate::begin(&root).unwrap();
+        let mut update = DirectoryUpdate::begin(&root, &Context::default()).unwrap();
         put(&mut update, "a", "1");
-        assert!(DirectoryUpdate::begin(&root).is_err());
+        assert!(DirectoryUpdate::begin(&root, &Context::default()).is_err());
         drop(update);
         assert!(names(&root).is_empty());
-        let mut update = DirectoryUpdate::begin(&root).unwrap();
+        let mut update = DirectoryUpdate::begin(&root, &Context::default()).unwrap();
         put(&mut update, "a", "1");
         put(&mut update, "b", "2");
         update.complete().unwrap();
-        let mut update = DirectoryUpdate::begin(&root).unwrap();
+        let mut update = DirectoryUpdate::begin(&root, &Context::default()).unwrap();
         put(&mut update, "b", "3");
         update.complete().unwrap();
         assert_eq!(names(&root), ["a", "b"]);
@@ -184,7 +189,7 @@ mod tests {
         for is_complete in [false, true] {
             let directory = tempfile::tempdir().unwrap();
             let root = directory.path();
-            let mut update = DirectoryUpdate::begin(root).unwrap();
+            let mut update = DirectoryUpdate::begin(root, &Context::default()).unwrap();
             put(&mut update, "a", "1");
             put(&mut update, "b", "2");
             // A killed process removes nothing.
@@ -195,7 +200,7 @@ mod tests {
                 File::create(left.join(COMPLETE)).unwrap();
                 fs::rename(left.join("a"), root.join("a")).unwrap();
             }
-            drop(DirectoryUpdate::begin(root).unwrap());
+            drop(DirectoryUpdate::begin(root, &Context::default()).unwrap());
             let expected: &[&str] = if is_complete { &["a", "b"] } else { &[] };
             assert_eq!(names(root), expected);
         }

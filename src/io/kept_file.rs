@@ -2,6 +2,7 @@
 
 use super::{OpenOutput, temporary};
 use crate::error::{Error, Result};
+use crate::runtime::Cancellation;
 use crate::system;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -46,7 +47,8 @@ pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    let OpenOutput { output, file, .. } = OpenOutput::hidden(path.to_owned(), path.to_owned())?;
+    let OpenOutput { output, file, .. } =
+        OpenOutput::hidden(path.to_owned(), path.to_owned(), &Cancellation::default())?;
     let mut buffer = vec![0; 1 << 16];
     loop {
         let len = bytes.read(&mut buffer).map_err(failed)?;

@@ -7,7 +7,7 @@ use super::replaced_files::ReplacedFiles;
 use super::staging::{self, Staging};
 use super::{OpenOutput, OutputTarget, StreamOutput, unfinished};
 use crate::error::{Error, Result};
-use crate::runtime::Context;
+use crate::runtime::{Cancellation, Context};
 use crate::system::{self, Call};
 use std::fs::{self, File};
 use std::io;
@@ -30,12 +30,13 @@ pub(crate) struct ListedDirectory {
     replaced: ReplacedFiles,
     /// The warning that the new files cannot have all attributes of those that they replace.
     warning: Option<String>,
+    cancellation: Cancellation,
 }
 
 impl ListedDirectory {
     /// Begins a set of files in a directory. A directory that does not exist is created by
     /// [`complete`](Self::complete). The new files replace those that `is_own` recognises, and get their access.
-    pub(crate) fn create_or_extend(root: &Path, is_own: IsOwn) -> Result<Self> {
+    pub(crate) fn create_or_extend(root: &Path, is_own: IsOwn, ctx: &Context) -> Result<Self> {
         let real = real_path(root);
         staging::clear(&real, |directory| {
             let _ = fs::remove_dir_all(directory);
@@ -52,6 +53,7 @@ impl ListedDirectory {
             real,
             staging,
             created: Vec::new(),
+            cancellation: ctx.cancellation.clone(),
         })
     }
 
@@ -63,7 +65,7 @@ impl ListedDirectory {
     /// Opens a new file in the directory.
     pub(crate) fn open(&mut self, name: &str) -> Result<OpenOutput> {
         let (place, shown) = (self.place().join(name), self.root.join(name));
-        let output = OpenOutput::hidden(place.clone(), shown)?;
+        let output = OpenOutput::hidden(place.clone(), shown, &self.cancellation)?;
         let warning = self.replaced.pass_to_file(Path::new(name), &output.file);
         self.warning = self.warning.take().or(warning);
         match &mut self.staging {
@@ -105,8 +107,11 @@ impl ListedDirectory {
         };
         commit_all(files)?;
         let place = staging.path().join(name);
-        let mut output =
-            StreamOutput::new(OpenOutput::hidden(place.clone(), self.root.join(name))?);
+        let mut output = StreamOutput::new(OpenOutput::hidden(
+            place.clone(),
+            self.root.join(name),
+            &self.cancellation,
+        )?);
         unfinished::add(&place);
         output.write(list)?;
         let committed = output.commit();

@@ -45,8 +45,12 @@ impl OpenOutput {
     }
 
     /// Opens a new file, which gets the path `place` when it is committed. The commit fails if another file has that
-    /// path. `shown` is the path of the new file in messages.
-    pub(super) fn hidden(place: PathBuf, shown: PathBuf) -> Result<Self> {
+    /// path, or if `cancellation` is set by then. `shown` is the path of the new file in messages.
+    pub(super) fn hidden(
+        place: PathBuf,
+        shown: PathBuf,
+        cancellation: &Cancellation,
+    ) -> Result<Self> {
         let (pending, file) = begin_file(&shown, place)?;
         let target = OutputTarget::File {
             path: shown,
@@ -58,7 +62,7 @@ impl OpenOutput {
             replaced: None,
             warning: None,
             claim: None,
-            cancellation: Cancellation::default(),
+            cancellation: cancellation.clone(),
         };
         Ok(Self {
             output,
@@ -84,7 +88,7 @@ pub struct Output {
     warning: Option<String>,
     /// The claim on the path of the file; `None` for streams and temporary files.
     claim: Option<Claim>,
-    cancellation: Cancellation,
+    pub(super) cancellation: Cancellation,
 }
 
 /// The state of an unfinished output. `Scratch` holds the directory of the temporary file. `Unnamed` and `Named` hold
@@ -201,9 +205,9 @@ impl Output {
             .ok()
     }
 
-    /// Flushes a file to disk and gives it the path of the target. Fails if, since the output was opened, a file that
-    /// may not be replaced has been created at that path, or the file to replace has changed. Does nothing for a stream
-    /// or a temporary file.
+    /// Flushes a file to disk and gives it the path of the target. Fails if the work has been cancelled, or if, since the
+    /// output was opened, a file that may not be replaced has been created at that path, or the file to replace has
+    /// changed. Does nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
         self.commit_with(&[])
     }
@@ -228,6 +232,7 @@ impl Output {
             pending,
             replaced,
             claim: _claim,
+            cancellation,
             ..
         } = self;
         let check = || replaced.as_ref().map_or(Ok(()), Replaced::check);
@@ -246,6 +251,7 @@ impl Output {
             }
             Pending::Unnamed { file, real_path } => {
                 flush(&file).map_err(failed("cannot flush to disk"))?;
+                cancellation.check()?;
                 let _ = access::keep(&real_path, &file);
                 let directory = Directory::of(&real_path);
                 put_in_place(&file, &real_path, target.may_overwrite(), completed, check)
@@ -254,6 +260,7 @@ impl Output {
             }
             Pending::Named { temp, real_path } => {
                 flush(temp.as_file()).map_err(failed("cannot flush to disk"))?;
+                cancellation.check()?;
                 let _ = access::keep(&real_path, temp.as_file());
                 let name = temp.path().to_owned();
                 let overwrite = target.may_overwrite();

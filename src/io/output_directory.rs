@@ -7,7 +7,7 @@ use super::replaced_files::ReplacedFiles;
 use super::staging::{self, MOVING, REPLACED, Staging, is_denied};
 use super::{OpenOutput, unfinished};
 use crate::error::{Error, Result};
-use crate::runtime::Context;
+use crate::runtime::{Cancellation, Context};
 use crate::system::{self, Call};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -34,13 +34,19 @@ pub(crate) struct OutputDirectory {
     warning: Option<String>,
     is_own: IsOwn,
     overwrite: bool,
+    cancellation: Cancellation,
 }
 
 impl OutputDirectory {
     /// Begins the output directory `root`. Fails if the directory exists and is not empty, unless `overwrite` is set.
     /// In that case, [`complete`](Self::complete) replaces the files that `is_own` recognises as written by an earlier
     /// run.
-    pub(crate) fn create(root: &Path, overwrite: bool, is_own: IsOwn) -> Result<Self> {
+    pub(crate) fn create(
+        root: &Path,
+        overwrite: bool,
+        is_own: IsOwn,
+        ctx: &Context,
+    ) -> Result<Self> {
         let real = real_path(root);
         staging::clear(&real, |directory| remove_own(directory, is_own));
         check_empty(root, &Content::of(&real, None, is_own), overwrite)?;
@@ -56,6 +62,7 @@ impl OutputDirectory {
             warning,
             is_own,
             overwrite,
+            cancellation: ctx.cancellation.clone(),
         })
     }
 
@@ -81,7 +88,7 @@ impl OutputDirectory {
             }
         }
         let place = self.staging.path().join(path);
-        let output = OpenOutput::hidden(place.clone(), self.root.join(path))?;
+        let output = OpenOutput::hidden(place.clone(), self.root.join(path), &self.cancellation)?;
         let warning = self.replaced.pass_to_file(path, &output.file);
         self.warning = self.warning.take().or(warning);
         self.staging.add(place);
@@ -89,7 +96,8 @@ impl OutputDirectory {
     }
 
     /// Flushes all files to disk, and gives them their final names. Each file must have been committed in the staging
-    /// directory. Files of other programs stay in the target directory, and a warning names the first of them.
+    /// directory. Files of other programs stay in the target directory, and a warning names the first of them. Fails if
+    /// the work has been cancelled.
     pub(crate) fn complete(self, ctx: &Context) -> Result<()> {
         let (real, staged) = (&self.real, self.staging.path());
         let content = Content::of(real, Some(staged), self.is_own);
@@ -108,7 +116,9 @@ impl OutputDirectory {
         if let Some(warning) = &self.warning {
             ctx.warn(warning.clone());
         }
-        let placed = self.staging.flush().and_then(|()| {
+        let flushed = self.staging.flush();
+        self.cancellation.check()?;
+        let placed = flushed.and_then(|()| {
             unfinished::end(None, &self.staging.created, || {
                 system::admit(Call::Rename, 0)?;
                 put_in_place(&self.staging, real, self.is_own)

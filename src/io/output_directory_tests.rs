@@ -1,6 +1,6 @@
 //! Tests of the replacement of directories, on systems that can exchange names and on those that cannot.
 
-use super::super::{ListedDirectory, StreamOutput};
+use super::super::{DirectoryUpdate, ListedDirectory, StreamOutput};
 use super::*;
 use crate::runtime::Context;
 use crate::system::faults::{Fault, Faults};
@@ -27,7 +27,8 @@ impl Place {
 
     /// Writes a table of two parts.
     fn write(&self, text: &str, overwrite: bool) -> Result<()> {
-        let mut directory = OutputDirectory::create(&self.root(), overwrite, is_own)?;
+        let mut directory =
+            OutputDirectory::create(&self.root(), overwrite, is_own, &Context::default())?;
         for name in ["a/part", "b/part"] {
             let mut file = StreamOutput::new(directory.open(Path::new(name))?);
             file.write(text.as_bytes())?;
@@ -164,7 +165,7 @@ fn a_failure_at_any_flush_or_name_leaves_the_old_directory() {
 #[test]
 fn staging_directories_of_running_processes_stay() {
     let (faults, place) = (Faults::none(), Place::new());
-    let other = OutputDirectory::create(&place.root(), false, is_own).unwrap();
+    let other = OutputDirectory::create(&place.root(), false, is_own, &Context::default()).unwrap();
     let dead = place.0.path().join(".table.pbfhogg-1-1.tmp");
     fs::create_dir(&dead).unwrap();
     fs::write(dead.join("part"), "own").unwrap();
@@ -186,7 +187,8 @@ fn files_stay_with_the_list_only() {
             fs::create_dir(&root).unwrap();
         }
         for is_complete in [false, true] {
-            let mut directory = ListedDirectory::create_or_extend(&root, is_own).unwrap();
+            let mut directory =
+                ListedDirectory::create_or_extend(&root, is_own, &Context::default()).unwrap();
             let mut file = StreamOutput::new(directory.open("data").unwrap());
             file.write(b"data").unwrap();
             if is_complete {
@@ -203,5 +205,48 @@ fn files_stay_with_the_list_only() {
         }
     }
     assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 2);
+    drop(faults);
+}
+
+#[test]
+fn a_cancelled_directory_is_not_completed() {
+    let (faults, temp) = (Faults::none(), tempfile::tempdir().unwrap());
+    let at = |name: &str| temp.path().join(name);
+    let write = |output: OpenOutput| {
+        let mut file = StreamOutput::new(output);
+        file.write(b"data").unwrap();
+        file
+    };
+    let is_cancelled = |result: Result<()>| matches!(result, Err(Error::Cancelled));
+    for is_committed in [false, true] {
+        let ctx = Context::default();
+        let mut whole = OutputDirectory::create(&at("whole"), false, is_own, &ctx).unwrap();
+        let mut listed = ListedDirectory::create_or_extend(&at("listed"), is_own, &ctx).unwrap();
+        let mut update = DirectoryUpdate::begin(&at("update"), &ctx).unwrap();
+        let of_whole = write(whole.open(Path::new("part")).unwrap());
+        let of_listed = write(listed.open("part").unwrap());
+        let of_update = write(update.open(Path::new("part")).unwrap());
+        if is_committed {
+            of_whole.commit_unflushed().unwrap();
+            of_update.commit_unflushed().unwrap();
+            ctx.cancel();
+        } else {
+            ctx.cancel();
+            assert!(is_cancelled(of_whole.commit_unflushed().map(drop)));
+            assert!(is_cancelled(of_update.commit_unflushed().map(drop)));
+        }
+        assert!(is_cancelled(whole.complete(&ctx)));
+        assert!(is_cancelled(listed.complete(
+            vec![of_listed],
+            "list",
+            b"list",
+            &ctx
+        )));
+        assert!(is_cancelled(update.complete()));
+        assert!(!at("whole").exists() && !at("listed").exists());
+        assert_eq!(fs::read_dir(at("update")).unwrap().count(), 0);
+        fs::remove_dir(at("update")).unwrap();
+    }
+    assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     drop(faults);
 }

@@ -66,8 +66,9 @@ impl StreamOutput {
         self.file.try_clone()
     }
 
-    /// Appends bytes.
+    /// Appends bytes. Fails if the work has been cancelled.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.output.cancellation.check()?;
         if self.pool.is_some() {
             return self.write_owned(bytes.to_vec());
         }
@@ -85,8 +86,9 @@ impl StreamOutput {
         Ok(())
     }
 
-    /// Appends bytes, which are kept until they are written.
+    /// Appends bytes, which are kept until they are written. Fails if the work has been cancelled.
     pub(crate) fn write_owned(&mut self, bytes: Vec<u8>) -> Result<()> {
+        self.output.cancellation.check()?;
         let Some(pool) = &mut self.pool else {
             return self.write(&bytes);
         };

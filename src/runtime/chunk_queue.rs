@@ -3,7 +3,7 @@
 //! The chunks of a job wait in a bounded channel, so the memory does not depend on the number of chunks. Threads start
 //! the jobs in order, and the queue always drains the first unfinished job, so no thread waits forever.
 
-use super::{JobQueue, lock};
+use super::{Cancellation, Context, JobQueue, lock};
 use crate::error::{Error, Result};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::VecDeque;
@@ -84,33 +84,40 @@ pub(crate) struct ChunkQueue<J, C> {
     /// The maximum number of jobs that are not drained.
     max_jobs: usize,
     bell: Arc<Bell>,
+    cancellation: Cancellation,
 }
 
 impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
-    /// Starts threads that call `work` with each job. `init` creates the scratch value of a thread. If `work` fails or
-    /// panics, an error is sent as the last chunk of the job, and the thread creates a new scratch value.
+    /// Starts [`Context::jobs`] threads that call `work` with each job. `init` creates the scratch value of a thread. If
+    /// `work` fails or panics, an error is sent as the last chunk of the job, and the thread creates a new scratch
+    /// value. Once the context is cancelled, no further job is begun, and no further chunk is taken.
     pub(crate) fn start<S>(
         name: &'static str,
-        threads: usize,
+        ctx: &Context,
         init: impl Fn() -> S + Clone + Send + 'static,
         work: impl Fn(&mut S, J, &ChunkSender<C>) -> Result<()> + Clone + Send + 'static,
     ) -> Result<Self> {
-        Self::start_with_flush(name, threads, init, work, |_| ())
+        Self::start_with_flush(name, ctx, init, work, |_| ())
     }
 
     /// Starts threads as [`start`](Self::start) does. The threads also call `flush` after each job, when all chunks of
     /// the job have been sent.
     pub(crate) fn start_with_flush<S>(
         name: &'static str,
-        threads: usize,
+        ctx: &Context,
         init: impl Fn() -> S + Clone + Send + 'static,
         work: impl Fn(&mut S, J, &ChunkSender<C>) -> Result<()> + Clone + Send + 'static,
         flush: impl Fn(&mut S) + Clone + Send + 'static,
     ) -> Result<Self> {
+        let (jobs, cancellation) = (ctx.jobs, ctx.cancellation.clone());
+        let of_threads = cancellation.clone();
         let work = move |jobs: &Receiver<(J, ChunkSender<C>)>| {
             let mut scratch = init();
             for (job, chunks) in jobs {
-                let done = catch_unwind(AssertUnwindSafe(|| work(&mut scratch, job, &chunks)));
+                let done = catch_unwind(AssertUnwindSafe(|| {
+                    of_threads.check()?;
+                    work(&mut scratch, job, &chunks)
+                }));
                 let stopped = |_| Err(Error::Internal(format!("a thread '{name}' panicked")));
                 if let Err(error) = done.unwrap_or_else(stopped) {
                     scratch = init();
@@ -122,12 +129,13 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
                 flush(&mut scratch);
             }
         };
-        let max_jobs = threads.max(1) * MAX_JOBS;
+        let max_jobs = jobs.max(1) * MAX_JOBS;
         Ok(Self {
             waiting: VecDeque::new(),
-            queue: JobQueue::start(name, threads, max_jobs, work)?,
+            queue: JobQueue::start(name, jobs, max_jobs, work)?,
             max_jobs,
             bell: Arc::default(),
+            cancellation,
         })
     }
 
@@ -168,7 +176,11 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         loop {
             let next = self.waiting.front().map(Receiver::try_recv);
             match next {
-                Some(Ok(chunk)) => take(chunk?)?,
+                Some(Ok(chunk)) => {
+                    let chunk = chunk?;
+                    self.cancellation.check()?;
+                    take(chunk)?;
+                }
                 Some(Err(TryRecvError::Empty)) => return Ok(has_none),
                 // The sender is gone, so the job has no more chunks.
                 Some(Err(TryRecvError::Disconnected)) => {
@@ -199,7 +211,7 @@ mod tests {
                     _ => Ok(()),
                 }
             };
-            let mut queue = ChunkQueue::start("test", threads, || 0, work).unwrap();
+            let mut queue = ChunkQueue::start("test", &Context::new(threads), || 0, work).unwrap();
             let mut taken = Vec::new();
             let mut take = |chunk| {
                 taken.push(chunk);
@@ -218,9 +230,28 @@ mod tests {
         let work = |(): &mut (), _: u32, chunks: &ChunkSender<u32>| {
             (0..1000).try_for_each(|chunk| chunks.send(chunk))
         };
-        let mut queue = ChunkQueue::start("test", 2, || (), work).unwrap();
+        let mut queue = ChunkQueue::start("test", &Context::new(2), || (), work).unwrap();
         for job in 0..2 {
             let _ = queue.push(job, |_| Err(Error::Usage("full".into())));
         }
+    }
+
+    #[test]
+    fn a_cancelled_queue_takes_no_more_chunks() {
+        let ctx = Context::new(2);
+        let work = |(): &mut (), job: u32, chunks: &ChunkSender<u32>| chunks.send(job);
+        let mut queue = ChunkQueue::start("test", &ctx, || (), work).unwrap();
+        let mut taken = 0;
+        let mut take = |_| {
+            taken += 1;
+            if taken == 20 {
+                ctx.cancel();
+            }
+            Ok(())
+        };
+        let pushed = (0..1000).try_for_each(|job| queue.push(job, &mut take));
+        let done = pushed.and_then(|()| queue.drain(&mut take));
+        assert!(matches!(done, Err(Error::Cancelled)));
+        assert_eq!(taken, 20);
     }
 }

@@ -1,13 +1,14 @@
 //! The context of a command: the number of worker threads, the I/O mode, the observer and the statistics.
 
+use super::cancellation::Cancellation;
 use super::observer::{NoObserver, Observer};
 use super::payload_watch::PayloadWatch;
+use super::phase::PhaseLimits;
 use super::stats::{Phase, Stats};
-use crate::error::{Error, Result, bounded};
+use crate::error::bounded;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
 
 /// The method of reading and writing files. The content of outputs does not depend on the method.
@@ -103,21 +104,6 @@ pub struct Context {
     pub(crate) watch: Option<Arc<dyn PayloadWatch>>,
 }
 
-/// The flag that cancels the commands of a context. Clones share the flag.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Cancellation(Arc<AtomicBool>);
-
-impl Cancellation {
-    /// Fails if the work has been cancelled.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) {
-            Err(Error::Cancelled)
-        } else {
-            Ok(())
-        }
-    }
-}
-
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context")
@@ -193,13 +179,26 @@ impl Context {
         found.map(|(_, file)| file.as_ref())
     }
 
-    /// Returns the context with a cancellation of its own: neither context is cancelled with the other one.
+    /// Returns the context with a cancellation of its own. It is cancelled with this context, but not the reverse.
     pub(crate) fn with_own_cancellation(self) -> Self {
-        let cancellation = Cancellation::default();
+        let cancellation = self.cancellation.child();
         Self {
             cancellation,
             ..self
         }
+    }
+
+    /// Cancels the commands that run in this context at the check for cancelling with the given number, counted from 0.
+    /// Makes the moment of cancelling deterministic in tests.
+    #[cfg(feature = "unstable")]
+    pub fn cancel_at_check(&self, number: u64) {
+        self.cancellation.set_at_check(number);
+    }
+
+    /// Returns the number of checks for cancelling so far.
+    #[cfg(feature = "unstable")]
+    pub fn cancellation_checks(&self) -> u64 {
+        self.cancellation.checks()
     }
 
     /// Cancels the commands that run in this context or a clone of it, as Ctrl-C does in the program. The commands
@@ -218,7 +217,7 @@ impl Context {
     /// # Ok::<(), pbfhogg::Error>(())
     /// ```
     pub fn cancel(&self) {
-        self.cancellation.0.store(true, Ordering::Relaxed);
+        self.cancellation.set();
     }
 
     /// Returns the maximum number of bytes of blobs in flight (read, decoded or waiting to be written). It is 8 MiB,
@@ -229,6 +228,15 @@ impl Context {
         } else {
             self.jobs as u64
         }) << 20
+    }
+
+    /// Returns the limits of a parallel phase whose items may hold `budget` bytes together.
+    pub(crate) const fn limits(&self, budget: u64) -> PhaseLimits<'_> {
+        PhaseLimits {
+            jobs: self.jobs,
+            budget,
+            cancellation: &self.cancellation,
+        }
     }
 
     /// Reports a problem that does not stop the command.

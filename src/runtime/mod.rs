@@ -1,6 +1,7 @@
 //! The runtime of all commands: context, progress, statistics, and the ordered parallel phase.
 
 mod batches;
+mod cancellation;
 mod chunk_queue;
 mod context;
 mod job_queue;
@@ -17,8 +18,8 @@ mod threads;
 mod ticket_lock;
 
 pub use batches::Batches;
+pub(crate) use cancellation::Cancellation;
 pub(crate) use chunk_queue::{ChunkQueue, ChunkSender};
-pub(crate) use context::Cancellation;
 pub use context::{Context, Disorder, InputFormat, IoMode};
 pub(crate) use job_queue::JobQueue;
 pub(crate) use lock::{lock, unlocked};
@@ -26,6 +27,6 @@ pub use observer::{NoObserver, Observer, human_bytes};
 pub(crate) use parallel_sort::sort_by;
 pub(crate) use pass::{Pass, WorkItem};
 pub(crate) use payload_watch::PayloadWatch;
-pub use phase::parallel_classify_phase;
+pub(crate) use phase::{PhaseLimits, parallel_classify_phase};
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};
 pub(crate) use ticket_lock::{TicketLock, Turn};

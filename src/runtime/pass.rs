@@ -52,7 +52,7 @@ impl<'c> Pass<'c> {
 
     /// Runs `work` over the items on [`Context::jobs`] threads. Calls `merge` with each result, in the order of the
     /// items. `init` creates the scratch value of a worker. The first error in item order ends the phase and is
-    /// returned.
+    /// returned. A pass that is cancelled fails.
     pub(crate) fn run<T: WorkItem, S, R: Send>(
         self,
         items: Vec<T>,
@@ -78,11 +78,9 @@ impl<'c> Pass<'c> {
         if T::COUNTS_ROWS {
             self.ctx.observer.counts_rows();
         }
-        let cancellation = &self.ctx.cancellation;
         parallel_classify_phase(
-            self.ctx.jobs,
-            self.budget,
-            items.map(|item| item.and_then(|item| cancellation.check().map(|()| item))),
+            self.ctx.limits(self.budget),
+            items,
             |item| item.held_bytes() * self.memory_factor,
             init,
             |scratch, item| {

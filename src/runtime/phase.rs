@@ -2,24 +2,36 @@
 
 use super::threads::{Condvar, Mutex, MutexGuard, Scope, ScopedJoinHandle, scope, spawn_in};
 use crate::error::{Error, Result};
+use crate::runtime::Cancellation;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
-/// Runs `work` over the items of `source` on `jobs` threads. Calls `merge` with each result on the calling thread, in
-/// the order of the items.
+/// The limits of a phase.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PhaseLimits<'c> {
+    /// The number of threads.
+    pub jobs: usize,
+    /// The number of bytes held at which workers wait. 0 counts as 1.
+    pub budget: u64,
+    /// The flag that ends the phase. It is checked before each item, and before each result is merged.
+    pub cancellation: &'c Cancellation,
+}
+
+/// Runs `work` over the items of `source`. Calls `merge` with each result on the calling thread, in the order of the
+/// items.
 ///
 /// - `cost` must return the number of bytes that an item holds from its claim until its result is merged. Workers wait
-///   to claim items while `budget` bytes or more are held, so that memory does not grow with the number of items. A
-///   `budget` of 0 counts as 1.
+///   to claim items while the bytes of the budget or more are held, so that memory does not grow with the number of
+///   items.
 /// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
 /// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
 ///   all items before the error are merged. A panic in `source`, `cost`, `init` or `work` is an error, too. A panic in
 ///   `merge` is resumed when the threads have ended.
-pub fn parallel_classify_phase<T, S, R>(
-    jobs: usize,
-    budget: u64,
+/// - A phase that is cancelled fails with [`Error::Cancelled`]. Results of items that are done by then may not be merged.
+pub(crate) fn parallel_classify_phase<T, S, R>(
+    limits: PhaseLimits<'_>,
     source: impl Iterator<Item = Result<T>> + Send,
     cost: impl Fn(&T) -> u64 + Sync,
     init: impl Fn() -> S + Sync,
@@ -31,6 +43,12 @@ where
     R: Send,
 {
     // A budget of 0 would make every claim wait forever, so it counts as 1.
+    let PhaseLimits {
+        jobs,
+        budget,
+        cancellation,
+    } = limits;
+    let source = source.map(|item| item.and_then(|item| cancellation.check().map(|()| item)));
     let queue = Queue::new(source, budget.max(1));
     let worker = || {
         let mut scratch = None;
@@ -44,7 +62,9 @@ where
     scope(|scope| {
         let _workers = Workers::start(scope, jobs, &worker, &stop)?;
         while let Some((held, result)) = queue.next_result() {
-            merge(result?)?;
+            let result = result?;
+            cancellation.check()?;
+            merge(result)?;
             queue.release(held);
         }
         Ok(())

@@ -2,12 +2,23 @@
 
 mod drawn;
 
-use super::phase::parallel_classify_phase;
+use super::Cancellation;
+use super::phase::{PhaseLimits, parallel_classify_phase};
 use crate::error::Error;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 fn failure(index: u64) -> Error {
     Error::Usage(format!("item {index}"))
+}
+
+fn limits(jobs: usize, budget: u64) -> PhaseLimits<'static> {
+    static NEVER: LazyLock<Cancellation> = LazyLock::new(Cancellation::default);
+    PhaseLimits {
+        jobs,
+        budget,
+        cancellation: &NEVER,
+    }
 }
 
 /// The scratch value of a worker. The field counts the scratch values that have not been dropped.
@@ -38,8 +49,7 @@ fn results_come_in_item_order_whatever_the_workers_do() {
         };
         let source = (0..200).map(Ok);
         parallel_classify_phase(
-            jobs,
-            10,
+            limits(jobs, 10),
             source,
             |_| 1,
             || (),
@@ -72,8 +82,7 @@ fn the_first_error_in_item_order_wins_and_what_came_before_is_merged() {
         }
     });
     let error = parallel_classify_phase(
-        4,
-        8,
+        limits(4, 8),
         source,
         |_| 1,
         || (),
@@ -95,8 +104,7 @@ fn no_more_than_the_budget_is_held_at_a_time() {
         Ok(item)
     };
     parallel_classify_phase(
-        8,
-        3,
+        limits(8, 3),
         (0..500).map(Ok),
         |_| 1,
         || (),
@@ -113,7 +121,14 @@ fn no_more_than_the_budget_is_held_at_a_time() {
 #[test]
 fn a_panic_in_a_worker_becomes_an_error() {
     let work = |(): &mut (), item: u64| if item == 5 { panic!("oops") } else { Ok(item) };
-    let result = parallel_classify_phase(2, 8, (0..100).map(Ok), |_| 1, || (), work, |_| Ok(()));
+    let result = parallel_classify_phase(
+        limits(2, 8),
+        (0..100).map(Ok),
+        |_| 1,
+        || (),
+        work,
+        |_| Ok(()),
+    );
     assert!(result.unwrap_err().to_string().contains("oops"));
 }
 
@@ -122,8 +137,7 @@ fn a_panic_where_results_are_merged_ends_the_phase_and_its_threads() {
     let alive = AtomicI64::new(0);
     let phase = || {
         parallel_classify_phase(
-            4,
-            8,
+            limits(4, 8),
             (0..100).map(Ok),
             |_| 1,
             || Scratch::new(&alive),
@@ -148,7 +162,7 @@ fn a_panic_in_the_source_becomes_an_error() {
         merged += 1;
         Ok(())
     };
-    let result = parallel_classify_phase(2, 8, source, |_| 1, || (), work, count);
+    let result = parallel_classify_phase(limits(2, 8), source, |_| 1, || (), work, count);
     assert!(result.unwrap_err().to_string().contains("oops"));
     assert_eq!(merged, 5);
 }
@@ -173,6 +187,45 @@ fn threads_have_ended_when_the_phase_has() {
         LAST_WORDS.with(|_| ());
     };
     let work = |(): &mut (), item: u64| Ok(item);
-    parallel_classify_phase(3, 8, (0..100).map(Ok), |_| 1, init, work, |_| Ok(())).unwrap();
+    parallel_classify_phase(
+        limits(3, 8),
+        (0..100).map(Ok),
+        |_| 1,
+        init,
+        work,
+        |_| Ok(()),
+    )
+    .unwrap();
     assert_eq!(ENDED.load(Ordering::SeqCst), started.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_cancelled_phase_claims_and_merges_nothing_more() {
+    let ctx = crate::runtime::Context::default();
+    let (mut merged, worked) = (0, AtomicU64::new(0));
+    let work = |(): &mut (), item: u64| {
+        worked.fetch_add(1, Ordering::SeqCst);
+        Ok(item)
+    };
+    let limits = PhaseLimits {
+        jobs: 3,
+        ..ctx.limits(8)
+    };
+    let result = parallel_classify_phase(
+        limits,
+        (0..1000).map(Ok),
+        |_| 1,
+        || (),
+        work,
+        |_| {
+            merged += 1;
+            if merged == 10 {
+                ctx.cancel();
+            }
+            Ok(())
+        },
+    );
+    assert!(matches!(result, Err(Error::Cancelled)));
+    assert_eq!(merged, 10);
+    assert!(worked.load(Ordering::SeqCst) < 100);
 }

@@ -113,8 +113,8 @@ pub(super) fn write(
     groups: &Groups<'_>,
 ) -> Result<Summary> {
     let ctx = base.ctx;
-    let mut update = DirectoryUpdate::begin(directory)?;
-    let sorter = RowSorter::new(LIMITS, KEY, update.scratch_directory());
+    let mut update = DirectoryUpdate::begin(directory, ctx)?;
+    let sorter = RowSorter::new(LIMITS, KEY, update.scratch_directory(), ctx);
     let mut replaced = 0;
     let new_encoder = || GroupRows {
         xml: AugmentedXml::new(),

@@ -11,6 +11,7 @@ use crate::formats::features::{Feature, FeatureDocument, FeatureText};
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
 use crate::osm::{ObjectKind, id_rank};
 use crate::pbf::Member;
+use crate::runtime::Context;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,9 +76,9 @@ pub(super) struct LateAreas {
 
 impl LateAreas {
     /// Creates an empty collection. Its temporary files are in `directory`.
-    pub(super) fn new(options: &FeatureOptions, directory: &Path) -> Self {
+    pub(super) fn new(options: &FeatureOptions, directory: &Path, ctx: &Context) -> Self {
         Self {
-            sorter: RowSorter::new(LIMITS, KEY, directory),
+            sorter: RowSorter::new(LIMITS, KEY, directory, ctx),
             options: options.clone(),
         }
     }

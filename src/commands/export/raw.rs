@@ -59,7 +59,8 @@ pub(super) fn write(
     ctx: &Context,
 ) -> Result<Summary> {
     let target = &options.target;
-    let mut directory = OutputDirectory::create(target.path(), target.may_overwrite(), is_part)?;
+    let mut directory =
+        OutputDirectory::create(target.path(), target.may_overwrite(), is_part, ctx)?;
     let table = Arc::new(ObjectTable::new(tables.compression)?);
     let filter = ObjectFilter::new(options.filter.iter().cloned());
     let filter = Arc::new(filter);
@@ -120,7 +121,7 @@ fn start(
     let (input, own) = (file.input.clone(), ctx.clone());
     ChunkQueue::start(
         name,
-        ctx.jobs,
+        ctx,
         move || BlobDecoder::new(&input, &own),
         move |reader, blobs: Blobs, chunks: &_| {
             groups(reader, &blobs.0, kind, &filter, &table, chunks)?;

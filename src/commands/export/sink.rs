@@ -31,7 +31,7 @@ impl FeatureSink {
                 let late = options.areas_last.then(|| {
                     let directory = options.temp_dir.clone();
                     let directory = directory.unwrap_or_else(|| options.target.scratch_directory());
-                    Arc::new(LateAreas::new(features, &directory))
+                    Arc::new(LateAreas::new(features, &directory, ctx))
                 });
                 let form = FeatureForm::Text(features.clone(), late.clone());
                 Ok((Self::Text(Box::new(document), late), form))

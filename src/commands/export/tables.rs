@@ -93,6 +93,7 @@ impl TableSink {
                     target.path(),
                     target.may_overwrite(),
                     is_part,
+                    ctx,
                 )?)
             } else {
                 TableOutput::File(OpenOutput::open(target.clone(), ctx)?)
@@ -101,7 +102,7 @@ impl TableSink {
                 options: tables.clone(),
                 partitioning,
                 boundaries: lowest.map(|lowest| Arc::new(Boundaries::new(lowest))),
-                sorter: RowSorter::new(LIMITS, KEY, &directory),
+                sorter: RowSorter::new(LIMITS, KEY, &directory, ctx),
             }),
         })
     }
@@ -136,7 +137,7 @@ impl TableSink {
                 Ok(())
             }
         };
-        let mut queue = ChunkQueue::start("tables", ctx.jobs, || (), {
+        let mut queue = ChunkQueue::start("tables", ctx, || (), {
             let table = table.clone();
             let partitioning = partitioning.clone();
             move |(), range, chunks: &_| {

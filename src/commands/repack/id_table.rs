@@ -67,12 +67,12 @@ pub(super) type BlobOfRange = (u32, u32);
 impl IdRows {
     /// Creates an empty collection. `plan` has the blobs of the input, which must be in order. Rows that exceed the
     /// memory limit are spilled to a file in `scratch`.
-    pub(super) fn new(plan: &BlobPlan, scratch: &Path) -> Self {
+    pub(super) fn new(plan: &BlobPlan, scratch: &Path, ctx: &Context) -> Self {
         let firsts: Vec<TypeThenId> = plan.entries.iter().flat_map(first_keys).collect();
         let groups = firsts.chunks(BLOBS_IN_A_GROUP);
         Self {
             groups: groups.map(|group| group[0]).collect(),
-            sorter: RowSorter::new(LIMITS, KEY, scratch),
+            sorter: RowSorter::new(LIMITS, KEY, scratch, ctx),
         }
     }
 

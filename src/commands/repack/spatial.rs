@@ -82,7 +82,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
                      leaves metadata out before it";
         return Err(Error::Usage(cause.into()));
     }
-    let sorter = RowSorter::new(LIMITS, KEY, &options.output.target.scratch_directory());
+    let sorter = RowSorter::new(LIMITS, KEY, &options.output.target.scratch_directory(), ctx);
     let mut boxes = MemberBoxes::find(&file, &plan, ctx)?;
     let places = Places {
         file: &file,
@@ -99,7 +99,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut output = options.output.clone();
     output.write.has_spatial_layout = is_pbf;
     let scratch = options.output.target.scratch_directory();
-    let ids = (is_pbf && write.toc).then(|| IdRows::new(&plan, &scratch));
+    let ids = (is_pbf && write.toc).then(|| IdRows::new(&plan, &scratch, ctx));
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
     let first_blobs = write_rows(&sorted, write, options, &file, ids.as_ref(), &mut sink, ctx)?;
     drop(sorted);

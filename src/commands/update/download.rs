@@ -116,6 +116,7 @@ impl<'d> Downloader<'d> {
         while last < leg.end.sequence {
             let end = leg.end.sequence.min(last + group as i64);
             let files = self.fetch(leg.server, last + 1..=end);
+            self.ctx.cancellation.check()?;
             let mut inputs = Vec::new();
             for (file, sequence) in files.into_iter().zip(last + 1..) {
                 let file = match file.and_then(|file| file.ok_or_else(|| missing(leg, sequence))) {

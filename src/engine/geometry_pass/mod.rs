@@ -471,7 +471,7 @@ impl<'a> GeometryPass<'a> {
         let (init, late) = (init.clone(), task.late());
         let mut queue = ChunkQueue::start_with_flush(
             name,
-            self.ctx.jobs,
+            &self.ctx,
             move || BlobVisit::new(&input, visits, init(), &ctx),
             move |visit: &mut BlobVisit<V>, entry, chunks: &_| visit.blob(&task, &entry, chunks),
             BlobVisit::flush,

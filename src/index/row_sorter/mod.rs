@@ -15,7 +15,7 @@ pub(crate) use batch::{RowBatch, SharedRows};
 pub(crate) use counts::{KeyBits, KeyRange};
 
 use crate::error::{Error, Result};
-use crate::runtime::{lock, unlocked};
+use crate::runtime::{Cancellation, Context, lock, unlocked};
 use counts::KeyCounts;
 use portions::RowPortions;
 use run::{BlockBuffer, Run, RunBuilder, merge};
@@ -41,6 +41,7 @@ pub(crate) struct RowLimits {
 pub(crate) struct RowSorter {
     limits: RowLimits,
     directory: PathBuf,
+    cancellation: Cancellation,
     state: Mutex<State>,
 }
 
@@ -57,11 +58,13 @@ struct State {
 }
 
 impl RowSorter {
-    /// Creates a sorter without rows. Runs beyond the memory limit go to unnamed files in `directory`.
-    pub(crate) fn new(limits: RowLimits, bits: KeyBits, directory: &Path) -> Self {
+    /// Creates a sorter without rows. Runs beyond the memory limit go to unnamed files in `directory`. Once `ctx` is
+    /// cancelled, no more runs are sorted or merged.
+    pub(crate) fn new(limits: RowLimits, bits: KeyBits, directory: &Path, ctx: &Context) -> Self {
         Self {
             limits,
             directory: directory.to_owned(),
+            cancellation: ctx.cancellation.clone(),
             state: Mutex::new(State {
                 pending: Vec::new(),
                 pending_len: 0,
@@ -111,6 +114,7 @@ impl RowSorter {
     }
 
     fn add_run(&self, batches: Vec<RowBatch>) -> Result<()> {
+        self.cancellation.check()?;
         let rows = batches.iter().map(RowBatch::count).sum();
         let (mut builder, mut keys) = (RunBuilder::default(), Vec::with_capacity(rows));
         for (key, row) in batch::by_key(&batches) {
@@ -149,7 +153,7 @@ impl RowSorter {
                 }
                 std::mem::take(runs)
             };
-            run = merge(runs, &self.directory)?;
+            run = merge(runs, &self.directory, &self.cancellation)?;
             level += 1;
         }
     }
@@ -248,7 +252,12 @@ mod tests {
         // The last limits make a thousand runs, which are merged.
         for (memory, run) in [(usize::MAX, usize::MAX), (50_000, 200_000), (0, 1000)] {
             let directory = tempfile::tempdir().unwrap();
-            let sorter = RowSorter::new(RowLimits { run, memory }, BITS, directory.path());
+            let sorter = RowSorter::new(
+                RowLimits { run, memory },
+                BITS,
+                directory.path(),
+                &Context::default(),
+            );
             std::thread::scope(|threads| {
                 for part in expected.chunks(expected.len().div_ceil(3)) {
                     let sorter = &sorter;
@@ -286,7 +295,7 @@ mod tests {
     #[test]
     fn an_error_of_a_thread_is_reported() {
         let limits = RowLimits { run: 1, memory: 0 };
-        let sorter = RowSorter::new(limits, BITS, Path::new("/nonexistent"));
+        let sorter = RowSorter::new(limits, BITS, Path::new("/nonexistent"), &Context::default());
         let mut batch = RowBatch::default();
         batch.push(1, |out| out.push(1));
         sorter.add(batch);

@@ -167,6 +167,7 @@ impl<'s> RowPortions<'s> {
 mod tests {
     use super::*;
     use crate::index::{KeyBits, RowLimits, RowSorter};
+    use crate::runtime::Context;
 
     #[test]
     fn a_part_begins_where_the_part_before_began() {
@@ -215,7 +216,7 @@ mod tests {
             run: 400,
             memory: 2000,
         };
-        let sorter = RowSorter::new(limits, bits, directory.path());
+        let sorter = RowSorter::new(limits, bits, directory.path(), &Context::default());
         // Few keys, and many equal rows.
         let row = |number: u64| (number * 7919 % 3, vec![b'a' + (number * 31 % 5) as u8; 9]);
         let mut expected: Vec<(u64, Vec<u8>)> = (0..700).map(row).collect();

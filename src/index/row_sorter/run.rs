@@ -3,6 +3,7 @@
 use super::batch::{RowHead, head_of};
 use crate::error::{Error, FormatError, Result};
 use crate::pbf::wire::{put_varint, read_varint};
+use crate::runtime::Cancellation;
 use crate::system;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -228,8 +229,8 @@ impl RunBuilder {
     }
 }
 
-/// Merges runs into one run, which is stored in an unnamed file.
-pub(super) fn merge(runs: Vec<Run>, directory: &Path) -> Result<Run> {
+/// Merges runs into one run, which is stored in an unnamed file. Fails if the work has been cancelled.
+pub(super) fn merge(runs: Vec<Run>, directory: &Path, cancellation: &Cancellation) -> Result<Run> {
     let file = create(directory)?;
     let mut builder = RunBuilder::default();
     let mut cursors: Vec<RunCursor<'_>> = runs.iter().map(RunCursor::new).collect();
@@ -244,6 +245,7 @@ pub(super) fn merge(runs: Vec<Run>, directory: &Path) -> Result<Run> {
         let next = cursor.advance(directory)?;
         heap.extend(next.map(|(key, head)| Reverse((key, head, index))));
         if builder.bytes.len() >= WRITE_LEN {
+            cancellation.check()?;
             builder.write(&file, directory)?;
         }
     }

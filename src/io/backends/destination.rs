@@ -3,7 +3,7 @@
 use super::flusher::Flusher;
 use crate::error::{Error, Result};
 use crate::io::input::Input;
-use crate::runtime::{Context, Observer, Stats};
+use crate::runtime::{Cancellation, Context, Observer, Stats};
 use crate::system;
 use crate::system::Transfer;
 use std::fs::File;
@@ -45,6 +45,7 @@ pub(crate) struct Destination {
     flusher: Option<Flusher>,
     stats: Arc<Stats>,
     observer: Arc<dyn Observer>,
+    cancellation: Cancellation,
 }
 
 impl Destination {
@@ -71,6 +72,7 @@ impl Destination {
             flusher: None,
             stats: ctx.stats.clone(),
             observer: ctx.observer.clone(),
+            cancellation: ctx.cancellation.clone(),
         }
     }
 
@@ -192,7 +194,7 @@ impl Destination {
             if part.len < MIN_CLONE_LEN {
                 self.copy_few(input, part)?;
             } else {
-                let done = self.kernel_copy(input, part);
+                let done = self.kernel_copy(input, part)?;
                 self.read_write_copy(input, part.skip(done))?;
             }
         }
@@ -231,10 +233,12 @@ impl Destination {
         }
     }
 
-    /// Copies a range with kernel copies, until one fails or copies nothing. Returns the number of bytes copied.
-    fn kernel_copy(&self, input: &Input, whole: Transfer) -> u64 {
+    /// Copies a range with kernel copies, until one fails or copies nothing. Returns the number of bytes copied. Fails if
+    /// the work has been cancelled.
+    fn kernel_copy(&self, input: &Input, whole: Transfer) -> Result<u64> {
         let mut left = whole;
         while left.len > 0 && self.kernel_copies.load(Ordering::Relaxed) {
+            self.cancellation.check()?;
             let (part, _) = left.split(left.len.min(COPY_LEN));
             match system::copy_range(input.file(), &self.file, part) {
                 // The input has ended, or its file system cannot copy and reports no error.
@@ -261,7 +265,7 @@ impl Destination {
                 }
             }
         }
-        whole.len - left.len
+        Ok(whole.len - left.len)
     }
 
     /// Copies a short range, such as the ends of a range of which the middle is shared. A kernel copy of a part of a
@@ -279,6 +283,7 @@ impl Destination {
     fn read_write_copy(&self, input: &Input, mut left: Transfer) -> Result<()> {
         let mut chunk = vec![0; CHUNK_LEN.min(usize::try_from(left.len).unwrap_or(CHUNK_LEN))];
         while left.len > 0 {
+            self.cancellation.check()?;
             let len = chunk
                 .len()
                 .min(usize::try_from(left.len).unwrap_or(CHUNK_LEN));

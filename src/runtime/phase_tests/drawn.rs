@@ -20,7 +20,8 @@ mod phase;
 use super::{Scratch, failure};
 use crate::error::{Error, Result};
 use crate::for_tests::rounds::is_long;
-use phase::parallel_classify_phase;
+use crate::runtime::Cancellation;
+use phase::{PhaseLimits, parallel_classify_phase};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread::yield_now;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -57,8 +58,11 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
         }
     });
     let result: Result<()> = parallel_classify_phase(
-        jobs,
-        budget,
+        PhaseLimits {
+            jobs,
+            budget,
+            cancellation: &Cancellation::default(),
+        },
         source,
         |_| 1,
         || Scratch::new(&alive),
