@@ -11,6 +11,7 @@ mod awkward_objects;
 mod bad_changes;
 mod bad_input;
 mod batches;
+mod cancelling;
 mod changesets;
 mod check;
 mod check_locations;

@@ -3,13 +3,15 @@
 use crate::error::to_python;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam_channel::{
+    Receiver, RecvTimeoutError, SendTimeoutError, Sender, TrySendError, bounded,
+};
 use pbfhogg::{Context, Result};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::thread::ThreadId;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 /// The time that a stream waits for a batch before it looks for signals.
@@ -171,9 +173,44 @@ pub fn interruptible<T: Send + 'static>(
     });
     let result = wait(py, ctx, &done);
     if result.is_err() {
-        let _ = py.detach(|| thread.join());
+        join(py, thread)?;
     }
     result
+}
+
+/// Waits for the end of a thread. Raises an exception, and leaves the thread alone, if a signal asks for it.
+pub fn join(py: Python<'_>, thread: JoinHandle<()>) -> PyResult<()> {
+    let mut pause = Duration::from_millis(1);
+    while !thread.is_finished() {
+        py.detach(|| std::thread::sleep(pause));
+        pause = (pause * 2).min(PATIENCE);
+        py.check_signals()?;
+    }
+    let _ = thread.join();
+    Ok(())
+}
+
+/// Sends a job. Returns whether it was sent, which it is not if the receiver is gone. Cancels `ctx` if a signal raises an
+/// exception while the channel is full.
+pub fn send<J: Send>(py: Python<'_>, ctx: &Context, jobs: &Sender<J>, job: J) -> PyResult<bool> {
+    let mut job = match jobs.try_send(job) {
+        Ok(()) => return Ok(true),
+        Err(TrySendError::Disconnected(_)) => return Ok(false),
+        Err(TrySendError::Full(job)) => job,
+    };
+    loop {
+        match py.detach(|| jobs.send_timeout(job, PATIENCE)) {
+            Ok(()) => return Ok(true),
+            Err(SendTimeoutError::Disconnected(_)) => return Ok(false),
+            Err(SendTimeoutError::Timeout(unsent)) => job = unsent,
+        }
+        check_signals(py, ctx)?;
+    }
+}
+
+/// Raises an exception if a signal asks for it, and cancels `ctx` then.
+fn check_signals(py: Python<'_>, ctx: &Context) -> PyResult<()> {
+    py.check_signals().inspect_err(|_| ctx.cancel())
 }
 
 /// Waits for a result. Cancels `ctx` if a signal raises an exception.
@@ -185,12 +222,7 @@ pub fn wait<T: Send>(py: Python<'_>, ctx: &Context, done: &Receiver<T>) -> PyRes
                 let error = pbfhogg::Error::Internal("a thread panicked".into());
                 return Err(to_python(py, &error));
             }
-            Err(RecvTimeoutError::Timeout) => {
-                if let Err(raised) = py.check_signals() {
-                    ctx.cancel();
-                    return Err(raised);
-                }
-            }
+            Err(RecvTimeoutError::Timeout) => check_signals(py, ctx)?,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Writes files object by object.
 
-use crate::batches::wait;
+use crate::batches::{join, send, wait};
 use crate::error::{OrRaise, to_python};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use pbfhogg::{
@@ -116,9 +116,7 @@ impl Writer {
         let ctx = Context::default();
         let of_thread = ctx.clone();
         let thread = std::thread::spawn(move || work(output, of_thread, &send, &receive, &own));
-        py.detach(|| opened.recv())
-            .map_err(|_| closed())?
-            .or_raise(py)?;
+        wait(py, &ctx, &opened)?.or_raise(py)?;
         let open = Open {
             jobs,
             thread,
@@ -199,10 +197,10 @@ impl Writer {
     /// Writes the file, and returns the number of objects.
     fn finish(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         let open = self.take()?;
-        let (send, done) = bounded(1);
-        let _ = py.detach(|| open.jobs.send(Job::Finish(send)));
-        let written = wait(py, &open.ctx, &done);
-        let _ = py.detach(|| open.thread.join());
+        let (sender, done) = bounded(1);
+        let written = send(py, &open.ctx, &open.jobs, Job::Finish(sender))
+            .and_then(|_| wait(py, &open.ctx, &done));
+        join(py, open.thread)?;
         match written {
             Ok(written) => Ok(written.or_raise(py)?.objects),
             Err(raised) => Err(first_error(py, &open.failed).unwrap_or(raised)),
@@ -210,11 +208,16 @@ impl Writer {
     }
 
     /// Ends without a file.
-    fn abandon(&self, py: Python<'_>) {
-        if let Ok(Open { jobs, thread, .. }) = self.take() {
-            drop(jobs);
-            let _ = py.detach(|| thread.join());
-        }
+    fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        let Ok(Open {
+            jobs, thread, ctx, ..
+        }) = self.take()
+        else {
+            return Ok(());
+        };
+        ctx.cancel();
+        drop(jobs);
+        join(py, thread)
     }
 }
 
@@ -229,13 +232,16 @@ impl Writer {
         py: Python<'_>,
         write: impl FnOnce(&mut ElementWriter) -> Result<()> + Send + 'static,
     ) -> PyResult<()> {
-        let (jobs, failed) = {
+        let (jobs, failed, ctx) = {
             let open = self.0.lock().map_err(|_| closed())?;
             let open = open.as_ref().ok_or_else(closed)?;
-            (open.jobs.clone(), open.failed.clone())
+            (open.jobs.clone(), open.failed.clone(), open.ctx.clone())
         };
-        let sent = py.detach(|| jobs.send(Job::Write(Box::new(write))));
-        sent.map_err(|_| first_error(py, &failed).unwrap_or_else(closed))
+        if send(py, &ctx, &jobs, Job::Write(Box::new(write)))? {
+            Ok(())
+        } else {
+            Err(first_error(py, &failed).unwrap_or_else(closed))
+        }
     }
 }
 

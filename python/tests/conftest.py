@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import signal
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any, Dict, List
 
 import osmium
 import pytest
+
+import pbfhogg
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 FILES = sorted(path.name for path in DATA.glob("*.pbf"))
@@ -31,6 +38,22 @@ def helsinki() -> Path:
 def in_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in the directory of the files."""
     monkeypatch.chdir(DATA)
+
+
+def world(directory: Path, objects: int, changes: int = 0) -> Path:
+    """Return a file of a size. Beside it are change files of some days."""
+    path = directory / "world.osm.pbf"
+    pbfhogg.synth(path, objects=objects, changes=changes or None, changes_dir=directory if changes else None)
+    return path
+
+
+def run(code: str, *words: str) -> subprocess.Popen:
+    """Run code in another interpreter, which an interrupt ends."""
+    code = "import pbfhogg, sys\n" + textwrap.dedent(code)
+    command = [sys.executable, "-c", code, *words]
+    # A shell lets its background processes, and those that they start, ignore interrupts.
+    default = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=default)
 
 
 def rows_of_osmium(path: Path) -> List[Dict[str, Any]]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
-import time
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+from conftest import run, world
 
 import pbfhogg
 
@@ -108,60 +103,6 @@ def test_two_threads_read_at_once(helsinki: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(found) == 4 and all(one == expected for one in found)
-
-
-def world(directory: Path, objects: int) -> Path:
-    """Return a file of a size."""
-    path = directory / "world.osm.pbf"
-    pbfhogg.synth(path, objects=objects)
-    return path
-
-
-def run(code: str, *words: str) -> subprocess.Popen:
-    """Run code in another interpreter, which an interrupt ends."""
-    code = "import pbfhogg, sys\n" + textwrap.dedent(code)
-    command = [sys.executable, "-c", code, *words]
-    # A shell lets its background processes, and those that they start, ignore interrupts.
-    default = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=default)
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "table.to_arrow()",
-        "for batch in table.batches(): pass",
-        "table.to_polars()",
-        "for row in pbfhogg.objects(sys.argv[1]): pass",
-        "pbfhogg.features(sys.argv[1]).to_arrow()",
-        "pbfhogg.check(sys.argv[1], full=True)",
-    ],
-)
-def test_an_interrupt_ends_the_work(tmp_path: Path, code: str) -> None:
-    """Ctrl-C raises KeyboardInterrupt within a second."""
-    path = world(tmp_path, 300_000)
-    program = run(
-        f"""
-        table = pbfhogg.read(sys.argv[1])
-        print("ready", flush=True)
-        while True: {code if not code.startswith("for") else "exec(" + repr(code) + ")"}
-        """,
-        str(path),
-    )
-    assert program.stdout is not None and program.stdout.readline() == b"ready\n"
-    time.sleep(0.3)
-    for _ in range(3):
-        # Python ignores an exception that a signal raises while it finalizes an object: people press Ctrl-C again.
-        program.send_signal(signal.SIGINT)
-        try:
-            _, errors = program.communicate(timeout=5)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    else:
-        program.kill()
-        pytest.fail("three interrupts were ignored")
-    assert b"KeyboardInterrupt" in errors, errors.decode()
 
 
 def test_an_interpreter_ends_with_a_stream_open(tmp_path: Path) -> None:

@@ -57,8 +57,8 @@ pub(super) fn in_any(
 }
 
 /// Whether a text input also contains nodes, ways or relations. Reads the whole input.
-fn has_objects(input: &Input, format: TextFormat) -> Result<bool> {
-    read_changesets(input, format, |_| Ok(()))
+fn has_objects(input: &Input, format: TextFormat, ctx: &Context) -> Result<bool> {
+    read_changesets(input, format, |_| ctx.cancellation.check())
 }
 
 /// Writes the changesets that `keeps` selects as text, in the order of the inputs. If `are_alone` is set and an input
@@ -74,7 +74,7 @@ pub(super) fn write(
     // cannot be withdrawn. Also searches first if the output is PBF, because PBF output fails below.
     if are_alone && (output.target.is_stream() || output.format == Format::Pbf) {
         for (input, format) in inputs {
-            if has_objects(input, *format)? {
+            if has_objects(input, *format, ctx)? {
                 return Ok(None);
             }
         }
@@ -89,6 +89,7 @@ pub(super) fn write(
     let phase = ctx.phase("write changesets", 0);
     for (input, from) in inputs {
         let has_objects = read_changesets(input, *from, |changeset| {
+            ctx.cancellation.check()?;
             if !keeps(changeset) {
                 return Ok(());
             }

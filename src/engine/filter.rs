@@ -16,7 +16,7 @@ use crate::file::{BlobPass, BlobPlan, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block, HeaderBlock, InfoFields, StringTable, clean_block};
-use crate::runtime::{Context, PhaseLimits, WorkItem, parallel_classify_phase};
+use crate::runtime::{Cancellation, Context, PhaseLimits, WorkItem, parallel_classify_phase};
 pub(crate) use selection::{GroupId, Selected, Selection};
 use worker::FilterWorker;
 
@@ -392,7 +392,9 @@ impl<'f> FilteredWriter<'f> {
         parallel_classify_phase(
             PhaseLimits {
                 jobs: AT_ONCE.min(files.len()),
-                ..self.ctx.limits(u64::MAX)
+                budget: u64::MAX,
+                // Each commit looks whether the command was cancelled. A file that has its name is not taken back.
+                cancellation: &Cancellation::default(),
             },
             files.into_iter().map(Ok),
             |_| 0,

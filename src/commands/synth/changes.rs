@@ -49,7 +49,7 @@ pub(super) fn write_days(
     let _phase = ctx.phase("changes", 0);
     std::fs::create_dir_all(directory)
         .map_err(|error| Error::io(directory, "cannot create", error))?;
-    let mut by_day = collect(world, days);
+    let mut by_day = collect(world, days, ctx)?;
     let (mut summaries, mut files) = (Vec::new(), Vec::new());
     for (day, changes) in (1..).zip(&mut by_day) {
         let path = directory.join(format!("{day:03}.osc.gz"));
@@ -78,9 +78,10 @@ pub(super) fn write_days(
 }
 
 /// The changes of all towns in the first `days` days, one [`Day`] per day.
-fn collect(world: &World, days: u32) -> Vec<Day> {
+fn collect(world: &World, days: u32, ctx: &Context) -> Result<Vec<Day>> {
     let mut by_day: Vec<Day> = (0..days).map(|_| Day::default()).collect();
     for number in 0..world.towns() {
+        ctx.cancellation.check()?;
         let town = Town::new(world, number);
         for (day, changes) in (1..).zip(&mut by_day) {
             for kind in ObjectKind::ALL {
@@ -110,7 +111,7 @@ fn collect(world: &World, days: u32) -> Vec<Day> {
         // The reverse order deletes relations before their members, and ways before their nodes.
         day.deleted.reverse();
     }
-    by_day
+    Ok(by_day)
 }
 
 fn write_day(day: &Day, out: impl Write) -> std::io::Result<()> {

@@ -1,0 +1,91 @@
+"""Ctrl-C during commands, iterators and writers."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import IS_LONG, run, world
+
+#: Work on the file ``path``, which is repeated until an interrupt. An output is ``out``.
+WORK = [
+    "table.to_arrow()",
+    "for batch in table.batches(): pass",
+    "table.to_polars()",
+    "for row in pbfhogg.objects(path): pass",
+    "for row in pbfhogg.objects(path, tags='w/highway'): pass",
+    "pbfhogg.features(path).to_arrow()",
+    "pbfhogg.augmented_diff(path, day).to_arrow()",
+    "pbfhogg.changes(day).to_arrow()",
+    "pbfhogg.info(path)",
+    "pbfhogg.splits(path, 3)",
+    "pbfhogg.add_locations_to_ways(path, out, overwrite=True)",
+    "pbfhogg.add_locations_to_ways(path, out, overwrite=True, index_type='external')",
+    "pbfhogg.apply_changes(path, day, out, overwrite=True)",
+    "pbfhogg.build_geocode_index(path, out + '.index', overwrite=True)",
+    "pbfhogg.cat(path, out + '.opl.gz', overwrite=True)",
+    "pbfhogg.check(path, full=True)",
+    "pbfhogg.diff(path, path, verify=True)",
+    "pbfhogg.export(path, out + '.geojson', overwrite=True)",
+    "pbfhogg.export(path, out + '.parquet', overwrite=True)",
+    "pbfhogg.extract(path, out, bbox=(0, 0, 1, 1), overwrite=True)",
+    "pbfhogg.getid(path, ['n1', 'w1'], out, add_referenced=True, overwrite=True)",
+    "pbfhogg.merge_changes([day, day], out + '.osc.gz', simplify=True, overwrite=True)",
+    "pbfhogg.renumber(path, out, overwrite=True)",
+    "pbfhogg.repack(path, out, compression='zlib:9', overwrite=True)",
+    "pbfhogg.repair(path, out, overwrite=True)",
+    "pbfhogg.sort([path, path], out, overwrite=True)",
+    "pbfhogg.split(path, out + '.parts', parts=3, overwrite=True)",
+    "pbfhogg.synth(out, objects=300000, overwrite=True)",
+    "pbfhogg.tags_filter(path, ['highway'], out, overwrite=True)",
+    """
+        with pbfhogg.Writer(out, overwrite=True) as writer:
+            for number in range(1, 300000): writer.node(300000 - number, 1.0, 1.0)
+    """,
+]
+#: The times in seconds between the start of the work and the interrupt.
+MOMENTS = [0.02, 0.1, 0.2, 0.4, 0.8]
+
+
+@pytest.mark.parametrize(
+    ("work", "moment"),
+    [
+        (work, moment)
+        for number, work in enumerate(WORK)
+        for moment in (MOMENTS if IS_LONG else [MOMENTS[number % len(MOMENTS)]])
+    ],
+)
+def test_an_interrupt_ends_the_work(tmp_path: Path, work: str, moment: float) -> None:
+    """Ctrl-C raises KeyboardInterrupt within two seconds, and leaves no temporary file."""
+    path = world(tmp_path, 300_000, changes=5)
+    out = tmp_path / "out"
+    out.mkdir()
+    code = f"""
+import os
+path, directory = sys.argv[1:]
+out, day = os.path.join(directory, "out.osm.pbf"), os.path.join(os.path.dirname(path), "005.osc.gz")
+table = pbfhogg.read(path)
+work = compile({work.strip() + chr(10)!r}, "work", "exec")
+print("ready", flush=True)
+while True: exec(work)
+"""
+    program = run(code, str(path), str(out))
+    assert program.stdout is not None and program.stdout.readline() == b"ready\n"
+    time.sleep(moment)
+    for _ in range(3):
+        # Python ignores an exception that a signal raises while it finalizes an object: people press Ctrl-C again.
+        program.send_signal(signal.SIGINT)
+        try:
+            _, errors = program.communicate(timeout=2)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    else:
+        program.kill()
+        pytest.fail("three interrupts were ignored")
+    assert b"KeyboardInterrupt" in errors, errors.decode()
+    left = [one.name for one in out.rglob("*") if one.name.startswith(".")]
+    assert not left
