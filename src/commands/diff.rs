@@ -21,7 +21,7 @@ pub use crate::geometry::CellCounts;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
-use crate::runtime::{ChunkQueue, Context, WorkItem};
+use crate::runtime::{Context, Pass, WorkItem};
 use charts::ChangeCharts;
 pub use charts::{Charts, Edits, NameCount, Names, Times};
 use compare::{Comparison, StepFindings};
@@ -29,7 +29,6 @@ use locations::LocationRule;
 use order::{Side, in_order};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// The options of `diff`.
 #[derive(Debug, Clone)]
@@ -276,14 +275,14 @@ fn compare_files(
     ctx: &Context,
 ) -> Result<(Summary, Option<Charts>)> {
     let [old, new] = [&options.old, &options.new].map(|path| in_order(path, ctx));
-    let sides = Arc::new([old?, new?]);
+    let sides = [old?, new?];
     let history = is_history(options, &sides)?;
     check_each_once(options, &sides, ctx)?;
     let mut output = match &options.output {
         None => None,
         Some((_, target)) => Some(TextOutput::create(target.clone(), ctx)?),
     };
-    let locations = Arc::new(LocationRule::of(options, history, &sides, ctx)?);
+    let locations = LocationRule::of(options, history, &sides, ctx)?;
     let format = options.output.as_ref().map(|(format, _)| format);
     let mut put = |text: &str| match &mut output {
         Some(output) => output.write(text),
@@ -295,14 +294,11 @@ fn compare_files(
     let mut summary = Summary::default();
     let steps = plan(options, &sides, &locations, &mut summary, ctx);
     let mut charts = has_charts.then(ChangeCharts::default);
-    let init = {
-        let inputs = sides.each_ref().map(|side| side.file.input.clone());
-        let (options, ctx, by_version) =
-            (options.clone(), ctx.clone(), history || options.by_version);
-        move || {
-            let sources = Sources::new(&inputs.each_ref(), &ctx);
-            Comparison::new(sources, &options, locations.clone(), by_version, has_charts)
-        }
+    let inputs = sides.each_ref().map(|side| &side.file.input);
+    let by_version = history || options.by_version;
+    let init = || {
+        let sources = Sources::new(&inputs, ctx);
+        Comparison::new(sources, options, &locations, by_version, has_charts)
     };
     carry_out(steps, init, ctx, |found| {
         summary.add(&found.summary);
@@ -348,22 +344,22 @@ fn change_header(deletions: &Deletions, sides: &[Side; 2]) -> DocumentHeader {
 
 /// Compares the objects of merge steps, and calls `take` with each result in order. `init` creates the comparison of a
 /// thread.
-fn carry_out(
+fn carry_out<'d>(
     steps: Vec<MergeStep>,
-    init: impl Fn() -> Comparison + Clone + Send + 'static,
+    init: impl Fn() -> Comparison<'d> + Sync,
     ctx: &Context,
-    mut take: impl FnMut(StepFindings) -> Result<()>,
+    take: impl FnMut(StepFindings) -> Result<()>,
 ) -> Result<()> {
-    let phase = ctx.phase("compare", steps.iter().map(MergeStep::input_bytes).sum());
-    let mut take = |found: StepFindings| {
-        phase.advance(found.input_bytes);
-        take(found)
-    };
-    let mut queue = ChunkQueue::start("compare", ctx, init, Comparison::step)?;
-    for step in steps {
-        queue.push(step, &mut take)?;
-    }
-    queue.drain(take)
+    let bytes = steps.iter().map(MergeStep::input_bytes).sum();
+    let steps = steps.into_iter().map(Ok);
+    Pass::new("compare", ctx).counting_items().run_results(
+        bytes,
+        steps,
+        init,
+        Comparison::step,
+        |_| (),
+        take,
+    )
 }
 
 /// Fails if the output is a change file and a blob begins with the object that ends the blob before it. Repetitions
@@ -408,7 +404,7 @@ const SHARD_BYTES: u64 = 16 << 20;
 fn plan(
     options: &Options,
     sides: &[Side; 2],
-    locations: &LocationRule,
+    locations: &LocationRule<'_>,
     summary: &mut Summary,
     ctx: &Context,
 ) -> Vec<MergeStep> {

@@ -9,7 +9,7 @@ pub use crate::file::Parts;
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written, divide};
 use crate::io::{Input, OpenOutput, OutputDirectory, SizeHint};
 use crate::pbf::{BlobEntry, HeaderBlock};
-use crate::runtime::{ChunkQueue, Context};
+use crate::runtime::{Context, Pass, WorkItem};
 use serde::Serialize;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -107,41 +107,36 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut directory =
         OutputDirectory::create(&options.directory, options.overwrite, is_part, ctx)?;
     let width = (ranges.len().max(1) - 1).to_string().len().max(4);
-    let phase = ctx.phase(
-        "split",
-        plan.entries
-            .iter()
-            .map(|entry| u64::from(entry.frame_len))
-            .sum(),
-    );
     ctx.expect_phases(1);
-    let mut summary = Summary::default();
-    let mut add = |part: Part| {
-        phase.advance(part.written.bytes);
-        summary.objects += part.written.objects.unwrap_or(0);
-        summary.bytes += part.written.bytes;
-        summary.parts.push(part);
-        Ok(())
-    };
-    let (writer, own) = (PartWriter::new(&file, header, options.write), ctx.clone());
-    let mut queue = ChunkQueue::start("split", ctx, || (), {
-        move |(), part: OpenPart, chunks: &_| chunks.send(writer.write(part, &own)?)
-    })?;
-    let mut first_blob = 1;
-    for (number, entries) in ranges.into_iter().enumerate() {
+    let bytes = plan.entries.iter();
+    let bytes = bytes.map(|entry| u64::from(entry.frame_len)).sum();
+    let (mut first_blob, mut number) = (1, 0);
+    let parts = ranges.into_iter().map(|entries| {
         let name = format!("part-{number:0width$}{SUFFIX}");
-        let output = directory.open(Path::new(&name))?;
-        let blobs = entries.len() as u64;
         let part = OpenPart {
+            output: directory.open(Path::new(&name))?,
             name,
             first_blob,
             entries: entries.to_vec(),
-            output,
         };
-        queue.push(part, &mut add)?;
-        first_blob += blobs;
-    }
-    queue.drain(&mut add)?;
+        number += 1;
+        first_blob += entries.len() as u64;
+        Ok(part)
+    });
+    let writer = PartWriter::new(&file, header, options.write);
+    let mut summary = Summary::default();
+    Pass::new("split", ctx).counting_items().run_stream(
+        bytes,
+        parts,
+        || (),
+        |(), part| writer.write(part, ctx),
+        |part| {
+            summary.objects += part.written.objects.unwrap_or(0);
+            summary.bytes += part.written.bytes;
+            summary.parts.push(part);
+            Ok(())
+        },
+    )?;
     directory.complete(ctx)?;
     Ok(summary)
 }
@@ -154,8 +149,14 @@ struct OpenPart {
     output: OpenOutput,
 }
 
+impl WorkItem for OpenPart {
+    fn input_bytes(&self) -> u64 {
+        let entries = self.entries.iter();
+        entries.map(|entry| u64::from(entry.frame_len)).sum()
+    }
+}
+
 /// Writes parts of a file.
-#[derive(Clone)]
 struct PartWriter {
     input: Input,
     header: HeaderBlock,

@@ -8,7 +8,7 @@ use crate::formats::row_limit::{OversizedObjects, is_too_large};
 use crate::index::IdSet;
 use crate::osm::{Bbox, KindSet, ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Relation, StringTable, Way, feature};
-use crate::runtime::{Batches, ChunkQueue, ChunkSender, Context};
+use crate::runtime::{Batches, Context, Pass, PassResults};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -59,11 +59,11 @@ pub struct ObjectReader {
     within: OnceLock<Within>,
 }
 
-/// A message of a thread that makes batches.
-enum Found<B> {
+/// What a thread gives for a blob.
+enum BlobBatches<B> {
     Batch(B),
-    /// All batches of a blob of this size were sent, without the objects that are too large for a batch.
-    Done(u64, OversizedObjects),
+    /// The objects of the blob that are too large for a batch.
+    LeftOut(OversizedObjects),
 }
 
 /// The nodes and ways in a box that other objects may refer to.
@@ -128,15 +128,15 @@ impl ObjectReader {
         maker: impl Fn() -> M + Send + Sync + 'static,
         ctx: &Context,
     ) -> Batches<M::Batch> {
-        let (reader, maker) = (self.clone(), Arc::new(maker));
+        let reader = self.clone();
         Batches::start(2 * ctx.jobs, ctx, move |ctx, take| {
             reader.make(&maker, ctx, take)
         })
     }
 
     fn make<M: BatchMaker>(
-        self: &Arc<Self>,
-        maker: &Arc<impl Fn() -> M + Send + Sync + 'static>,
+        &self,
+        maker: &(impl Fn() -> M + Sync),
         ctx: &Context,
         take: &mut dyn FnMut(M::Batch) -> Result<()>,
     ) -> Result<()> {
@@ -152,30 +152,23 @@ impl ObjectReader {
             let _ = self.within.set(within);
         }
         let input = &self.objects.file().input;
-        let phase = ctx.phase("read objects", input.len());
-        let (reader, maker, own, input) = (self.clone(), maker.clone(), ctx.clone(), input.clone());
-        let mut queue = ChunkQueue::start(
-            "read objects",
-            ctx,
-            move || (BlobDecoder::new(&input, &own), maker()),
-            move |(decoder, maker), entry: BlobEntry, chunks: &_| {
-                reader.blob(decoder, maker, &entry, chunks)
-            },
-        )?;
         let mut oversized = OversizedObjects::default();
-        let mut take = |found| match found {
-            Found::Batch(batch) => take(batch),
-            Found::Done(bytes, left_out) => {
-                oversized.extend(&left_out);
-                phase.advance(bytes);
-                Ok(())
-            }
-        };
-        for entry in self.objects.entries_in(self.selection.part.as_ref()) {
-            ctx.cancellation.check()?;
-            queue.push(entry?, &mut take)?;
-        }
-        queue.drain(&mut take)?;
+        Pass::new("read objects", ctx)
+            .counting_items()
+            .run_results(
+                input.len(),
+                self.objects.entries_in(self.selection.part.as_ref()),
+                || (BlobDecoder::new(input, ctx), maker()),
+                |(decoder, maker), entry, results| self.blob(decoder, maker, &entry, results),
+                |_| (),
+                |found| match found {
+                    BlobBatches::Batch(batch) => take(batch),
+                    BlobBatches::LeftOut(objects) => {
+                        oversized.extend(&objects);
+                        Ok(())
+                    }
+                },
+            )?;
         oversized.warn(ctx);
         Ok(())
     }
@@ -186,13 +179,14 @@ impl ObjectReader {
         decoder: &mut BlobDecoder,
         maker: &mut M,
         entry: &BlobEntry,
-        chunks: &ChunkSender<Found<M::Batch>>,
+        results: &PassResults<'_, BlobBatches<M::Batch>>,
     ) -> Result<()> {
-        let send =
-            |batch: Option<M::Batch>| match batch.map(|batch| chunks.send(Found::Batch(batch))) {
-                Some(Err(error)) => Err(FormatError::with(error.to_string())),
-                Some(Ok(())) | None => Ok(()),
-            };
+        let send = |batch: Option<M::Batch>| match batch
+            .map(|batch| results.send(BlobBatches::Batch(batch)))
+        {
+            Some(Err(error)) => Err(FormatError::with(error.to_string())),
+            Some(Ok(())) | None => Ok(()),
+        };
         let is_excluded =
             (!self.filter.expressions().is_empty()).then_some(|strings: &StringTable<'_>| {
                 let matcher = BlockMatcher::new(&self.filter, strings);
@@ -213,7 +207,10 @@ impl ObjectReader {
             })?;
             send(maker.take())
         })?;
-        chunks.send(Found::Done(entry.frame_len.into(), oversized))
+        if oversized.is_empty() {
+            return Ok(());
+        }
+        results.send(BlobBatches::LeftOut(oversized))
     }
 
     /// Calls `visit` with the selected objects of a block.

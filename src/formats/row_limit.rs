@@ -85,6 +85,10 @@ impl OversizedObjects {
         self.first = self.first.or(later.first);
     }
 
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Warns of the objects. Names the first one. Does nothing if there are none.
     pub(crate) fn warn(&self, ctx: &Context) {
         let Some((kind, id)) = self.first else {

@@ -25,7 +25,7 @@ pub(crate) use job_queue::JobQueue;
 pub(crate) use lock::{lock, unlocked};
 pub use observer::{NoObserver, Observer, human_bytes};
 pub(crate) use parallel_sort::sort_by;
-pub(crate) use pass::{Pass, WorkItem};
+pub(crate) use pass::{Pass, PassResults, WorkItem};
 pub(crate) use payload_watch::PayloadWatch;
 pub(crate) use phase::{PhaseLimits, parallel_classify_phase};
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};

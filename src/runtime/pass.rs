@@ -1,6 +1,7 @@
 //! A parallel phase over parts of input files, with progress and a memory limit.
 
-use super::{Context, parallel_classify_phase};
+use super::phase::{ItemResults, parallel_classify_phase, parallel_results_phase};
+use super::{Context, Phase};
 use crate::error::Result;
 
 /// A part of the input that one worker processes at a time, such as a blob or several blobs that belong together.
@@ -21,8 +22,35 @@ pub(crate) trait WorkItem: Send {
 pub(crate) struct Pass<'c> {
     name: &'static str,
     budget: u64,
-    memory_factor: u64,
+    /// The factor of the bytes that an item holds; `None` if each item counts as 1.
+    memory_factor: Option<u64>,
     ctx: &'c Context,
+}
+
+/// The number of items per thread that may be in flight if items are counted. Items that are done keep the threads busy
+/// while results are merged.
+const ITEMS_PER_JOB: u64 = 4;
+
+/// The receiver of the results of one item of a pass.
+pub(crate) struct PassResults<'r, R>(&'r ItemResults<'r, PassMessage<R>>);
+
+/// A message of a worker: a result, or the number of input bytes of an item whose results were all sent.
+enum PassMessage<R> {
+    Result(R),
+    End(u64),
+}
+
+impl<R> PassResults<'_, R> {
+    /// Sends a result. Waits while several results of the item are not merged. Fails if the pass has ended.
+    pub(crate) fn send(&self, result: R) -> Result<()> {
+        self.0.send(PassMessage::Result(result))
+    }
+
+    /// Waits until `is_done` returns true, which is asked again after each result that is merged. Fails if the pass has
+    /// ended.
+    pub(crate) fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
+        self.0.wait_until(is_done)
+    }
 }
 
 impl<'c> Pass<'c> {
@@ -31,7 +59,7 @@ impl<'c> Pass<'c> {
         Self {
             name,
             budget: ctx.byte_budget(),
-            memory_factor: 1,
+            memory_factor: Some(1),
             ctx,
         }
     }
@@ -45,9 +73,32 @@ impl<'c> Pass<'c> {
     /// against the budget. The default is 1. A larger factor accounts for the memory that the work on the item uses.
     pub(crate) const fn holding(self, memory_factor: u64) -> Self {
         Self {
-            memory_factor,
+            memory_factor: Some(memory_factor),
             ..self
         }
+    }
+
+    /// Limits the number of items in flight, and not their memory. This is for items whose results take more memory than
+    /// the items: a few results of each item wait to be merged.
+    pub(crate) const fn counting_items(self) -> Self {
+        Self {
+            budget: ITEMS_PER_JOB * self.ctx.jobs as u64,
+            memory_factor: None,
+            ..self
+        }
+    }
+
+    fn held_bytes(&self, item: &impl WorkItem) -> u64 {
+        self.memory_factor
+            .map_or(1, |factor| item.held_bytes() * factor)
+    }
+
+    fn phase<T: WorkItem>(&self, total_bytes: u64) -> Phase {
+        let phase = self.ctx.phase(self.name, total_bytes);
+        if T::COUNTS_ROWS {
+            self.ctx.observer.counts_rows();
+        }
+        phase
     }
 
     /// Runs `work` over the items on [`Context::jobs`] threads. Calls `merge` with each result, in the order of the
@@ -74,14 +125,11 @@ impl<'c> Pass<'c> {
         work: impl Fn(&mut S, T) -> Result<R> + Sync,
         mut merge: impl FnMut(R) -> Result<()>,
     ) -> Result<()> {
-        let phase = self.ctx.phase(self.name, total_bytes);
-        if T::COUNTS_ROWS {
-            self.ctx.observer.counts_rows();
-        }
+        let phase = self.phase::<T>(total_bytes);
         parallel_classify_phase(
             self.ctx.limits(self.budget),
             items,
-            |item| item.held_bytes() * self.memory_factor,
+            |item| self.held_bytes(item),
             init,
             |scratch, item| {
                 let bytes = item.input_bytes();
@@ -90,6 +138,39 @@ impl<'c> Pass<'c> {
             |(bytes, result)| {
                 phase.advance(bytes);
                 merge(result)
+            },
+        )
+    }
+
+    /// Runs `work` over the items of an iterator, as [`run_stream`](Self::run_stream) does. `work` sends any number of
+    /// results. `after` is called with the scratch value after each item, while its results are merged.
+    pub(crate) fn run_results<T: WorkItem, S, R: Send>(
+        self,
+        total_bytes: u64,
+        items: impl Iterator<Item = Result<T>> + Send,
+        init: impl Fn() -> S + Sync,
+        work: impl Fn(&mut S, T, &PassResults<'_, R>) -> Result<()> + Sync,
+        after: impl Fn(&mut S) + Sync,
+        mut merge: impl FnMut(R) -> Result<()>,
+    ) -> Result<()> {
+        let phase = self.phase::<T>(total_bytes);
+        parallel_results_phase(
+            self.ctx.limits(self.budget),
+            items,
+            |item| self.held_bytes(item),
+            init,
+            |scratch, item, results| {
+                let bytes = item.input_bytes();
+                work(scratch, item, &PassResults(results))?;
+                Ok(Some(PassMessage::End(bytes)))
+            },
+            after,
+            |message| match message {
+                PassMessage::Result(result) => merge(result),
+                PassMessage::End(bytes) => {
+                    phase.advance(bytes);
+                    Ok(())
+                }
             },
         )
     }

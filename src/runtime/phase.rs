@@ -1,4 +1,5 @@
-//! The ordered parallel phase. Workers claim items in order, and results are merged in order.
+//! The ordered parallel phase. Workers claim items in order, and results are merged in order. An item may have many
+//! results.
 
 use super::threads::{Condvar, Mutex, MutexGuard, Scope, ScopedJoinHandle, scope, spawn_in};
 use crate::error::{Error, Result};
@@ -19,56 +20,107 @@ pub(crate) struct PhaseLimits<'c> {
     pub cancellation: &'c Cancellation,
 }
 
-/// Runs `work` over the items of `source`. Calls `merge` with each result on the calling thread, in the order of the
-/// items.
-///
-/// - `cost` must return the number of bytes that an item holds from its claim until its result is merged. Workers wait
-///   to claim items while the bytes of the budget or more are held, so that memory does not grow with the number of
-///   items.
-/// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
-/// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
-///   all items before the error are merged. A panic in `source`, `cost`, `init` or `work` is an error, too. A panic in
-///   `merge` is resumed when the threads have ended.
-/// - A phase that is cancelled fails with [`Error::Cancelled`]. Results of items that are done by then may not be merged.
-pub(crate) fn parallel_classify_phase<T, S, R>(
+/// The number of results of an item that wait to be merged before its worker waits.
+const MAX_WAITING: usize = 4;
+
+/// Runs `work`, which returns one result, over the items of `source`. Otherwise does the same as
+/// [`parallel_results_phase`].
+pub(crate) fn parallel_classify_phase<T: Send, S, R: Send>(
     limits: PhaseLimits<'_>,
     source: impl Iterator<Item = Result<T>> + Send,
     cost: impl Fn(&T) -> u64 + Sync,
     init: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, T) -> Result<R> + Sync,
+    merge: impl FnMut(R) -> Result<()>,
+) -> Result<()> {
+    let work = |scratch: &mut S, item, _: &ItemResults<'_, R>| work(scratch, item).map(Some);
+    parallel_results_phase(limits, source, cost, init, work, |_| (), merge)
+}
+
+/// Runs `work` over the items of `source`. Calls `merge` with each result on the calling thread, in the order of the
+/// items. `work` sends the results of an item in their order, and may return the last one.
+///
+/// - `cost` must return the number of bytes that an item holds from its claim until its last result is merged. Workers
+///   wait to claim items while the bytes of the budget or more are held, so that memory does not grow with the number of
+///   items. A worker also waits while [`MAX_WAITING`] results of its item are not merged.
+/// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
+/// - `after` is called with the scratch value after each item, whose last result may be merged meanwhile.
+/// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
+///   all items before the error are merged. A panic in `source`, `cost`, `init`, `work` or `after` is an error, too. A
+///   panic in `merge` is resumed when the threads have ended.
+/// - A phase that is cancelled fails with [`Error::Cancelled`]. Results of items that are done by then may not be merged.
+pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
+    limits: PhaseLimits<'_>,
+    source: impl Iterator<Item = Result<T>> + Send,
+    cost: impl Fn(&T) -> u64 + Sync,
+    init: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, T, &ItemResults<'_, R>) -> Result<Option<R>> + Sync,
+    after: impl Fn(&mut S) + Sync,
     mut merge: impl FnMut(R) -> Result<()>,
-) -> Result<()>
-where
-    T: Send,
-    R: Send,
-{
-    // A budget of 0 would make every claim wait forever, so it counts as 1.
+) -> Result<()> {
     let PhaseLimits {
         jobs,
         budget,
         cancellation,
     } = limits;
     let source = source.map(|item| item.and_then(|item| cancellation.check().map(|()| item)));
+    // A budget of 0 would make every claim wait forever, so it counts as 1.
     let queue = Queue::new(source, budget.max(1));
     let worker = || {
         let mut scratch = None;
         while let Some((index, claimed)) = queue.claim(&cost) {
-            let done =
-                claimed.and_then(|item| caught(|| work(scratch.get_or_insert_with(&init), item)));
-            queue.deliver(index, done);
+            let results = ItemResults {
+                queue: &queue,
+                index,
+            };
+            let done = claimed.and_then(|item| {
+                caught(|| work(scratch.get_or_insert_with(&init), item, &results))
+            });
+            queue.end_item(index, done);
+            if let Some(scratch) = &mut scratch
+                && let Err(error) = caught(|| Ok(after(scratch)))
+            {
+                queue.fail(error);
+            }
         }
     };
     let stop = || queue.stop();
     scope(|scope| {
-        let _workers = Workers::start(scope, jobs, &worker, &stop)?;
-        while let Some((held, result)) = queue.next_result() {
-            let result = result?;
+        let workers = Workers::start(scope, jobs, &worker, &stop)?;
+        while let Some((held, result)) = queue.next_result()? {
             cancellation.check()?;
             merge(result)?;
             queue.release(held);
         }
-        Ok(())
+        drop(workers);
+        queue.failure().map_or(Ok(()), Err)
     })
+}
+
+/// The receiver of the results of one item.
+pub(crate) struct ItemResults<'q, R> {
+    queue: &'q (dyn ReceiveResults<R> + Sync + 'q),
+    index: u64,
+}
+
+impl<R> ItemResults<'_, R> {
+    /// Sends a result. Waits while [`MAX_WAITING`] results of the item are not merged. Fails if the phase has ended.
+    pub(crate) fn send(&self, result: R) -> Result<()> {
+        self.queue.receive(self.index, result)
+    }
+
+    /// Waits until `is_done` returns true, which is asked again after each result that is merged. Fails if the phase has
+    /// ended.
+    pub(crate) fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
+        self.queue.wait_until(is_done)
+    }
+}
+
+/// The functions of a [`Queue`] that do not depend on the source of its items.
+trait ReceiveResults<R> {
+    fn receive(&self, index: u64, result: R) -> Result<()>;
+
+    fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()>;
 }
 
 /// Calls `run` and turns a panic into an error.
@@ -131,20 +183,34 @@ impl Drop for Workers<'_, '_> {
 /// The source of the items, and the items that have been claimed but not merged.
 struct State<I, R> {
     source: Option<I>,
-    /// The claimed items in order. Each slot has the number of bytes that the item holds, and the result once it is
-    /// available.
-    slots: VecDeque<(u64, Option<Result<R>>)>,
+    /// The claimed items in order.
+    slots: VecDeque<ClaimedItem<R>>,
     /// The index of the item in the first slot.
     front: u64,
     /// The total number of bytes of the items that have been claimed but not merged.
     held: u64,
     stopped: bool,
+    /// The first error of a worker between two items.
+    failure: Option<Error>,
+}
+
+/// An item that was claimed and whose results are not all merged.
+struct ClaimedItem<R> {
+    /// The number of bytes that the item holds.
+    held: u64,
+    /// The results that were sent and not merged yet.
+    sent: VecDeque<R>,
+    /// The last result or the error, once the worker is done with the item. The inner `None` means that all results were
+    /// sent.
+    end: Option<Result<Option<R>>>,
 }
 
 struct Queue<I, R> {
     state: Mutex<State<I, R>>,
     budget: u64,
-    may_claim: Condvar,
+    /// Notified after each result that was merged, and at the end of the phase.
+    has_merged: Condvar,
+    /// Notified when the first item has a result or has ended.
     has_result: Condvar,
 }
 
@@ -160,9 +226,10 @@ where
                 front: 0,
                 held: 0,
                 stopped: false,
+                failure: None,
             }),
             budget,
-            may_claim: Condvar::new(),
+            has_merged: Condvar::new(),
             has_result: Condvar::new(),
         }
     }
@@ -173,10 +240,7 @@ where
     fn claim(&self, cost: &impl Fn(&T) -> u64) -> Option<(u64, Result<T>)> {
         let mut state = self.lock();
         while !state.stopped && state.held >= self.budget {
-            state = self
-                .may_claim
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.wait_for_merge(state);
         }
         if state.stopped {
             return None;
@@ -198,44 +262,68 @@ where
         }
         let index = state.front + state.slots.len() as u64;
         state.held += held;
-        state.slots.push_back((held, None));
+        state.slots.push_back(ClaimedItem {
+            held,
+            sent: VecDeque::new(),
+            end: None,
+        });
         Some((index, item))
     }
 
-    fn deliver(&self, index: u64, result: Result<R>) {
+    /// Records that the worker is done with an item.
+    fn end_item(&self, index: u64, end: Result<Option<R>>) {
         let mut state = self.lock();
         let slot = (index - state.front) as usize;
-        state.slots[slot].1 = Some(result);
+        state.slots[slot].end = Some(end);
         if slot == 0 {
             self.has_result.notify_all();
         }
     }
 
-    /// Waits for the result of the first item that is not merged. Returns the number of bytes that the item holds, and
-    /// the result. Returns `None` if all items are merged.
-    fn next_result(&self) -> Option<(u64, Result<R>)> {
+    /// Waits for the next result of the first item that is not merged. Returns the number of bytes that are released
+    /// when it is merged, and the result. Returns `None` if all items are merged.
+    fn next_result(&self) -> Result<Option<(u64, R)>> {
         let mut state = self.lock();
         loop {
-            match state.slots.front() {
-                Some((_, Some(_))) => {
-                    let (held, result) = state.slots.pop_front()?;
-                    state.front += 1;
-                    return result.map(|result| (held, result));
-                }
-                None if state.source.is_none() => return None,
-                _ => {
-                    state = self
-                        .has_result
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner)
-                }
+            if let Some(error) = state.failure.take() {
+                return Err(error);
             }
+            let Some(first) = state.slots.front_mut() else {
+                if state.source.is_none() {
+                    return Ok(None);
+                }
+                state = self.wait_for_result(state);
+                continue;
+            };
+            if let Some(result) = first.sent.pop_front() {
+                return Ok(Some((0, result)));
+            }
+            let Some(end) = first.end.take() else {
+                state = self.wait_for_result(state);
+                continue;
+            };
+            let held = first.held;
+            state.slots.pop_front();
+            state.front += 1;
+            if let Some(result) = end? {
+                return Ok(Some((held, result)));
+            }
+            state.held -= held;
+            self.has_merged.notify_all();
         }
+    }
+
+    fn wait_for_result<'s>(
+        &self,
+        state: MutexGuard<'s, State<I, R>>,
+    ) -> MutexGuard<'s, State<I, R>> {
+        let waited = self.has_result.wait(state);
+        waited.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn release(&self, held: u64) {
         self.lock().held -= held;
-        self.may_claim.notify_all();
+        self.has_merged.notify_all();
     }
 }
 
@@ -248,6 +336,54 @@ impl<I, R> Queue<I, R> {
         let mut state = self.lock();
         state.stopped = true;
         state.source = None;
-        self.may_claim.notify_all();
+        self.has_merged.notify_all();
+    }
+
+    /// Ends the phase with an error of a worker between two items.
+    fn fail(&self, error: Error) {
+        self.lock().failure.get_or_insert(error);
+        self.has_result.notify_all();
+    }
+
+    fn failure(&self) -> Option<Error> {
+        self.lock().failure.take()
+    }
+
+    fn wait_for_merge<'s>(
+        &self,
+        state: MutexGuard<'s, State<I, R>>,
+    ) -> MutexGuard<'s, State<I, R>> {
+        let waited = self.has_merged.wait(state);
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<I, R> ReceiveResults<R> for Queue<I, R> {
+    fn receive(&self, index: u64, result: R) -> Result<()> {
+        let mut state = self.lock();
+        while !state.stopped {
+            let slot = (index - state.front) as usize;
+            let sent = &mut state.slots[slot].sent;
+            if sent.len() < MAX_WAITING {
+                sent.push_back(result);
+                if slot == 0 {
+                    self.has_result.notify_all();
+                }
+                return Ok(());
+            }
+            state = self.wait_for_merge(state);
+        }
+        Err(Error::Cancelled)
+    }
+
+    fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
+        let mut state = self.lock();
+        while !is_done() {
+            if state.stopped {
+                return Err(Error::Cancelled);
+            }
+            state = self.wait_for_merge(state);
+        }
+        Ok(())
     }
 }

@@ -11,9 +11,8 @@ use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, OscText};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobFlags, Block, RawElement, RawElements};
-use crate::runtime::{ChunkSender, WorkItem};
+use crate::runtime::PassResults;
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 /// The size in bytes at which the text of a step is sent as a partial result.
 const CHUNK: usize = 1 << 20;
@@ -21,8 +20,6 @@ const CHUNK: usize = 1 << 20;
 /// A part of the result of a merge step, with counts and the text of the differences.
 #[derive(Default)]
 pub(super) struct StepFindings {
-    /// The number of bytes of input that were compared.
-    pub input_bytes: u64,
     pub summary: Summary,
     pub text: String,
     /// The counts for the charts; `None` if no charts are made.
@@ -30,11 +27,11 @@ pub(super) struct StepFindings {
 }
 
 /// Compares the objects of merge steps. Each worker has its own `Comparison`.
-pub(super) struct Comparison {
+pub(super) struct Comparison<'d> {
     sources: Sources,
     format: Option<Format>,
     equality: Equality,
-    locations: Arc<LocationRule>,
+    locations: &'d LocationRule<'d>,
     kinds: KindSet,
     verify: bool,
     /// Whether objects are matched by version as well as by id, as in history files.
@@ -43,9 +40,9 @@ pub(super) struct Comparison {
 }
 
 /// Sends text, in several pieces if it is long.
-fn send_text(text: String, chunks: &ChunkSender<StepFindings>) -> Result<(), FormatError> {
+fn send_text(text: String, results: &PassResults<'_, StepFindings>) -> Result<(), FormatError> {
     let send = |text| {
-        let sent = chunks.send(StepFindings {
+        let sent = results.send(StepFindings {
             text,
             ..StepFindings::default()
         });
@@ -153,11 +150,11 @@ pub(super) fn occurs_twice(key: TypeThenId) -> FormatError {
     )
 }
 
-impl Comparison {
+impl<'d> Comparison<'d> {
     pub(super) fn new(
         sources: Sources,
         options: &Options,
-        locations: Arc<LocationRule>,
+        locations: &'d LocationRule<'d>,
         history: bool,
         has_charts: bool,
     ) -> Self {
@@ -196,21 +193,17 @@ impl Comparison {
     pub(super) fn step(
         &mut self,
         step: MergeStep,
-        chunks: &ChunkSender<StepFindings>,
+        results: &PassResults<'_, StepFindings>,
     ) -> Result<()> {
-        let input_bytes = step.input_bytes();
-        let found = self.compare(step, chunks)?;
-        chunks.send(StepFindings {
-            input_bytes,
-            ..found
-        })
+        let found = self.compare(step, results)?;
+        results.send(found)
     }
 
     /// Compares the objects of a merge step, and returns the last part of the result.
     fn compare(
         &mut self,
         step: MergeStep,
-        chunks: &ChunkSender<StepFindings>,
+        results: &PassResults<'_, StepFindings>,
     ) -> Result<StepFindings> {
         let shard = match step {
             MergeStep::Merge(shard) => shard,
@@ -239,7 +232,7 @@ impl Comparison {
             Some(source) => self.sources.error(source, error),
             None => Error::Internal(error.to_string()),
         };
-        self.side_by_side(&sides, &shard, chunks).map_err(failed)
+        self.side_by_side(&sides, &shard, results).map_err(failed)
     }
 
     /// Counts the objects of two blobs with equal payloads without parsing the payloads. Returns `None` if the shard is
@@ -284,7 +277,7 @@ impl Comparison {
         &self,
         sides: &'a [Vec<(Source, Block<'a>)>; 2],
         shard: &Shard,
-        chunks: &ChunkSender<StepFindings>,
+        results: &PassResults<'_, StepFindings>,
     ) -> Result<StepFindings, (Option<&'a Source>, FormatError)> {
         let [mut old, mut new] = sides.each_ref().map(|blocks| ShardCursor {
             blocks: blocks.iter(),
@@ -319,7 +312,7 @@ impl Comparison {
                 (if is_old { at(&old) } else { at(&new) }, error)
             })?;
             if let Some(text) = pair.take_text() {
-                send_text(text, chunks).map_err(fail)?;
+                send_text(text, results).map_err(fail)?;
             }
             if left.is_some() {
                 old.next()?;

@@ -29,9 +29,9 @@ enum Compared {
 }
 
 /// The rule for a comparison, and the nodes that it depends on. All threads share it.
-pub(super) struct LocationRule {
+pub(super) struct LocationRule<'s> {
     compared: Compared,
-    sides: Arc<[order::Side; 2]>,
+    sides: &'s [order::Side; 2],
     dropped: DroppedNodes,
     /// The nodes with a location in either file; `None` until they are needed.
     nodes: Mutex<Option<Arc<IdSet>>>,
@@ -48,12 +48,12 @@ struct DroppedNodes {
     blobs: FxHashSet<u64>,
 }
 
-impl LocationRule {
+impl<'s> LocationRule<'s> {
     /// Determines the rule for two files. If a change file is written, also looks for dropped nodes.
     pub(super) fn of(
         options: &Options,
         is_history: bool,
-        sides: &Arc<[order::Side; 2]>,
+        sides: &'s [order::Side; 2],
         ctx: &Context,
     ) -> Result<Self> {
         let changes = match &options.output {
@@ -79,7 +79,7 @@ impl LocationRule {
         };
         Ok(Self {
             compared,
-            sides: sides.clone(),
+            sides,
             dropped,
             nodes: Mutex::default(),
             ctx: ctx.clone().with_observer(Arc::new(NoObserver)),

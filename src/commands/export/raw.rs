@@ -4,16 +4,15 @@ use super::selection::selects_by_unique_tags;
 use super::{Options, Summary};
 use crate::commands::repeated_keys::warn_of_repeated_keys;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::file::{BlobDecoder, BlobPass, BlobPlan, PbfFile};
 use crate::formats::ObjectTableOptions;
 use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile, is_part};
 use crate::formats::row_limit::OversizedObjects;
 use crate::io::{OutputDirectory, StreamOutput};
 use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
-use crate::runtime::{ChunkQueue, ChunkSender, Context};
+use crate::runtime::{Context, PassResults, WorkItem};
 use std::path::Path;
-use std::sync::Arc;
 
 /// The number of objects at which a group of blobs ends. A group usually becomes one row group.
 const GROUP_ROWS: u64 = 100_000;
@@ -26,17 +25,10 @@ const MAX_MEMORY: usize = 48 << 20;
 /// Blobs that become one or more row groups.
 struct Blobs(Vec<BlobEntry>);
 
-impl Blobs {
+impl WorkItem for Blobs {
     fn input_bytes(&self) -> u64 {
         self.0.iter().map(|entry| u64::from(entry.frame_len)).sum()
     }
-}
-
-/// A result of a thread.
-enum EncodedPart {
-    Group(RowGroup),
-    /// The number of bytes of the blobs, once all of them are encoded.
-    Done(u64),
 }
 
 /// A row group.
@@ -61,9 +53,8 @@ pub(super) fn write(
     let target = &options.target;
     let mut directory =
         OutputDirectory::create(target.path(), target.may_overwrite(), is_part, ctx)?;
-    let table = Arc::new(ObjectTable::new(tables.compression)?);
+    let table = ObjectTable::new(tables.compression)?;
     let filter = ObjectFilter::new(options.filter.iter().cloned());
-    let filter = Arc::new(filter);
     let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
     ctx.expect_phases(3);
     let kinds = [
@@ -83,24 +74,18 @@ pub(super) fn write(
             bytes: 0,
         };
         let items = items(plan, kind);
-        let phase = ctx.phase(name, items.iter().map(Blobs::input_bytes).sum());
-        let mut add = |found| match found {
-            EncodedPart::Group(group) => {
+        BlobPass::new(name, &file.input, ctx).run_results(
+            items,
+            |reader, blobs: Blobs, results| {
+                groups(reader, &blobs.0, kind, &filter, &table, results)
+            },
+            |group: RowGroup| {
                 summary.features += group.rows;
                 summary.repeated_keys += group.repeated_keys;
                 oversized.extend(&group.oversized);
                 group.encoded.map_or(Ok(()), |encoded| parts.add(encoded))
-            }
-            EncodedPart::Done(bytes) => {
-                phase.advance(bytes);
-                Ok(())
-            }
-        };
-        let mut queue = start(name, kind, file, (filter.clone(), table.clone()), ctx)?;
-        for blobs in items {
-            queue.push(blobs, &mut add)?;
-        }
-        queue.drain(&mut add)?;
+            },
+        )?;
         summary.bytes += parts.finish()?;
     }
     directory.complete(ctx)?;
@@ -108,26 +93,6 @@ pub(super) fn write(
     oversized.warn(ctx);
     ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)
-}
-
-/// Starts the threads that encode the selected objects of a kind.
-fn start(
-    name: &'static str,
-    kind: ObjectKind,
-    file: &PbfFile,
-    (filter, table): (Arc<ObjectFilter>, Arc<ObjectTable>),
-    ctx: &Context,
-) -> Result<ChunkQueue<Blobs, EncodedPart>> {
-    let (input, own) = (file.input.clone(), ctx.clone());
-    ChunkQueue::start(
-        name,
-        ctx,
-        move || BlobDecoder::new(&input, &own),
-        move |reader, blobs: Blobs, chunks: &_| {
-            groups(reader, &blobs.0, kind, &filter, &table, chunks)?;
-            chunks.send(EncodedPart::Done(blobs.input_bytes()))
-        },
-    )
 }
 
 /// The parts of the table for a kind, of which the last one is being written.
@@ -201,7 +166,7 @@ fn groups(
     kind: ObjectKind,
     filter: &ObjectFilter,
     table: &ObjectTable,
-    chunks: &ChunkSender<EncodedPart>,
+    results: &PassResults<'_, RowGroup>,
 ) -> Result<()> {
     let mut rows = ObjectRows::default();
     let end = |rows: &mut ObjectRows| {
@@ -209,12 +174,12 @@ fn groups(
         let (count, repeated_keys) = (rows.len() as u64, rows.repeated_keys());
         let oversized = rows.oversized();
         let has_rows = count > 0;
-        chunks.send(EncodedPart::Group(RowGroup {
+        results.send(RowGroup {
             encoded: has_rows.then(|| table.encode(rows)).transpose()?,
             rows: count,
             repeated_keys,
             oversized,
-        }))
+        })
     };
     for entry in entries {
         reader.decode(entry, |payload| {

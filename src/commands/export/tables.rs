@@ -11,7 +11,7 @@ use crate::formats::parquet::{
 use crate::formats::{GeoParquetOptions, MAX_FILE_LEN};
 use crate::index::{KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SortedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
-use crate::runtime::{ChunkQueue, ChunkSender, Context};
+use crate::runtime::{Context, Pass, PassResults};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,53 +117,38 @@ impl TableSink {
             boundaries,
             sorter,
         } = rows;
-        let sorted = Arc::new(sorter.finish()?);
+        let sorted = sorter.finish()?;
         ctx.debug(format!(
             "rows are sorted: {} in temporary files",
             crate::runtime::human_bytes(sorted.scratch_len())
         ));
         let areas = boundaries.map(|boundaries| boundaries.take_areas());
-        let table = Arc::new(FeatureTable::new(&options, partitioning.themes(), areas)?);
+        let table = FeatureTable::new(&options, partitioning.themes(), areas)?;
         let mut writer = TableWriter::begin(self.output, &table, partitioning.clone(), &options)?;
         let count = sorted.count();
         let group_rows = (count / GROUPS).clamp(*GROUP_ROWS.start(), *GROUP_ROWS.end());
         let ranges = sorted.ranges(group_rows);
-        let phase = ctx.phase("tables", count);
-        ctx.observer.counts_rows();
-        let mut add = |encoded| match encoded {
-            Encoded::Group(partition, group) => writer.add(partition, group),
-            Encoded::Done(rows) => {
-                phase.advance(rows);
-                Ok(())
-            }
-        };
-        let mut queue = ChunkQueue::start("tables", ctx, || (), {
-            let table = table.clone();
-            let partitioning = partitioning.clone();
-            move |(), range, chunks: &_| {
+        Pass::new("tables", ctx).counting_items().run_results(
+            count,
+            ranges.into_iter().map(Ok),
+            || (),
+            |(), range, results| {
                 let rows = TableRange {
                     sorted: &sorted,
                     range,
                     group_rows: group_rows as usize,
                 };
-                row_groups(&table, &partitioning, rows, chunks)
-            }
-        })?;
-        for range in ranges {
-            queue.push(range, &mut add)?;
-        }
-        queue.drain(&mut add)?;
+                row_groups(&table, &partitioning, rows, results)
+            },
+            |_| (),
+            |(partition, group)| writer.add(partition, group),
+        )?;
         writer.finish(ctx)
     }
 }
 
-/// A result of a thread.
-enum Encoded {
-    /// The number of a partition, and a row group of the partition.
-    Group(u64, FeatureGroup),
-    /// The number of rows of a range, once all of them are encoded.
-    Done(u64),
-}
+/// A row group, and the number of its partition.
+type PartitionGroup = (u64, FeatureGroup);
 
 /// The range of rows that a thread encodes.
 struct TableRange<'s> {
@@ -179,14 +164,13 @@ fn row_groups(
     table: &FeatureTable,
     partitioning: &Partitioning,
     rows: TableRange<'_>,
-    chunks: &ChunkSender<Encoded>,
+    results: &PassResults<'_, PartitionGroup>,
 ) -> Result<()> {
     let TableRange {
         sorted,
         range,
         group_rows,
     } = rows;
-    let count = range.rows;
     let mut portions = sorted.portions(range);
     while portions.left() > 0 {
         let rows = portions.next(READ_MEMORY)?;
@@ -204,12 +188,12 @@ fn row_groups(
                 let mut next = rows.rows(numbers).peekable();
                 while next.peek().is_some() {
                     let encoded = table.encode(&rows.bytes, &mut next, theme)?;
-                    chunks.send(Encoded::Group(partitions[start], encoded))?;
+                    results.send((partitions[start], encoded))?;
                 }
             }
         }
     }
-    chunks.send(Encoded::Done(count))
+    Ok(())
 }
 
 /// Writes row groups to one file or to the files of a directory.
