@@ -27,7 +27,6 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The default of [`Options::search_radius`], in metres.
 pub const SEARCH_RADIUS: f64 = 75.0;
@@ -220,14 +219,13 @@ fn collect(
         max_memory: options.max_memory.or_else(|| default_memory(file, options)),
         ranges: None,
     };
-    let shared = Arc::new(Shared {
+    let shared = Shared {
         sorter: RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir, ctx),
         relations: Relations::default(),
         numbered: NumberedCells::new(),
-    });
+    };
     let stored = StoredLocations::AsDeclared;
     let pass = GeometryPass::open(file, Visits::TAGGED, stored, locate, ctx)?;
-    let of_threads = shared.clone();
     let (mut incomplete, mut interpolated) = (0, IdSet::default());
     let (mut not_interpolated, mut long_tags) = (0, 0);
     let mut simplified = Vec::new();
@@ -238,7 +236,7 @@ fn collect(
             shared.relations.read(block)?;
             wanted_areas(block)
         },
-        move || Collector::new(&of_threads, max_vertices),
+        || Collector::new(&shared, max_vertices),
         |found| {
             incomplete += found.incomplete;
             not_interpolated += found.not_interpolated;
@@ -248,8 +246,6 @@ fn collect(
             Ok(())
         },
     )?;
-    let shared = Arc::into_inner(shared);
-    let shared = shared.ok_or_else(|| Error::Internal("a thread still adds rows".into()))?;
     let rows = shared.sorter.finish()?;
     ctx.debug(format!(
         "rows are sorted: {} in temporary files",

@@ -340,7 +340,7 @@ fn download(
         Goal::Check => std::env::temp_dir(),
     };
     let versions = augmented_diffs(options, &[]).kept_versions();
-    let downloader = Downloader::new(ladder, scratch, options.max_diff_size, versions, ctx)?;
+    let downloader = Downloader::new(ladder, scratch, options.max_diff_size, versions, ctx);
     downloader.run(start, legs)
 }
 

@@ -1,4 +1,5 @@
-//! Runs jobs that each result in many chunks. The chunks are consumed in the order of the jobs.
+//! Runs jobs that a caller adds one by one, and that each result in many chunks. The chunks are consumed in the order of
+//! the jobs.
 //!
 //! The chunks of a job wait in a bounded channel, so the memory does not depend on the number of chunks. Threads start
 //! the jobs in order, and the queue always drains the first unfinished job, so no thread waits forever.
@@ -97,18 +98,6 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         init: impl Fn() -> S + Clone + Send + 'static,
         work: impl Fn(&mut S, J, &ChunkSender<C>) -> Result<()> + Clone + Send + 'static,
     ) -> Result<Self> {
-        Self::start_with_flush(name, ctx, init, work, |_| ())
-    }
-
-    /// Starts threads as [`start`](Self::start) does. The threads also call `flush` after each job, when all chunks of
-    /// the job have been sent.
-    pub(crate) fn start_with_flush<S>(
-        name: &'static str,
-        ctx: &Context,
-        init: impl Fn() -> S + Clone + Send + 'static,
-        work: impl Fn(&mut S, J, &ChunkSender<C>) -> Result<()> + Clone + Send + 'static,
-        flush: impl Fn(&mut S) + Clone + Send + 'static,
-    ) -> Result<Self> {
         let (jobs, cancellation) = (ctx.jobs, ctx.cancellation.clone());
         let of_threads = cancellation.clone();
         let work = move |jobs: &Receiver<(J, ChunkSender<C>)>| {
@@ -125,8 +114,6 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
                     // then.
                     let _ = chunks.send_result(Err(error));
                 }
-                drop(chunks);
-                flush(&mut scratch);
             }
         };
         let max_jobs = jobs.max(1) * MAX_JOBS;

@@ -3,7 +3,7 @@
 mod drawn;
 
 use super::Cancellation;
-use super::phase::{PhaseLimits, parallel_classify_phase};
+use super::phase::{ItemResults, PhaseLimits, parallel_classify_phase, parallel_results_phase};
 use crate::error::Error;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -228,4 +228,91 @@ fn a_cancelled_phase_claims_and_merges_nothing_more() {
     assert!(matches!(result, Err(Error::Cancelled)));
     assert_eq!(merged, 10);
     assert!(worked.load(Ordering::SeqCst) < 100);
+}
+
+#[test]
+fn many_results_of_an_item_come_in_order_and_few_wait() {
+    let waiting = AtomicI64::new(0);
+    for jobs in [1, 4] {
+        let (mut seen, most) = (Vec::new(), AtomicI64::new(0));
+        let work = |(): &mut (), item: u64, results: &ItemResults<'_, (u64, u64)>| {
+            for number in 0..item % 9 {
+                most.fetch_max(waiting.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                results.send((item, number))?;
+            }
+            Ok((item % 2 == 0).then(|| {
+                waiting.fetch_add(1, Ordering::SeqCst);
+                (item, 100)
+            }))
+        };
+        let source = (0..300).map(Ok);
+        parallel_results_phase(
+            limits(jobs, 3),
+            source,
+            |_| 1,
+            || (),
+            work,
+            |()| (),
+            |result| {
+                waiting.fetch_sub(1, Ordering::SeqCst);
+                seen.push(result);
+                Ok(())
+            },
+        )
+        .unwrap();
+        let of_item = |item: u64| {
+            let sent = (0..item % 9).map(move |number| (item, number));
+            sent.chain((item % 2 == 0).then_some((item, 100)))
+        };
+        assert_eq!(seen, (0..300).flat_map(of_item).collect::<Vec<_>>());
+        // Each of three items has four results that wait, and one more that is being sent or merged.
+        assert!(most.load(Ordering::SeqCst) <= 3 * 6);
+    }
+}
+
+#[test]
+fn a_worker_waits_for_a_merge_and_not_beyond_the_end_of_the_phase() {
+    for fails in [false, true] {
+        let is_merged = AtomicI64::new(0);
+        let work = |(): &mut (), item: u64, results: &ItemResults<'_, u64>| {
+            if item > 0 {
+                results.send(item)?;
+                results.wait_until(&|| is_merged.load(Ordering::SeqCst) > 0)?;
+            }
+            Ok(Some(item))
+        };
+        let ended = parallel_results_phase(
+            limits(3, 8),
+            (0..20).map(Ok),
+            |_| 1,
+            || (),
+            work,
+            |()| (),
+            |item| {
+                if item > 0 && fails {
+                    return Err(failure(item));
+                }
+                is_merged.fetch_add(i64::from(item > 0), Ordering::SeqCst);
+                Ok(())
+            },
+        );
+        assert_eq!(ended.is_err(), fails);
+    }
+}
+
+#[test]
+fn a_panic_after_an_item_becomes_an_error() {
+    let work = |_: &mut (), item: u64, _: &ItemResults<'_, u64>| Ok(Some(item));
+    let after = |_: &mut ()| panic!("oops");
+    let merge = |_| Ok(());
+    let result = parallel_results_phase(
+        limits(2, 8),
+        (0..9).map(Ok),
+        |_| 1,
+        || (),
+        work,
+        after,
+        merge,
+    );
+    assert!(result.unwrap_err().to_string().contains("oops"));
 }

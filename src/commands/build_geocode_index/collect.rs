@@ -21,7 +21,6 @@ use crate::geometry::{Extent, Point};
 use crate::index::{RowBatch, RowSorter};
 use crate::osm::{Location, ObjectId, ObjectKind};
 use crate::pbf::{Info, Relation, Way};
-use std::sync::Arc;
 
 /// The maximum number of segments in one part of a street.
 const PART_SEGMENTS: usize = 16;
@@ -55,8 +54,8 @@ pub(super) struct Shared {
 }
 
 /// The visitor of a thread, which collects the rows of the index.
-pub(super) struct Collector {
-    shared: Arc<Shared>,
+pub(super) struct Collector<'s> {
+    shared: &'s Shared,
     /// The maximum number of corners of an area.
     max_vertices: Option<usize>,
     rows: RowBatch,
@@ -96,7 +95,7 @@ impl WayLayers {
     }
 }
 
-impl Visitor for Collector {
+impl Visitor for Collector<'_> {
     type Found = BlobFindings;
 
     fn way_keys(&self) -> Option<&'static [&'static str]> {
@@ -123,7 +122,7 @@ impl Visitor for Collector {
         };
         if is_address {
             self.shared.numbered.add(point);
-            let shared = self.shared.clone();
+            let shared = self.shared;
             let mut tags = address_tags(&tags);
             let way = complete(&shared.relations, ObjectKind::Node, id, &mut tags);
             if let Some(way) = &way {
@@ -189,7 +188,7 @@ impl Visitor for Collector {
         let id = relation.id();
         if is_address {
             let mut tags = address_tags(&tags);
-            let shared = self.shared.clone();
+            let shared = self.shared;
             let of = complete(&shared.relations, ObjectKind::Relation, id, &mut tags);
             if let Some(of) = &of {
                 tags.push((STREET, of));
@@ -246,10 +245,10 @@ fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
     rings.map(|ring| ring.iter().chain(ring.first()).copied().collect())
 }
 
-impl Collector {
-    pub(super) fn new(shared: &Arc<Shared>, max_vertices: Option<usize>) -> Self {
+impl<'s> Collector<'s> {
+    pub(super) fn new(shared: &'s Shared, max_vertices: Option<usize>) -> Self {
         Self {
-            shared: shared.clone(),
+            shared,
             max_vertices,
             rows: RowBatch::default(),
             found: None,
@@ -290,7 +289,7 @@ impl Collector {
         if layers.is_address {
             let shape = if is_closed { Shape::Area } else { Shape::Line };
             let mut tags = address_tags(tags);
-            let shared = self.shared.clone();
+            let shared = self.shared;
             let of = complete(&shared.relations, ObjectKind::Way, way.id(), &mut tags);
             if let Some(of) = &of {
                 tags.push((STREET, of));
@@ -385,7 +384,7 @@ impl Collector {
         }
         found.interpolated.extend(way.refs());
         let (nodes, mut kept) = (node_list(way.refs()), address_tags(tags));
-        let shared = self.shared.clone();
+        let shared = self.shared;
         let of = complete(&shared.relations, ObjectKind::Way, way.id(), &mut kept);
         if let Some(of) = &of {
             kept.push((STREET, of));

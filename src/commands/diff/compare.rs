@@ -334,7 +334,7 @@ impl<'d> Comparison<'d> {
 
 /// Compares objects pair by pair and writes the differences.
 struct Pair<'c, 'a> {
-    comparison: &'c Comparison,
+    comparison: &'c Comparison<'c>,
     old: Side<'a>,
     new: Side<'a>,
     /// The indices of the references of a way whose stored locations count as different.

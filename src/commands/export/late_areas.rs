@@ -84,12 +84,9 @@ impl LateAreas {
     }
 
     /// Writes all areas.
-    pub(super) fn write(self: Arc<Self>, document: &mut FeatureDocument) -> Result<()> {
-        let Some(Self { sorter, options }) = Arc::into_inner(self) else {
-            return Err(Error::Internal("a worker still has areas".into()));
-        };
-        let areas = sorter.finish()?;
-        let mut text = FeatureText::new(&options);
+    pub(super) fn write(&self, document: &mut FeatureDocument) -> Result<()> {
+        let areas = self.sorter.finish()?;
+        let mut text = FeatureText::new(&self.options);
         for range in areas.ranges(RANGE) {
             let mut portions = areas.portions(range);
             while portions.left() > 0 {

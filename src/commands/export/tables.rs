@@ -109,22 +109,22 @@ impl TableSink {
 
     /// Writes the tables. Returns their total size in bytes.
     pub(super) fn finish(self, ctx: &Context) -> Result<u64> {
-        let rows = Arc::into_inner(self.rows);
-        let rows = rows.ok_or_else(|| Error::Internal("a thread still adds rows".into()))?;
         let TableRows {
             options,
             partitioning,
             boundaries,
             sorter,
-        } = rows;
+        } = &*self.rows;
         let sorted = sorter.finish()?;
         ctx.debug(format!(
             "rows are sorted: {} in temporary files",
             crate::runtime::human_bytes(sorted.scratch_len())
         ));
-        let areas = boundaries.map(|boundaries| boundaries.take_areas());
-        let table = FeatureTable::new(&options, partitioning.themes(), areas)?;
-        let mut writer = TableWriter::begin(self.output, &table, partitioning.clone(), &options)?;
+        let areas = boundaries
+            .as_ref()
+            .map(|boundaries| boundaries.take_areas());
+        let table = FeatureTable::new(options, partitioning.themes(), areas)?;
+        let mut writer = TableWriter::begin(self.output, &table, partitioning.clone(), options)?;
         let count = sorted.count();
         let group_rows = (count / GROUPS).clamp(*GROUP_ROWS.start(), *GROUP_ROWS.end());
         let ranges = sorted.ranges(group_rows);
@@ -138,7 +138,7 @@ impl TableSink {
                     range,
                     group_rows: group_rows as usize,
                 };
-                row_groups(&table, &partitioning, rows, results)
+                row_groups(&table, partitioning, rows, results)
             },
             |_| (),
             |(partition, group)| writer.add(partition, group),

@@ -5,8 +5,7 @@ use crate::formats::{ChangeReader, ChangeSet, ChangeState, KeptVersions, Replica
 use crate::io::Input;
 use crate::osm::format_timestamp;
 use crate::replication::{ChangeFile, Ladder, Leg, Server, State};
-use crate::runtime::Context;
-use rayon::prelude::*;
+use crate::runtime::{Context, PhaseLimits, parallel_classify_phase};
 use std::path::{Path, PathBuf};
 
 /// The number of files that are fetched at the same time.
@@ -35,7 +34,6 @@ pub(super) struct Downloader<'d> {
     /// The maximum size of the uncompressed text of all change files, in bytes. The first change file is read whatever
     /// its size.
     limit: u64,
-    connections: rayon::ThreadPool,
     ctx: &'d Context,
     reader: ChangeReader,
     /// The name of each change file that was read.
@@ -54,21 +52,18 @@ impl<'d> Downloader<'d> {
         limit: u64,
         versions: KeptVersions,
         ctx: &'d Context,
-    ) -> Result<Self> {
-        let connections = rayon::ThreadPoolBuilder::new().num_threads(CONNECTIONS);
-        let connections = connections.build();
-        Ok(Self {
+    ) -> Self {
+        Self {
             ladder,
             scratch,
             limit,
-            connections: connections.map_err(|error| Error::Internal(error.to_string()))?,
             ctx,
             reader: ChangeReader::new(SameTime::LastRead, versions),
             names: Vec::new(),
             text_len: 0,
             files: 0,
             bytes: 0,
-        })
+        }
     }
 
     /// Fetches and reads the change files of `legs`, which begin at `start`, a state of the finest server.
@@ -115,7 +110,7 @@ impl<'d> Downloader<'d> {
         let mut group = 1;
         while last < leg.end.sequence {
             let end = leg.end.sequence.min(last + group as i64);
-            let files = self.fetch(leg.server, last + 1..=end);
+            let files = self.fetch(leg.server, last + 1..=end)?;
             self.ctx.cancellation.check()?;
             let mut inputs = Vec::new();
             for (file, sequence) in files.into_iter().zip(last + 1..) {
@@ -163,21 +158,32 @@ impl<'d> Downloader<'d> {
         format!("{name}-{sequence}")
     }
 
+    /// Fetches change files. Returns the file or the error for each of them.
     fn fetch(
         &self,
         server: &Server<'_>,
         sequences: std::ops::RangeInclusive<i64>,
-    ) -> Vec<Result<Option<ChangeFile>>> {
+    ) -> Result<Vec<Result<Option<ChangeFile>>>> {
         // `self.limit` applies to the uncompressed text, but `changes` limits the size of the file, which is smaller
         // than its text. The first file is read even if its text exceeds `self.limit`, so at least 1 GiB is allowed.
         let limit = self.limit.max(1 << 30);
-        let sequences: Vec<i64> = sequences.collect();
-        self.connections.install(|| {
-            let files = sequences
-                .par_iter()
-                .map(|sequence| server.changes(*sequence, limit, &self.scratch));
-            files.collect()
-        })
+        let limits = PhaseLimits {
+            jobs: CONNECTIONS,
+            ..self.ctx.limits(u64::MAX)
+        };
+        let mut files = Vec::new();
+        parallel_classify_phase(
+            limits,
+            sequences.map(Ok),
+            |_| 0,
+            || (),
+            |(), sequence| Ok(server.changes(sequence, limit, &self.scratch)),
+            |file| {
+                files.push(file);
+                Ok(())
+            },
+        )?;
+        Ok(files)
     }
 
     /// Returns the state of the data after the change file `last` of a leg, as a state of the finest server. `before`

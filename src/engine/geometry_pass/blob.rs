@@ -5,13 +5,13 @@ use super::locations::{BlobSource, PartSource};
 use super::needs::{Selected, WayNeeds};
 use super::{Found, Task, Visitor, Visits, on_earth};
 use crate::area::{WayBatch, WayStore};
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::BlobDecoder;
 use crate::index::{NodeBatch, Preparation, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, NodeVisit, Way, scan_order, scan_places};
-use crate::runtime::{ChunkSender, Context};
+use crate::runtime::{Context, PassResults};
 
 /// The size in bytes at which a batch of ways is sent.
 const BATCH: usize = 1 << 20;
@@ -40,13 +40,13 @@ impl<V: Visitor> BlobVisit<V> {
         &mut self,
         task: &Task,
         entry: &BlobEntry,
-        chunks: &ChunkSender<Found<V::Found>>,
+        results: &PassResults<'_, Found<V::Found>>,
     ) -> Result<()> {
         self.visitor.check()?;
         let mut visit = Visit {
             visits: self.visits,
             visitor: &mut self.visitor,
-            chunks,
+            results,
             locations: task.locations(),
         };
         let mut completed = *entry;
@@ -70,7 +70,10 @@ impl<V: Visitor> BlobVisit<V> {
                     wanted,
                     locations,
                 } => {
-                    let ask = || send(chunks, Found::Unlocated);
+                    let ask = |are_found: &dyn Fn() -> bool| {
+                        send(results, Found::Unlocated)?;
+                        results.wait_until(are_found).map_err(ended)
+                    };
                     let blob = WayBlob {
                         entry,
                         block: &block,
@@ -84,7 +87,7 @@ impl<V: Visitor> BlobVisit<V> {
             }
             visit.send_ready(true)
         })?;
-        chunks.send(Found::Done(completed))
+        results.send(Found::Done(completed))
     }
 
     /// Flushes the rows that the visitor has buffered. Called after the results of a blob were sent.
@@ -97,15 +100,19 @@ impl<V: Visitor> BlobVisit<V> {
 struct Visit<'v, V: Visitor> {
     visits: Visits,
     visitor: &'v mut V,
-    chunks: &'v ChunkSender<Found<V::Found>>,
+    results: &'v PassResults<'v, Found<V::Found>>,
     /// How the locations of nodes are prepared for their store; `None` if they are not needed.
     locations: Option<&'v Preparation>,
 }
 
 /// Sends a message to the thread that runs the pass.
-fn send<F>(chunks: &ChunkSender<Found<F>>, found: Found<F>) -> Result<(), FormatError> {
-    let sent = chunks.send(found);
-    sent.map_err(|error| FormatError::with(error.to_string()))
+fn send<F>(results: &PassResults<'_, Found<F>>, found: Found<F>) -> Result<(), FormatError> {
+    results.send(found).map_err(ended)
+}
+
+/// Returns the error of a visit after the pass has ended. Nobody waits for it then.
+fn ended(error: Error) -> FormatError {
+    FormatError::with(error.to_string())
 }
 
 /// Returns an index, and increments it.
@@ -125,7 +132,7 @@ impl<V: Visitor> Visit<'_, V> {
     }
 
     fn send(&self, found: Found<V::Found>) -> Result<(), FormatError> {
-        send(self.chunks, found)
+        send(self.results, found)
     }
 
     /// Sends the results that [`Visitor::take`] returns, until it returns `None`.

@@ -9,59 +9,35 @@ use crate::engine::way_locations::{BlobLocations, WayLocations};
 use crate::error::FormatError;
 use crate::osm::Location;
 use crate::pbf::{BlobEntry, Block, WayNodes};
-use crate::runtime::lock;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
-/// The locations of the nodes of all ways, which are looked up once they are asked for.
+/// The locations of the nodes of all ways, which are looked up once they are asked for. Empty until then.
 #[derive(Default)]
-pub(super) struct LateLocations {
-    /// Empty until the look-up was successful.
-    found: OnceLock<WayLocations>,
-    /// Whether no thread has to wait any more, because the look-up was successful or the pass has failed.
-    is_settled: Mutex<bool>,
-    settled: Condvar,
-}
+pub(super) struct LateLocations(OnceLock<WayLocations>);
 
 impl LateLocations {
     /// Whether the locations were looked up.
     pub(super) fn are_found(&self) -> bool {
-        self.found.get().is_some()
+        self.0.get().is_some()
     }
 
     /// Hands the locations to the threads that wait for them.
     pub(super) fn provide(&self, locations: WayLocations) {
-        let _ = self.found.set(locations);
-        self.settle();
+        let _ = self.0.set(locations);
     }
 
-    fn settle(&self) {
-        *lock(&self.is_settled) = true;
-        self.settled.notify_all();
-    }
-
-    /// Waits for the locations. Fails if the pass has failed.
-    fn wait(&self) -> Result<&WayLocations, FormatError> {
+    /// Returns the locations. Asks for them with `ask`, and waits, if they were not looked up yet.
+    fn get(&self, ask: &AskForLocations<'_>) -> Result<&WayLocations, FormatError> {
         const FAILED: FormatError = FormatError::new("locations were not looked up");
-        let is_settled = lock(&self.is_settled);
-        let waited = self
-            .settled
-            .wait_while(is_settled, |is_settled| !*is_settled);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-        self.found.get().ok_or(FAILED)
-    }
-}
-
-/// Ends the waiting of all threads when it is dropped. Before a part of a pass waits for the ends of its threads, it
-/// has to drop this value: after an error, nobody looks up locations any more.
-pub(super) struct EndOfWaiting(pub Option<Arc<LateLocations>>);
-
-impl Drop for EndOfWaiting {
-    fn drop(&mut self) {
-        if let Some(late) = &self.0 {
-            late.settle();
+        if !self.are_found() {
+            ask(&|| self.are_found())?;
         }
+        self.0.get().ok_or(FAILED)
     }
 }
+
+/// Asks the thread that runs the pass to look up locations, and waits until its argument returns true.
+type AskForLocations<'a> = dyn Fn(&dyn Fn() -> bool) -> Result<(), FormatError> + 'a;
 
 /// A blob with ways.
 #[derive(Clone, Copy)]
@@ -69,8 +45,7 @@ pub(super) struct WayBlob<'b> {
     pub entry: &'b BlobEntry,
     /// The content of the blob.
     pub block: &'b Block<'b>,
-    /// Asks the thread that runs the pass to look up locations.
-    pub ask: &'b dyn Fn() -> Result<(), FormatError>,
+    pub ask: &'b AskForLocations<'b>,
 }
 
 /// The locations of the nodes of the ways of a blob, looked up once a way lacks one.
@@ -118,12 +93,7 @@ impl<'b> LateBlob<'b> {
         let (late, blob) = (self.late, self.blob);
         let found = match &mut self.found {
             Some(found) => found,
-            none => {
-                if !late.are_found() {
-                    (blob.ask)()?;
-                }
-                none.insert(late.wait()?.of(blob.entry)?)
-            }
+            none => none.insert(late.get(blob.ask)?.of(blob.entry)?),
         };
         if !found.needs_all() {
             return found.find(refs, locations);

@@ -12,7 +12,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The source of the locations of the nodes of ways.
-#[derive(Clone)]
 pub(super) enum LocationSource {
     /// The nodes, whose locations were looked up. For nodes that are not in the file, the locations in ways count.
     Nodes(Arc<WayLocations>),

@@ -25,9 +25,9 @@ use crate::geometry::Point;
 use crate::index::{IdSet, LocationStore, NodeBatch, Preparation, RankSet};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
-use crate::runtime::{ChunkQueue, Context};
+use crate::runtime::{Context, Pass};
 use blob::BlobVisit;
-use late::{EndOfWaiting, LateLocations};
+use late::LateLocations;
 use locations::LocationSource;
 pub(crate) use nested::{has_member_lines, nested_members};
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ use std::sync::Arc;
 /// Visits objects. Each thread has its own visitor.
 pub(crate) trait Visitor {
     /// A result. The thread that runs the pass receives the results in file order.
-    type Found: Send + 'static;
+    type Found: Send;
 
     /// Returns, for each object of a block in file order, whether it is visited. `None` stands for all objects.
     fn select(&self, _: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
@@ -134,7 +134,6 @@ enum Found<T> {
 }
 
 /// The task of the threads for the blobs with objects of one kind.
-#[derive(Clone)]
 enum Task {
     Nodes {
         is_visited: bool,
@@ -157,14 +156,6 @@ impl Task {
         match self {
             Self::Nodes { locations, .. } => locations.as_ref(),
             Self::Ways { .. } | Self::Relations(_) => None,
-        }
-    }
-
-    /// Returns the locations that are looked up while the objects are visited.
-    fn late(&self) -> Option<Arc<LateLocations>> {
-        match self {
-            Self::Ways { locations, .. } => locations.late().cloned(),
-            Self::Nodes { .. } | Self::Relations(_) => None,
         }
     }
 }
@@ -238,10 +229,10 @@ impl<'a> GeometryPass<'a> {
     /// Visits the objects. `init` creates the visitor of a thread. Calls `take` with each result. `areas` returns, for
     /// each object of a block, whether it is a relation whose member ways are needed. Returns the index type that was
     /// used to look up locations; `None` if no location was looked up.
-    pub(crate) fn run<V: Visitor + 'static>(
+    pub(crate) fn run<V: Visitor>(
         &self,
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
-        init: impl Fn() -> V + Clone + Send + 'static,
+        init: impl Fn() -> V + Sync,
         mut take: impl FnMut(V::Found) -> Result<()>,
     ) -> Result<Option<IndexType>> {
         let visits = self.visits;
@@ -291,10 +282,10 @@ impl<'a> GeometryPass<'a> {
 
     /// Visits the nodes, and looks up the locations of all nodes if `looks_up` is set. Returns the source of the
     /// locations of ways, and the index type that was used for the look-up.
-    fn begin_ways<V: Visitor + 'static>(
+    fn begin_ways<V: Visitor>(
         &self,
         looks_up: bool,
-        init: &(impl Fn() -> V + Clone + Send + 'static),
+        init: &(impl Fn() -> V + Sync),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(LocationSource, Option<IndexType>)> {
         if looks_up {
@@ -311,11 +302,11 @@ impl<'a> GeometryPass<'a> {
 
     /// Looks up the locations of the nodes of all ways for threads that wait for them, unless that was done before.
     /// Sets `index_type` to the index type that was used. No node is visited.
-    fn locate_late<V: Visitor + 'static>(
+    fn locate_late<V: Visitor>(
         &self,
         late: &LateLocations,
         index_type: &mut Option<IndexType>,
-        init: &(impl Fn() -> V + Clone + Send + 'static),
+        init: &(impl Fn() -> V + Sync),
     ) -> Result<()> {
         if late.are_found() {
             return Ok(());
@@ -377,10 +368,10 @@ impl<'a> GeometryPass<'a> {
 
     /// Looks up the locations of the nodes of all ways. Visits the nodes if `visits_nodes` is set. Returns the
     /// locations, and the index type that was used.
-    fn locate<V: Visitor + 'static>(
+    fn locate<V: Visitor>(
         &self,
         visits_nodes: bool,
-        init: &(impl Fn() -> V + Clone + Send + 'static),
+        init: &(impl Fn() -> V + Sync),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
         let Some(mut read) = FirstRead::of(&self.plan, &self.locate, &self.ctx) else {
@@ -412,11 +403,11 @@ impl<'a> GeometryPass<'a> {
 
     /// Looks up the locations of the nodes of all ways. `plan` has the id range of each blob with nodes. Visits the
     /// nodes if `visits_nodes` is set. Returns the locations, and the index type that was used.
-    fn locate_in<V: Visitor + 'static>(
+    fn locate_in<V: Visitor>(
         &self,
         plan: &BlobPlan,
         visits_nodes: bool,
-        init: &(impl Fn() -> V + Clone + Send + 'static),
+        init: &(impl Fn() -> V + Sync),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
         let parts = NodeParts::of(&plan.entries);
@@ -433,12 +424,12 @@ impl<'a> GeometryPass<'a> {
 
     /// Visits the nodes of some blobs if `is_visited` is set, and adds the locations of all nodes of these blobs to
     /// `store`.
-    fn nodes<V: Visitor + 'static>(
+    fn nodes<V: Visitor>(
         &self,
         blobs: Vec<BlobEntry>,
         is_visited: bool,
         mut store: Option<&mut LocationStore>,
-        init: &(impl Fn() -> V + Clone + Send + 'static),
+        init: &(impl Fn() -> V + Sync),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<()> {
         let task = Task::Nodes {
@@ -456,40 +447,27 @@ impl<'a> GeometryPass<'a> {
 
     /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with the batches of nodes
     /// and ways, with requests for locations and, at the end of each blob, with its entry.
-    fn part<V: Visitor + 'static>(
+    fn part<V: Visitor>(
         &self,
         name: &'static str,
         blobs: Vec<BlobEntry>,
         task: Task,
-        init: &(impl Fn() -> V + Clone + Send + 'static),
+        init: &(impl Fn() -> V + Sync),
         take: &mut impl FnMut(V::Found) -> Result<()>,
         mut keep: impl FnMut(Found<V::Found>) -> Result<()>,
     ) -> Result<()> {
+        let (input, ctx, visits) = (&self.file.input, &self.ctx, self.visits);
         let lengths = blobs.iter().map(|entry| u64::from(entry.frame_len));
-        let phase = self.ctx.phase(name, lengths.sum());
-        let (input, ctx, visits) = (self.file.input.clone(), self.ctx.clone(), self.visits);
-        let (init, late) = (init.clone(), task.late());
-        let mut queue = ChunkQueue::start_with_flush(
-            name,
-            &self.ctx,
-            move || BlobVisit::new(&input, visits, init(), &ctx),
-            move |visit: &mut BlobVisit<V>, entry, chunks: &_| visit.blob(&task, &entry, chunks),
+        Pass::new(name, ctx).counting_items().run_results(
+            lengths.sum(),
+            blobs.into_iter().map(Ok),
+            || BlobVisit::new(input, visits, init(), ctx),
+            |visit: &mut BlobVisit<V>, entry, results| visit.blob(&task, &entry, results),
             BlobVisit::flush,
-        )?;
-        // Dropped before the queue, which waits for the ends of its threads.
-        let _end = EndOfWaiting(late);
-        let mut take = |found| match found {
-            Found::Visitor(found) => take(found),
-            found => {
-                if let Found::Done(entry) = &found {
-                    phase.advance(u64::from(entry.frame_len));
-                }
-                keep(found)
-            }
-        };
-        for entry in blobs {
-            queue.push(entry, &mut take)?;
-        }
-        queue.drain(&mut take)
+            |found| match found {
+                Found::Visitor(found) => take(found),
+                found => keep(found),
+            },
+        )
     }
 }

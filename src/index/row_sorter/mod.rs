@@ -15,7 +15,7 @@ pub(crate) use batch::{RowBatch, SharedRows};
 pub(crate) use counts::{KeyBits, KeyRange};
 
 use crate::error::{Error, Result};
-use crate::runtime::{Cancellation, Context, lock, unlocked};
+use crate::runtime::{Cancellation, Context, lock};
 use counts::KeyCounts;
 use portions::RowPortions;
 use run::{BlockBuffer, Run, RunBuilder, merge};
@@ -40,6 +40,7 @@ pub(crate) struct RowLimits {
 #[derive(Debug)]
 pub(crate) struct RowSorter {
     limits: RowLimits,
+    bits: KeyBits,
     directory: PathBuf,
     cancellation: Cancellation,
     state: Mutex<State>,
@@ -63,18 +64,13 @@ impl RowSorter {
     pub(crate) fn new(limits: RowLimits, bits: KeyBits, directory: &Path, ctx: &Context) -> Self {
         Self {
             limits,
+            bits,
             directory: directory.to_owned(),
             cancellation: ctx.cancellation.clone(),
             state: Mutex::new(State {
                 pending: Vec::new(),
                 pending_len: 0,
-                rows: SortedRows {
-                    runs: Vec::new(),
-                    in_memory: 0,
-                    levels: Vec::new(),
-                    counts: KeyCounts::new(bits),
-                    directory: directory.to_owned(),
-                },
+                rows: SortedRows::new(bits, directory),
                 busy: 0,
                 failed: None,
             }),
@@ -158,14 +154,15 @@ impl RowSorter {
         }
     }
 
-    /// Sorts the remaining rows, and returns all rows.
-    pub(crate) fn finish(self) -> Result<SortedRows> {
+    /// Sorts the remaining rows, and returns all rows. The sorter has no rows afterwards.
+    pub(crate) fn finish(&self) -> Result<SortedRows> {
         let pending = std::mem::take(&mut self.lock().pending);
         self.add_run(pending)?;
         self.check()?;
-        let state = unlocked(self.state);
+        let mut state = self.lock();
+        let none = SortedRows::new(self.bits, &self.directory);
         match state.busy {
-            0 => Ok(state.rows),
+            0 => Ok(std::mem::replace(&mut state.rows, none)),
             _ => Err(Error::Internal("a thread that sorts stopped".into())),
         }
     }
@@ -184,6 +181,16 @@ pub(crate) struct SortedRows {
 }
 
 impl SortedRows {
+    fn new(bits: KeyBits, directory: &Path) -> Self {
+        Self {
+            runs: Vec::new(),
+            in_memory: 0,
+            levels: Vec::new(),
+            counts: KeyCounts::new(bits),
+            directory: directory.to_owned(),
+        }
+    }
+
     /// Returns the number of bytes in temporary files.
     pub(crate) fn scratch_len(&self) -> u64 {
         self.levels.iter().flatten().map(Run::len).sum()

@@ -21,7 +21,7 @@ use super::{Scratch, failure};
 use crate::error::{Error, Result};
 use crate::for_tests::rounds::is_long;
 use crate::runtime::Cancellation;
-use phase::{PhaseLimits, parallel_classify_phase};
+use phase::{ItemResults, PhaseLimits, parallel_results_phase};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread::yield_now;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -57,7 +57,7 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
             Ok(item)
         }
     });
-    let result: Result<()> = parallel_classify_phase(
+    let result: Result<()> = parallel_results_phase(
         PhaseLimits {
             jobs,
             budget,
@@ -66,10 +66,13 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
         source,
         |_| 1,
         || Scratch::new(&alive),
-        |_, item| {
+        |_, item, results: &ItemResults<'_, (u64, bool)>| {
             most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             for _ in 0..thread_rng().gen_range(0..3) {
                 yield_now();
+            }
+            for _ in 0..thread_rng().gen_range(0..7) {
+                results.send((item, false))?;
             }
             if goes(item, Wrong::WorkPanic) {
                 panic_at(item);
@@ -77,10 +80,15 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
             if goes(item, Wrong::Work) {
                 Err(failure(item))
             } else {
-                Ok(item)
+                Ok(Some((item, true)))
             }
         },
-        |item| {
+        |_| yield_now(),
+        |(item, is_last)| {
+            if !is_last {
+                assert_eq!(item, merged.len() as u64, "a result of another item");
+                return Ok(());
+            }
             held.fetch_sub(1, Ordering::SeqCst);
             for _ in 0..thread_rng().gen_range(0..4) {
                 yield_now();
