@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs, parse_size};
-use super::conventions::Conventions;
-use super::{Answer, print, show};
+use super::session::Session;
+use super::{Answer, show};
 use crate::Context;
 use crate::commands::add_locations_to_ways::{self, IndexType, Summary};
 use crate::commands::sort;
@@ -71,17 +71,17 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let conventions = Conventions::current();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let conventions = session.conventions;
     if args.show_index_types {
-        print(conventions.index_types)?;
+        session.print(conventions.index_types)?;
         return Ok(Answer::Yes);
     }
-    let ctx = args.run.context();
-    let joined = Joined::of(&args.inputs, args.temp_dir.as_deref(), &ctx)?;
+    let ctx = args.run.context(session);
+    let joined = Joined::of(session, &args.inputs, args.temp_dir.as_deref(), &ctx)?;
     let options = add_locations_to_ways::Options {
         input: joined.path.clone(),
-        output: args.output.options()?.with_way_locations(),
+        output: args.output.options(session)?.with_way_locations(),
         index_type: args.index_type,
         keep_untagged_nodes: args.keep_untagged_nodes,
         keep_member_nodes: args.keep_member_nodes || conventions.keeps_member_nodes,
@@ -113,9 +113,10 @@ pub fn run(args: &Args) -> Result<Answer> {
             show::counted(summary.stored_references, "reference"),
         ));
     }
-    args.run.report(&ctx, &summary, &options.output.target, || {
-        report(&options.output.target, &summary)
-    })
+    args.run
+        .report(session, &ctx, &summary, &options.output.target, || {
+            report(&options.output.target, &summary)
+        })
 }
 
 /// The input of the command: the only file given, or a temporary file with the objects of all files.
@@ -126,7 +127,12 @@ struct Joined {
 }
 
 impl Joined {
-    fn of(inputs: &[PathBuf], temp_dir: Option<&Path>, ctx: &Context) -> Result<Self> {
+    fn of(
+        session: &Session,
+        inputs: &[PathBuf],
+        temp_dir: Option<&Path>,
+        ctx: &Context,
+    ) -> Result<Self> {
         if let [path] = inputs {
             return Ok(Self {
                 path: path.clone(),
@@ -143,7 +149,7 @@ impl Joined {
         };
         let options = sort::Options::new(inputs.to_owned(), output)
             .dedupe(dedupe)
-            .accepts_mixture(Conventions::current().merges_data);
+            .accepts_mixture(session.conventions.merges_data);
         sort::run(&options, ctx)?;
         Ok(Self {
             path,

@@ -1,6 +1,7 @@
-use super::args::{InputKind, RunArgs, WriteArgs, names_history, parse_input_format};
+use super::args::{InputKind, RunArgs, WriteArgs, names_history};
 use super::augmented_diff::EffectArgs;
-use super::conventions::Conventions;
+use super::conventions::parse_with;
+use super::session::Session;
 use super::{Answer, show, wrong_files};
 use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
 use crate::commands::augmented_diff::{AugmentedDiffs, is_replaceable};
@@ -74,7 +75,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["locations_on_ways", "in_place", "expire_tiles"])]
     redact: bool,
     /// Format of the change files if their content does not show it: osc, o5c, opl or pbf
-    #[arg(long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
+    #[arg(long, value_name = "FORMAT", value_parser = parse_with(InputKind::parse), hide_short_help = true)]
     change_file_format: Option<InputKind>,
     #[command(flatten)]
     write: WriteArgs,
@@ -82,12 +83,12 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.context()?;
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.context(session)?;
     let output = if args.in_place {
-        args.write.in_place(&args.base)?
+        args.write.in_place(session, &args.base)?
     } else {
-        args.write.output(args.output.as_deref())?
+        args.write.output(session, args.output.as_deref())?
     };
     let output = if args.locations_on_ways {
         output.with_way_locations()
@@ -98,7 +99,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         args.output.as_deref().is_some_and(names_history) || args.write.is_history_format();
     let is_named_history = args.is_base_history() && is_output_history;
     let is_one_named = args.is_base_history() || args.redact;
-    if Conventions::current().needs_history_names
+    if session.conventions.needs_history_names
         && is_one_named
         && !args.with_history
         && !is_named_history
@@ -107,15 +108,15 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     let may_replace = |path: &Path| args.write.overwrite || args.in_place && is_replaceable(path);
     let actions = args.augmented_diff.as_ref();
-    let actions = actions.map(|path| args.effects.actions(path, may_replace(path)));
-    let tiles = args.effects.tiles(may_replace)?;
+    let actions = actions.map(|path| args.effects.actions(session, path, may_replace(path)));
+    let tiles = args.effects.tiles(session, may_replace)?;
     let outputs = actions.transpose()?.into_iter().chain(tiles);
     let options = apply_changes::Options {
         base: args.base.clone(),
         changes: args.changes.clone(),
         output,
         locations_on_ways: args.untagged_nodes(),
-        locates_base: Conventions::current().locates_base,
+        locates_base: session.conventions.locates_base,
         keep_days: args.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS),
         keeps_locations: false,
         base_time: None,
@@ -123,20 +124,21 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let explain = |error: Error| {
         let output = args.output.as_deref();
-        wrong_files::of_apply(error.into(), &args.base, &args.changes, output)
+        wrong_files::of_apply(session, error.into(), &args.base, &args.changes, output)
     };
     let base = apply_changes::open_base(&options, &ctx).map_err(explain)?;
     let is_history = args.with_history
         || args.redact
         || is_named_history
-        || is_output_history && has_history(&base);
+        || is_output_history && has_history(session, &base);
     if is_history && !args.in_place && !args.locations_on_ways {
-        return add_to_history(args, &options, base, &ctx);
+        return add_to_history(session, args, &options, base, &ctx);
     }
     let summary = apply_changes::run_on(&options, base, &ctx).map_err(explain)?;
-    args.run.report(&ctx, &summary, &options.output.target, || {
-        report(&options.output.target, &summary)
-    })
+    args.run
+        .report(session, &ctx, &summary, &options.output.target, || {
+            report(&options.output.target, &summary)
+        })
 }
 
 impl Args {
@@ -159,42 +161,46 @@ impl Args {
     }
 
     /// Creates the context. `-F` gives the format of the base, and `--change-file-format` that of the change files.
-    fn context(&self) -> Result<Context> {
+    fn context(&self, session: &Session) -> Result<Context> {
         if let Some(kind) = self.change_file_format {
-            kind.check_changes("--change-file-format")?;
+            kind.check_changes(session, "--change-file-format")?;
         }
         if let Some(kind) = self.run.input_format {
-            kind.check_data("--change-file-format gives the format of the change files")?;
+            kind.check_data(
+                session,
+                "--change-file-format gives the format of the change files",
+            )?;
         }
-        let mut ctx = self.run.context();
+        let mut ctx = self.run.context(session);
         let format = self.change_file_format;
         ctx.change_format = format.map_or(InputFormat::Auto, |kind| kind.format);
         let is_stated = format.is_some_and(|kind| kind.is_change);
-        ctx.data_as_changes = is_stated || Conventions::current().merges_data;
+        ctx.data_as_changes = is_stated || session.conventions.merges_data;
         Ok(ctx)
     }
 }
 
 /// Whether a base is a history file by its content, unless its name has to show it.
-fn has_history(base: &PbfFile) -> bool {
-    !Conventions::current().needs_history_names
+fn has_history(session: &Session, base: &PbfFile) -> bool {
+    !session.conventions.needs_history_names
         && base.header.has(feature::HISTORY)
         && !base.header.text.is_change
 }
 
 fn add_to_history(
+    session: &Session,
     args: &Args,
     options: &apply_changes::Options,
     base: PbfFile,
     ctx: &Context,
 ) -> Result<Answer> {
-    let same_version = if args.redact || Conventions::current().redacts_history {
+    let same_version = if args.redact || session.conventions.redacts_history {
         SameVersion::Redact
     } else {
         SameVersion::KeepBase
     };
     let mut options = options.clone();
-    if Conventions::current().is_plain_by_default
+    if session.conventions.is_plain_by_default
         && let crate::Format::Text(text) = &mut options.output.format
         && text.format == TextFormat::Osm
     {
@@ -206,13 +212,14 @@ fn add_to_history(
     // The objects in the inputs need not be in order, because the command sorts them.
     ctx.disorder = Disorder::Accept;
     let summary = apply_changes::add_to_history(&options, base, same_version, &ctx)?;
-    args.run.report(&ctx, &summary, &options.output.target, || {
-        format!(
-            "{}: {}\n",
-            options.output.target.path().display(),
-            show::written(&summary.written)
-        )
-    })
+    args.run
+        .report(session, &ctx, &summary, &options.output.target, || {
+            format!(
+                "{}: {}\n",
+                options.output.target.path().display(),
+                show::written(&summary.written)
+            )
+        })
 }
 
 fn report(output: &OutputTarget, summary: &Summary) -> String {

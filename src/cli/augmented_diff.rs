@@ -1,5 +1,6 @@
 use super::args::names::{self, Implied};
 use super::args::{RegionArgs, RunArgs, Stdout, parse_size, text_target};
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::augmented_diff::{self, MAX_ZOOM, Options, Output, Selection, Summary};
 use crate::osm::ObjectExpression;
@@ -108,31 +109,35 @@ impl EffectArgs {
     }
 
     /// Returns the output of actions at a path, which is that of a file, or with --split that of a directory.
-    pub fn actions(&self, path: &Path, overwrite: bool) -> Result<Output> {
+    pub fn actions(&self, session: &Session, path: &Path, overwrite: bool) -> Result<Output> {
         if self.split {
-            by_changeset(path)
+            by_changeset(session, path)
         } else {
-            one_file(path, overwrite, None)
+            one_file(session, path, overwrite, None)
         }
     }
 
     /// Returns the output of tiles; `None` for none. `may_replace` tells whether a file at a path may be replaced.
-    pub fn tiles(&self, may_replace: impl Fn(&Path) -> bool) -> Result<Option<Output>> {
+    pub fn tiles(
+        &self,
+        session: &Session,
+        may_replace: impl Fn(&Path) -> bool,
+    ) -> Result<Option<Output>> {
         let (Some(zooms), Some(path)) = (&self.expire_tiles, &self.expire_output) else {
             return Ok(None);
         };
         Ok(Some(Output::Tiles {
-            target: text_target(path, may_replace(path))?,
+            target: text_target(session, path, may_replace(path))?,
             zooms: zooms.clone(),
         }))
     }
 }
 
 impl SelectionArgs {
-    fn selection(&self, ctx: &Context) -> Result<Selection> {
+    fn selection(&self, session: &Session, ctx: &Context) -> Result<Selection> {
         Ok(Selection::default()
             .direct_only(self.direct_only)
-            .region(self.region.region(ctx)?)
+            .region(self.region.region(session, ctx)?)
             .filter(self.filter.clone())
             .max_relation_members(self.max_relation_members))
     }
@@ -210,10 +215,15 @@ pub fn is_named(path: &Path) -> bool {
 }
 
 /// Returns the output of an augmented diff in one file. The name of the file determines its form unless it is given.
-pub fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Result<Output> {
-    let target = text_target(path, overwrite)?;
+pub fn one_file(
+    session: &Session,
+    path: &Path,
+    overwrite: bool,
+    form: Option<Form>,
+) -> Result<Output> {
+    let target = text_target(session, path, overwrite)?;
     if form.is_none() {
-        NAMED.check_name(path)?;
+        NAMED.check_name(session, path)?;
     }
     let form = form.or_else(|| form_of_name(path)).unwrap_or(Form::Xml);
     Ok(match form {
@@ -231,41 +241,42 @@ pub fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Result<Outp
 }
 
 impl Args {
-    fn output(&self) -> Result<Output> {
+    fn output(&self, session: &Session) -> Result<Output> {
         if let Some(zooms) = &self.expire_tiles {
             return Ok(Output::Tiles {
-                target: text_target(&self.output, self.overwrite)?,
+                target: text_target(session, &self.output, self.overwrite)?,
                 zooms: zooms.clone(),
             });
         }
         if !self.split {
-            return one_file(&self.output, self.overwrite, self.format);
+            return one_file(session, &self.output, self.overwrite, self.format);
         }
-        by_changeset(&self.output)
+        by_changeset(session, &self.output)
     }
 }
 
 /// Returns the output of a file for each changeset in a directory.
-fn by_changeset(directory: &Path) -> Result<Output> {
+fn by_changeset(session: &Session, directory: &Path) -> Result<Output> {
     if directory == Path::new("-") {
         bail!("--split writes many files: the output names their directory");
     }
-    names::directory("--split writes a directory of files").check_name(directory)?;
+    names::directory("--split writes a directory of files").check_name(session, directory)?;
     Ok(Output::ByChangeset(directory.to_owned()))
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     if let Some(kind) = args.run.input_format {
-        kind.check_data("the content of a change file shows its format")?;
+        kind.check_data(session, "the content of a change file shows its format")?;
     }
-    let ctx = args.run.context();
-    let options = Options::new(&args.base, args.changes.clone(), args.output()?);
+    let ctx = args.run.context(session);
+    let options = Options::new(&args.base, args.changes.clone(), args.output(session)?);
     let options = options
         .selection(args.selection.selection(&ctx)?)
         .max_memory(Some(args.max_memory));
     let summary = augmented_diff::run(&options, &ctx)?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));
-    args.run.report(&ctx, &summary, stdout, || report(&summary))
+    args.run
+        .report(session, &ctx, &summary, stdout, || report(&summary))
 }
 
 /// Returns the text that tells a person what an augmented diff contains.

@@ -1,10 +1,11 @@
 //! Runs commands inside of another program, such as the interpreter of Python.
 
-use super::{Answer, Cli, Command, argv_compat, handles_signals, run, usage};
+use super::conventions::PBFHOGG;
+use super::session::Session;
+use super::{Answer, Cli, Command, handles_signals, parse, run, usage};
 use crate::{Context, Error};
-use clap::{ArgAction, CommandFactory, FromArgMatches};
+use clap::{ArgAction, CommandFactory};
 use serde::Serialize;
-use std::cell::RefCell;
 use std::ffi::OsString;
 
 /// The result of a command that was called.
@@ -29,16 +30,6 @@ pub enum CallError {
     Failed(#[from] Error),
 }
 
-thread_local! {
-    /// The call that the current thread works for.
-    static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
-}
-
-struct Call {
-    ctx: Context,
-    printed: String,
-}
-
 /// Runs a command on the calling thread, and returns what it prints. `words` are those of a command line after the name
 /// of the program. The command sends messages to the observer of `ctx`, unless it shows a progress bar, and it ends
 /// when `ctx` is cancelled. What a command writes to `-` still goes to standard output.
@@ -48,11 +39,12 @@ struct Call {
 /// The words are wrong, or the command fails.
 pub fn call(words: Vec<OsString>, ctx: &Context) -> Result<Called, CallError> {
     let name = OsString::from("pbfhogg");
-    let words = argv_compat::rewrite([name].into_iter().chain(words));
-    let matches = usage::with_groups(Cli::command()).try_get_matches_from(words);
-    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = cli.map_err(|error| {
-        CallError::Usage(usage::mistake(&error).unwrap_or_else(|| error.to_string()))
+    let words = [name].into_iter().chain(words).collect();
+    let (cli, matches) = parse(&PBFHOGG, words).map_err(|rejected| {
+        let text = rejected
+            .mistake
+            .unwrap_or_else(|| rejected.error.to_string());
+        CallError::Usage(text)
     })?;
     if matches!(cli.command, Command::Geocode(_) | Command::Show(_))
         || handles_signals(&cli.command)
@@ -61,14 +53,9 @@ pub fn call(words: Vec<OsString>, ctx: &Context) -> Result<Called, CallError> {
             "the program alone runs this command: it needs a terminal, standard input, or signals";
         return Err(CallError::Usage(cause.into()));
     }
-    CALL.set(Some(Call {
-        ctx: ctx.clone(),
-        printed: String::new(),
-    }));
-    let active = Active;
-    let answer = run(&cli.command);
-    let printed = CALL.take().map_or_else(String::new, |call| call.printed);
-    drop(active);
+    let session = Session::new(&PBFHOGG, &matches, Some(ctx));
+    let answer = run(&session, &cli.command, &matches);
+    let printed = session.into_printed();
     match answer {
         Ok(answer) => Ok(Called {
             is_yes: answer == Answer::Yes,
@@ -79,42 +66,6 @@ pub fn call(words: Vec<OsString>, ctx: &Context) -> Result<Called, CallError> {
             Err(error) => CallError::Usage(error.to_string()),
         }),
     }
-}
-
-/// Ends the call of the current thread when it is dropped, also if the command panics.
-struct Active;
-
-impl Drop for Active {
-    fn drop(&mut self) {
-        CALL.take();
-    }
-}
-
-/// Keeps text that would be printed to standard output. Returns `false` if the current thread works for no call.
-pub(super) fn keep(text: &str) -> bool {
-    CALL.with_borrow_mut(|call| {
-        if let Some(call) = call {
-            call.printed.push_str(text);
-        }
-        call.is_some()
-    })
-}
-
-/// Whether the current thread works for a call.
-pub(super) fn is_active() -> bool {
-    CALL.with_borrow(Option::is_some)
-}
-
-/// Makes `ctx` end when the call is cancelled and, unless `has_bar`, send messages to the observer of the call.
-pub(super) fn adopt(ctx: &mut Context, has_bar: bool) {
-    CALL.with_borrow(|call| {
-        if let Some(call) = call {
-            ctx.cancellation = call.ctx.cancellation.clone();
-            if !has_bar {
-                ctx.observer = call.ctx.observer.clone();
-            }
-        }
-    });
 }
 
 /// A command of the program, described for callers.
@@ -158,9 +109,8 @@ pub fn commands() -> Vec<CommandDescription> {
     let described = commands
         .filter(|command| !command.is_hide_set() && !OF_TERMINALS.contains(&command.get_name()))
         .map(|command| {
-            let shown = |arg: &&clap::Arg| {
-                !["help", "version", "stats", "watch"].contains(&arg.get_id().as_str())
-            };
+            let shown =
+                |arg: &&clap::Arg| !["help", "version", "watch"].contains(&arg.get_id().as_str());
             let of = |is_option: bool| {
                 let args = command.get_arguments().filter(shown);
                 let args = args.filter(move |arg| arg.is_positional() != is_option);

@@ -1,5 +1,5 @@
 use super::args::{Attribute, ChangesetKindArgs, OutputArgs, RunArgs};
-use super::conventions::Conventions;
+use super::session::Session;
 use super::{Answer, show, sort};
 use crate::commands::{self, cat};
 use crate::engine::Format;
@@ -56,11 +56,11 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
-    let mut output = args.output.options()?;
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
+    let mut output = args.output.options(session)?;
     if args.inputs.len() > 1 {
-        output.header.inherited = Conventions::current().concatenated_fields;
+        output.header.inherited = session.conventions.concatenated_fields;
     }
     if args.dedupe {
         let options = commands::sort::Options {
@@ -68,10 +68,10 @@ pub fn run(args: &Args) -> Result<Answer> {
             output,
             dedupe: commands::sort::Dedupe::HighestVersion,
             changesets: args.kinds.has_changesets(),
-            accepts_mixture: Conventions::current().merges_data,
-            keeps_locations: Conventions::current().keeps_way_locations,
+            accepts_mixture: session.conventions.merges_data,
+            keeps_locations: session.conventions.keeps_way_locations,
         };
-        return sort::run_with(&options, &args.run, &ctx);
+        return sort::run_with(session, &options, &args.run, &ctx);
     }
     let options = cat::Options {
         inputs: args.inputs.clone(),
@@ -81,12 +81,12 @@ pub fn run(args: &Args) -> Result<Answer> {
         clean: Attribute::all_of(&args.clean),
         blobs: args.blobs.clone(),
         rescan: args.force,
-        accepts_mixture: Conventions::current().merges_data,
-        keeps_locations: Conventions::current().keeps_way_locations,
+        accepts_mixture: session.conventions.merges_data,
+        keeps_locations: session.conventions.keeps_way_locations,
     };
     let summary = cat::run(&options, &ctx)?;
     args.run
-        .report(&ctx, &summary, &options.output.target, || {
+        .report(session, &ctx, &summary, &options.output.target, || {
             format!(
                 "{}: {}{}\n",
                 options.output.target.path().display(),

@@ -1,4 +1,5 @@
 use super::args::{OutputArgs, RunArgs, parse_time};
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::changeset_filter::{self, Criteria};
 use crate::geometry::parse_corners;
@@ -80,17 +81,18 @@ impl Args {
     }
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
-    let output = args.output.options()?;
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
+    let output = args.output.options(session)?;
     let options = changeset_filter::Options::new(&args.input, output).criteria(args.criteria()?);
     let written = changeset_filter::run(&options, &ctx)?;
-    args.run.report(&ctx, &written, &options.output.target, || {
-        format!(
-            "{}: {}, {}\n",
-            options.output.target.path().display(),
-            show::counted(written.objects.unwrap_or(0), "changeset"),
-            show::bytes(written.bytes),
-        )
-    })
+    args.run
+        .report(session, &ctx, &written, &options.output.target, || {
+            format!(
+                "{}: {}, {}\n",
+                options.output.target.path().display(),
+                show::counted(written.objects.unwrap_or(0), "changeset"),
+                show::bytes(written.bytes),
+            )
+        })
 }

@@ -1,6 +1,6 @@
 use super::args::{KindArgs, RunArgs};
-use super::conventions::Conventions;
-use super::{Answer, complain, print, show};
+use super::session::Session;
+use super::{Answer, show};
 use crate::cli::args::Stdout;
 use crate::commands::check::{self, Dangling, IndexCheck, Missing, Summary};
 use crate::error::shown;
@@ -64,8 +64,8 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<Answer> {
+    let ctx = args.run.context(session);
     let refs = args.refs || refs_only;
     let ids = args.ids || args.full;
     let both = !refs && !ids && !args.index;
@@ -76,7 +76,7 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
         places: both || args.full,
         refs: refs || both || args.check_relations,
         // osmium counts every node that is not in the file.
-        needs_nodes: refs_only && Conventions::current().reports_like_osmium,
+        needs_nodes: refs_only && session.conventions.reports_like_osmium,
         relations: args.check_relations,
         index: args.index,
         kinds: args.kinds.set(),
@@ -86,7 +86,7 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
         },
     };
     let mut summary = check::run(&options, &ctx)?;
-    if refs_only && Conventions::current().reports_like_osmium && !args.run.json {
+    if refs_only && session.conventions.reports_like_osmium && !args.run.json {
         let mut ids = String::new();
         if args.show_ids {
             // osmium reports missing relations last, after it has read all relations, and in the order of their ids.
@@ -96,12 +96,13 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
             summary.listed_refs[start..].sort_by_key(|dangling| (dangling.id, dangling.in_id));
             put_dangling(&mut ids, &summary);
         }
-        print(&ids)?;
-        complain(&osmium_text(args, &summary));
+        session.print(&ids)?;
+        session.complain(&osmium_text(args, &summary));
         ctx.observer.finished();
     } else {
         let report = || text(args, &summary);
-        args.run.report(&ctx, &summary, Stdout::Answer, report)?;
+        args.run
+            .report(session, &ctx, &summary, Stdout::Answer, report)?;
     }
     Ok(Answer::yes_if(summary.is_sound()))
 }

@@ -1,7 +1,7 @@
 //! Completions for shells.
 
-use super::conventions::Conventions;
-use super::{Answer, print};
+use super::Answer;
+use super::session::Session;
 use anyhow::Result;
 use clap_complete::Shell;
 
@@ -19,14 +19,14 @@ pub struct Args {
     shell: Shell,
 }
 
-pub fn run(args: &Args, mut program: clap::Command) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args, mut program: clap::Command) -> Result<Answer> {
     let mut script = Vec::new();
     clap_complete::generate(
         args.shell,
         &mut program,
-        Conventions::current().name,
+        session.conventions.name,
         &mut script,
     );
-    print(&String::from_utf8_lossy(&script))?;
+    session.print(&String::from_utf8_lossy(&script))?;
     Ok(Answer::Yes)
 }

@@ -9,9 +9,9 @@ use crate::commands::InheritedFields;
 use crate::commands::sort::{Dedupe, EqualVersions};
 use crate::geometry::{Antimeridian, CornerOrder};
 use crate::osm::Unversioned;
+use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::sync::OnceLock;
 
 /// The decisions that depend on the name of the program.
 #[derive(Debug)]
@@ -109,7 +109,8 @@ pub struct Conventions {
     inherited: fn(command: &str) -> InheritedFields,
 }
 
-const PBFHOGG: Conventions = Conventions {
+/// The conventions of the name `pbfhogg`.
+pub const PBFHOGG: Conventions = Conventions {
     name: "pbfhogg",
     error_status: 2,
     has_warnings: true,
@@ -152,6 +153,7 @@ const PBFHOGG: Conventions = Conventions {
     inherited: |_| InheritedFields::All,
 };
 
+/// The conventions of the name `osmium`.
 const OSMIUM: Conventions = Conventions {
     name: "osmium",
     error_status: 1,
@@ -202,25 +204,52 @@ const OSMIUM: Conventions = Conventions {
     },
 };
 
-/// The conventions of this run.
-static CURRENT: OnceLock<&Conventions> = OnceLock::new();
-/// The subcommand of this run.
-static COMMAND: OnceLock<String> = OnceLock::new();
-
 impl Conventions {
-    /// Returns the conventions of this run.
-    pub fn current() -> &'static Self {
-        CURRENT.get().copied().unwrap_or(&PBFHOGG)
+    /// Returns the header fields that a command copies from its input.
+    pub fn inherited(&self, command: &str) -> InheritedFields {
+        (self.inherited)(command)
     }
 
-    /// Returns the header fields that the command of this run copies from its input.
-    pub fn inherited(&self) -> InheritedFields {
-        (self.inherited)(COMMAND.get().map_or("", String::as_str))
+    /// Changes the arguments of the program to those that it has under its name.
+    pub fn adapt(&'static self, mut program: clap::Command) -> clap::Command {
+        if self.reads_stdin {
+            program = with_stdin(program);
+        }
+        if self.ignores_force {
+            program = with_force(program);
+        }
+        program
+    }
+}
+
+/// A function that parses the value of an argument under given conventions.
+pub type ParseValue<T> = fn(&Conventions, &str) -> Result<T, String>;
+
+/// Returns the parser of a value under the name `pbfhogg`.
+pub fn parse_with<T>(
+    parse: ParseValue<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: 'static,
+{
+    move |text: &str| parse(&PBFHOGG, text)
+}
+
+/// Makes an argument parse its values under the given conventions, if they have the type `T`.
+pub fn with_values<T: Clone + Send + Sync + 'static>(
+    arg: clap::Arg,
+    conventions: &'static Conventions,
+    parse: ParseValue<T>,
+) -> clap::Arg {
+    if arg.get_value_parser().type_id() == TypeId::of::<T>() {
+        arg.value_parser(move |text: &str| parse(conventions, text))
+    } else {
+        arg
     }
 }
 
 /// Makes standard input the default for the input files of commands.
-pub fn with_stdin(mut command: clap::Command) -> clap::Command {
+fn with_stdin(mut command: clap::Command) -> clap::Command {
     for (name, input) in [
         ("add-locations-to-ways", "inputs"),
         ("cat", "inputs"),
@@ -243,7 +272,7 @@ pub fn with_stdin(mut command: clap::Command) -> clap::Command {
 }
 
 /// Adds `--force`, which is ignored, to each command that does not define it.
-pub fn with_force(command: clap::Command) -> clap::Command {
+fn with_force(command: clap::Command) -> clap::Command {
     command.mut_subcommands(|command| {
         let command = with_force(command);
         let is_known = command.get_arguments().any(|arg| {
@@ -258,23 +287,16 @@ pub fn with_force(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Selects the conventions from the command line. Returns the command line without `osmium` as its first argument.
-pub fn choose(mut args: Vec<OsString>) -> Vec<OsString> {
+/// Selects the conventions from the command line. Also returns the command line without `osmium` as its first argument.
+pub fn choose(mut args: Vec<OsString>) -> (&'static Conventions, Vec<OsString>) {
     let program = args.first().map(Path::new);
     let is_link = program.and_then(Path::file_stem) == Some(OsStr::new(OSMIUM.name));
     let is_word = args.get(1).is_some_and(|word| word == OSMIUM.name);
     if is_word && !is_link {
         args.remove(1);
     }
-    let conventions: &Conventions = if is_link || is_word {
-        &OSMIUM
-    } else {
-        &PBFHOGG
-    };
-    let _ = CURRENT.set(conventions);
-    let command = args.get(1).and_then(|word| word.to_str());
-    let _ = COMMAND.set(command.unwrap_or_default().to_owned());
-    args
+    let is_osmium = is_link || is_word;
+    (if is_osmium { &OSMIUM } else { &PBFHOGG }, args)
 }
 
 #[cfg(test)]
@@ -285,8 +307,9 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent_under_both_names() {
         super::super::Cli::command().debug_assert();
-        with_stdin(super::super::Cli::command()).debug_assert();
-        with_force(super::super::Cli::command()).debug_assert();
+        for conventions in [&PBFHOGG, &OSMIUM] {
+            super::super::program(conventions).debug_assert();
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
 use super::args::{OutputArgs, RunArgs};
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::degrade::{self, Defects};
 use anyhow::Result;
@@ -43,11 +44,11 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
     let options = degrade::Options {
         input: args.input.clone(),
-        output: args.output.options()?,
+        output: args.output.options(session)?,
         defects: Defects {
             unsort: args.unsort,
             unsort_intra: args.unsort_intra,
@@ -58,15 +59,16 @@ pub fn run(args: &Args) -> Result<Answer> {
         },
     };
     let summary = degrade::run(&options, &ctx)?;
-    args.run.report(&ctx, &summary, &options.output.target, || {
-        format!(
-            "{}: {}, {} left out, {}\n",
-            options.output.target.path().display(),
-            show::objects(summary.written.objects),
-            show::number(summary.dropped),
-            show::bytes(summary.written.bytes),
-        )
-    })
+    args.run
+        .report(session, &ctx, &summary, &options.output.target, || {
+            format!(
+                "{}: {}, {} left out, {}\n",
+                options.output.target.path().display(),
+                show::objects(summary.written.objects),
+                show::number(summary.dropped),
+                show::bytes(summary.written.bytes),
+            )
+        })
 }
 
 /// Parses `N` or `N:SEED`. N is the number of objects to leave out; SEED is 0 by default.

@@ -1,4 +1,5 @@
-use super::{Answer, print, show};
+use super::session::Session;
+use super::{Answer, show};
 use crate::commands::{apply_changes, cat, diff, inspect, synth};
 use crate::engine::OutputOptions;
 use crate::file::WriteOptions;
@@ -40,7 +41,7 @@ pub struct Args {
     objects: u64,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     let ctx = Context::default();
     let folder = ScratchDirectory::create(None)?;
     let job = Job {
@@ -50,24 +51,24 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let (base, changes) = match &args.base {
         Some(base) => (base.clone(), args.changes.clone()),
-        None => job.make_data()?,
+        None => job.make_data(session)?,
     };
-    let indexed = job.index(&base)?;
-    let updated = job.apply(&indexed, &changes)?;
-    let is_good = job.check(&updated, args.base.is_none())?;
-    let page = job.draw(&indexed, &updated)?;
-    print(&format!(
+    let indexed = job.index(session, &base)?;
+    let updated = job.apply(session, &indexed, &changes)?;
+    let is_good = job.check(session, &updated, args.base.is_none())?;
+    let page = job.draw(session, &indexed, &updated)?;
+    session.print(&format!(
         "\nWhat changed, to look at in a browser: {}\n",
         file_url(&page)
     ))?;
     if args.base.is_some() {
         let kept = folder.keep();
-        print(&format!(
+        session.print(&format!(
             "The result is {}\n",
             kept.join("updated.osm.pbf").display()
         ))?;
     } else {
-        print("Now with your own files: pbfhogg demo BASE.osm.pbf CHANGE.osc.gz\n")?;
+        session.print("Now with your own files: pbfhogg demo BASE.osm.pbf CHANGE.osc.gz\n")?;
     }
     if !is_good {
         bail!("the result is not what it should be");
@@ -108,10 +109,11 @@ impl Job {
             .changes((changes > 0).then(|| (changes, self.folder.clone())))
     }
 
-    fn make_data(&self) -> Result<(PathBuf, Vec<PathBuf>)> {
+    fn make_data(&self, session: &Session) -> Result<(PathBuf, Vec<PathBuf>)> {
         let started = Instant::now();
         let summary = synth::run(&self.world("world.osm.pbf", 0, DAYS), &self.ctx)?;
         step(
+            session,
             "made",
             started,
             &format!(
@@ -125,7 +127,7 @@ impl Job {
         Ok((self.folder.join("world.osm.pbf"), days))
     }
 
-    fn index(&self, base: &Path) -> Result<PathBuf> {
+    fn index(&self, session: &Session, base: &Path) -> Result<PathBuf> {
         let started = Instant::now();
         let output = self.folder.join("indexed.osm.pbf");
         let options = cat::Options::new(
@@ -134,6 +136,7 @@ impl Job {
         );
         let summary = cat::run(&options, &self.ctx)?;
         step(
+            session,
             "indexed",
             started,
             &format!(
@@ -145,7 +148,7 @@ impl Job {
         Ok(output)
     }
 
-    fn apply(&self, base: &Path, changes: &[PathBuf]) -> Result<PathBuf> {
+    fn apply(&self, session: &Session, base: &Path, changes: &[PathBuf]) -> Result<PathBuf> {
         let output = self.folder.join("updated.osm.pbf");
         let mut current = base.to_owned();
         for (number, change) in changes.iter().enumerate() {
@@ -159,6 +162,7 @@ impl Job {
             let options = apply_changes::Options::new(current, vec![change.clone()], written);
             let summary = apply_changes::run(&options, &self.ctx)?;
             step(
+                session,
                 "applied",
                 started,
                 &format!(
@@ -178,7 +182,7 @@ impl Job {
 
     /// Writes a page that shows the changes from the indexed file to the updated one. Returns the path of the page,
     /// which is not removed at the end.
-    fn draw(&self, indexed: &Path, updated: &Path) -> Result<PathBuf> {
+    fn draw(&self, session: &Session, indexed: &Path, updated: &Path) -> Result<PathBuf> {
         let started = Instant::now();
         let path = new_page()?;
         let page = OutputTarget::File {
@@ -189,6 +193,7 @@ impl Job {
         let summary = super::diff::write_page(&options, page, &self.ctx)?;
         let total = summary.total();
         step(
+            session,
             "drew",
             started,
             &format!(
@@ -203,7 +208,7 @@ impl Job {
 
     /// Whether the updated file is sorted and has an index. If `outcome_known`, its objects must also be equal to those
     /// of the synthetic world after the last day of changes.
-    fn check(&self, updated: &Path, outcome_known: bool) -> Result<bool> {
+    fn check(&self, session: &Session, updated: &Path, outcome_known: bool) -> Result<bool> {
         let started = Instant::now();
         let options = inspect::Options::new(updated.to_owned());
         let summary = inspect::run(&options, &self.ctx)?;
@@ -233,7 +238,7 @@ impl Job {
                 "; OBJECTS DIFFER from what was expected"
             };
         }
-        step("checked", started, &text)?;
+        step(session, "checked", started, &text)?;
         Ok(good)
     }
 }
@@ -290,9 +295,9 @@ fn digest(path: &Path) -> crate::Result<u64> {
     )
 }
 
-fn step(name: &str, started: Instant, text: &str) -> Result<()> {
+fn step(session: &Session, name: &str, started: Instant, text: &str) -> Result<()> {
     let seconds = started.elapsed().as_secs_f64();
-    print(&format!(
+    session.print(&format!(
         "{name:>8}  {seconds:>6.2} s  {text}
 "
     ))

@@ -1,8 +1,9 @@
 use super::args::names::Implied;
 use super::args::{FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, names_changes, text_target};
 use super::augmented_diff::Form;
-use super::conventions::Conventions;
-use super::{Answer, augmented_diff, complain, show, wrong_files};
+use super::conventions::{Conventions, parse_with};
+use super::session::Session;
+use super::{Answer, augmented_diff, show, wrong_files};
 use crate::Context;
 use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, page};
 use crate::commands::{self, HeaderOptions, InheritedFields, cat};
@@ -47,7 +48,7 @@ pub struct Args {
         long,
         visible_alias = "output-format",
         value_name = "FORMAT",
-        value_parser = DiffFormat::parse
+        value_parser = parse_with(DiffFormat::parse)
     )]
     format: Option<DiffFormat>,
     /// Output file, compressed if its name ends in .gz, .bz2 or .zst; - is standard output
@@ -106,23 +107,23 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
-    let ctx = args.run.context();
-    let conventions = Conventions::current();
-    if derive_changes && let Some(output) = other_format(args)? {
-        let derived = derive_in(args, output, &ctx);
-        return derived.map_err(|error| derive_error(args, error));
+pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Answer> {
+    let ctx = args.run.context(session);
+    let conventions = session.conventions;
+    if derive_changes && let Some(output) = other_format(session, args)? {
+        let derived = derive_in(session, args, output, &ctx);
+        return derived.map_err(|error| derive_error(session, args, error));
     }
     if is_augmented(args, derive_changes) {
-        return augmented(args, &ctx);
+        return augmented(session, args, &ctx);
     }
-    let format = format(args, derive_changes)?;
+    let format = format(session, args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
     let to_stdout = args.output == Path::new("-");
     // With --json, --html or --quiet, the differences are not written to standard output, which gets only counts or
     // nothing. However, --quiet does not suppress a change file.
     let silent = to_stdout && (args.run.json || args.html.is_some() || (args.run.quiet && !is_osc));
-    let target = (!silent).then(|| text_target(&args.output, args.overwrite));
+    let target = (!silent).then(|| text_target(session, &args.output, args.overwrite));
     let is_strict = conventions.diffs_in_pairs && !derive_changes;
     let options = diff::Options {
         old: args.old.clone(),
@@ -141,12 +142,12 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         output: target.transpose()?.map(|target| (format, target)),
     };
     let summary = match &args.html {
-        Some(path) => write_page(&options, text_target(path, args.overwrite)?, &ctx)?,
+        Some(path) => write_page(&options, text_target(session, path, args.overwrite)?, &ctx)?,
         None => {
             let summary = diff::run(&options, &ctx);
             summary.map_err(|error| {
                 if is_osc {
-                    derive_error(args, error.into())
+                    derive_error(session, args, error.into())
                 } else {
                     error.into()
                 }
@@ -154,9 +155,9 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         }
     };
     warn(&summary, is_osc, &ctx);
-    print_summary(args, &summary);
+    print_summary(session, args, &summary);
     let stdout = Stdout::free_if(silent || !to_stdout);
-    args.run.report(&ctx, &summary, stdout, || {
+    args.run.report(session, &ctx, &summary, stdout, || {
         let total = summary.total();
         let written = args.html.as_ref().unwrap_or(&args.output);
         format!("{}: {}\n", written.display(), counts(&total))
@@ -211,34 +212,35 @@ fn is_augmented(args: &Args, derive_changes: bool) -> bool {
 }
 
 /// Writes an augmented diff.
-fn augmented(args: &Args, ctx: &Context) -> Result<Answer> {
+fn augmented(session: &Session, args: &Args, ctx: &Context) -> Result<Answer> {
     if args.html.is_some() || args.kinds.set() != KindSet::ALL {
         bail!("an augmented diff has all kinds of objects, and no page: leave out --html and -t");
     }
-    let output = augmented_diff::one_file(&args.output, args.overwrite, Some(Form::Xml))?;
+    let output = augmented_diff::one_file(session, &args.output, args.overwrite, Some(Form::Xml))?;
     let summary = commands::augmented_diff::between(&args.old, &args.new, &output, ctx)?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));
-    args.run
-        .report(ctx, &summary, stdout, || augmented_diff::report(&summary))?;
+    args.run.report(session, ctx, &summary, stdout, || {
+        augmented_diff::report(&summary)
+    })?;
     Ok(Answer::yes_if(!args.exit_code || summary.actions() == 0))
 }
 
 /// Prints the counts to standard error if an option asks for them.
-fn print_summary(args: &Args, summary: &Summary) {
+fn print_summary(session: &Session, args: &Args, summary: &Summary) {
     if args.summary {
-        complain(&text(summary));
+        session.complain(&text(summary));
     } else if args.osmium_summary {
-        complain(&format!("Summary: {}\n", counts(&summary.total())));
+        session.complain(&format!("Summary: {}\n", counts(&summary.total())));
     }
 }
 
-fn derive_error(args: &Args, error: anyhow::Error) -> anyhow::Error {
-    wrong_files::of_derive(error, &args.old, &args.new, &args.output)
+fn derive_error(session: &Session, args: &Args, error: anyhow::Error) -> anyhow::Error {
+    wrong_files::of_derive(session, error, &args.old, &args.new, &args.output)
 }
 
 /// An output format for the differences.
 #[derive(Debug, Clone)]
-enum DiffFormat {
+pub enum DiffFormat {
     /// One line for each object.
     Lines,
     /// A file format, such as OPL, in which the objects are written.
@@ -248,11 +250,12 @@ enum DiffFormat {
 }
 
 impl DiffFormat {
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Parses the name of a format.
+    pub fn parse(conventions: &Conventions, text: &str) -> Result<Self, String> {
         match text {
             "text" | "compact" => Ok(Self::Lines),
             "adiff" => Ok(Self::Augmented),
-            _ => FormatSpec::parse(text)
+            _ => FormatSpec::parse(conventions, text)
                 .map(Self::Objects)
                 .map_err(|_| "expected text, opl, debug, osc or adiff".to_owned()),
         }
@@ -260,7 +263,7 @@ impl DiffFormat {
 }
 
 /// Returns the output of `derive-changes` if its format is not OsmChange; `None` for a change file.
-fn other_format(args: &Args) -> Result<Option<OutputOptions>> {
+fn other_format(session: &Session, args: &Args) -> Result<Option<OutputOptions>> {
     let Some(DiffFormat::Objects(spec)) = &args.format else {
         return Ok(None);
     };
@@ -268,21 +271,26 @@ fn other_format(args: &Args) -> Result<Option<OutputOptions>> {
     if kind.is_none_or(FormatKind::is_change_file) {
         return Ok(None);
     }
-    let format = kind.map_or(Ok(crate::Format::Pbf), |kind| spec.format(kind))?;
+    let format = kind.map_or(Ok(crate::Format::Pbf), |kind| spec.format(session, kind))?;
     let header = HeaderOptions {
         generator: args.generator.clone(),
         inherited: InheritedFields::Needed,
         ..HeaderOptions::default()
     };
-    let output = OutputOptions::new(text_target(&args.output, args.overwrite)?);
+    let output = OutputOptions::new(text_target(session, &args.output, args.overwrite)?);
     Ok(Some(output.format(format).header(header)))
 }
 
 /// Writes the changes in a format other than OsmChange, by deriving a temporary change file and converting it.
-fn derive_in(args: &Args, output: OutputOptions, ctx: &Context) -> Result<Answer> {
-    complain(&format!(
+fn derive_in(
+    session: &Session,
+    args: &Args,
+    output: OutputOptions,
+    ctx: &Context,
+) -> Result<Answer> {
+    session.complain(&format!(
         "{}: warning: the output is not a change file: -f osc makes one\n",
-        Conventions::current().name
+        session.conventions.name
     ));
     let directory = ScratchDirectory::create(None)?;
     let changes = directory.path().join("changes.osc");
@@ -298,13 +306,13 @@ fn derive_in(args: &Args, output: OutputOptions, ctx: &Context) -> Result<Answer
         &args.format,
         Some(DiffFormat::Objects(spec)) if spec.has("locations_on_ways")
     );
-    if Conventions::current().is_plain_by_default && !asks_for_locations {
+    if session.conventions.is_plain_by_default && !asks_for_locations {
         text.way_locations = WayLocations::Never;
     }
-    options.output = Some((Format::Osc(deletions(args, text)?), target));
+    options.output = Some((Format::Osc(deletions(session, args, text)?), target));
     warn_of_locations(&diff::run(&options, ctx)?, ctx);
     let summary = cat::run(&cat::Options::new(vec![changes], output.clone()), ctx)?;
-    args.run.report(ctx, &summary, &output.target, || {
+    args.run.report(session, ctx, &summary, &output.target, || {
         format!("{}\n", show::written(&summary.written))
     })
 }
@@ -324,7 +332,7 @@ const LINES: Implied<'_> = Implied {
     advice: "-f opl, debug, osc or adiff sets another format for any name",
 };
 
-fn format(args: &Args, derive_changes: bool) -> Result<Format> {
+fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format> {
     let common = !args.suppress_common;
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => Some(spec),
@@ -334,7 +342,7 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
         && let Some(kind) = spec.kind
         && !kind.is_change_file()
     {
-        return match spec.format(kind)? {
+        return match spec.format(session, kind)? {
             crate::Format::Text(text)
                 if matches!(text.format, TextFormat::Opl | TextFormat::Debug) =>
             {
@@ -348,10 +356,10 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
         None => derive_changes || names_changes(&args.output),
     };
     let to_stdout = args.output == Path::new("-");
-    if derive_changes && to_stdout && spec.is_none() && Conventions::current().needs_format {
+    if derive_changes && to_stdout && spec.is_none() && session.conventions.needs_format {
         bail!("give the output with -o, or its format with -f");
     }
-    if is_osc && !derive_changes && Conventions::current().diffs_in_pairs {
+    if is_osc && !derive_changes && session.conventions.diffs_in_pairs {
         bail!("diff shows differences: derive-changes makes a change file");
     }
     if to_stdout && spec.is_some_and(FormatSpec::is_compressed) {
@@ -359,10 +367,14 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     }
     if args.format.is_none() {
         let implied = if is_osc { CHANGES } else { LINES };
-        implied.check_name(&args.output)?;
+        implied.check_name(session, &args.output)?;
     }
     if is_osc {
-        Ok(Format::Osc(deletions(args, change_text(args)?)?))
+        Ok(Format::Osc(deletions(
+            session,
+            args,
+            change_text(session, args)?,
+        )?))
     } else {
         Ok(Format::Text {
             common,
@@ -372,13 +384,16 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
 }
 
 /// Returns the attributes that objects have in a change file.
-fn change_text(args: &Args) -> Result<TextOptions> {
+fn change_text(session: &Session, args: &Args) -> Result<TextOptions> {
     let changes = FormatSpec::changes();
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => spec,
         Some(DiffFormat::Lines | DiffFormat::Augmented) | None => &changes,
     };
-    let format = spec.kind.or(changes.kind).map(|kind| spec.format(kind));
+    let format = spec
+        .kind
+        .or(changes.kind)
+        .map(|kind| spec.format(session, kind));
     Ok(match format.transpose()? {
         Some(crate::Format::Text(text)) => text,
         Some(crate::Format::Pbf) | None => TextOptions::new(TextFormat::OsmChange),
@@ -387,7 +402,7 @@ fn change_text(args: &Args) -> Result<TextOptions> {
 
 /// Returns the options for change files, most of which are about deleted objects. `text` selects the attributes of
 /// objects.
-fn deletions(args: &Args, text: TextOptions) -> Result<Deletions> {
+fn deletions(session: &Session, args: &Args, text: TextOptions) -> Result<Deletions> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH);
     let timestamp = if args.update_timestamp {
         Some(now()?.as_secs() as i64)
@@ -398,7 +413,7 @@ fn deletions(args: &Args, text: TextOptions) -> Result<Deletions> {
         increment_version: args.increment_version,
         timestamp,
         keep_details: args.keep_details,
-        creates_version_1: Conventions::current().creates_version_1,
+        creates_version_1: session.conventions.creates_version_1,
         generator: args.generator.clone(),
         text,
     })

@@ -1,9 +1,9 @@
 use super::add_locations_to_ways::parse_index_type;
 use super::args::{RunArgs, parse_size, text_target};
-use super::conventions::Conventions;
 use super::export_format::{FormatArgs, statements};
 use super::export_selection::SelectionArgs;
-use super::{Answer, complain, print, show};
+use super::session::Session;
+use super::{Answer, show};
 use crate::commands::export::{
     self, AREA_TAGS, Config, ExportFormat, FeatureRules, Incomplete, Options, Problem, Severity,
     Summary, Theme,
@@ -101,27 +101,27 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let conventions = Conventions::current();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let conventions = session.conventions;
     if args.print_default_config {
-        print(&export::default_config(
+        session.print(&export::default_config(
             (!conventions.exports_twice).then_some(&AREA_TAGS),
         ))?;
         return Ok(Answer::Yes);
     }
     if args.format.print_themes {
-        print(Theme::built_in_text())?;
+        session.print(Theme::built_in_text())?;
         return Ok(Answer::Yes);
     }
     if args.show_index_types {
-        print(conventions.index_types)?;
-        print("none\n")?;
+        session.print(conventions.index_types)?;
+        session.print("none\n")?;
         return Ok(Answer::Yes);
     }
-    let ctx = args.run.context();
+    let ctx = args.run.context(session);
     let config = match &args.config {
         Some(path) => {
-            let config = export::read_config(path, default_rules());
+            let config = export::read_config(path, default_rules(session));
             // A mistake in the configuration counts as wrong usage. Therefore the error is converted to an error
             // without the type `crate::Error`.
             let config = config.map_err(|error| anyhow!("{error}"))?;
@@ -130,13 +130,13 @@ pub fn run(args: &Args) -> Result<Answer> {
             }
             config
         }
-        None => Config::new(default_rules()),
+        None => Config::new(default_rules(session)),
     };
-    let options = options(args, config, &ctx)?;
+    let options = options(session, args, config, &ctx)?;
     if let (true, ExportFormat::Text(features)) = (args.run.verbose, &options.format)
         && let FeatureFormat::Postgres { tags } = features.format
     {
-        complain(&statements(features, tags, options.target.path()));
+        session.complain(&statements(features, tags, options.target.path()));
     }
     let mut report = |problem: &Problem| match problem.severity() {
         Severity::Error if args.stop_on_error => Err(crate::Error::file(
@@ -146,16 +146,18 @@ pub fn run(args: &Args) -> Result<Answer> {
         Severity::Error | Severity::Incomplete if !args.show_errors => Ok(()),
         Severity::Warning if !args.show_warnings => Ok(()),
         _ => {
-            complain(&format!("{problem}\n"));
+            session.complain(&format!("{problem}\n"));
             Ok(())
         }
     };
     let reports = args.show_errors || args.show_warnings || args.stop_on_error;
     let summary = export::run(&options, reports.then_some(&mut report), &ctx)?;
     warn_of_way_nodes(&options, &summary, &ctx);
-    let answer = args.run.report(&ctx, &summary, &options.target, || {
-        text(&options, &summary, args.show_errors)
-    })?;
+    let answer = args
+        .run
+        .report(session, &ctx, &summary, &options.target, || {
+            text(&options, &summary, args.show_errors)
+        })?;
     if args.stop_on_error && conventions.stops_on_incomplete {
         refuse_incomplete(&options, &summary)?;
     }
@@ -186,33 +188,33 @@ fn warn_of_way_nodes(options: &Options, summary: &Summary, ctx: &Context) {
 }
 
 /// Returns the rules that apply without a configuration file.
-fn default_rules() -> FeatureRules {
-    if Conventions::current().exports_twice {
+fn default_rules(session: &Session) -> FeatureRules {
+    if session.conventions.exports_twice {
         FeatureRules::both()
     } else {
         FeatureRules::default()
     }
 }
 
-fn options(args: &Args, config: Config, ctx: &Context) -> Result<Options> {
+fn options(session: &Session, args: &Args, config: Config, ctx: &Context) -> Result<Options> {
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
-    let target = text_target(path, args.overwrite)?;
+    let target = text_target(session, path, args.overwrite)?;
     let input = args.input.clone().unwrap_or_default();
-    let mut options = Options::new(input, target, args.format.format(path, &config)?);
+    let mut options = Options::new(input, target, args.format.format(session, path, &config)?);
     options.rules = config.rules;
-    args.selection.apply_to(&mut options, ctx)?;
+    args.selection.apply_to(session, &mut options, ctx)?;
     options.incomplete = args.incomplete;
     options.locations_in_ways = args.index_type == LocationSource::Ways;
     options.only_locations_in_ways =
-        options.locations_in_ways && Conventions::current().takes_none_for_no_index;
+        options.locations_in_ways && session.conventions.takes_none_for_no_index;
     options.index_type = match args.index_type {
         LocationSource::Ways => IndexType::default(),
         LocationSource::Nodes(index_type) => index_type,
     };
     options.temp_dir = args.temp_dir.clone();
     options.max_memory = args.max_memory;
-    options.keeps_repeated_keys = Conventions::current().keeps_repeated_keys;
-    options.areas_last = Conventions::current().exports_areas_last;
+    options.keeps_repeated_keys = session.conventions.keeps_repeated_keys;
+    options.areas_last = session.conventions.exports_areas_last;
     Ok(options)
 }
 

@@ -2,7 +2,7 @@
 
 use super::args::names::Implied;
 use super::args::parse_size;
-use super::conventions::Conventions;
+use super::session::Session;
 use crate::commands::export::{Config, ExportFormat};
 use crate::formats::{
     Attribute, DerivedColumns, FeatureFormat, FeatureOptions, GeoParquetOptions, GeoParquetVersion,
@@ -128,12 +128,12 @@ pub struct FormatArgs {
 
 impl FormatArgs {
     /// Returns the format of an output with the given path.
-    pub fn format(&self, path: &Path, config: &Config) -> Result<ExportFormat> {
+    pub fn format(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
         if self.raw || self.is_geoparquet(path) {
-            self.check_name(path)?;
+            self.check_name(session, path)?;
             self.tables(path)
         } else {
-            self.text(path, config)
+            self.text(session, path, config)
         }
     }
 
@@ -150,7 +150,7 @@ impl FormatArgs {
 
     /// Fails if an option other than --output-format selects Parquet, and the name of the output is that of another
     /// format. Also fails if --output-format contradicts --raw.
-    fn check_name(&self, path: &Path) -> Result<()> {
+    fn check_name(&self, session: &Session, path: &Path) -> Result<()> {
         if let Some(format) = &self.output_format {
             if !is_geoparquet(format) {
                 bail!("--raw writes tables in Parquet: leave -f {format} out");
@@ -181,7 +181,7 @@ impl FormatArgs {
                 may_be_compressed: false,
                 advice: "name the output .parquet, or say -f geoparquet to keep the name",
             }
-            .check_name(path)
+            .check_name(session, path)
         })
     }
 
@@ -256,7 +256,7 @@ impl FormatArgs {
         Ok(themes)
     }
 
-    fn text(&self, path: &Path, config: &Config) -> Result<ExportFormat> {
+    fn text(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
         for (is_given, option) in [
             (!self.partition.is_empty(), "--partition"),
             (self.max_file_size.is_some(), "--max-file-size"),
@@ -271,7 +271,7 @@ impl FormatArgs {
                 bail!("{option} is for GeoParquet: say -f geoparquet, or name the output .parquet");
             }
         }
-        let (format, compression) = format_of(self.output_format.as_deref(), path)?;
+        let (format, compression) = format_of(session, self.output_format.as_deref(), path)?;
         let mut features = FeatureOptions::new(format);
         features.compression = compression;
         let given = self.format_option.iter().map(|option| {
@@ -279,7 +279,7 @@ impl FormatArgs {
             (name.to_owned(), value.to_owned())
         });
         for (name, value) in config.format_options.iter().cloned().chain(given) {
-            set_format_option(&mut features.format, &name, &value)?;
+            set_format_option(session, &mut features.format, &name, &value)?;
         }
         features.attributes = config.attributes.clone();
         let all = ALL_ATTRIBUTES.iter().filter(|_| self.metadata);
@@ -330,7 +330,11 @@ fn parse_version(text: &str) -> Result<GeoParquetVersion, String> {
 
 /// Returns the format and the compression that `format` names. Without `format`, the ending of the file name determines
 /// both.
-fn format_of(format: Option<&str>, path: &Path) -> Result<(FeatureFormat, TextCompression)> {
+fn format_of(
+    session: &Session,
+    format: Option<&str>,
+    path: &Path,
+) -> Result<(FeatureFormat, TextCompression)> {
     const EXPECTED: &str =
         "geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst; or geoparquet";
     let is_file = path.as_os_str() != "-";
@@ -344,7 +348,7 @@ fn format_of(format: Option<&str>, path: &Path) -> Result<(FeatureFormat, TextCo
             );
             (name.into_owned(), problem)
         }
-        None if Conventions::current().needs_format => {
+        None if session.conventions.needs_format => {
             bail!("say the format with --output-format or -f: {EXPECTED}")
         }
         None => return Ok((FeatureFormat::GeoJson, TextCompression::None)),
@@ -365,7 +369,12 @@ fn format_of(format: Option<&str>, path: &Path) -> Result<(FeatureFormat, TextCo
     }
 }
 
-fn set_format_option(format: &mut FeatureFormat, name: &str, value: &str) -> Result<()> {
+fn set_format_option(
+    session: &Session,
+    format: &mut FeatureFormat,
+    name: &str,
+    value: &str,
+) -> Result<()> {
     match (name, format) {
         (
             "print_record_separator",
@@ -387,7 +396,7 @@ fn set_format_option(format: &mut FeatureFormat, name: &str, value: &str) -> Res
             };
         }
         ("print_record_separator" | "tags_type", _) => {}
-        _ if Conventions::current().ignores_unknown_options => {}
+        _ if session.conventions.ignores_unknown_options => {}
         _ => bail!(
             "'{name}' is not an option of a format: known are print_record_separator, tags_type"
         ),

@@ -1,7 +1,7 @@
 //! The arguments of `export` that select objects and features.
 
 use super::args::{KindArgs, RegionArgs, read_expressions, region};
-use super::conventions::Conventions;
+use super::session::Session;
 use crate::commands::export::{Antimeridian, GeometryTypes, Options};
 use crate::osm::ObjectExpression;
 use crate::runtime::Context;
@@ -46,27 +46,27 @@ pub struct SelectionArgs {
 
 impl SelectionArgs {
     /// Sets the options that select objects and features.
-    pub fn apply_to(&self, options: &mut Options, ctx: &Context) -> Result<()> {
+    pub fn apply_to(&self, session: &Session, options: &mut Options, ctx: &Context) -> Result<()> {
         options.kinds = self.kinds.set();
         options.filter = self.filter.clone();
         for path in &self.expressions {
-            let read = read_expressions(path, ObjectExpression::parse)?;
+            let read = read_expressions(session, path, ObjectExpression::parse)?;
             options.filter.extend(read);
         }
-        options.region = self.region.region(ctx)?;
+        options.region = self.region.region(session, ctx)?;
         let clip = self.clip.as_deref();
         let (bbox, polygon) = match clip {
             Some(clip) if clip.matches(',').count() == 3 => (Some(clip), None),
             clip => (None, clip.map(Path::new)),
         };
-        options.clip = region(bbox, polygon, ctx)?;
-        let by_default = Conventions::current().antimeridian;
+        options.clip = region(session, bbox, polygon, ctx)?;
+        let by_default = session.conventions.antimeridian;
         options.antimeridian = self.antimeridian.unwrap_or(by_default);
         options.geometry_types = self.geometry_types.unwrap_or_default();
         let given = self.line_relations.clone();
         options.line_relations = match given {
             Some(types) => types.into_iter().filter(|one| one != "none").collect(),
-            None if !Conventions::current().exports_routes => Vec::new(),
+            None if !session.conventions.exports_routes => Vec::new(),
             None => options.line_relations.clone(),
         };
         options.keep_untagged = self.keep_untagged;

@@ -1,5 +1,5 @@
 use super::args::{Attribute, FormatSpec, OutputArgs, RunArgs, Stdout, parse_size, region};
-use super::conventions::Conventions;
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::HeaderOption;
 use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
@@ -175,23 +175,28 @@ impl StrategyArgs {
 }
 
 impl Args {
-    fn extracts(&self, ctx: &Context) -> Result<Vec<Extract>> {
+    fn extracts(&self, session: &Session, ctx: &Context) -> Result<Vec<Extract>> {
         let given = &self.region;
-        let shape = region(given.bbox.as_deref(), given.polygon.as_deref(), ctx)?;
+        let shape = region(
+            session,
+            given.bbox.as_deref(),
+            given.polygon.as_deref(),
+            ctx,
+        )?;
         match (shape, &given.config) {
-            (Some(shape), _) => self.single(shape),
-            (None, Some(config)) => self.configured(config, ctx),
+            (Some(shape), _) => self.single(session, shape),
+            (None, Some(config)) => self.configured(session, config, ctx),
             (None, None) => bail!("no region was given: use -b, -p or -c"),
         }
     }
 
-    fn single(&self, shape: Shape) -> Result<Vec<Extract>> {
+    fn single(&self, session: &Session, shape: Shape) -> Result<Vec<Extract>> {
         let OutputOptions {
             target,
             format,
             header,
             ..
-        } = self.output.options()?;
+        } = self.output.options(session)?;
         Ok(vec![Extract {
             shape,
             output: target,
@@ -200,8 +205,8 @@ impl Args {
         }])
     }
 
-    fn configured(&self, path: &Path, ctx: &Context) -> Result<Vec<Extract>> {
-        let config = read_config(path, Conventions::current().corners)?;
+    fn configured(&self, session: &Session, path: &Path, ctx: &Context) -> Result<Vec<Extract>> {
+        let config = read_config(path, session.conventions.corners)?;
         let directory = self.strategy.directory.clone().or(config.directory);
         let directory = directory.unwrap_or_default();
         let mut extracts = Vec::with_capacity(config.extracts.len());
@@ -214,13 +219,14 @@ impl Args {
                 let output = extract.output.display();
                 crate::Error::file(path, format!("extract {output}: {error}"))
             };
-            let format = extract.output_format.as_deref().map(FormatSpec::parse);
+            let format = extract.output_format.as_deref();
+            let format = format.map(|text| FormatSpec::parse(session.conventions, text));
             let format = format.transpose().map_err(about)?;
             if format.as_ref().is_some_and(FormatSpec::changes_pbf) {
                 let cause = "the options of pbf are those of all extracts: give them with -f";
                 return Err(about(cause.into()).into());
             }
-            let mut header = self.output.write.header();
+            let mut header = self.output.write.header(session);
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {
                     ("generator", None) => {}
@@ -240,7 +246,7 @@ impl Args {
             let output = self
                 .output
                 .write
-                .output_as(Some(&output), format.as_ref())?;
+                .output_as(session, Some(&output), format.as_ref())?;
             extracts.push(Extract {
                 shape: extract.shape,
                 output: output.target,
@@ -252,29 +258,33 @@ impl Args {
     }
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let mut ctx = args.run.context();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let mut ctx = args.run.context(session);
     if args.with_history {
         ctx.disorder = Disorder::Accept;
     }
     let strategy = args.strategy.strategy()?;
     let options = extract::Options {
         input: args.input.clone(),
-        extracts: args.extracts(&ctx)?,
+        extracts: args.extracts(session, &ctx)?,
         strategy,
         set_bounds: args.set_bounds,
         clean: Attribute::all_of(&args.clean),
-        write: args.output.write.encoding(args.output.output.as_deref())?,
+        write: args
+            .output
+            .write
+            .encoding(session, args.output.output.as_deref())?,
         max_memory: args.max_memory,
         refuses_empty: false,
-        accepts_changes: args.with_history || Conventions::current().filters_changes_as_data,
-        antimeridian: Conventions::current().antimeridian,
+        accepts_changes: args.with_history || session.conventions.filters_changes_as_data,
+        antimeridian: session.conventions.antimeridian,
         max_regions_per_pass: args.max_regions_per_pass.map(|most| most as usize),
     };
     let summary = extract::run(&options, &ctx)?;
     let mut outputs = options.extracts.iter().map(|extract| &extract.output);
     let stdout = Stdout::free_if(!outputs.any(OutputTarget::is_stream));
-    args.run.report(&ctx, &summary, stdout, || report(&summary))
+    args.run
+        .report(session, &ctx, &summary, stdout, || report(&summary))
 }
 
 fn report(summary: &Summary) -> String {

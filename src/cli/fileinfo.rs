@@ -1,5 +1,6 @@
+use super::Answer;
 use super::args::{ChangesetKindArgs, RunArgs};
-use super::{Answer, print};
+use super::session::Session;
 use crate::commands::fileinfo::{self, Facts, IdRange, MetadataFields, Summary};
 use crate::error::path_without_credentials;
 use crate::formats::{TextCompression, TextFormat};
@@ -50,9 +51,11 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     if args.show_variables {
-        return print(&(KEYS.join("\n") + "\n")).map(|()| Answer::Yes);
+        return session
+            .print(&(KEYS.join("\n") + "\n"))
+            .map(|()| Answer::Yes);
     }
     let wants_json = args.run.json;
     if let Some(key) = &args.get {
@@ -64,7 +67,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         .extended(args.extended)
         .checksum(args.crc || wants_sum || (wants_json && !args.no_crc))
         .kinds(args.kinds.set());
-    let ctx = args.run.context();
+    let ctx = args.run.context(session);
     let summary = fileinfo::run(&options, &ctx)?;
     ctx.observer.finished();
     let info = Info {
@@ -72,7 +75,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         is_stream: path.as_os_str() == "-",
         summary: &summary,
     };
-    print(&match &args.get {
+    session.print(&match &args.get {
         Some(key) => info
             .value(key)
             .map_or_else(String::new, |value| value + "\n"),

@@ -1,6 +1,7 @@
 use super::add_locations_to_ways::parse_index_type;
 use super::args::{RunArgs, names, parse_size};
-use super::{Answer, complain, print, show};
+use super::session::Session;
+use super::{Answer, show};
 use crate::commands::build_geocode_index::{self, COARSE_SEARCH_RADIUS, SEARCH_RADIUS};
 use crate::commands::geocode;
 use crate::engine::IndexType;
@@ -79,9 +80,9 @@ fn parse_radius(text: &str) -> Result<f64, String> {
     radius.ok_or_else(|| "expected metres from 0 to 50000".into())
 }
 
-pub fn build(args: &BuildArgs) -> Result<Answer> {
-    let ctx = args.run.context();
-    names::directory("an index is a directory").check_name(&args.output_dir)?;
+pub fn build(session: &Session, args: &BuildArgs) -> Result<Answer> {
+    let ctx = args.run.context(session);
+    names::directory("an index is a directory").check_name(session, &args.output_dir)?;
     let levels = [args.street_level, args.coarse_level, args.admin_level];
     if levels.iter().any(Option::is_some) {
         ctx.warn(
@@ -99,7 +100,7 @@ pub fn build(args: &BuildArgs) -> Result<Answer> {
         .max_memory(args.max_memory);
     let summary = build_geocode_index::run(&options, &ctx)?;
     args.run
-        .report(&ctx, &summary, super::args::Stdout::Free, || {
+        .report(session, &ctx, &summary, super::args::Stdout::Free, || {
             build_report(&args.output_dir, &summary)
         })
 }
@@ -212,10 +213,10 @@ pub struct Args {
     jobs: usize,
 }
 
-fn warn_of_exchanged(summary: &geocode::Summary) {
+fn warn_of_exchanged(session: &Session, summary: &geocode::Summary) {
     if summary.exchanged > 0 {
         let [lat, lon] = summary.columns;
-        complain(&format!(
+        session.complain(&format!(
             "pbfhogg: warning: line {}: this place is outside of the index, and inside with latitude and longitude \
              exchanged ({} like it): --columns {},{} exchanges them\n",
             summary.first_exchanged,
@@ -233,7 +234,7 @@ impl Args {
     }
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     let jobs = match args.jobs {
         0 => std::thread::available_parallelism().map_or(1, Into::into),
         jobs => jobs,
@@ -263,16 +264,16 @@ pub fn run(args: &Args) -> Result<Answer> {
             let place = place.map_err(|error| anyhow!("{error}"))?;
             let (answer, is_exchanged) = geocode::at(&options, place)?;
             if is_exchanged {
-                complain(&format!(
+                session.complain(&format!(
                     "pbfhogg: warning: this place is outside of the index, and inside with latitude and longitude \
                      exchanged: did you mean {lon} {lat}?\n"
                 ));
             }
-            print(&(answer + "\n"))?;
+            session.print(&(answer + "\n"))?;
         }
         _ => {
             let summary = geocode::run(&options, std::io::stdin().lock(), std::io::stdout())?;
-            warn_of_exchanged(&summary);
+            warn_of_exchanged(session, &summary);
         }
     }
     Ok(Answer::Yes)

@@ -1,6 +1,6 @@
 use super::args::{IdArgs, OutputArgs, RunArgs};
-use super::conventions::Conventions;
-use super::{Answer, complain, show};
+use super::session::Session;
+use super::{Answer, show};
 use crate::commands::getid;
 use crate::error::shown;
 use crate::index::IdSets;
@@ -45,8 +45,8 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args, invert: bool) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn run(session: &Session, args: &Args, invert: bool) -> Result<Answer> {
+    let ctx = args.run.context(session);
     let invert = invert || args.invert;
     let options = getid::Options {
         input: args.input.clone(),
@@ -55,22 +55,23 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
         add_referenced: args.add_referenced,
         add_parents: args.add_parents,
         remove_tags: args.remove_tags,
-        needs_nodes: Conventions::current().needs_all_nodes,
-        output: args.output.options()?,
+        needs_nodes: session.conventions.needs_all_nodes,
+        output: args.output.options(session)?,
     };
     if args.remove_tags && !args.add_referenced {
-        complain("warning: --remove-tags (-t) has no effect without --add-referenced (-r)\n");
+        session
+            .complain("warning: --remove-tags (-t) has no effect without --add-referenced (-r)\n");
     }
     let summary = getid::run(&options, &ctx)?;
-    args.ids.print("asked for", &summary.wanted);
-    args.ids.print("not found:", &summary.missing);
+    args.ids.print(session, "asked for", &summary.wanted);
+    args.ids.print(session, "not found:", &summary.missing);
     let complete = summary.missing.is_empty() || invert || args.history;
     if !complete && !args.ids.verbose_ids {
         let missing = missing(&summary.missing);
         ctx.warn(format!("{}: {missing}", shown(&args.input)));
     }
     args.run
-        .report(&ctx, &summary, &options.output.target, || {
+        .report(session, &ctx, &summary, &options.output.target, || {
             format!(
                 "{}: {}, {}\n",
                 options.output.target.path().display(),

@@ -1,4 +1,5 @@
 use super::args::{IdArgs, OutputArgs, RunArgs};
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::getparents;
 use anyhow::Result;
@@ -27,22 +28,23 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
     let options = getparents::Options {
         input: args.input.clone(),
         ids: args.ids.source()?,
         add_self: args.add_self,
-        output: args.output.options()?,
+        output: args.output.options(session)?,
     };
     let summary = getparents::run(&options, &ctx)?;
-    args.ids.print("asked for", &summary.wanted);
-    args.run.report(&ctx, &summary, &options.output.target, || {
-        format!(
-            "{}: {}, {}\n",
-            options.output.target.path().display(),
-            show::objects(summary.kept.written.objects),
-            show::bytes(summary.kept.written.bytes),
-        )
-    })
+    args.ids.print(session, "asked for", &summary.wanted);
+    args.run
+        .report(session, &ctx, &summary, &options.output.target, || {
+            format!(
+                "{}: {}, {}\n",
+                options.output.target.path().display(),
+                show::objects(summary.kept.written.objects),
+                show::bytes(summary.kept.written.bytes),
+            )
+        })
 }

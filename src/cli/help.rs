@@ -1,5 +1,5 @@
-use super::conventions::Conventions;
-use super::{Answer, man, print, usage};
+use super::session::Session;
+use super::{Answer, man, usage};
 use anyhow::{Result, bail};
 use std::io::{IsTerminal, Write as _};
 use std::process::Command;
@@ -24,17 +24,17 @@ const TOPICS: [(&str, &str); 3] = [
     ("output-headers", include_str!("help/output-headers.txt")),
 ];
 
-pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
-    let mut command = program.name(Conventions::current().name);
+pub fn run(session: &Session, args: &Args, program: clap::Command) -> Result<Answer> {
+    let mut command = program.name(session.conventions.name);
     if let [word] = args.words.as_slice()
         && let Some((_, text)) = TOPICS.iter().find(|(topic, _)| topic == word)
     {
-        return print(text).map(|()| Answer::Yes);
+        return session.print(text).map(|()| Answer::Yes);
     }
     command.build();
     if args.words.is_empty() {
         let help = usage::with_groups(command).render_long_help();
-        return print(&help.to_string()).map(|()| Answer::Yes);
+        return session.print(&help.to_string()).map(|()| Answer::Yes);
     }
     for word in &args.words {
         let Some(found) = command.find_subcommand(word) else {
@@ -44,7 +44,7 @@ pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
         command = found.clone();
     }
     if !(std::io::stdout().is_terminal() && shows_page(&command)?) {
-        print(&command.render_long_help().to_string())?;
+        session.print(&command.render_long_help().to_string())?;
     }
     Ok(Answer::Yes)
 }

@@ -1,5 +1,6 @@
 use super::args::{RunArgs, text_target};
-use super::{Answer, inspect_views, print, show, show_object, tags_count, usage};
+use super::session::Session;
+use super::{Answer, inspect_views, show, show_object, tags_count, usage};
 use crate::cli::args::Stdout;
 use crate::commands::inspect::page::{self, PageOptions};
 use crate::commands::inspect::{self, KindSummary, Statistics, Summary};
@@ -88,17 +89,17 @@ enum View {
     Tags(tags_count::Args),
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     if let Some(View::Tags(args)) = &args.view {
-        return tags_count::run(args);
+        return tags_count::run(session, args);
     }
     let input = args.input.clone().unwrap_or_default();
     if !args.show.is_empty() {
-        return show_object::run_with(&input, &args.show, &args.run);
+        return show_object::run_with(session, &input, &args.show, &args.run);
     }
-    let ctx = args.run.context();
+    let ctx = args.run.context(session);
     if let Some(path) = &args.html {
-        return write_page(args, input, path, &ctx);
+        return write_page(session, args, input, path, &ctx);
     }
     let needs = |starts: &[&str]| {
         let key = args.get.as_deref().unwrap_or_default();
@@ -125,32 +126,39 @@ pub fn run(args: &Args) -> Result<Answer> {
         let indexed = index == IndexKind::TableOfContents;
         if !args.run.quiet {
             let is = if indexed { "indexed" } else { "not indexed" };
-            print(&format!("{is} (index: {})\n", index.name()))?;
+            session.print(&format!("{is} (index: {})\n", index.name()))?;
         }
         return Ok(Answer::yes_if(indexed));
     }
     let summary = inspect::run(&options, &ctx)?;
     if let Some(key) = &args.get {
-        args.run.end(&ctx, Stdout::Taken)?;
+        args.run.end(session, &ctx, Stdout::Taken)?;
         return match summary.get(key) {
-            Some(value) => print(&format!("{value}\n")).map(|()| Answer::Yes),
+            Some(value) => session.print(&format!("{value}\n")).map(|()| Answer::Yes),
             None => match unknown_key(&summary, key) {
                 None => Ok(Answer::No),
                 Some(mistake) => bail!(mistake),
             },
         };
     }
-    args.run.report(&ctx, &summary, Stdout::Answer, || {
-        report(&summary) + &inspect_views::text(&summary)
-    })
+    args.run
+        .report(session, &ctx, &summary, Stdout::Answer, || {
+            report(&summary) + &inspect_views::text(&summary)
+        })
 }
 
 /// Writes the HTML page, and reports its path.
-fn write_page(args: &Args, input: PathBuf, path: &Path, ctx: &Context) -> Result<Answer> {
-    let output = text_target(path, args.overwrite)?;
+fn write_page(
+    session: &Session,
+    args: &Args,
+    input: PathBuf,
+    path: &Path,
+    ctx: &Context,
+) -> Result<Answer> {
+    let output = text_target(session, path, args.overwrite)?;
     let stdout = Stdout::from(&output);
     let summary = page::write(&PageOptions::new(input, output), ctx)?;
-    args.run.report(ctx, &summary, stdout, || {
+    args.run.report(session, ctx, &summary, stdout, || {
         format!("{} is written: open it in a browser\n", path.display())
     })
 }

@@ -1,5 +1,6 @@
 use super::args::{FormatSpec, OutputArgs, RunArgs};
-use super::{Answer, print, show};
+use super::session::Session;
+use super::{Answer, show};
 use crate::commands::locations_index::{self, Options};
 use crate::engine::Format;
 use crate::pbf::InfoFields;
@@ -52,8 +53,8 @@ pub struct QueryArgs {
     run: RunArgs,
 }
 
-pub fn create(args: &CreateArgs) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn create(session: &Session, args: &CreateArgs) -> Result<Answer> {
+    let ctx = args.run.context(session);
     let options = Options::new(&args.input, &args.index_file).update(args.update);
     let summary = locations_index::create(&options, &ctx)?;
     if summary.negative > 0 {
@@ -63,7 +64,7 @@ pub fn create(args: &CreateArgs) -> Result<Answer> {
         ));
     }
     args.run
-        .report(&ctx, &summary, super::args::Stdout::Free, || {
+        .report(session, &ctx, &summary, super::args::Stdout::Free, || {
             format!(
                 "{}: {}, {}\n",
                 args.index_file.display(),
@@ -73,8 +74,8 @@ pub fn create(args: &CreateArgs) -> Result<Answer> {
         })
 }
 
-pub fn query(args: &QueryArgs) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn query(session: &Session, args: &QueryArgs) -> Result<Answer> {
+    let ctx = args.run.context(session);
     match (&args.id, args.dump) {
         (Some(_), true) => bail!("give an id or --dump, not both"),
         (None, false) => bail!("give the id of a node, or --dump"),
@@ -86,20 +87,22 @@ pub fn query(args: &QueryArgs) -> Result<Answer> {
                 Some(location) => {
                     let lon = crate::osm::format_e7(location.lon_e7());
                     let lat = crate::osm::format_e7(location.lat_e7());
-                    print(&format!("({lon},{lat})\n")).map(|()| Answer::Yes)
+                    session
+                        .print(&format!("({lon},{lat})\n"))
+                        .map(|()| Answer::Yes)
                 }
                 None => {
-                    super::complain(&format!("id {id} not found\n"));
+                    session.complain(&format!("id {id} not found\n"));
                     Ok(Answer::No)
                 }
             }
         }
-        (None, true) => dump(args, &ctx),
+        (None, true) => dump(session, args, &ctx),
     }
 }
 
-fn dump(args: &QueryArgs, ctx: &crate::Context) -> Result<Answer> {
-    let mut output = args.output.options_or(&FormatSpec::opl())?;
+fn dump(session: &Session, args: &QueryArgs, ctx: &crate::Context) -> Result<Answer> {
+    let mut output = args.output.options_or(session, &FormatSpec::opl())?;
     // An index stores no metadata. Metadata attributes without values are written only if `add_metadata` is given.
     let is_asked = args.output.write.output_format.as_ref();
     if !is_asked.is_some_and(|spec| spec.has("add_metadata")) {
@@ -110,7 +113,7 @@ fn dump(args: &QueryArgs, ctx: &crate::Context) -> Result<Answer> {
     }
     let target = output.target.clone();
     let written = locations_index::dump(&args.index_file, output, ctx)?;
-    args.run.report(ctx, &written, &target, || {
+    args.run.report(session, ctx, &written, &target, || {
         format!("{}: {}\n", target.path().display(), show::written(&written))
     })
 }

@@ -1,5 +1,5 @@
 use super::args::{OutputArgs, RunArgs, data_ending};
-use super::conventions::Conventions;
+use super::session::Session;
 use super::{Answer, show, wrong_files};
 use crate::Context;
 use crate::commands::merge_changes::{self, Options};
@@ -43,11 +43,11 @@ pub struct Args {
 }
 
 /// Creates the context. Fails if -F is a format of data or of a history.
-fn context(args: &Args) -> Result<Context> {
+fn context(session: &Session, args: &Args) -> Result<Context> {
     if let Some(kind) = args.run.input_format {
-        kind.check_changes("-F")?;
+        kind.check_changes(session, "-F")?;
     }
-    let mut ctx = args.run.context();
+    let mut ctx = args.run.context(session);
     ctx.change_format = ctx.input_format;
     ctx.data_as_changes = ctx.input_is_change;
     Ok(ctx)
@@ -55,14 +55,14 @@ fn context(args: &Args) -> Result<Context> {
 
 /// Fails if the name of the output, without -f, stands for data or a history. Under the conventions of osmium, every
 /// name is accepted.
-fn check_name(output: &OutputArgs) -> Result<()> {
+fn check_name(session: &Session, output: &OutputArgs) -> Result<()> {
     let format = output.write.output_format.as_ref();
     let is_stated = format.is_some_and(|spec| spec.kind.is_some());
     let Some(path) = output.output.as_deref().filter(|_| !is_stated) else {
         return Ok(());
     };
     match data_ending(path) {
-        Some(ending) if !Conventions::current().merges_data => bail!(
+        Some(ending) if !session.conventions.merges_data => bail!(
             "{}: merge-changes writes changes, but the name ends in .{ending}: name it .osc, .osc.opl or .osc.pbf, or \
              say the format with -f",
             path.display()
@@ -71,24 +71,24 @@ fn check_name(output: &OutputArgs) -> Result<()> {
     }
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let mut ctx = context(args)?;
-    let output = args.output.changes()?;
-    if !Conventions::current().merges_data && !ctx.data_as_changes {
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let mut ctx = context(session, args)?;
+    let output = args.output.changes(session)?;
+    if !session.conventions.merges_data && !ctx.data_as_changes {
         ctx = with_streams(&args.inputs, ctx)?;
         let path = match &output.target {
             OutputTarget::File { path, .. } => Some(path.as_path()),
             _ => None,
         };
-        if let Some(error) = wrong_files::of_merge(&args.inputs, path, &ctx) {
+        if let Some(error) = wrong_files::of_merge(session, &args.inputs, path, &ctx) {
             return Err(error);
         }
     }
-    check_name(&args.output)?;
+    check_name(session, &args.output)?;
     let generator = output.header.generator.clone();
     match output.format {
         Format::Text(text)
-            if text.format == TextFormat::OsmChange && !Conventions::current().sorts_changes =>
+            if text.format == TextFormat::OsmChange && !session.conventions.sorts_changes =>
         {
             let options = Options {
                 inputs: args.inputs.clone(),
@@ -99,22 +99,23 @@ pub fn run(args: &Args) -> Result<Answer> {
                 generator,
             };
             let summary = merge_changes::run(&options, &ctx)?;
-            args.run.report(&ctx, &summary, &options.output, || {
-                format!(
-                    "{}: {} created, {} modified, {} deleted; {}\n",
-                    options.output.path().display(),
-                    show::number(summary.created),
-                    show::number(summary.modified),
-                    show::number(summary.deleted),
-                    show::bytes(summary.bytes),
-                )
-            })
+            args.run
+                .report(session, &ctx, &summary, &options.output, || {
+                    format!(
+                        "{}: {} created, {} modified, {} deleted; {}\n",
+                        options.output.path().display(),
+                        show::number(summary.created),
+                        show::number(summary.modified),
+                        show::number(summary.deleted),
+                        show::bytes(summary.bytes),
+                    )
+                })
         }
         _ => {
             let dedupe = if args.simplify {
                 Dedupe::LastChange(LastChange {
                     of_extracts: args.of_extracts,
-                    unversioned: Conventions::current().unversioned_changes,
+                    unversioned: session.conventions.unversioned_changes,
                 })
             } else {
                 Dedupe::KeepAll
@@ -122,8 +123,8 @@ pub fn run(args: &Args) -> Result<Answer> {
             let options = sort::Options::new(args.inputs.clone(), output)
                 .dedupe(dedupe)
                 .accepts_mixture(true)
-                .changesets(Conventions::current().sorts_changesets);
-            super::sort::run_with(&options, &args.run, &ctx)
+                .changesets(session.conventions.sorts_changesets);
+            super::sort::run_with(session, &options, &args.run, &ctx)
         }
     }
 }

@@ -33,6 +33,7 @@ mod progress;
 mod renumber;
 mod repack;
 mod repair;
+mod session;
 mod show;
 mod show_object;
 mod signals;
@@ -49,7 +50,9 @@ mod wrong_files;
 use anyhow::Result;
 pub use call::{ArgumentDescription, CallError, Called, CommandDescription, call, commands};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use conventions::Conventions;
+use conventions::{Conventions, with_values};
+use session::{Session, complain};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Fast, exact and safe tools for OpenStreetMap PBF files.
@@ -147,32 +150,69 @@ pub fn main() -> ExitCode {
 }
 
 /// Does the same as [`main`] with a given command line, which begins with the name of the program.
-pub fn main_with(args: Vec<std::ffi::OsString>) -> u8 {
-    let args = conventions::choose(args);
-    let words = argv_compat::rewrite(args.into_iter());
-    let mut command = usage::with_groups(Cli::command());
-    if Conventions::current().reads_stdin {
-        command = conventions::with_stdin(command);
-    }
-    if Conventions::current().ignores_force {
-        command = conventions::with_force(command);
-    }
-    let parsed = command.try_get_matches_from(words);
-    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
-    let (cli, matches) = match parsed {
+pub fn main_with(words: Vec<OsString>) -> u8 {
+    let (conventions, words) = conventions::choose(words);
+    let (cli, matches) = match parse(conventions, words) {
         Ok(parsed) => parsed,
-        Err(error) => return not_parsed(&error),
+        Err(rejected) => return rejected.report(conventions.name),
     };
     if !handles_signals(&cli.command) {
         signals::install();
     }
-    let answer = args::open_stats(&matches).and_then(|()| run(&cli.command));
-    args::abandon_stats();
-    match answer {
+    let session = Session::new(conventions, &matches, None);
+    match run(&session, &cli.command, &matches) {
         Ok(Answer::Yes) => 0,
         Ok(Answer::No) => 1,
-        Err(error) => failure(&error),
+        Err(error) => failure(conventions, &error),
     }
+}
+
+/// A command line that is not run.
+struct Rejected {
+    error: clap::Error,
+    /// The mistake in the command line; `None` if the user asked for help or the version.
+    mistake: Option<String>,
+}
+
+impl Rejected {
+    /// Prints the help or the version if the user asked for it, otherwise the mistake. Returns the exit status.
+    fn report(&self, name: &str) -> u8 {
+        match &self.mistake {
+            Some(line) => complain(&format!("{name}: error: {line}\n")),
+            None => {
+                let _ = self.error.print();
+            }
+        }
+        if self.error.use_stderr() { 2 } else { 0 }
+    }
+}
+
+/// Returns the definition of the command line under the given conventions.
+fn program(conventions: &'static Conventions) -> clap::Command {
+    let with_values = |arg| {
+        let arg = with_values(arg, conventions, args::FormatSpec::parse);
+        let arg = with_values(arg, conventions, args::InputKind::parse);
+        let arg = with_values(arg, conventions, args::HeaderBox::parse);
+        let arg = with_values(arg, conventions, args::parse_header);
+        with_values(arg, conventions, diff::DiffFormat::parse)
+    };
+    let program = conventions.adapt(usage::with_groups(Cli::command()));
+    program.mut_subcommands(|command| command.mut_args(with_values))
+}
+
+/// Parses a command line, which begins with the name of the program.
+fn parse(
+    conventions: &'static Conventions,
+    words: Vec<OsString>,
+) -> Result<(Cli, clap::ArgMatches), Rejected> {
+    let words = argv_compat::rewrite(words.into_iter());
+    let mut program = program(conventions);
+    let matches = program.try_get_matches_from_mut(&words);
+    let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    parsed.map_err(|error| Rejected {
+        mistake: usage::mistake(&error, &program, &words),
+        error,
+    })
 }
 
 /// Whether a command runs until a signal arrives, and handles signals itself.
@@ -184,65 +224,57 @@ fn handles_signals(command: &Command) -> bool {
     }
 }
 
-fn run(command: &Command) -> Result<Answer> {
+/// Runs a command, whose arguments are also in `matches`.
+fn run(session: &Session, command: &Command, matches: &clap::ArgMatches) -> Result<Answer> {
+    args::open_stats(session, matches)?;
     match command {
-        Command::Inspect(args) => inspect::run(args),
-        Command::Fileinfo(args) => fileinfo::run(args),
-        Command::ChangesetFilter(args) => changeset_filter::run(args),
-        Command::CreateLocationsIndex(args) => locations_index::create(args),
-        Command::QueryLocationsIndex(args) => locations_index::query(args),
-        Command::Help(args) => help::run(args, Cli::command()),
-        Command::Completions(args) => completions::run(args, Cli::command()),
-        Command::Man(args) => man::run(args, Cli::command()),
-        Command::TagsCount(args) => tags_count::run(args),
-        Command::Show(args) => show_object::run(args),
-        Command::Check(args) => check::run(args, false),
-        Command::CheckRefs(args) => check::run(args, true),
-        Command::Diff(args) => diff::run(args, false),
-        Command::DeriveChanges(args) => diff::run(args, true),
-        Command::Cat(args) => cat::run(args),
-        Command::Sort(args) => sort::run(args, false),
-        Command::Merge(args) => sort::run(args, true),
-        Command::Update(args) => update::run(args),
-        Command::ApplyChanges(args) => apply_changes::run(args),
-        Command::AugmentedDiff(args) => augmented_diff::run(args),
-        Command::Extract(args) => extract::run(args),
-        Command::Getid(args) => getid::run(args, false),
-        Command::RemoveId(args) => getid::run(args, true),
-        Command::Getparents(args) => getparents::run(args),
-        Command::TagsFilter(args) => tags_filter::run(args),
-        Command::MergeChanges(args) => merge_changes::run(args),
-        Command::AddLocationsToWays(args) => add_locations_to_ways::run(args),
-        Command::Export(args) => export::run(args),
-        Command::BuildGeocodeIndex(args) => geocode::build(args),
-        Command::Geocode(args) => geocode::run(args),
-        Command::Renumber(args) => renumber::run(args),
-        Command::Repack(args) => repack::run(args),
-        Command::Repair(args) => repair::run(args),
-        Command::Split(args) => split::run(args),
-        Command::Degrade(args) => degrade::run(args),
-        Command::TimeFilter(args) => time_filter::run(args),
-        Command::Synth(args) => synth::run(args),
-        Command::Demo(args) => demo::run(args),
+        Command::Inspect(args) => inspect::run(session, args),
+        Command::Fileinfo(args) => fileinfo::run(session, args),
+        Command::ChangesetFilter(args) => changeset_filter::run(session, args),
+        Command::CreateLocationsIndex(args) => locations_index::create(session, args),
+        Command::QueryLocationsIndex(args) => locations_index::query(session, args),
+        Command::Help(args) => help::run(session, args, Cli::command()),
+        Command::Completions(args) => completions::run(session, args, Cli::command()),
+        Command::Man(args) => man::run(session, args, Cli::command()),
+        Command::TagsCount(args) => tags_count::run(session, args),
+        Command::Show(args) => show_object::run(session, args),
+        Command::Check(args) => check::run(session, args, false),
+        Command::CheckRefs(args) => check::run(session, args, true),
+        Command::Diff(args) => diff::run(session, args, false),
+        Command::DeriveChanges(args) => diff::run(session, args, true),
+        Command::Cat(args) => cat::run(session, args),
+        Command::Sort(args) => sort::run(session, args, false),
+        Command::Merge(args) => sort::run(session, args, true),
+        Command::Update(args) => update::run(session, args),
+        Command::ApplyChanges(args) => apply_changes::run(session, args),
+        Command::AugmentedDiff(args) => augmented_diff::run(session, args),
+        Command::Extract(args) => extract::run(session, args),
+        Command::Getid(args) => getid::run(session, args, false),
+        Command::RemoveId(args) => getid::run(session, args, true),
+        Command::Getparents(args) => getparents::run(session, args),
+        Command::TagsFilter(args) => tags_filter::run(session, args),
+        Command::MergeChanges(args) => merge_changes::run(session, args),
+        Command::AddLocationsToWays(args) => add_locations_to_ways::run(session, args),
+        Command::Export(args) => export::run(session, args),
+        Command::BuildGeocodeIndex(args) => geocode::build(session, args),
+        Command::Geocode(args) => geocode::run(session, args),
+        Command::Renumber(args) => renumber::run(session, args),
+        Command::Repack(args) => repack::run(session, args),
+        Command::Repair(args) => repair::run(session, args),
+        Command::Split(args) => split::run(session, args),
+        Command::Degrade(args) => degrade::run(session, args),
+        Command::TimeFilter(args) => time_filter::run(session, args),
+        Command::Synth(args) => synth::run(session, args),
+        Command::Demo(args) => demo::run(session, args),
         Command::Version => {
-            print(concat!("pbfhogg ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| Answer::Yes)
+            session.print(concat!("pbfhogg ", env!("CARGO_PKG_VERSION"), "\n"))?;
+            Ok(Answer::Yes)
         }
     }
 }
 
-/// Prints the help or the version if the user asked for it, otherwise the error in the command line. Returns the exit
-/// status.
-fn not_parsed(error: &clap::Error) -> u8 {
-    match usage::mistake(error) {
-        Some(line) => complain(&format!("{}: error: {line}\n", Conventions::current().name)),
-        None => {
-            let _ = error.print();
-        }
-    }
-    if error.use_stderr() { 2 } else { 0 }
-}
-
-fn failure(error: &anyhow::Error) -> u8 {
+/// Prints an error. Returns the exit status.
+fn failure(conventions: &Conventions, error: &anyhow::Error) -> u8 {
     let closed_pipe = matches!(error.downcast_ref(), Some(crate::Error::ClosedPipe));
     if closed_pipe {
         return 0;
@@ -254,7 +286,6 @@ fn failure(error: &anyhow::Error) -> u8 {
     };
     // The message can contain file names and text from files, so control characters are escaped to keep it on one line.
     let line: String = message.chars().flat_map(printable).collect();
-    let conventions = Conventions::current();
     complain(&format!("{}: error: {line}\n", conventions.name));
     match error.downcast_ref::<crate::Error>() {
         // An error that is no `crate::Error` is a mistake in the command line that clap could not detect.
@@ -267,30 +298,9 @@ fn failure(error: &anyhow::Error) -> u8 {
 /// The exit status of `update` if the command after the update has failed.
 const COMMAND_FAILED: u8 = 3;
 
-/// Prints to standard error, but not for a [`call`]. Ignores a failure, which could not be reported anywhere else.
-fn complain(text: &str) {
-    use std::io::Write;
-    if call::is_active() {
-        return;
-    }
-    let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
 /// Returns the character itself, or the escape of a control character, such as `\n`.
 fn printable(char: char) -> impl Iterator<Item = char> {
     let escaped = char.is_control().then(|| char.escape_default());
     let shown = escaped.is_none().then_some(char);
     escaped.into_iter().flatten().chain(shown)
-}
-
-/// Prints text to standard output, or keeps it for a [`call`]. If the reader has closed the pipe, returns [`crate::Error::ClosedPipe`], after which
-/// the program exits successfully.
-fn print(text: &str) -> Result<()> {
-    use std::io::Write;
-    if call::keep(text) {
-        return Ok(());
-    }
-    let written = std::io::stdout().write_all(text.as_bytes());
-    let path = std::path::Path::new("standard output");
-    Ok(written.map_err(|error| crate::Error::io(path, "cannot write", error))?)
 }

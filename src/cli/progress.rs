@@ -1,6 +1,6 @@
 //! Messages and a progress bar on standard error.
 
-use super::show;
+use super::{session, show};
 use crate::Observer;
 use crate::runtime::{human_bytes, lock};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -24,6 +24,8 @@ pub enum Level {
 
 /// An [`Observer`] that prints messages and draws one progress bar for the whole command, on standard error.
 pub struct Terminal {
+    /// Whether a bar is all that is shown, because another program calls the command.
+    is_call: bool,
     has_bar: bool,
     level: Level,
     started: Instant,
@@ -50,9 +52,10 @@ struct Job {
 
 impl Terminal {
     /// Creates an observer that draws a bar if `has_bar`, and prints the messages of `level` and of the levels before
-    /// it.
-    pub fn new(has_bar: bool, level: Level) -> Self {
+    /// it. In a call, prints no messages.
+    pub fn new(has_bar: bool, level: Level, is_call: bool) -> Self {
         Self {
+            is_call,
             has_bar,
             level,
             started: Instant::now(),
@@ -73,7 +76,10 @@ impl Terminal {
     }
 
     fn print_line(&self, line: &str) {
-        let print = || super::complain(line);
+        if self.is_call {
+            return;
+        }
+        let print = || session::complain(line);
         match &self.job().bar {
             Some(bar) => bar.suspend(print),
             None => print(),

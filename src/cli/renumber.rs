@@ -1,5 +1,5 @@
 use super::args::{KindArgs, OutputArgs, RunArgs};
-use super::conventions::Conventions;
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::renumber::{self, Orphans, show_index};
 use crate::osm::ObjectKind;
@@ -66,22 +66,22 @@ enum OrphanAction {
     Keep,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     if let (Some(kind), Some(directory)) = (args.show_index, &args.index_directory) {
         let mut text = String::new();
         show_index(directory, kind, |(old, new)| {
             let _ = writeln!(text, "{old} {new}");
         })?;
-        super::print(&text)?;
+        session.print(&text)?;
         return Ok(Answer::Yes);
     }
     let Some(input) = &args.input else {
         bail!("give an input file");
     };
-    let ctx = args.run.context();
+    let ctx = args.run.context(session);
     let options = renumber::Options {
         input: input.clone(),
-        output: args.output.options()?,
+        output: args.output.options(session)?,
         kinds: args.kinds.set(),
         start: args.start_id.as_deref().map(parse_starts).transpose()?,
         directory: args.index_directory.clone(),
@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             OrphanAction::Assign => Orphans::Assign,
             OrphanAction::Keep => Orphans::Keep,
         },
-        accepts_changes: Conventions::current().filters_changes_as_data,
+        accepts_changes: session.conventions.filters_changes_as_data,
     };
     let summary = renumber::run(&options, &ctx)?;
     if summary.ambiguous > 0 {
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         ));
     }
     args.run
-        .report(&ctx, &summary, &options.output.target, || {
+        .report(session, &ctx, &summary, &options.output.target, || {
             let [nodes, ways, relations] = [
                 (summary.nodes, "node"),
                 (summary.ways, "way"),

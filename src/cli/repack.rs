@@ -1,4 +1,5 @@
 use super::args::{OutputArgs, RunArgs};
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::repack;
 use anyhow::Result;
@@ -47,11 +48,11 @@ enum Layout {
     Hilbert,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
     let options = repack::Options {
         input: args.input.clone(),
-        output: args.output.options()?,
+        output: args.output.options(session)?,
         objects_per_blob: args.objects_per_blob as usize,
         layout: match args.layout {
             Layout::Unchanged => repack::Layout::Unchanged,
@@ -60,7 +61,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let summary = repack::run(&options, &ctx)?;
     args.run
-        .report(&ctx, &summary, &options.output.target, || {
+        .report(session, &ctx, &summary, &options.output.target, || {
             let recompressed = match summary.blobs_recompressed {
                 0 => String::new(),
                 count => format!(", {} recompressed", show::number(count)),

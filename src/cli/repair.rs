@@ -1,4 +1,5 @@
 use super::args::{OutputArgs, RunArgs, Stdout, text_target};
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::repair::{
     self, InvalidUtf8, Loss, LostIds, MendedBlob, Options, Report, Salvage,
@@ -60,22 +61,22 @@ enum Utf8 {
     Drop,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
     if args.dry_run && args.output.output.is_some() {
         bail!("--dry-run writes nothing: leave -o away");
     }
     if !args.dry_run && args.output.output.is_none() {
         bail!("say where the saved objects go (-o FILE), or ask for the report alone (--dry-run)");
     }
-    let options = Options::new(&args.input, args.output.options()?)
+    let options = Options::new(&args.input, args.output.options(session)?)
         .dry_run(args.dry_run)
         .from(args.from.clone())
         .invalid_utf8(match args.utf8 {
             Utf8::Replace => InvalidUtf8::Replace,
             Utf8::Drop => InvalidUtf8::Drop,
         });
-    let json = args.report_output(&options, &ctx)?;
+    let json = args.report_output(session, &options, &ctx)?;
     let report = repair::run(&options, &ctx)?;
     if let Some(mut json) = json {
         json.write(&(serde_json::to_string_pretty(&report)? + "\n"))?;
@@ -86,7 +87,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         _ => Stdout::Answer,
     };
     args.run
-        .report(&ctx, &report, stdout, || text(&report, &options))?;
+        .report(session, &ctx, &report, stdout, || text(&report, &options))?;
     Ok(if report.is_complete() {
         Answer::Yes
     } else {
@@ -97,11 +98,16 @@ pub fn run(args: &Args) -> Result<Answer> {
 impl Args {
     /// Opens the file of --report, which must be no other file of the command. An existing file is refused without
     /// --overwrite.
-    fn report_output(&self, options: &Options, ctx: &Context) -> Result<Option<TextOutput>> {
+    fn report_output(
+        &self,
+        session: &Session,
+        options: &Options,
+        ctx: &Context,
+    ) -> Result<Option<TextOutput>> {
         let Some(path) = &self.report else {
             return Ok(None);
         };
-        let target = text_target(path, self.output.write.overwrite)?;
+        let target = text_target(session, path, self.output.write.overwrite)?;
         let others = [
             Some(&self.input),
             self.from.as_ref(),

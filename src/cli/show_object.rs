@@ -1,6 +1,7 @@
+use super::Answer;
 use super::args::{ChangesetKindArgs, FormatSpec, RunArgs, Stdout};
-use super::conventions::Conventions;
-use super::{Answer, complain};
+use super::conventions::parse_with;
+use super::session::Session;
 use crate::commands::inspect::show::{self, ShownObject};
 use crate::commands::{HeaderOption, HeaderOptions, IdSource, cat, getid};
 use crate::engine::{Format, OutputOptions};
@@ -59,26 +60,30 @@ struct FormatArgs {
     #[arg(short = 'x', long)]
     format_xml: bool,
     /// Show this format: debug, opl, osm or osc; options follow after commas, as in opl,add_metadata=false
-    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = FormatSpec::parse)]
+    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_with(FormatSpec::parse))]
     output_format: Option<FormatSpec>,
 }
 
 impl FormatArgs {
     /// Returns the options of the text format to show; `None` if no format was given. Fails if the format is not a text
     /// format.
-    fn text(&self) -> Result<Option<TextOptions>> {
+    fn text(&self, session: &Session) -> Result<Option<TextOptions>> {
         let flags = [
             (self.format_debug, "debug"),
             (self.format_opl, "opl"),
             (self.format_xml, "osm"),
         ];
         if let Some((_, format)) = flags.into_iter().find(|(is_given, _)| *is_given) {
-            return text_options(format).map(Some);
+            return text_options(session, format).map(Some);
         }
         let Some(spec) = &self.output_format else {
             return Ok(None);
         };
-        match spec.kind.map(|kind| spec.format(kind)).transpose()? {
+        match spec
+            .kind
+            .map(|kind| spec.format(session, kind))
+            .transpose()?
+        {
             Some(Format::Text(text)) => Ok(Some(text)),
             _ => bail!("show writes text: give debug, opl, osm or osc with -f, and PBF with getid"),
         }
@@ -86,22 +91,28 @@ impl FormatArgs {
 }
 
 /// Returns the options of the text format with the given name. Debug output has colours if it goes to a terminal.
-fn text_options(name: &str) -> Result<TextOptions> {
-    let spec = FormatSpec::parse(name).map_err(anyhow::Error::msg)?;
-    let Some(Format::Text(mut text)) = spec.kind.map(|kind| spec.format(kind)).transpose()? else {
+fn text_options(session: &Session, name: &str) -> Result<TextOptions> {
+    let spec = FormatSpec::parse(session.conventions, name).map_err(anyhow::Error::msg)?;
+    let Some(Format::Text(mut text)) = spec
+        .kind
+        .map(|kind| spec.format(session, kind))
+        .transpose()?
+    else {
         bail!("{name} is not a text format");
     };
-    text.debug.colors = Conventions::current().always_colors || std::io::stdout().is_terminal();
+    text.debug.colors = session.conventions.always_colors || std::io::stdout().is_terminal();
     Ok(text)
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let format = match args.format.text()? {
-        None if !args.ids.is_empty() => return run_with(&args.input, &args.ids, &args.run),
-        None => Format::Text(text_options("debug")?),
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let format = match args.format.text(session)? {
+        None if !args.ids.is_empty() => {
+            return run_with(session, &args.input, &args.ids, &args.run);
+        }
+        None => Format::Text(text_options(session, "debug")?),
         Some(text) => Format::Text(text),
     };
-    let ctx = args.run.context();
+    let ctx = args.run.context(session);
     let pager = if args.no_pager || !std::io::stdout().is_terminal() {
         None
     } else {
@@ -124,10 +135,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         let ids = IdSource::new(parse_ids(&args.ids)?);
         let options = getid::Options::new(&args.input, ids, output);
         let missing = getid::run(&options, &ctx)?.missing;
-        say_missing(missing.ids(), &args.run);
+        say_missing(session, missing.ids(), &args.run);
         missing.is_empty()
     };
-    args.run.end(&ctx, Stdout::Taken)?;
+    args.run.end(session, &ctx, Stdout::Taken)?;
     Ok(Answer::yes_if(is_complete))
 }
 
@@ -182,10 +193,10 @@ impl Drop for Pager {
 }
 
 /// Prints to standard error that the file has no objects with the given ids. Prints nothing if --quiet was given.
-fn say_missing(ids: impl Iterator<Item = impl ToString>, run: &RunArgs) {
+fn say_missing(session: &Session, ids: impl Iterator<Item = impl ToString>, run: &RunArgs) {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     if !ids.is_empty() && !run.quiet {
-        complain(&format!("not found: {}\n", ids.join(" ")));
+        session.complain(&format!("not found: {}\n", ids.join(" ")));
     }
 }
 
@@ -199,17 +210,17 @@ fn parse_ids(texts: &[String]) -> Result<Vec<ObjectId>> {
 
 /// Prints the objects with the given ids. An id without a letter is a node id. Prints ids that are not in the file to
 /// standard error, and returns [`Answer::No`] if there are any.
-pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
-    let ctx = run.context();
+pub fn run_with(session: &Session, input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
+    let ctx = run.context(session);
     let options = show::Options {
         input: input.to_owned(),
         ids: parse_ids(ids)?,
     };
     let summary = show::run(&options, &ctx)?;
-    run.report(&ctx, &summary, Stdout::Answer, || {
+    run.report(session, &ctx, &summary, Stdout::Answer, || {
         summary.objects.iter().map(text).collect()
     })?;
-    say_missing(summary.missing.iter(), run);
+    say_missing(session, summary.missing.iter(), run);
     Ok(Answer::yes_if(summary.missing.is_empty()))
 }
 

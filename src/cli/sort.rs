@@ -1,5 +1,5 @@
 use super::args::{OutputArgs, RunArgs};
-use super::conventions::Conventions;
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::sort::{self, Dedupe};
 use crate::{Context, Disorder};
@@ -40,32 +40,37 @@ enum Strategy {
 }
 
 /// Sorts the inputs into one output. If `merge`, leaves out duplicates as [`Conventions::merged_versions`] requires.
-pub fn run(args: &Args, merge: bool) -> Result<Answer> {
-    let mut ctx = args.run.context();
-    if merge && Conventions::current().tells_disorder {
+pub fn run(session: &Session, args: &Args, merge: bool) -> Result<Answer> {
+    let mut ctx = args.run.context(session);
+    if merge && session.conventions.tells_disorder {
         ctx.disorder = Disorder::Tell {
             versions: !args.with_history,
         };
     }
     let options = sort::Options {
         inputs: args.inputs.clone(),
-        output: args.output.options()?,
+        output: args.output.options(session)?,
         dedupe: if merge {
-            Conventions::current().merged_versions
+            session.conventions.merged_versions
         } else {
             Dedupe::KeepAll
         },
-        changesets: Conventions::current().sorts_changesets || (merge && args.inputs.len() == 1),
-        accepts_mixture: Conventions::current().merges_data,
-        keeps_locations: Conventions::current().keeps_way_locations,
+        changesets: session.conventions.sorts_changesets || (merge && args.inputs.len() == 1),
+        accepts_mixture: session.conventions.merges_data,
+        keeps_locations: session.conventions.keeps_way_locations,
     };
-    run_with(&options, &args.run, &ctx)
+    run_with(session, &options, &args.run, &ctx)
 }
 
 /// Sorts the inputs and prints a report.
-pub fn run_with(options: &sort::Options, run: &RunArgs, ctx: &Context) -> Result<Answer> {
+pub fn run_with(
+    session: &Session,
+    options: &sort::Options,
+    run: &RunArgs,
+    ctx: &Context,
+) -> Result<Answer> {
     let summary = sort::run(options, ctx)?;
-    run.report(ctx, &summary, &options.output.target, || {
+    run.report(session, ctx, &summary, &options.output.target, || {
         format!(
             "{}: {} ({} copied, {} merged)\n",
             options.output.target.path().display(),

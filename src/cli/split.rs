@@ -1,4 +1,5 @@
 use super::args::{RunArgs, WriteArgs, names, parse_size};
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::split::{self, Parts};
 use crate::io::OutputTarget;
@@ -42,9 +43,9 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
-    names::directory("split writes a directory of files").check_name(&args.output)?;
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
+    names::directory("split writes a directory of files").check_name(session, &args.output)?;
     let parts = match (args.parts, args.size) {
         (Some(count), _) => Parts::Count(count),
         (None, Some(size)) => Parts::Size(size),
@@ -56,13 +57,13 @@ pub fn run(args: &Args) -> Result<Answer> {
             args.write
                 .pbf("split writes PBF: convert the parts with `pbfhogg cat`")?,
         )
-        .header(args.write.header());
+        .header(args.write.header(session));
     let summary = split::run(&options, &ctx)?;
     let target = OutputTarget::File {
         path: args.output.clone(),
         overwrite: args.write.overwrite,
     };
-    args.run.report(&ctx, &summary, &target, || {
+    args.run.report(session, &ctx, &summary, &target, || {
         let mut out = String::new();
         let _ = writeln!(
             out,

@@ -1,4 +1,5 @@
 use super::args::{OutputArgs, RunArgs, names};
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::synth;
 use crate::io::OutputTarget;
@@ -45,11 +46,11 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
-    let output = args.output.options()?;
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
+    let output = args.output.options(session)?;
     if let Some(directory) = &args.changes_dir {
-        names::check_new_directory(directory, "--changes-dir is a directory")?;
+        names::check_new_directory(session, directory, "--changes-dir is a directory")?;
     }
     let directory = args.changes_dir.clone().or_else(|| match &output.target {
         OutputTarget::File { path, .. } => path.parent().map(Path::to_owned),
@@ -66,7 +67,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let summary = synth::run(&options, &ctx)?;
     args.run
-        .report(&ctx, &summary, &options.output.target, || {
+        .report(session, &ctx, &summary, &options.output.target, || {
             let mut out = format!(
                 "{}: {} in {}, {}\n",
                 options.output.target.path().display(),

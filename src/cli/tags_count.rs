@@ -1,6 +1,7 @@
 use super::args::names::Implied;
 use super::args::{ExpressionArgs, KindArgs, RunArgs, Stdout, parse_size, text_target};
-use super::{Answer, print, show};
+use super::session::Session;
+use super::{Answer, show};
 use crate::commands::tags_count::{self, Summary, TagOrder};
 use crate::formats::TextOutput;
 use crate::io::OutputTarget;
@@ -63,11 +64,11 @@ enum Order {
     NameDesc,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
     let options = tags_count::Options {
         input: args.input.clone(),
-        expressions: args.expressions.parse()?,
+        expressions: args.expressions.parse(session)?,
         kinds: args.kinds.set(),
         min_count: args.min_count,
         max_count: args.max_count,
@@ -86,23 +87,23 @@ pub fn run(args: &Args) -> Result<Answer> {
         may_be_compressed: true,
         advice: "name the output .tsv or .txt",
     };
-    lines_of_text.check_name(path)?;
-    let target = text_target(path, args.overwrite)?;
+    lines_of_text.check_name(session, path)?;
+    let target = text_target(session, path, args.overwrite)?;
     target.check()?;
     let summary = tags_count::run(&options, &ctx)?;
     if target != OutputTarget::Stdout {
         let mut output = TextOutput::create(target.clone(), &ctx)?;
         lines(&summary, |text| Ok(output.write(text)?))?;
         output.finish()?;
-        return args.run.report(&ctx, &summary, &target, || {
+        return args.run.report(session, &ctx, &summary, &target, || {
             let keys = show::counted(summary.tags.len() as u64, "line");
             format!("{}: {keys}\n", target.path().display())
         });
     }
     args.run
-        .report(&ctx, &summary, Stdout::Answer, String::new)?;
+        .report(session, &ctx, &summary, Stdout::Answer, String::new)?;
     if !args.run.quiet && !args.run.json {
-        lines(&summary, print)?;
+        lines(&summary, |text| session.print(text))?;
     }
     Ok(Answer::Yes)
 }

@@ -1,7 +1,7 @@
 mod hints;
 
 use super::args::{ExpressionArgs, OutputArgs, RunArgs};
-use super::conventions::Conventions;
+use super::session::Session;
 use super::{Answer, show};
 use crate::Context;
 use crate::commands::tags_filter::{self, FilterInput, Options, changes};
@@ -85,22 +85,22 @@ enum InputKind {
 
 impl Args {
     /// Returns the content of the input if the options or the conventions determine it.
-    fn content(&self) -> Option<FileContent> {
+    fn content(&self, session: &Session) -> Option<FileContent> {
         match self.input_kind {
             Some(InputKind::Osc) => Some(FileContent::Changes),
             Some(InputKind::Pbf) => Some(FileContent::Data),
-            None if Conventions::current().filters_changes_as_data => Some(FileContent::Data),
+            None if session.conventions.filters_changes_as_data => Some(FileContent::Data),
             None => None,
         }
     }
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let mut ctx = args.run.context();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let mut ctx = args.run.context(session);
     ctx.change_format = ctx.input_format;
     ctx.data_as_changes = ctx.input_is_change;
-    let expressions = args.expressions.parse()?;
-    if expressions.is_empty() && !Conventions::current().filters_changes_as_data {
+    let expressions = args.expressions.parse(session)?;
+    if expressions.is_empty() && !session.conventions.filters_changes_as_data {
         bail!("no expression was given: say what to keep, like w/highway, or -e FILE");
     }
     let options = |output| Options {
@@ -112,7 +112,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         output,
     };
     // The input decides which of the two outputs is written.
-    let (of_data, of_changes) = (args.output.options(), args.output.change_file());
+    let (of_data, of_changes) = (
+        args.output.options(session),
+        args.output.change_file(session),
+    );
     let encoding = match (&of_data, &of_changes) {
         (Ok(output), _) | (Err(_), Ok(output)) => Some(output.encoding()),
         (Err(_), Err(_)) => None,
@@ -120,43 +123,52 @@ pub fn run(args: &Args) -> Result<Answer> {
     let Some(encoding) = encoding else {
         return of_data.map(|_| Answer::Yes);
     };
-    match tags_filter::open(&args.input, args.content(), &encoding, &ctx)? {
-        FilterInput::Changes(input) => filter_changes(args, &input, &options(of_changes?), &ctx),
-        FilterInput::Objects(file) => filter_data(args, &file, &options(of_data?), &ctx),
+    match tags_filter::open(&args.input, args.content(session), &encoding, &ctx)? {
+        FilterInput::Changes(input) => {
+            filter_changes(session, args, &input, &options(of_changes?), &ctx)
+        }
+        FilterInput::Objects(file) => filter_data(session, args, &file, &options(of_data?), &ctx),
     }
 }
 
-fn filter_data(args: &Args, file: &PbfFile, options: &Options, ctx: &Context) -> Result<Answer> {
+fn filter_data(
+    session: &Session,
+    args: &Args,
+    file: &PbfFile,
+    options: &Options,
+    ctx: &Context,
+) -> Result<Answer> {
     let summary = tags_filter::filter(file, options, ctx)?;
     if summary.kept.written.objects == Some(0) {
         warn_of_empty(args, options, summary.has_keys, ctx);
     }
-    args.run.report(ctx, &summary, &options.output.target, || {
-        let referenced = summary
-            .kept
-            .written
-            .objects
-            .unwrap_or(0)
-            .saturating_sub(summary.matched);
-        let more = match (options.omit_referenced, summary.missing) {
-            (true, _) => String::new(),
-            (false, 0) => format!(
-                " that match, {} that they refer to",
-                show::number(referenced)
-            ),
-            (false, missing) => format!(
-                " that match, {} that they refer to ({} are missing)",
-                show::number(referenced),
-                show::number(missing)
-            ),
-        };
-        format!(
-            "{}: {}{more}, {}\n",
-            options.output.target.path().display(),
-            show::counted(summary.matched, "object"),
-            show::bytes(summary.kept.written.bytes),
-        )
-    })?;
+    args.run
+        .report(session, ctx, &summary, &options.output.target, || {
+            let referenced = summary
+                .kept
+                .written
+                .objects
+                .unwrap_or(0)
+                .saturating_sub(summary.matched);
+            let more = match (options.omit_referenced, summary.missing) {
+                (true, _) => String::new(),
+                (false, 0) => format!(
+                    " that match, {} that they refer to",
+                    show::number(referenced)
+                ),
+                (false, missing) => format!(
+                    " that match, {} that they refer to ({} are missing)",
+                    show::number(referenced),
+                    show::number(missing)
+                ),
+            };
+            format!(
+                "{}: {}{more}, {}\n",
+                options.output.target.path().display(),
+                show::counted(summary.matched, "object"),
+                show::bytes(summary.kept.written.bytes),
+            )
+        })?;
     Ok(Answer::Yes)
 }
 
@@ -170,20 +182,27 @@ fn warn_of_empty(args: &Args, options: &Options, has_keys: Option<bool>, ctx: &C
     ));
 }
 
-fn filter_changes(args: &Args, input: &Input, options: &Options, ctx: &Context) -> Result<Answer> {
+fn filter_changes(
+    session: &Session,
+    args: &Args,
+    input: &Input,
+    options: &Options,
+    ctx: &Context,
+) -> Result<Answer> {
     let summary = changes::filter(input, options, ctx)?;
     if summary.matched == 0 {
         warn_of_empty(args, options, None, ctx);
     }
-    args.run.report(ctx, &summary, &options.output.target, || {
-        format!(
-            "{}: {} that match, {} that they refer to, {}; {} left out\n",
-            options.output.target.path().display(),
-            show::counted(summary.matched, "change"),
-            show::number(summary.referenced),
-            show::counted(summary.deleted, "deletion"),
-            show::number(summary.dropped),
-        )
-    })?;
+    args.run
+        .report(session, ctx, &summary, &options.output.target, || {
+            format!(
+                "{}: {} that match, {} that they refer to, {}; {} left out\n",
+                options.output.target.path().display(),
+                show::counted(summary.matched, "change"),
+                show::number(summary.referenced),
+                show::counted(summary.deleted, "deletion"),
+                show::number(summary.dropped),
+            )
+        })?;
     Ok(Answer::Yes)
 }

@@ -1,5 +1,5 @@
 use super::args::{OutputArgs, RunArgs, parse_time};
-use super::conventions::Conventions;
+use super::session::Session;
 use super::{Answer, show};
 use crate::commands::time_filter::{self, When};
 use anyhow::{Result, bail};
@@ -38,24 +38,25 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let ctx = args.run.context(session);
     let options = time_filter::Options {
         input: args.input.clone(),
-        output: args.output.options()?,
+        output: args.output.options(session)?,
         when: when(args)?,
         locations_on_ways: args.locations_on_ways,
-        accepts_changes: Conventions::current().filters_changes_as_data,
+        accepts_changes: session.conventions.filters_changes_as_data,
     };
     let kept = time_filter::run(&options, &ctx)?;
-    args.run.report(&ctx, &kept, &options.output.target, || {
-        format!(
-            "{}: {}, {}\n",
-            options.output.target.path().display(),
-            show::objects(kept.written.objects),
-            show::bytes(kept.written.bytes),
-        )
-    })
+    args.run
+        .report(session, &ctx, &kept, &options.output.target, || {
+            format!(
+                "{}: {}, {}\n",
+                options.output.target.path().display(),
+                show::objects(kept.written.objects),
+                show::bytes(kept.written.bytes),
+            )
+        })
 }
 
 fn when(args: &Args) -> Result<When> {

@@ -1,7 +1,7 @@
 use super::args::{RunArgs, Stdout, WriteArgs, names, parse_size, parse_time};
 use super::augmented_diff::{self, EffectArgs};
-use super::conventions::Conventions;
-use super::{Answer, call, complain, show, signals};
+use super::session::Session;
+use super::{Answer, show, signals};
 use crate::commands::apply_changes;
 use crate::commands::augmented_diff::is_replaceable;
 use crate::commands::update::{self, AugmentedDiff, Exec, Goal, Options, Strategy, Summary};
@@ -158,13 +158,13 @@ impl Args {
         self.watch.is_some()
     }
 
-    fn goal(&self) -> Result<Goal> {
+    fn goal(&self, session: &Session) -> Result<Goal> {
         let output = match (&self.output, self.diffs_only) {
             _ if self.check => return Ok(Goal::Check),
-            (None, _) => self.write.in_place(&self.file)?,
-            (Some(output), false) => self.write.output(Some(output))?,
+            (None, _) => self.write.in_place(session, &self.file)?,
+            (Some(output), false) => self.write.output(session, Some(output))?,
             (Some(output), true) => {
-                let output = self.write.output(Some(output))?;
+                let output = self.write.output(session, Some(output))?;
                 return match output.format {
                     Format::Text(text) if text.format == TextFormat::OsmChange => {
                         Ok(Goal::Changes(output.target, text.compression))
@@ -179,7 +179,7 @@ impl Args {
         }
     }
 
-    fn augmented_diffs(&self) -> Result<Vec<AugmentedDiff>> {
+    fn augmented_diffs(&self, session: &Session) -> Result<Vec<AugmentedDiff>> {
         let paths = [&self.augmented_diff, &self.effects.expire_output];
         if paths
             .into_iter()
@@ -198,25 +198,29 @@ impl Args {
         if let Some(path) = &self.augmented_diff {
             let is_file = augmented_diff::names_file(path) && !path.is_dir();
             outputs.push(if is_file || self.effects.is_split() {
-                AugmentedDiff::OfRun(self.effects.actions(path, may_replace(path))?)
+                AugmentedDiff::OfRun(self.effects.actions(session, path, may_replace(path))?)
             } else {
-                names::check_new_directory(path, "--augmented-diff writes a directory of files")?;
+                names::check_new_directory(
+                    session,
+                    path,
+                    "--augmented-diff writes a directory of files",
+                )?;
                 AugmentedDiff::ByChangeFile(path.clone())
             });
         }
-        let tiles = self.effects.tiles(may_replace)?;
+        let tiles = self.effects.tiles(session, may_replace)?;
         outputs.extend(tiles.map(AugmentedDiff::OfRun));
         Ok(outputs)
     }
 
-    fn exec(&self) -> Option<Exec> {
+    fn exec(&self, session: &Session) -> Option<Exec> {
         let exec = Exec::new(self.exec.as_ref()?);
-        Some(exec.uses_stdout(!self.run.json && !call::is_active()))
+        Some(exec.uses_stdout(!self.run.json && !session.is_call()))
     }
 
-    fn options(&self) -> Result<Options> {
+    fn options(&self, session: &Session) -> Result<Options> {
         if let Some(cache) = &self.cache {
-            names::check_new_directory(cache, "--cache is a directory")?;
+            names::check_new_directory(session, cache, "--cache is a directory")?;
         }
         let servers = match self.server.as_slice() {
             [planet] if planet == "planet" => PLANET.map(str::to_owned).to_vec(),
@@ -224,13 +228,13 @@ impl Args {
         };
         let clip = self.clip.as_deref().map(region).transpose()?;
         if let Some(warning) = clip.as_ref().and_then(|clip| clip.warning.as_ref()) {
-            self.run.context().warn(warning);
+            self.run.context(session).warn(warning);
         }
         let end = End {
             sequence: self.end_sequence,
             timestamp: self.end_date,
         };
-        Ok(Options::new(&self.file, self.goal()?)
+        Ok(Options::new(&self.file, self.goal(session)?)
             .servers(servers)
             .cache(self.cache.clone())
             .max_diff_size(self.max_diff_size)
@@ -238,21 +242,21 @@ impl Args {
             .end(end)
             .clip(clip.map(|clip| (clip.shape, Strategy::default())))
             .keep_days(self.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS))
-            .augmented_diffs(self.augmented_diffs()?)
-            .exec(self.exec())
+            .augmented_diffs(self.augmented_diffs(session)?)
+            .exec(self.exec(session))
             .first_pause(Duration::from_millis(self.web.first_pause))
             .patience(Duration::from_secs(self.web.timeout)))
     }
 }
 
 /// Parses a region, which is a box or the path of a file with a polygon.
-fn region(argument: &OsStr) -> Result<BoxRegion> {
+fn region(session: &Session, argument: &OsStr) -> Result<BoxRegion> {
     let path = Path::new(argument);
     let corners = argument
         .to_str()
         .filter(|text| text.split(',').count() == 4);
     Ok(match corners.filter(|_| !path.exists()) {
-        Some(text) => parse_box(text, Conventions::current().corners).map_err(Error::Usage)?,
+        Some(text) => parse_box(text, session.conventions.corners).map_err(Error::Usage)?,
         None => BoxRegion {
             shape: read_shape(path, None)?,
             warning: None,
@@ -283,31 +287,43 @@ impl WebArgs {
     }
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let options = args.options()?;
+pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+    let options = args.options(session)?;
     let files = args.web.files()?;
     let Some(seconds) = args.watch else {
-        let ctx = args.run.context();
+        let ctx = args.run.context(session);
         let summary = update::run(&options, &files, &ctx)?;
-        return finish(args, &ctx, &summary);
+        return finish(session, args, &ctx, &summary);
     };
-    watch(args, &options, &files, Duration::from_secs(seconds))
+    watch(
+        session,
+        args,
+        &options,
+        &files,
+        Duration::from_secs(seconds),
+    )
 }
 
 /// Updates the file repeatedly until a signal arrives, or the end in the options is reached. Returns an error of the
 /// first round, because it is likely permanent. Prints an error of a later round, which may be temporary, and
 /// continues.
-fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> Result<Answer> {
+fn watch(
+    session: &Session,
+    args: &Args,
+    options: &Options,
+    files: &AnyFiles,
+    pause: Duration,
+) -> Result<Answer> {
     let end = signals::on_request()?;
     let (mut is_first, mut was_behind, mut is_ended) = (true, false, false);
     loop {
-        let ctx = args.run.context();
+        let ctx = args.run.context(session);
         let round = update::run(options, files, &ctx).map_err(anyhow::Error::from);
         let round = round.and_then(|summary| {
             let is_news = summary.is_server_behind && !was_behind;
             was_behind = summary.is_server_behind;
             if summary.change_files > 0 || is_news {
-                finish(args, &ctx, &summary)?;
+                finish(session, args, &ctx, &summary)?;
             }
             ctx.observer.finished();
             is_ended = summary.is_end_reached;
@@ -319,7 +335,7 @@ fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> R
             Ok(is_done) => is_done,
             Err(error) if is_first => return Err(error),
             Err(error) => {
-                complain(&format!("pbfhogg: error: {error}\n"));
+                session.complain(&format!("pbfhogg: error: {error}\n"));
                 true
             }
         };
@@ -331,10 +347,10 @@ fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> R
 }
 
 /// Prints the report. Fails if the command after the update has failed.
-fn finish(args: &Args, ctx: &Context, summary: &Summary) -> Result<Answer> {
+fn finish(session: &Session, args: &Args, ctx: &Context, summary: &Summary) -> Result<Answer> {
     let stdout = Stdout::Answer;
     args.run
-        .report(ctx, summary, stdout, || report(args, summary))?;
+        .report(session, ctx, summary, stdout, || report(args, summary))?;
     let written = args.output.as_ref().unwrap_or(&args.file);
     summary
         .exec

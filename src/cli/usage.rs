@@ -1,8 +1,8 @@
 //! The help of the program, with the commands grouped by purpose, and one-line messages for mistakes on the command
 //! line.
 
-use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
 use std::fmt::Write;
 
 /// The commands, grouped by purpose, in the order in which the help lists them. Each command has a name and a
@@ -106,10 +106,10 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
         .after_help(list)
 }
 
-/// Returns a one-line message for an error of clap, with the mistake and how to correct it. Returns `None` if the user
-/// made no mistake, but asked for help or the version.
-pub fn mistake(error: &clap::Error) -> Option<String> {
-    let command = command_of(error);
+/// Returns a one-line message for an error of clap in the command line `words`, with the mistake and how to correct it.
+/// Returns `None` if the user made no mistake, but asked for help or the version.
+pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString]) -> Option<String> {
+    let (command, definition) = command_of(program, words);
     let help = if command.is_empty() {
         "see `pbfhogg --help`".to_owned()
     } else {
@@ -127,9 +127,51 @@ pub fn mistake(error: &clap::Error) -> Option<String> {
             };
             format!("{command}: {}; {help}", missing_arguments(&missing))
         }
-        ErrorKind::UnknownArgument => unknown_argument(error, &command, &argument, &help),
-        ErrorKind::InvalidSubcommand => unknown_command(error),
+        ErrorKind::UnknownArgument if argument.starts_with('-') => {
+            let program = if command.is_empty() {
+                "pbfhogg"
+            } else {
+                &command
+            };
+            unknown_option(error, program, &argument, &help)
+        }
+        ErrorKind::UnknownArgument if takes_one_file(definition) => {
+            format!("{command} takes one file; '{argument}' is one too many")
+        }
+        ErrorKind::UnknownArgument => {
+            format!("{command}: '{argument}' is one argument too many; {help}")
+        }
+        ErrorKind::InvalidSubcommand => unknown_command(error, program),
         _ => other_mistake(error, &command, &argument, &help),
+    })
+}
+
+/// Returns the command to which a command line refers, with its name, such as `inspect tags`. Without a command, returns
+/// the program and an empty name.
+fn command_of<'p>(program: &'p clap::Command, words: &[OsString]) -> (String, &'p clap::Command) {
+    let mut words = words.iter().skip(1);
+    let first = words.next().and_then(|word| program.find_subcommand(word));
+    let Some(command) = first else {
+        return (String::new(), program);
+    };
+    let is_option = |word: &&OsString| word.to_string_lossy().starts_with('-');
+    let next = words.find(|word| !is_option(word));
+    match next.and_then(|word| command.find_subcommand(word)) {
+        Some(view) => (format!("{} {}", command.get_name(), view.get_name()), view),
+        None => (command.get_name().to_owned(), command),
+    }
+}
+
+/// Whether the only argument of a command that is not an option is one file.
+fn takes_one_file(command: &clap::Command) -> bool {
+    let mut positionals = command.get_positionals();
+    let file = positionals.next().filter(|_| positionals.next().is_none());
+    file.is_some_and(|file| {
+        let names = file.get_value_names().unwrap_or_default();
+        let is_one = file
+            .get_num_args()
+            .is_none_or(|count| count.max_values() == 1);
+        names == ["FILE"] && is_one
     })
 }
 
@@ -143,32 +185,19 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Returns the message for an argument that the command does not accept.
-fn unknown_argument(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
-    let program = if command.is_empty() {
-        "pbfhogg"
-    } else {
-        command
-    };
+/// Returns the message for an option that the command does not have.
+fn unknown_option(error: &clap::Error, command: &str, option: &str, help: &str) -> String {
     let meant = context(error, ContextKind::SuggestedArg);
-    let meant = meant.filter(|meant| is_near(meant, argument));
-    match (argument.starts_with('-'), meant) {
-        (true, Some(meant)) => {
-            format!("{program} has no option {argument}; did you mean {meant}? ({help})")
-        }
-        (true, None) => format!("{program} has no option {argument}; {help}"),
-        (false, _) if takes_one_file(error) => {
-            format!("{command} takes one file; '{argument}' is one too many")
-        }
-        (false, _) => format!("{command}: '{argument}' is one argument too many; {help}"),
+    match meant.filter(|meant| is_near(meant, option)) {
+        Some(meant) => format!("{command} has no option {option}; did you mean {meant}? ({help})"),
+        None => format!("{command} has no option {option}; {help}"),
     }
 }
 
 /// Returns the message for a command that does not exist.
-fn unknown_command(error: &clap::Error) -> String {
+fn unknown_command(error: &clap::Error, program: &clap::Command) -> String {
     let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-    let commands = super::Cli::command();
-    let mut names = commands.get_subcommands().map(clap::Command::get_name);
+    let mut names = program.get_subcommands().map(clap::Command::get_name);
     match names.find(|meant| is_near(meant, &name)) {
         Some(meant) => format!("there is no command '{name}'; did you mean {meant}?"),
         None => format!("there is no command '{name}'; `pbfhogg --help` lists them all"),
@@ -211,45 +240,6 @@ fn missing_arguments(names: &[String]) -> String {
     format!("{} is missing", names.join(" "))
 }
 
-/// Returns the command to which an error of clap refers, as typed, such as `inspect tags`; empty if no command was
-/// given.
-fn command_of(error: &clap::Error) -> String {
-    let usage = match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
-        _ => String::new(),
-    };
-    let is_name = |word: &&str| {
-        word.chars()
-            .all(|char| char.is_ascii_alphanumeric() || char == '-')
-    };
-    let words = usage
-        .split_whitespace()
-        .skip_while(|word| *word != "pbfhogg")
-        .skip(1);
-    let words: Vec<&str> = words
-        .take_while(is_name)
-        .filter(|word| !word.starts_with('-'))
-        .collect();
-    if !words.is_empty() {
-        words.join(" ")
-    } else {
-        let typed = std::env::args().nth(1);
-        typed
-            .filter(|name| !name.starts_with('-'))
-            .unwrap_or_default()
-    }
-}
-
-fn takes_one_file(error: &clap::Error) -> bool {
-    match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => {
-            let usage = usage.to_string();
-            usage.contains("FILE") && !usage.contains("...") && !usage.contains("<NEW>")
-        }
-        _ => false,
-    }
-}
-
 /// Whether `typed` is probably a misspelling or an abbreviation of `meant`. An abbreviation has three letters or more.
 /// A misspelling changes, adds, removes or swaps one letter, or two if both words have six letters or more. Leading
 /// dashes are ignored.
@@ -264,6 +254,7 @@ pub fn is_near(meant: &str, typed: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn help_lists_every_command_once() {

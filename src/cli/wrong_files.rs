@@ -4,7 +4,7 @@
 //! The commands detect most of these mistakes themselves. After an error, this module examines the files, so that the
 //! message can name the intended command line.
 
-use super::conventions::Conventions;
+use super::session::Session;
 use crate::Context;
 use crate::error::shown;
 use crate::file::PbfFile;
@@ -41,12 +41,12 @@ fn first<'p>(paths: &'p [PathBuf], wanted: FileContent, ctx: &Context) -> Option
 }
 
 /// Formats a command line that begins with the name of this program.
-fn line(command: &str, inputs: &[&Path], output: Option<&Path>) -> String {
+fn line(session: &Session, command: &str, inputs: &[&Path], output: Option<&Path>) -> String {
     let output = output.unwrap_or(Path::new("OUTPUT"));
     let inputs = inputs.iter().map(|path| shown(path).to_string());
     format!(
         "`{} {command} {} -o {}`",
-        Conventions::current().name,
+        session.conventions.name,
         inputs.collect::<Vec<_>>().join(" "),
         output.display()
     )
@@ -58,7 +58,13 @@ fn paths(paths: &[PathBuf]) -> Vec<&Path> {
 
 /// Returns the error to print after `apply-changes` failed with `error`. If the base is a change file, or if one of
 /// `changes` is a data file, the new error names the right command line.
-pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&Path>) -> Error {
+pub fn of_apply(
+    session: &Session,
+    error: Error,
+    base: &Path,
+    changes: &[PathBuf],
+    output: Option<&Path>,
+) -> Error {
     let ctx = Context::new(1);
     if content(base, &ctx) == Some(FileContent::Changes) {
         return match first(changes, FileContent::Data, &ctx) {
@@ -69,7 +75,7 @@ pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&
                 anyhow!(
                     "{}: this is a change file, and the base comes first: {}",
                     shown(base),
-                    line("apply-changes", &inputs, output)
+                    line(session, "apply-changes", &inputs, output)
                 )
             }
             None => {
@@ -77,34 +83,42 @@ pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&
                 anyhow!(
                     "{}: this is a change file, and the base comes first; {} joins change files",
                     shown(base),
-                    line("merge-changes", &inputs, output)
+                    line(session, "merge-changes", &inputs, output)
                 )
             }
         };
     }
     match first(changes, FileContent::Data, &ctx) {
-        Some(data) if !Conventions::current().merges_data => anyhow!(
+        Some(data) if !session.conventions.merges_data => anyhow!(
             "{}: this is data, not a change file: {} joins data, {} makes a change file of two states",
             shown(data),
-            line("merge", &[base, data], output),
-            line("derive-changes", &[base, data], None)
+            line(session, "merge", &[base, data], output),
+            line(session, "derive-changes", &[base, data], None)
         ),
         _ => error,
     }
 }
 
 /// Returns an error if an input of `merge-changes` is a data file. The error names the right command line.
-pub fn of_merge(inputs: &[PathBuf], output: Option<&Path>, ctx: &Context) -> Option<Error> {
+pub fn of_merge(
+    session: &Session,
+    inputs: &[PathBuf],
+    output: Option<&Path>,
+    ctx: &Context,
+) -> Option<Error> {
     let data = first(inputs, FileContent::Data, ctx)?;
     let message = match first(inputs, FileContent::Changes, ctx) {
-        None => format!("{} joins data", line("merge", &paths(inputs), output)),
+        None => format!(
+            "{} joins data",
+            line(session, "merge", &paths(inputs), output)
+        ),
         Some(_) => {
             let changes = inputs.iter().filter(|path| *path != data);
             let all = [data.as_path()].into_iter();
             let all: Vec<_> = all.chain(changes.map(PathBuf::as_path)).collect();
             format!(
                 "{} applies changes to it",
-                line("apply-changes", &all, output)
+                line(session, "apply-changes", &all, output)
             )
         }
     };
@@ -116,7 +130,7 @@ pub fn of_merge(inputs: &[PathBuf], output: Option<&Path>, ctx: &Context) -> Opt
 
 /// Returns the error to print after `derive-changes` failed with `error`. If an input is a change file, the new error
 /// names the right command line.
-pub fn of_derive(error: Error, old: &Path, new: &Path, output: &Path) -> Error {
+pub fn of_derive(session: &Session, error: Error, old: &Path, new: &Path, output: &Path) -> Error {
     let output = (output != Path::new("-")).then_some(output);
     let ctx = Context::new(1);
     let [of_old, of_new] = [content(old, &ctx), content(new, &ctx)];
@@ -125,21 +139,21 @@ pub fn of_derive(error: Error, old: &Path, new: &Path, output: &Path) -> Error {
             old,
             format!(
                 "{} joins change files",
-                line("merge-changes", &[old, new], output)
+                line(session, "merge-changes", &[old, new], output)
             ),
         ),
         (_, Some(FileContent::Changes)) => (
             new,
             format!(
                 "{} applies changes",
-                line("apply-changes", &[old, new], None)
+                line(session, "apply-changes", &[old, new], None)
             ),
         ),
         (Some(FileContent::Changes), _) => (
             old,
             format!(
                 "{} applies changes",
-                line("apply-changes", &[new, old], None)
+                line(session, "apply-changes", &[new, old], None)
             ),
         ),
         _ => return error,

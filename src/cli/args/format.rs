@@ -2,6 +2,7 @@
 
 use crate::InputFormat;
 use crate::cli::conventions::Conventions;
+use crate::cli::session::Session;
 use crate::engine::Format;
 use crate::file::{BlobHistory, BlobLocations, WriteOptions};
 use crate::formats::{
@@ -171,7 +172,7 @@ impl FormatSpec {
     }
 
     /// Parses a format and its options. The error is a message for the user.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(conventions: &Conventions, text: &str) -> Result<Self, String> {
         let mut parts = text.split(',');
         let name = parts.next().unwrap_or_default();
         let kind = match name {
@@ -187,7 +188,7 @@ impl FormatSpec {
             let (name, value) = part.split_once('=').unwrap_or((part, "true"));
             if NAMES.contains(&name) {
                 options.push((name.to_owned(), value.to_owned()));
-            } else if !Conventions::current().ignores_unknown_options {
+            } else if !conventions.ignores_unknown_options {
                 return Err(format!(
                     "'{name}' is not an option of a format: known are {}",
                     NAMES.join(", ")
@@ -198,7 +199,7 @@ impl FormatSpec {
     }
 
     /// Returns the output format of the given kind, with the options for text formats. Fails if a value is invalid.
-    pub fn format(&self, kind: FormatKind) -> Result<Format> {
+    pub fn format(&self, session: &Session, kind: FormatKind) -> Result<Format> {
         let FormatKind::Text {
             format,
             compression,
@@ -210,7 +211,7 @@ impl FormatSpec {
         let mut text = TextOptions::new(format);
         text.compression = compression;
         text.visibility = is_history.then_some(Visibility::All);
-        if Conventions::current().is_plain_by_default {
+        if session.conventions.is_plain_by_default {
             text.visibility = text.visibility.or(Some(Visibility::Never));
             text.way_locations = WayLocations::Never;
             text.replication = false;
@@ -255,9 +256,14 @@ impl FormatSpec {
     }
 
     /// Applies the options for PBF to an output of the given kind. Fails if a value is invalid.
-    pub fn apply_to(&self, kind: FormatKind, write: &mut WriteOptions) -> Result<()> {
+    pub fn apply_to(
+        &self,
+        session: &Session,
+        kind: FormatKind,
+        write: &mut WriteOptions,
+    ) -> Result<()> {
         if let FormatKind::Pbf { is_history } = kind
-            && Conventions::current().is_plain_by_default
+            && session.conventions.is_plain_by_default
         {
             write.way_locations = BlobLocations::DropDeclared;
             write.history = if is_history {
@@ -374,9 +380,9 @@ pub struct InputKind {
 impl InputKind {
     /// Fails if the format of change files, which `option` gives, is that of data or of a history. Under the
     /// conventions of osmium, every format is accepted.
-    pub fn check_changes(self, option: &str) -> Result<()> {
+    pub fn check_changes(self, session: &Session, option: &str) -> Result<()> {
         let is_other = matches!(self.content, Some(FileContent::Data | FileContent::History));
-        if !is_other || Conventions::current().merges_data {
+        if !is_other || session.conventions.merges_data {
             return Ok(());
         }
         let right = match self.format {
@@ -392,8 +398,8 @@ impl InputKind {
 
     /// Fails if the format of the base to which changes are applied is that of changes. `advice` says how the format of
     /// the changes is given. Under the conventions of osmium, every format is accepted.
-    pub fn check_data(self, advice: &str) -> Result<()> {
-        if self.content != Some(FileContent::Changes) || Conventions::current().merges_data {
+    pub fn check_data(self, session: &Session, advice: &str) -> Result<()> {
+        if self.content != Some(FileContent::Changes) || session.conventions.merges_data {
             return Ok(());
         }
         bail!("-F gives the format of the base, which is not a change file: {advice}")
@@ -405,6 +411,46 @@ impl InputKind {
     pub fn has_versions(self) -> bool {
         let content = self.content;
         matches!(content, Some(FileContent::History | FileContent::Changes))
+    }
+
+    /// Parses the name of an input format. Options and a compression suffix, as in `osm.gz`, are accepted and have no
+    /// effect.
+    pub fn parse(conventions: &Conventions, text: &str) -> Result<Self, String> {
+        let name = text.split(',').next().unwrap_or_default();
+        if is_o5m(name) {
+            return Ok(Self {
+                format: InputFormat::O5m,
+                is_history: false,
+                is_change: false,
+                content: stated_content(name, InputFormat::O5m),
+            });
+        }
+        let kind = FormatKind::parse(name);
+        let format = kind.and_then(|kind| match kind {
+            FormatKind::Pbf { .. } => Some(InputFormat::Pbf),
+            FormatKind::Text { format, .. } => match format {
+                TextFormat::Osm => Some(InputFormat::Osm),
+                TextFormat::Opl => Some(InputFormat::Opl),
+                TextFormat::OsmChange => Some(InputFormat::Osc),
+                TextFormat::O5m | TextFormat::O5c => Some(InputFormat::O5m),
+                TextFormat::Debug => None,
+            },
+        });
+        let format = format.ok_or(INPUT_FORMATS)?;
+        let is_change = name.starts_with("osc.") && format != InputFormat::Osc;
+        // To osmium, all names of XML are one format. The name `xml` says nothing about the content either.
+        let is_xml = matches!(format, InputFormat::Osm | InputFormat::Osc);
+        let is_any_xml = conventions.reads_xml_by_any_name || name.starts_with("xml");
+        Ok(Self {
+            format: if is_xml && is_any_xml {
+                InputFormat::Xml
+            } else {
+                format
+            },
+            is_history: !is_change && kind.is_some_and(FormatKind::is_history),
+            is_change,
+            content: stated_content(name, format),
+        })
     }
 }
 
@@ -419,46 +465,6 @@ fn stated_content(name: &str, format: InputFormat) -> Option<FileContent> {
         }
         _ => None,
     }
-}
-
-/// Parses the name of an input format. Options and a compression suffix, as in `osm.gz`, are accepted and have no
-/// effect.
-pub fn parse_input_format(text: &str) -> Result<InputKind, String> {
-    let name = text.split(',').next().unwrap_or_default();
-    if is_o5m(name) {
-        return Ok(InputKind {
-            format: InputFormat::O5m,
-            is_history: false,
-            is_change: false,
-            content: stated_content(name, InputFormat::O5m),
-        });
-    }
-    let kind = FormatKind::parse(name);
-    let format = kind.and_then(|kind| match kind {
-        FormatKind::Pbf { .. } => Some(InputFormat::Pbf),
-        FormatKind::Text { format, .. } => match format {
-            TextFormat::Osm => Some(InputFormat::Osm),
-            TextFormat::Opl => Some(InputFormat::Opl),
-            TextFormat::OsmChange => Some(InputFormat::Osc),
-            TextFormat::O5m | TextFormat::O5c => Some(InputFormat::O5m),
-            TextFormat::Debug => None,
-        },
-    });
-    let format = format.ok_or(INPUT_FORMATS)?;
-    let is_change = name.starts_with("osc.") && format != InputFormat::Osc;
-    // To osmium, all names of XML are one format. The name `xml` says nothing about the content either.
-    let is_xml = matches!(format, InputFormat::Osm | InputFormat::Osc);
-    let is_any_xml = Conventions::current().reads_xml_by_any_name || name.starts_with("xml");
-    Ok(InputKind {
-        format: if is_xml && is_any_xml {
-            InputFormat::Xml
-        } else {
-            format
-        },
-        is_history: !is_change && kind.is_some_and(FormatKind::is_history),
-        is_change,
-        content: stated_content(name, format),
-    })
 }
 
 const ONLY_READ: &str = "o5m and o5c are read, but not written: write pbf, osm, osc or opl";

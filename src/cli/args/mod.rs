@@ -8,12 +8,9 @@ mod region;
 mod run;
 mod values;
 
-pub use format::{
-    FormatKind, FormatSpec, InputKind, data_ending, names_changes, names_history,
-    parse_input_format,
-};
+pub use format::{FormatKind, FormatSpec, InputKind, data_ending, names_changes, names_history};
 pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions};
-pub use output::{OutputArgs, WriteArgs, text_target};
+pub use output::{HeaderBox, OutputArgs, WriteArgs, parse_header, text_target};
 pub use region::{RegionArgs, region};
-pub use run::{RunArgs, Stdout, abandon_stats, open_stats};
+pub use run::{RunArgs, Stdout, open_stats};
 pub use values::{Attribute, parse_size, parse_time};

@@ -1,6 +1,6 @@
 //! Names of outputs that promise another format than the one that is written.
 
-use crate::cli::conventions::Conventions;
+use crate::cli::session::Session;
 use anyhow::{Result, bail};
 use std::path::Path;
 
@@ -83,10 +83,10 @@ pub struct Implied<'a> {
 impl Implied<'_> {
     /// Fails if the name of an output is that of another format. Standard output has no name. Under the conventions of
     /// osmium, every name is accepted.
-    pub fn check_name(&self, path: &Path) -> Result<()> {
+    pub fn check_name(&self, session: &Session, path: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.to_ascii_lowercase();
-        let is_named = path.as_os_str() != "-" && !Conventions::current().reports_like_osmium;
+        let is_named = path.as_os_str() != "-" && !session.conventions.reports_like_osmium;
         let Some(ending) = self.other_ending(&name).filter(|_| is_named) else {
             return Ok(());
         };
@@ -126,11 +126,11 @@ pub const fn directory(what: &str) -> Implied<'_> {
 }
 
 /// Fails if a directory that does not exist yet would get the name of a file.
-pub fn check_new_directory(path: &Path, what: &str) -> Result<()> {
+pub fn check_new_directory(session: &Session, path: &Path, what: &str) -> Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    directory(what).check_name(path)
+    directory(what).check_name(session, path)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Arguments that select objects by kind, by tags or by id.
 
-use crate::cli::complain;
-use crate::cli::conventions::Conventions;
+use crate::cli::session::Session;
 use crate::commands::IdSource;
 use crate::error::shown;
 use crate::index::IdSets;
@@ -128,15 +127,15 @@ impl ExpressionArgs {
 
     /// Parses all expressions: first those in files, then those on the command line. An error in a file names the file
     /// and the line.
-    pub fn parse(&self) -> Result<Vec<ObjectExpression>> {
-        let parse = if Conventions::current().only_tag_expressions {
+    pub fn parse(&self, session: &Session) -> Result<Vec<ObjectExpression>> {
+        let parse = if session.conventions.only_tag_expressions {
             ObjectExpression::parse_tag
         } else {
             ObjectExpression::parse
         };
         let mut expressions = Vec::new();
         for path in &self.expression_files {
-            expressions.extend(read_expressions(path, parse)?);
+            expressions.extend(read_expressions(session, path, parse)?);
         }
         for text in &self.expressions {
             expressions.push(parse(text).map_err(anyhow::Error::msg)?);
@@ -147,6 +146,7 @@ impl ExpressionArgs {
 
 /// Reads expressions from a file, one per line. An error names the file and the line.
 pub fn read_expressions(
+    session: &Session,
     path: &Path,
     parse: impl Fn(&str) -> Result<ObjectExpression, String>,
 ) -> Result<Vec<ObjectExpression>> {
@@ -156,7 +156,7 @@ pub fn read_expressions(
         std::fs::read_to_string(path)
     };
     let text = text.map_err(|error| anyhow!("{}: cannot read: {error}", shown(path)))?;
-    let text = if Conventions::current().cuts_at_every_hash {
+    let text = if session.conventions.cuts_at_every_hash {
         let lines = text
             .lines()
             .map(|line| line.split('#').next().unwrap_or(line));
@@ -217,12 +217,12 @@ impl IdArgs {
 
     /// If --verbose-ids was given, prints ids to standard error. For each kind with ids, prints a line that begins with
     /// `what`.
-    pub fn print(&self, what: &str, ids: &IdSets) {
+    pub fn print(&self, session: &Session, what: &str, ids: &IdSets) {
         if self.verbose_ids {
             for kind in ObjectKind::ALL {
                 let ids: Vec<String> = ids.of(kind).ids().map(|id| id.to_string()).collect();
                 if !ids.is_empty() {
-                    complain(&format!("{what} {}: {}\n", kind.plural(), ids.join(" ")));
+                    session.complain(&format!("{what} {}: {}\n", kind.plural(), ids.join(" ")));
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Arguments for outputs: path, format, encoding and header fields.
 
 use super::format::{FormatKind, FormatSpec, exported_kind, kind_of_name, only_read};
-use crate::cli::call;
-use crate::cli::conventions::Conventions;
+use crate::cli::conventions::{Conventions, parse_with};
+use crate::cli::session::Session;
 use crate::commands::{HeaderOption, HeaderOptions, KeptField};
 use crate::engine::{Format, OutputOptions};
 use crate::file::WriteOptions;
@@ -29,14 +29,14 @@ pub struct OutputArgs {
 
 impl OutputArgs {
     /// Returns the options of the output. Fails like [`WriteArgs::output`].
-    pub fn options(&self) -> Result<OutputOptions> {
-        self.write.output(self.output.as_deref())
+    pub fn options(&self, session: &Session) -> Result<OutputOptions> {
+        self.write.output(session, self.output.as_deref())
     }
 
     /// Returns the options of an output that must be a change file. On standard output, without --output-format, the
     /// change file is not compressed. Fails if the format is not that of a change file.
-    pub fn change_file(&self) -> Result<OutputOptions> {
-        let options = self.changes()?;
+    pub fn change_file(&self, session: &Session) -> Result<OutputOptions> {
+        let options = self.changes(session)?;
         match options.format {
             Format::Text(text) if text.format == TextFormat::OsmChange => Ok(options),
             _ => bail!(
@@ -49,20 +49,23 @@ impl OutputArgs {
 
 impl OutputArgs {
     /// Returns the options of an output. On standard output, without --output-format, the format is `by_default`.
-    pub fn options_or(&self, by_default: &FormatSpec) -> Result<OutputOptions> {
+    pub fn options_or(&self, session: &Session, by_default: &FormatSpec) -> Result<OutputOptions> {
         let is_file = self.output.as_deref().is_some_and(|path| !is_stdout(path));
         let is_free = !is_file && self.write.output_format.is_none();
-        self.write
-            .output_as(self.output.as_deref(), is_free.then_some(by_default))
+        self.write.output_as(
+            session,
+            self.output.as_deref(),
+            is_free.then_some(by_default),
+        )
     }
 
     /// Returns the options of an output of changes. On standard output, without --output-format, the output is a change
     /// file, unless the conventions require a format.
-    pub fn changes(&self) -> Result<OutputOptions> {
-        if Conventions::current().needs_format {
-            self.options()
+    pub fn changes(&self, session: &Session) -> Result<OutputOptions> {
+        if session.conventions.needs_format {
+            self.options(session, session)
         } else {
-            self.options_or(&FormatSpec::changes())
+            self.options_or(session, &FormatSpec::changes())
         }
     }
 }
@@ -81,7 +84,7 @@ pub struct WriteArgs {
     ///
     ///   add_metadata=false, add_metadata=version+timestamp, locations_on_ways=false, force_visible_flag=true,
     ///   xml_change_format=true, pbf_dense_nodes=false, pbf_compression=none|zlib|lz4|zstd, pbf_compression_level=N
-    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = FormatSpec::parse)]
+    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_with(FormatSpec::parse))]
     pub output_format: Option<FormatSpec>,
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4 [default: zlib:6]
     ///
@@ -96,13 +99,13 @@ pub struct WriteArgs {
     /// Set a header field (KEY=VALUE), or keep that of the input (KEY!); repeatable
     ///
     /// For example, osmosis_replication_sequence_number=4711. `pbfhogg help output-headers` lists the fields.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_header, hide_short_help = true)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_with(parse_header), hide_short_help = true)]
     pub output_header: Vec<HeaderOption>,
     /// Bounding box in the header: data (the box of all nodes), none, or LEFT,BOTTOM,RIGHT,TOP
     ///
     /// data needs a PBF file as output, and covers the locations in ways, too. By default, the box is that of the input,
     /// unless the command knows a better one.
-    #[arg(long, value_name = "BOX", value_parser = HeaderBox::parse, allow_hyphen_values = true, hide_short_help = true)]
+    #[arg(long, value_name = "BOX", value_parser = parse_with(HeaderBox::parse), allow_hyphen_values = true, hide_short_help = true)]
     set_bbox: Option<HeaderBox>,
     /// Also write an index into the header of every blob, for programs that use it
     ///
@@ -130,14 +133,15 @@ impl WriteArgs {
     ///
     /// Fails if the file name does not show the format, if an option of the format has an invalid value, or if the
     /// output is PBF and standard output is a terminal.
-    pub fn output(&self, path: Option<&Path>) -> Result<OutputOptions> {
-        self.output_as(path, None)
+    pub fn output(&self, session: &Session, path: Option<&Path>) -> Result<OutputOptions> {
+        self.output_as(session, path, None)
     }
 
     /// Returns the options of an output, as [`output`](Self::output) does. If `format` is given, it replaces
     /// --output-format.
     pub fn output_as(
         &self,
+        session: &Session,
         path: Option<&Path>,
         format: Option<&FormatSpec>,
     ) -> Result<OutputOptions> {
@@ -146,7 +150,7 @@ impl WriteArgs {
         let spec = spec.cloned().unwrap_or_default();
         let kind = match (spec.kind, path) {
             (Some(kind), _) => kind,
-            (None, None) if Conventions::current().needs_format => {
+            (None, None) if session.conventions.needs_format => {
                 bail!("give the output with -o, or its format with -f")
             }
             (None, None) => FormatKind::PBF,
@@ -165,13 +169,16 @@ impl WriteArgs {
                 ),
             })?,
         };
-        let (format, write) = (spec.format(kind)?, self.options(kind)?);
+        let (format, write) = (
+            spec.format(session, kind)?,
+            self.options(session, session, kind)?,
+        );
         let target = match path {
             Some(path) => OutputTarget::File {
                 path: path.to_owned(),
                 overwrite: self.overwrite,
             },
-            None => standard_output()?,
+            None => standard_output(session)?,
         };
         if write.box_of_data && (format != Format::Pbf || target == OutputTarget::Stdout) {
             bail!(
@@ -187,35 +194,39 @@ impl WriteArgs {
                  with -f, such as opl"
             );
         }
-        Ok(self.options_of(target, format, write))
+        Ok(self.options_of(session, target, format, write))
     }
 
     /// Returns the options of a PBF output that replaces the file at `path`. Fails if --output-format is not PBF, or if
     /// `path` is `-`.
-    pub fn in_place(&self, path: &Path) -> Result<OutputOptions> {
+    pub fn in_place(&self, session: &Session, path: &Path) -> Result<OutputOptions> {
         if path.as_os_str() == "-" {
             bail!("--in-place needs a file to replace, not standard input");
         }
-        let write = self.pbf("--in-place writes PBF: give another format with -f and -o")?;
+        let write = self.pbf(
+            session,
+            "--in-place writes PBF: give another format with -f and -o",
+        )?;
         let target = OutputTarget::File {
             path: path.to_owned(),
             overwrite: true,
         };
-        Ok(self.options_of(target, Format::Pbf, write))
+        Ok(self.options_of(session, target, Format::Pbf, write))
     }
 
     /// Returns the options for encoding PBF. Fails with `cause` if --output-format is another format.
-    pub fn pbf(&self, cause: &'static str) -> Result<WriteOptions> {
+    pub fn pbf(&self, session: &Session, cause: &'static str) -> Result<WriteOptions> {
         let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
         let kind = kind.unwrap_or(FormatKind::PBF);
         if !matches!(kind, FormatKind::Pbf { .. }) {
             bail!(cause);
         }
-        self.options(kind)
+        self.options(session, session, kind)
     }
 
     fn options_of(
         &self,
+        session: &Session,
         target: OutputTarget,
         format: Format,
         write: WriteOptions,
@@ -223,7 +234,7 @@ impl WriteArgs {
         OutputOptions::new(target)
             .format(format)
             .write(write)
-            .header(self.header())
+            .header(self.header(session))
     }
 
     /// Whether --output-format is that of a history file.
@@ -234,14 +245,14 @@ impl WriteArgs {
 
     /// Returns the options for encoding PBF. Whether the file is a history file depends on --output-format or, without
     /// that option, on the file name in `path`.
-    pub fn encoding(&self, path: Option<&Path>) -> Result<WriteOptions> {
+    pub fn encoding(&self, session: &Session, path: Option<&Path>) -> Result<WriteOptions> {
         let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
         let kind = kind.or_else(|| path.and_then(kind_of_name));
-        self.options(kind.unwrap_or(FormatKind::PBF))
+        self.options(session, session, kind.unwrap_or(FormatKind::PBF))
     }
 
     /// Returns the options for encoding PBF in an output of the given kind.
-    fn options(&self, kind: FormatKind) -> Result<WriteOptions> {
+    fn options(&self, session: &Session, kind: FormatKind) -> Result<WriteOptions> {
         let mut write = WriteOptions {
             compression: self.compression.unwrap_or_default(),
             is_compression_explicit: self.compression.is_some(),
@@ -252,16 +263,16 @@ impl WriteArgs {
             ..WriteOptions::default()
         };
         let spec = self.output_format.clone().unwrap_or_default();
-        spec.apply_to(kind, &mut write)?;
+        spec.apply_to(session, kind, &mut write)?;
         Ok(write)
     }
 
     /// Returns the header fields that the arguments set.
-    pub fn header(&self) -> HeaderOptions {
+    pub fn header(&self, session: &Session) -> HeaderOptions {
         HeaderOptions {
             generator: self.generator.clone(),
             set: self.output_header.clone(),
-            inherited: Conventions::current().inherited(),
+            inherited: session.inherited(),
             bbox: match self.set_bbox {
                 None | Some(HeaderBox::OfData) => None,
                 Some(HeaderBox::Nothing) => Some(None),
@@ -273,18 +284,19 @@ impl WriteArgs {
 
 /// The bounding box in the header of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HeaderBox {
+pub enum HeaderBox {
     OfData,
     Nothing,
     Box(Bbox),
 }
 
 impl HeaderBox {
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Parses the value of --set-bbox.
+    pub fn parse(conventions: &Conventions, text: &str) -> Result<Self, String> {
         match text {
             "data" => Ok(Self::OfData),
             "none" => Ok(Self::Nothing),
-            _ if !Conventions::current().reports_like_osmium
+            _ if !conventions.reports_like_osmium
                 && parse_bbox(text).is_ok_and(|shape| shape.polygons.len() > 1) =>
             {
                 Err("the box of a header cannot cross the antimeridian".into())
@@ -297,9 +309,9 @@ impl HeaderBox {
 }
 
 /// Parses a header field. An unknown field is ignored if [`Conventions::ignores_unknown_options`] is set.
-fn parse_header(text: &str) -> Result<HeaderOption, String> {
+pub fn parse_header(conventions: &Conventions, text: &str) -> Result<HeaderOption, String> {
     let option = HeaderOption::parse(text);
-    if Conventions::current().ignores_unknown_options {
+    if conventions.ignores_unknown_options {
         Ok(option.unwrap_or(HeaderOption::Keep(KeptField::Order)))
     } else {
         option
@@ -307,9 +319,9 @@ fn parse_header(text: &str) -> Result<HeaderOption, String> {
 }
 
 /// Returns the target of an output in a text format for a path on the command line; `-` is standard output.
-pub fn text_target(path: &Path, overwrite: bool) -> Result<OutputTarget> {
+pub fn text_target(session: &Session, path: &Path, overwrite: bool) -> Result<OutputTarget> {
     if is_stdout(path) {
-        standard_output()
+        standard_output(session)
     } else {
         Ok(OutputTarget::File {
             path: path.to_owned(),
@@ -319,8 +331,8 @@ pub fn text_target(path: &Path, overwrite: bool) -> Result<OutputTarget> {
 }
 
 /// Returns standard output as a target. Fails in a [`call`](crate::cli::call), whose caller uses it for other things.
-fn standard_output() -> Result<OutputTarget> {
-    if call::is_active() {
+fn standard_output(session: &Session) -> Result<OutputTarget> {
+    if session.is_call() {
         bail!("the result needs a file: give an output");
     }
     Ok(OutputTarget::Stdout)

@@ -1,6 +1,6 @@
 //! Regions on the command line.
 
-use crate::cli::conventions::Conventions;
+use crate::cli::session::Session;
 use crate::geometry::{Shape, parse_box};
 use crate::region_file::read_shape_as;
 use crate::runtime::Context;
@@ -29,24 +29,29 @@ pub struct RegionArgs {
 
 impl RegionArgs {
     /// Returns the region; `None` if no option is given.
-    pub fn region(&self, ctx: &Context) -> Result<Option<Shape>> {
-        region(self.bbox.as_deref(), self.polygon.as_deref(), ctx)
+    pub fn region(&self, session: &Session, ctx: &Context) -> Result<Option<Shape>> {
+        region(session, self.bbox.as_deref(), self.polygon.as_deref(), ctx)
     }
 }
 
 /// Returns the region that the option -b or -p gives; `None` if neither option is given. At most one of these options
 /// may be given.
-pub fn region(bbox: Option<&str>, polygon: Option<&Path>, ctx: &Context) -> Result<Option<Shape>> {
+pub fn region(
+    session: &Session,
+    bbox: Option<&str>,
+    polygon: Option<&Path>,
+    ctx: &Context,
+) -> Result<Option<Shape>> {
     match (bbox, polygon) {
         (Some(bbox), _) => {
-            let region = parse_box(bbox, Conventions::current().corners).map_err(Error::msg)?;
+            let region = parse_box(bbox, session.conventions.corners).map_err(Error::msg)?;
             region.warning.iter().for_each(|warning| ctx.warn(warning));
             Ok(Some(region.shape))
         }
         (None, Some(polygon)) => {
             // An error in the polygon file counts as wrong usage, with exit status 2. Therefore it is converted to an
             // error without the type `crate::Error`.
-            let antimeridian = Conventions::current().antimeridian;
+            let antimeridian = session.conventions.antimeridian;
             let shape = read_shape_as(polygon, None, antimeridian);
             let shape = shape.map_err(|error| Error::msg(error.to_string()))?;
             Ok(Some(shape))

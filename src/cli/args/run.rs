@@ -1,20 +1,20 @@
 //! The options that every command has, and the report at the end of a run.
 
-use super::format::{InputKind, parse_input_format};
+use super::format::InputKind;
 use super::text_target;
-use crate::cli::conventions::Conventions;
+use crate::cli::conventions::parse_with;
 use crate::cli::progress::{Level, Terminal};
-use crate::cli::{Answer, call, complain, print, show};
+use crate::cli::session::Session;
+use crate::cli::{Answer, show};
 use crate::formats::{TextCompression, TextOutput};
 use crate::io::OutputTarget;
-use crate::runtime::lock;
 use crate::{Context, IoMode, StatsReport};
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Args};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The options that every command has.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub struct RunArgs {
     ///
     /// OSM XML, OsmChange, OPL and o5m, compressed or not, are first converted to a temporary PBF file. osc.opl and
     /// osc.pbf state that the objects of a file are changes.
-    #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
+    #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_with(InputKind::parse), hide_short_help = true)]
     pub input_format: Option<InputKind>,
     /// Read and write without the page cache (O_DIRECT), so that other files stay cached
     #[arg(long, conflicts_with = "io_uring", hide_short_help = true)]
@@ -57,12 +57,9 @@ pub struct RunArgs {
     pub stats: Option<PathBuf>,
 }
 
-/// The file for --stats, which is open from the start of the run.
-static STATS: Mutex<Option<TextOutput>> = Mutex::new(None);
-
 /// Opens the file for --stats before the work begins, so that the run fails early if the file exists or cannot be
 /// created.
-pub fn open_stats(matches: &ArgMatches) -> Result<()> {
+pub fn open_stats(session: &Session, matches: &ArgMatches) -> Result<()> {
     let Some((_, matches)) = matches.subcommand() else {
         return Ok(());
     };
@@ -70,11 +67,11 @@ pub fn open_stats(matches: &ArgMatches) -> Result<()> {
     if let Some(path) = stats.filter(|path| path.as_os_str() != "-") {
         let overwrite = matches.try_get_one::<bool>("overwrite").ok().flatten();
         let may_replace = overwrite.is_some_and(|overwrite| *overwrite) || is_stats(path);
-        let target = text_target(path, may_replace)?;
+        let target = text_target(session, path, may_replace)?;
         let file = TextOutput::compressed(target, TextCompression::None, &Context::default())?;
-        *lock(&STATS) = Some(file);
+        session.stats.replace(Some(file));
     }
-    open_stats(matches)
+    open_stats(session, matches)
 }
 
 /// Whether a file was written by an earlier run with --stats.
@@ -89,14 +86,9 @@ fn is_stats(path: &Path) -> bool {
     json.is_some_and(|json| json.get("phases").is_some() && json.get("peak_memory_bytes").is_some())
 }
 
-/// Removes the file for --stats if the run has not written it.
-pub fn abandon_stats() {
-    drop(lock(&STATS).take());
-}
-
 impl RunArgs {
     /// Creates the context in which the command runs.
-    pub fn context(&self) -> Context {
+    pub fn context(&self, session: &Session) -> Context {
         let mut ctx = Context::new(self.jobs);
         ctx.io = match (self.direct_io, self.io_uring) {
             (true, _) => IoMode::Direct,
@@ -108,11 +100,15 @@ impl RunArgs {
             ctx.input_is_history = kind.is_history;
             ctx.input_is_change = kind.is_change;
         }
-        ctx.disorder = Conventions::current().disorder;
+        ctx.disorder = session.conventions.disorder;
         let is_person = std::io::stderr().is_terminal();
         let has_bar = self.progress || (is_person && !self.no_progress && !self.quiet);
-        ctx.observer = Arc::new(Terminal::new(has_bar, self.level()));
-        call::adopt(&mut ctx, self.progress);
+        ctx.observer = Arc::new(Terminal::new(
+            has_bar,
+            self.level(session),
+            session.is_call(),
+        ));
+        session.adopt(&mut ctx, self.progress);
         ctx
     }
 
@@ -122,20 +118,23 @@ impl RunArgs {
     /// Fails if a write fails, or if `--stats -` is given and the result of the command is on standard output.
     pub fn report<S: Serialize>(
         &self,
+        session: &Session,
         ctx: &Context,
         summary: &S,
         stdout: impl Into<Stdout>,
         text: impl FnOnce() -> String,
     ) -> Result<Answer> {
-        let (report, stdout) = self.end(ctx, stdout.into())?;
+        let (report, stdout) = self.end(session, ctx, stdout.into())?;
         let text = || text() + &show::skipped(&report);
         let json = || serde_json::to_string_pretty(summary).map(|json| json + "\n");
         match (stdout, self.json) {
-            (Stdout::Answer | Stdout::Free, true) => print(&json()?)?,
-            (Stdout::Taken, true) => complain(&json()?),
-            (Stdout::Answer, false) if !self.quiet => print(&text())?,
-            (Stdout::Free, false) if self.level() >= Level::Notes => complain(&text()),
-            (Stdout::Taken, false) if self.verbose => complain(&text()),
+            (Stdout::Answer | Stdout::Free, true) => session.print(&json()?)?,
+            (Stdout::Taken, true) => session.complain(&json()?),
+            (Stdout::Answer, false) if !self.quiet => session.print(&text())?,
+            (Stdout::Free, false) if self.level(session) >= Level::Notes => {
+                session.complain(&text())
+            }
+            (Stdout::Taken, false) if self.verbose => session.complain(&text()),
             _ => {}
         }
         Ok(Answer::Yes)
@@ -145,18 +144,28 @@ impl RunArgs {
     /// --verbose was given. Returns the statistics, and how standard output is used from then on.
     ///
     /// Fails if a write fails, or if `--stats -` is given and the result of the command is on standard output.
-    pub fn end(&self, ctx: &Context, stdout: Stdout) -> Result<(StatsReport, Stdout)> {
+    pub fn end(
+        &self,
+        session: &Session,
+        ctx: &Context,
+        stdout: Stdout,
+    ) -> Result<(StatsReport, Stdout)> {
         ctx.observer.finished();
         let report = ctx.stats.report();
-        let stdout = self.write_stats(&report, stdout)?;
+        let stdout = self.write_stats(session, &report, stdout)?;
         if self.verbose {
-            complain(&show::stats(&report));
+            session.complain(&show::stats(&report));
         }
         Ok((report, stdout))
     }
 
     /// Writes the statistics if --stats was given. Returns how standard output is used from then on.
-    fn write_stats(&self, report: &StatsReport, stdout: Stdout) -> Result<Stdout> {
+    fn write_stats(
+        &self,
+        session: &Session,
+        report: &StatsReport,
+        stdout: Stdout,
+    ) -> Result<Stdout> {
         let Some(path) = &self.stats else {
             return Ok(stdout);
         };
@@ -166,12 +175,11 @@ impl RunArgs {
                 "--stats -: standard output has the result of the command; give a file, such as /dev/stderr"
             ),
             (true, _) => {
-                print(&json)?;
+                session.print(&json)?;
                 Ok(Stdout::Taken)
             }
             (false, _) => {
-                let mut file = lock(&STATS);
-                if let Some(mut file) = file.take() {
+                if let Some(mut file) = session.stats.take() {
                     file.write(&json)?;
                     file.finish()?;
                 }
@@ -182,11 +190,11 @@ impl RunArgs {
 
     /// Returns the level of the messages that go to standard error. Without --quiet and --verbose, notes are printed
     /// only if standard error is a terminal.
-    fn level(&self) -> Level {
+    fn level(&self, session: &Session) -> Level {
         match (self.quiet, self.verbose) {
             (true, _) => Level::Errors,
             (false, true) => Level::Details,
-            (false, false) if !Conventions::current().has_warnings => Level::Errors,
+            (false, false) if !session.conventions.has_warnings => Level::Errors,
             (false, false) if std::io::stderr().is_terminal() => Level::Notes,
             (false, false) => Level::Warnings,
         }

@@ -1,0 +1,89 @@
+//! The state of one run of a command line. The state is handed down from the parsed command line to the command.
+
+use super::conventions::Conventions;
+use crate::commands::InheritedFields;
+use crate::formats::TextOutput;
+use crate::{Context, Error};
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::Path;
+
+/// One run of a command line.
+pub struct Session {
+    /// The decisions that depend on the name of the program.
+    pub conventions: &'static Conventions,
+    /// The name of the command.
+    command: String,
+    /// The context of the caller, and the text that is printed for the caller, of a [`call`](super::call()).
+    caller: Option<(Context, RefCell<String>)>,
+    /// The file for --stats, which is open from the start of the run. A run that fails removes it.
+    pub stats: RefCell<Option<TextOutput>>,
+}
+
+impl Session {
+    /// Creates the state of a run. `caller` is the context of the caller if the program is not run, but called.
+    pub fn new(
+        conventions: &'static Conventions,
+        matches: &clap::ArgMatches,
+        caller: Option<&Context>,
+    ) -> Self {
+        Self {
+            conventions,
+            command: matches.subcommand_name().unwrap_or_default().to_owned(),
+            caller: caller.map(|ctx| (ctx.clone(), RefCell::default())),
+            stats: RefCell::default(),
+        }
+    }
+
+    /// Returns the header fields that the command copies from its input.
+    pub fn inherited(&self) -> InheritedFields {
+        self.conventions.inherited(&self.command)
+    }
+
+    /// Whether the command is called by another program, which uses standard output and standard error itself.
+    pub const fn is_call(&self) -> bool {
+        self.caller.is_some()
+    }
+
+    /// Makes `ctx` end when the caller cancels the call and, unless `has_bar`, send messages to the observer of the
+    /// caller.
+    pub fn adopt(&self, ctx: &mut Context, has_bar: bool) {
+        if let Some((caller, _)) = &self.caller {
+            ctx.cancellation = caller.cancellation.clone();
+            if !has_bar {
+                ctx.observer = caller.observer.clone();
+            }
+        }
+    }
+
+    /// Prints text to standard output, or keeps it for the caller. If the reader has closed the pipe, returns
+    /// [`Error::ClosedPipe`], after which the program exits successfully.
+    pub fn print(&self, text: &str) -> anyhow::Result<()> {
+        if let Some((_, printed)) = &self.caller {
+            printed.borrow_mut().push_str(text);
+            return Ok(());
+        }
+        let written = std::io::stdout().write_all(text.as_bytes());
+        let path = Path::new("standard output");
+        Ok(written.map_err(|error| Error::io(path, "cannot write", error))?)
+    }
+
+    /// Prints to standard error, but not in a call.
+    pub fn complain(&self, text: &str) {
+        if !self.is_call() {
+            complain(text);
+        }
+    }
+
+    /// Ends the run. Returns the text that was kept for the caller.
+    pub fn into_printed(self) -> String {
+        self.caller
+            .map(|(_, printed)| printed.into_inner())
+            .unwrap_or_default()
+    }
+}
+
+/// Prints to standard error. Ignores a failure, which could not be reported anywhere else.
+pub fn complain(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
