@@ -1,6 +1,9 @@
 //! The error types. An error message is one line. It names the cause and, where they are known, the file and the
 //! position in the file.
 
+mod advice;
+
+pub use advice::Advice;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -90,9 +93,8 @@ pub enum Error {
         kind: ErrorKind,
         /// The cause.
         cause: String,
-        /// Advice for users of the command-line program. The advice names options of the program; see
-        /// [`Error::advice`].
-        advice: Option<Cow<'static, str>>,
+        /// What the user can do.
+        advice: Option<Advice>,
     },
     /// The command cannot run with these options or in this environment.
     #[error("{0}")]
@@ -216,24 +218,23 @@ impl Error {
         }
     }
 
-    /// Returns the same error with advice for users of the command-line program. Has no effect on errors other than
-    /// [`Error::File`].
+    /// Returns the same error with advice. Has no effect on errors other than [`Error::File`].
     #[must_use]
-    pub(crate) fn advise(mut self, text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn advise(mut self, given: Advice) -> Self {
         if let Self::File { advice, .. } = &mut self {
-            *advice = Some(text.into());
+            *advice = Some(given);
         }
         self
     }
 
-    /// Returns the same error with other advice, if an input lacks what the command needs.
+    /// Returns the same error with advice, if an input lacks what the command needs.
     #[must_use]
     #[cfg(feature = "cli")]
-    pub(crate) fn advise_on_lack(mut self, advice: &'static str) -> Self {
+    pub(crate) fn advise_on_lack(mut self, advice: Advice) -> Self {
         if let Self::Blob { source, .. } = &mut self
-            && source.lack.is_some()
+            && source.flaw == Flaw::Lack
         {
-            source.lack = Some(advice);
+            source.advice = Some(advice);
         }
         self
     }
@@ -248,11 +249,12 @@ impl Error {
                 io::ErrorKind::UnexpectedEof => ErrorKind::Truncated,
                 _ => ErrorKind::Io,
             },
-            Self::Blob { source, .. } if source.is_truncated => ErrorKind::Truncated,
-            Self::Blob { source, .. } if source.is_repetition || source.lack.is_some() => {
-                ErrorKind::Unsupported
-            }
-            Self::Blob { .. } | Self::Text { .. } => ErrorKind::Damaged,
+            Self::Blob { source, .. } => match source.flaw {
+                Flaw::Damage => ErrorKind::Damaged,
+                Flaw::Truncation => ErrorKind::Truncated,
+                Flaw::Lack => ErrorKind::Unsupported,
+            },
+            Self::Text { .. } => ErrorKind::Damaged,
             Self::File { kind, .. } => *kind,
             Self::Usage(_) => ErrorKind::Usage,
             Self::ClosedPipe => ErrorKind::Closed,
@@ -261,36 +263,25 @@ impl Error {
         }
     }
 
-    /// Returns advice for users of the command-line program. The advice names options of the program. It is not part of
-    /// the error message; the program prints it after the message.
-    pub fn advice(&self) -> Option<Cow<'static, str>> {
+    /// Returns what the user can do. The advice is not part of the error message.
+    pub fn advice(&self) -> Option<Advice> {
         match self {
             Self::Io { path, action, .. }
                 if action.contains("a temporary file in this directory") =>
             {
-                Some(Cow::Borrowed(if *path == std::env::temp_dir() {
-                    "set TMPDIR to a directory that can be written and has room"
+                Some(if *path == std::env::temp_dir() {
+                    Advice::SetTmpdir
                 } else {
-                    "name another one with --temp-dir, if the command has it, or write the output to another one"
-                }))
+                    Advice::UseScratchElsewhere
+                })
             }
             Self::File { advice, .. } => advice.clone(),
-            Self::Blob { source, .. } if source.is_repetition => Some(Cow::Borrowed(MERGE)),
-            Self::Blob { source, .. } if source.lack.is_some() => source
-                .lack
-                .filter(|advice| !advice.is_empty())
-                .map(Cow::Borrowed),
-            Self::Blob { .. } => Some(Cow::Borrowed(
-                "`pbfhogg repair` writes a file of all that is whole",
-            )),
+            Self::Blob { source, .. } if source.flaw == Flaw::Lack => source.advice.clone(),
+            Self::Blob { source, .. } => Some(source.advice.clone().unwrap_or(Advice::Repair)),
             _ => None,
         }
     }
 }
-
-/// The advice for a file of current data in which an object occurs twice.
-pub(crate) const MERGE: &str =
-    "`pbfhogg merge FILE -o OUTPUT` keeps the highest version of each object";
 
 /// A violation of a format in the bytes of an input.
 ///
@@ -299,35 +290,40 @@ pub(crate) const MERGE: &str =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatError {
     cause: Cow<'static, str>,
-    /// Whether the input ends too early.
-    is_truncated: bool,
-    /// Whether an object occurs twice in a file of current data.
-    is_repetition: bool,
-    /// Advice for users of the command-line program, if the input is whole, but lacks what the command needs. May be
-    /// empty.
-    lack: Option<&'static str>,
+    flaw: Flaw,
+    /// What the user can do, other than to repair the file.
+    advice: Option<Advice>,
+}
+
+/// The kind of a [`FormatError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flaw {
+    /// The input is damaged.
+    Damage,
+    /// The input ends too early.
+    Truncation,
+    /// The input is whole, but lacks what the command needs.
+    Lack,
 }
 
 impl FormatError {
+    const fn of(cause: Cow<'static, str>, flaw: Flaw) -> Self {
+        Self {
+            cause,
+            flaw,
+            advice: None,
+        }
+    }
+
     /// Creates an error with a fixed cause.
     pub const fn new(cause: &'static str) -> Self {
-        Self {
-            cause: Cow::Borrowed(cause),
-            is_truncated: false,
-            is_repetition: false,
-            lack: None,
-        }
+        Self::of(Cow::Borrowed(cause), Flaw::Damage)
     }
 
     /// Creates an error whose cause names values found in the input. Of a very long cause, only the beginning and the
     /// end are kept.
     pub fn with(cause: impl Into<String>) -> Self {
-        Self {
-            cause: Cow::Owned(short(cause)),
-            is_truncated: false,
-            is_repetition: false,
-            lack: None,
-        }
+        Self::of(Cow::Owned(short(cause)), Flaw::Damage)
     }
 
     /// Returns the same error with `place` before the cause. `place` names the part of the input that is wrong, such as
@@ -340,33 +336,34 @@ impl FormatError {
         }
     }
 
+    /// Returns the same error with advice.
+    #[must_use]
+    pub(crate) fn advise(self, advice: Advice) -> Self {
+        Self {
+            advice: Some(advice),
+            ..self
+        }
+    }
+
     /// Creates an error with a fixed cause for an input that ends too early.
     pub(crate) const fn truncated(cause: &'static str) -> Self {
-        Self {
-            cause: Cow::Borrowed(cause),
-            is_truncated: true,
-            is_repetition: false,
-            lack: None,
-        }
+        Self::of(Cow::Borrowed(cause), Flaw::Truncation)
     }
 
     /// Creates an error about an object that occurs twice in a file of current data. `need` tells why the command
     /// needs each object once.
     pub(crate) fn repetition(object: impl fmt::Display, need: &str) -> Self {
-        Self {
-            cause: Cow::Owned(format!("{object} occurs twice: {need}")),
-            is_truncated: false,
-            is_repetition: true,
-            lack: None,
-        }
+        Self::lacking(
+            format!("{object} occurs twice: {need}"),
+            Some(Advice::Merge),
+        )
     }
 
-    /// Creates an error about an input that is whole, but lacks what the command needs. `advice` is for users of the
-    /// command-line program; see [`Error::advice`].
-    pub(crate) fn lacking(cause: impl Into<String>, advice: &'static str) -> Self {
+    /// Creates an error about an input that is whole, but lacks what the command needs.
+    pub(crate) fn lacking(cause: impl Into<String>, advice: Option<Advice>) -> Self {
         Self {
-            lack: Some(advice),
-            ..Self::with(cause)
+            advice,
+            ..Self::of(Cow::Owned(cause.into()), Flaw::Lack)
         }
     }
 }

@@ -217,7 +217,7 @@ pub mod changes {
 }
 
 pub use engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
-pub use error::{Error, ErrorKind, FormatError, Result};
+pub use error::{Advice, Error, ErrorKind, FormatError, Result};
 pub use file::{
     BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, ElementReader, PbfFile, PlanNeeds,
     WriteOptions, Written,

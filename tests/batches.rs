@@ -374,6 +374,15 @@ fn commands_are_called_and_answer() {
     assert!(matches!(wrong, CallError::Usage(text) if text.contains("--no-such-option")));
     let missing = call(words(&["inspect", "not-there.osm.pbf"]), &ctx).unwrap_err();
     assert!(matches!(missing, CallError::Failed(error) if error.kind() == ErrorKind::NotFound));
+    let directory = tempfile::tempdir().unwrap();
+    let stats = directory.path().join("stats.json").display().to_string();
+    call(words(&["inspect", "--stats", &stats, &path]), &ctx).unwrap();
+    let written: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert!(written["phases"].is_array());
+    // The mistake is in the words of the call, whatever the words of this program are.
+    let wrong = call(words(&["inspect", "--jobs", "many", &path]), &ctx).unwrap_err();
+    assert!(wrong.to_string().starts_with("inspect: "), "{wrong}");
     ctx.cancel();
     let ended = call(words(&["check", "--full", &path]), &ctx).unwrap_err();
     assert!(matches!(ended, CallError::Failed(error) if error.kind() == ErrorKind::Cancelled));

@@ -92,7 +92,10 @@ fn answers_are_appended_to_the_lines_as_they_came() {
     for table in ["46.0 6.0\n", "{\"lat\": 46.0, \"lon\": 6.0}\n"] {
         let (status, out, said) = geocode(&index, &["--csv"], table);
         assert_eq!((status, out.as_str()), (2, ""), "{table}");
-        assert!(said.contains("line 1: --csv needs columns"), "{said}");
+        assert!(
+            said.contains("line 1: appended columns need columns"),
+            "{said}"
+        );
     }
 }
 

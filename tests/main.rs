@@ -81,6 +81,7 @@ mod layers;
 mod layout;
 mod library;
 mod library_calls;
+mod library_words;
 mod located_again;
 mod located_forms;
 mod located_spatial;

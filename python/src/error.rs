@@ -13,10 +13,14 @@ pyo3::create_exception!(
 
 /// Converts an error of the library to an exception.
 pub fn to_python(py: Python<'_>, error: &pbfhogg::Error) -> PyErr {
+    let message = match error.advice() {
+        Some(advice) => format!("{error}; {advice}"),
+        None => error.to_string(),
+    };
     if error.kind() == ErrorKind::Usage {
-        return PyValueError::new_err(error.to_string());
+        return PyValueError::new_err(message);
     }
-    let raised = Error::new_err(error.to_string());
+    let raised = Error::new_err(message);
     let value = raised.value(py);
     let (path, blob, byte) = match error {
         pbfhogg::Error::Io { path, .. } | pbfhogg::Error::File { path, .. } => {

@@ -5,6 +5,7 @@ use crate::Context;
 use crate::commands::add_locations_to_ways::{self, IndexType, Summary};
 use crate::commands::sort;
 use crate::engine::OutputOptions;
+use crate::error::Advice;
 use crate::io::{OutputTarget, ScratchDirectory};
 use crate::runtime::Disorder;
 use anyhow::Result;
@@ -93,9 +94,9 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     };
     // The option that accepts missing nodes depends on the name of the program.
     let advice = if args.strict {
-        "without --strict, such nodes are counted"
+        Advice::NotStrict
     } else {
-        "with --ignore-missing-nodes, such nodes are counted"
+        Advice::IgnoreMissingNodes
     };
     let summary = add_locations_to_ways::run(&options, &ctx);
     let summary = summary.map_err(|error| error.advise_on_lack(advice))?;

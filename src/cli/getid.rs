@@ -4,7 +4,7 @@ use super::{Answer, show};
 use crate::commands::getid;
 use crate::error::shown;
 use crate::index::IdSets;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use std::path::PathBuf;
 
 /// Get the objects with certain ids, or all others
@@ -48,6 +48,11 @@ pub struct Args {
 pub fn run(session: &Session, args: &Args, invert: bool) -> Result<Answer> {
     let ctx = args.run.context(session);
     let invert = invert || args.invert;
+    if invert && (args.add_referenced || args.add_parents) {
+        bail!(
+            "--add-referenced and --add-parents cannot be combined with --invert: they add to the objects that are kept"
+        );
+    }
     let options = getid::Options {
         input: args.input.clone(),
         ids: args.ids.source()?,

@@ -2,6 +2,7 @@
 //! `commands`, and formats the report.
 
 mod add_locations_to_ways;
+mod advice;
 mod apply_changes;
 mod args;
 mod argv_compat;
@@ -279,19 +280,20 @@ fn failure(conventions: &Conventions, error: &anyhow::Error) -> u8 {
     if closed_pipe {
         return 0;
     }
-    let advice = error.downcast_ref().and_then(crate::Error::advice);
-    let message = match advice {
-        Some(advice) => format!("{error}; {advice}"),
-        None => error.to_string(),
-    };
+    let message = error
+        .downcast_ref()
+        .map_or_else(|| error.to_string(), advice::explain);
     // The message can contain file names and text from files, so control characters are escaped to keep it on one line.
     let line: String = message.chars().flat_map(printable).collect();
     complain(&format!("{}: error: {line}\n", conventions.name));
     match error.downcast_ref::<crate::Error>() {
         // An error that is no `crate::Error` is a mistake in the command line that clap could not detect.
-        None | Some(crate::Error::Usage(_)) => 2,
-        Some(error) if error.kind() == crate::ErrorKind::Command => COMMAND_FAILED,
-        Some(_) => conventions.error_status,
+        None => 2,
+        Some(error) => match error.kind() {
+            crate::ErrorKind::Usage => 2,
+            crate::ErrorKind::Command => COMMAND_FAILED,
+            _ => conventions.error_status,
+        },
     }
 }
 

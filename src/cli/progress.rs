@@ -1,7 +1,9 @@
 //! Messages and a progress bar on standard error.
 
+use super::advice::joined;
 use super::{session, show};
 use crate::Observer;
+use crate::error::Advice;
 use crate::runtime::{human_bytes, lock};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
@@ -163,9 +165,8 @@ impl Observer for Terminal {
         self.print(Level::Warnings, &format!("warning: {message}"));
     }
 
-    fn warn_with_advice(&self, message: &str, advice: &str) {
-        let mark = if advice.starts_with('(') { " " } else { "; " };
-        self.warn(&format!("{message}{mark}{advice}"));
+    fn warn_with_advice(&self, message: &str, advice: &Advice) {
+        self.warn(&joined(message, advice));
     }
 
     fn info(&self, message: &str) {

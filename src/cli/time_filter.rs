@@ -47,6 +47,9 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         locations_on_ways: args.locations_on_ways,
         accepts_changes: session.conventions.filters_changes_as_data,
     };
+    if args.locations_on_ways && matches!(options.when, When::Between(..)) {
+        bail!("--locations-on-ways needs a single time: in a period, nodes have several places");
+    }
     let kept = time_filter::run(&options, &ctx)?;
     args.run
         .report(session, &ctx, &kept, &options.output.target, || {

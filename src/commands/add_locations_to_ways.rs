@@ -191,8 +191,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     if plan.is_history(&file, ctx) {
-        let cause = "this is a history file: a node has a location of its own in each version; \
-                     run `pbfhogg time-filter` first";
+        let cause = "this is a history file: a node has a location of its own in each version";
         return Err(not_current(&file, cause, ctx));
     }
     let ctx = &repeats::refuse_unless_compatible(&file, &plan, ctx)?;
@@ -506,7 +505,7 @@ fn missing_node(nodes: &WayNodes, at: usize) -> FormatError {
     let (way, node) = (nodes.way_id_of(at), nodes.refs[at]);
     let cause =
         format!("way {way} refers to node {node}, which is not in the file or has no location");
-    FormatError::lacking(cause, "")
+    FormatError::lacking(cause, None)
 }
 
 fn finish(writer: FilteredWriter<'_>) -> Result<WriteSummary> {

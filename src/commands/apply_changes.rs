@@ -23,7 +23,7 @@ use super::{add_locations_to_ways, augmented_diff};
 use crate::engine::location_form::LocationForm;
 use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, input, repeats};
-use crate::error::{Error, Result, shown};
+use crate::error::{Advice, Error, Result, shown};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::io::SizeHint;
@@ -238,7 +238,7 @@ fn check_kind(options: &Options, file: &PbfFile) -> Result<()> {
     }
     if file.header.has(feature::HISTORY) {
         let error = Error::file(&options.base, "this is a history file");
-        return Err(error.advise("--with-history (-H) adds the changes to its versions"));
+        return Err(error.advise(Advice::AddToHistory));
     }
     Ok(())
 }
@@ -323,7 +323,7 @@ fn rules(
                 "{}: the locations in ways are removed{and_nodes}",
                 shown(&options.base)
             ),
-            "(--locations-on-ways keeps them up to date)",
+            Advice::KeepLocations,
         );
     }
     Ok(Rules {

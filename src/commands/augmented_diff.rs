@@ -34,7 +34,7 @@ use super::diff;
 use super::repeated_keys::warn_of_repeated_keys;
 use crate::engine::location_form::LocationForm;
 use crate::engine::{input, repeats};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::geometry::Shape;
@@ -594,7 +594,7 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
             file.input.path(),
             "this is a history file: the state before the changes is not one file",
         );
-        return Err(error.advise("`pbfhogg time-filter FILE TIME` writes the state at a time"));
+        return Err(error.advise(Advice::StateAtTime));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::engine::IndexType;
 use crate::engine::geometry_pass::{GeometryPass, StoredLocations, Visits};
 use crate::engine::input;
 use crate::engine::way_locations::LocateOptions;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Advice, Error, ErrorKind, Result};
 use crate::file::PbfFile;
 use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, is_container, write_index};
 use crate::index::{IdSet, RowLimits, RowSorter, SortedRows};
@@ -145,13 +145,12 @@ fn as_texts<S: Serializer>(ids: &[ObjectId], serializer: S) -> Result<S::Ok, S::
 /// - The chosen method of looking up locations needs more memory than [`Options::max_memory`].
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.input.is_dir() {
-        let cause = match Manifest::read(&options.input) {
-            Ok(_) => {
-                "this is an index already, which `pbfhogg geocode` asks; an index is made of an OSM file"
-            }
-            Err(_) => "this is a directory; an index is made of an OSM file",
-        };
-        return Err(Error::file(&options.input, cause));
+        let failed = |cause| Error::file(&options.input, cause);
+        return Err(match Manifest::read(&options.input) {
+            Ok(_) => failed("this is an index already; an index is made of an OSM file")
+                .advise(Advice::AskGeocodeIndex),
+            Err(_) => failed("this is a directory; an index is made of an OSM file"),
+        });
     }
     let file = input::open(&options.input, ctx)?;
     let mut directory = IndexDirectory::open(&options.directory, options.overwrite, ctx)?;
@@ -274,7 +273,7 @@ impl IndexDirectory {
     fn open(path: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
         if path.join(MANIFEST).exists() && !overwrite {
             let error = Error::file_of(path, ErrorKind::Exists, "there is an index already");
-            return Err(error.advise("--overwrite replaces it"));
+            return Err(error.advise(Advice::Replace));
         }
         let files = ListedDirectory::create_or_extend(path, is_own, ctx)?;
         remove_unlisted(path, is_index_file, || Manifest::listed_in(path));

@@ -213,8 +213,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// Fails if options contradict each other.
 fn check(options: &Options) -> Result<()> {
     if options.invert && (options.add_referenced || options.add_parents) {
-        let cause = "--add-referenced and --add-parents cannot be combined with --invert: they add to the objects \
-                     that are kept";
+        let cause = "references and parents cannot be added to an inverted selection: they add to the objects that \
+                     are kept";
         return Err(Error::Usage(cause.into()));
     }
     Ok(())

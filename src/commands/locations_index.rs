@@ -8,7 +8,7 @@
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::{ElementWriter, OutputOptions, input};
-use crate::error::{Error, ErrorKind, Result, shown};
+use crate::error::{Advice, Error, ErrorKind, Result, shown};
 use crate::file::{BlobPlan, PlanNeeds, Written};
 use crate::io::{OpenOutput, Output, OutputTarget};
 use crate::osm::{Location, ObjectKind};
@@ -86,7 +86,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     let exists = options.index.exists();
     if exists && !options.update {
         let error = Error::file_of(&options.index, ErrorKind::Exists, "the index exists");
-        return Err(error.advise("use --update (-u) to change it"));
+        return Err(error.advise(Advice::UpdateIndex));
     }
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
@@ -160,13 +160,11 @@ fn check_room(path: &Path, id: u64, has: u64) -> Result<()> {
     let free = system::free_space(directory.unwrap_or(Path::new(".")));
     if more > free.unwrap_or(u64::MAX).min(i64::MAX as u64) {
         let cause = format!(
-            "an index of locations has 8 bytes for each id up to the largest: for node {id} that is {}, and {} are free; \
-             give the nodes small ids with `pbfhogg renumber`, or use `pbfhogg add-locations-to-ways`, which needs no \
-             such index",
+            "an index of locations has 8 bytes for each id up to the largest: for node {id} that is {}, and {} are free",
             human_bytes(wanted),
             human_bytes(free.unwrap_or(0))
         );
-        return Err(Error::file(path, cause));
+        return Err(Error::file(path, cause).advise(Advice::RenumberNodes));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The warning about objects with several tags of the same key.
 
+use crate::error::Advice;
 use crate::runtime::Context;
 
 /// Warns of tags that were left out, because an earlier tag of the object has the same key. Does nothing if there are
@@ -12,5 +13,5 @@ pub(super) fn warn_of_repeated_keys(count: u64, ctx: &Context) {
             "{count} tags were left out, because earlier tags of their objects have the same keys"
         ),
     };
-    ctx.warn_with_advice(message, "`pbfhogg check --full` lists them");
+    ctx.warn_with_advice(message, Advice::ListRepeatedKeys);
 }

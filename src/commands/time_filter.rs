@@ -162,7 +162,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
         (false, _) => filter(options, ctx),
         (true, When::At(_)) => filter_with_locations(options, ctx),
         (true, When::Between(..)) => Err(Error::Usage(
-            "--locations-on-ways needs a single time: in a period, nodes have several places"
+            "locations of nodes in ways need a single time: in a period, nodes have several places"
                 .into(),
         )),
     }

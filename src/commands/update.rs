@@ -11,7 +11,7 @@ use crate::commands::apply_changes::{AllChanges, ChangeFilter};
 use crate::commands::augmented_diff::AugmentedDiffs;
 use crate::commands::{apply_changes, augmented_diff, merge_changes};
 use crate::engine::{HeaderOption, OutputOptions};
-use crate::error::{Error, Result, without_credentials};
+use crate::error::{Advice, Error, Result, without_credentials};
 use crate::file::Written;
 use crate::formats::TextCompression;
 use crate::geometry::Shape;
@@ -442,7 +442,7 @@ fn ladder<'t>(
         ([], Some(url)) => std::slice::from_ref(url),
         ([], None) => {
             let cause = "the header does not say where changes come from";
-            return Err(Error::file(&options.file, cause).advise("name the server with --server"));
+            return Err(Error::file(&options.file, cause).advise(Advice::NameServer));
         }
         (urls, _) => urls,
     };
@@ -479,8 +479,7 @@ fn check_age(start: State, options: &Options) -> Result<()> {
     let cause = format!(
         "the data is {days} days old, and a newer file takes less time than so many changes"
     );
-    let advice = format!("--max-age {} gets them all the same", days + 1);
-    Err(Error::file(&options.file, cause).advise(advice))
+    Err(Error::file(&options.file, cause).advise(Advice::MaxAge(days + 1)))
 }
 
 /// The application of changes to the file.

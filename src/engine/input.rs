@@ -6,7 +6,7 @@ use crate::engine::OutputOptions;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::engine::text_versions::has_versions_apart;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
 use crate::formats::{
     Change, ChangeSet, Damage, DocumentHeader, FileContent, TextFormat, format_of, read_start,
@@ -113,8 +113,8 @@ pub(crate) fn is_text(file: &PbfFile) -> bool {
 }
 
 /// The error message for an input with changesets only, which PBF cannot represent.
-const CHANGESETS_ARE_NO_OBJECTS: &str = "there is nothing but changesets in the file, which PBF cannot hold; \
-     `pbfhogg cat` writes them as osm or opl";
+const CHANGESETS_ARE_NO_OBJECTS: &str =
+    "there is nothing but changesets in the file, which PBF cannot hold";
 
 /// Converts a text input to PBF in an unnamed temporary file.
 fn converted(
@@ -144,7 +144,7 @@ fn converted(
     )?;
     drop(phase);
     if conversion.changesets > 0 && !conversion.has_objects {
-        return Err(Error::file(&path, CHANGESETS_ARE_NO_OBJECTS));
+        return Err(Error::file(&path, CHANGESETS_ARE_NO_OBJECTS).advise(Advice::WriteChangesets));
     }
     conversion.finish(sink, &scratch)
 }

@@ -4,7 +4,7 @@
 //! there, changes look like a history. The deletions tell one from the other, because a history has the versions before
 //! them.
 
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::{FileContent, TextFormat};
 use crate::osm::{TypeThenId, id_rank};
@@ -13,8 +13,6 @@ use crate::runtime::Context;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// The advice about a change file where data is needed.
-const APPLY_FIRST: &str = "`pbfhogg apply-changes BASE CHANGES -o OUTPUT` adds the changes to data";
 /// The maximum number of blobs in which deletions are counted.
 const MAX_BLOBS: usize = 64;
 /// The maximum number of deletions that are counted in a blob.
@@ -64,9 +62,9 @@ pub(crate) fn not_current(file: &PbfFile, of_history: &str, ctx: &Context) -> Er
     let path = file.input.path();
     if content_of(file, ctx).is_ok_and(|content| content == FileContent::Changes) {
         let cause = "this is a change file, and the command needs data";
-        return Error::file(path, cause).advise(APPLY_FIRST);
+        return Error::file(path, cause).advise(Advice::ApplyChanges);
     }
-    Error::file(path, of_history)
+    Error::file(path, of_history).advise(Advice::TimeFilter)
 }
 
 /// Fails if a file has changes, for a command that needs data or a history. `cause` is the reason, as a main clause.
@@ -76,8 +74,8 @@ pub(crate) fn refuse_changes(file: &PbfFile, cause: &str, ctx: &Context) -> Resu
     }
     let cause = format!("this is a change file: {cause}");
     let advice = match evident_content(file, ctx) {
-        Some(_) => APPLY_FIRST.to_owned(),
-        None => format!("{APPLY_FIRST}; -F osh.pbf or -F osh.opl says that the file is a history"),
+        Some(_) => Advice::ApplyChanges,
+        None => Advice::ApplyChangesOrStateHistory,
     };
     Err(Error::file(file.input.path(), cause).advise(advice))
 }
@@ -95,7 +93,7 @@ pub(crate) fn refuse_mixture(files: &[PbfFile], ctx: &Context) -> Result<()> {
                 "this is a change file, and {} has data: together, their objects are neither",
                 data.input.path().display()
             );
-            return Err(Error::file(file.input.path(), cause).advise(APPLY_FIRST));
+            return Err(Error::file(file.input.path(), cause).advise(Advice::ApplyChanges));
         }
     }
     Ok(())

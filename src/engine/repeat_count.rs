@@ -1,7 +1,7 @@
 //! Counts objects that occur again: among neighbours in canonical order, and among blobs that are not decoded, as far
 //! as their entries prove it.
 
-use crate::error::{FormatError, MERGE};
+use crate::error::{Advice, FormatError};
 use crate::file::PbfFile;
 use crate::formats::FileContent;
 use crate::osm::{ObjectId, TypeThenId, id_from_rank, id_rank};
@@ -56,7 +56,7 @@ impl RepeatCount {
                 "{place}objects that occur again: {}{more}{first}",
                 self.count
             ),
-            MERGE,
+            Advice::Merge,
         );
     }
 }

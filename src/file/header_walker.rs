@@ -1,6 +1,6 @@
 //! Walks over the frames of a file and reads their headers. Blobs are read only to recognise tables about the file.
 
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::io::Input;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FRAME_PROBE_LEN, TableBlob,
@@ -154,9 +154,9 @@ impl Iterator for HeaderWalker<'_> {
                             u64::from(self.number),
                             self.offset,
                             FormatError::new(
-                                "a second OSMHeader: these are files one behind the other, \
-                                 which `pbfhogg cat FILE FILE` joins",
-                            ),
+                                "a second OSMHeader: these are files one behind the other",
+                            )
+                            .advise(Advice::JoinFiles),
                         );
                         return Some(Err(second));
                     }

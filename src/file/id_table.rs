@@ -1,7 +1,7 @@
 //! The table of ids of an open file. It lists the blobs that may contain each object.
 
 use super::pbf_file::{IdTablePlace, PbfFile};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::osm::{ObjectKind, id_from_rank};
 use crate::pbf::{
     BlobEntry, ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdSectionBytes,
@@ -111,7 +111,7 @@ impl PbfFile {
                         "{path}: the table of ids cannot be read: {problem}; it is not used, \
                          and more blobs are searched"
                     ),
-                    "(`pbfhogg sort`, then `pbfhogg repack --layout hilbert`, make a new one)",
+                    Advice::RepackByPlace,
                 );
             }
         };

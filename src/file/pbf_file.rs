@@ -1,7 +1,7 @@
 //! Opens a PBF file, and reads its header and its table of contents.
 
 use super::header_walker::HeaderWalker;
-use crate::error::{Error, ErrorKind, FormatError, Result};
+use crate::error::{Advice, Error, ErrorKind, FormatError, Result};
 use crate::io::{FileCompression, Input, decompressed};
 use crate::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, HeaderBlock, Toc,
@@ -190,7 +190,7 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
         if let Some(name) = text_format(if start.is_empty() { &frame } else { &start }) {
             let cause = format!("this is {name}, not a PBF file");
             let error = Error::file_of(input.path(), ErrorKind::NotOsm, cause);
-            return Err(error.advise("`pbfhogg cat` makes a PBF file of it"));
+            return Err(error.advise(Advice::ConvertToPbf));
         }
         let kind =
             other_kind(&frame).map_or(String::new(), |kind| format!(" (it looks like {kind})"));

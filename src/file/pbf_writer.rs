@@ -7,7 +7,7 @@ use super::id_table_parts::{IdTableParts, max_section_blobs};
 use super::last_blobs::{LastBlobs, OutputBlob};
 use super::object_order::OrderSoFar;
 use super::write_options::{BlobHistory, BlobLocations, WriteOptions};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::io::{
     Backend, Input, OpenOutput, Output, OutputTarget, SizeHint, check_space, open_backend,
 };
@@ -470,8 +470,7 @@ impl PbfWriter {
                 "{path}: {copied} of {} blobs were copied and keep the compression that they had",
                 self.written.blobs
             );
-            let advice = "`pbfhogg repack --compression` changes all of them";
-            self.ctx.warn_with_advice(message, advice);
+            self.ctx.warn_with_advice(message, Advice::Recompress);
         }
         self.output.commit()?;
         Ok(self.written)
@@ -578,12 +577,11 @@ impl PbfWriter {
             around = around.union(&entry.bbox);
         }
         if unknown > 0 {
-            let advice = "(`cat --force` looks at all blobs)";
             let message = format!(
                 "{}: the box of the data is not known, because {unknown} blobs were copied unread: the header has none",
                 self.output.path().display()
             );
-            self.ctx.warn_with_advice(message, advice);
+            self.ctx.warn_with_advice(message, Advice::ScanBlobs);
         }
         let is_known = unknown == 0 && !around.is_empty();
         self.header.set_bbox(is_known.then_some(around));

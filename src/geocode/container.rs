@@ -4,7 +4,7 @@
 //! the sections and of the checksums, a checksum of the checksums, and a checksum of itself. A block is verified when
 //! it is read for the first time. A large index thus opens at once, and no damaged byte is used.
 
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::io::{MappedFile, StreamOutput};
 use std::fs::File;
 use std::ops::Range;
@@ -179,9 +179,8 @@ impl Container {
     pub(crate) fn open(path: &Path, sections: usize) -> Result<Self> {
         let file = MappedFile::open(path)?;
         let damaged = || {
-            let cause = "this is no index of this version, or it is damaged or cut short; build it \
-                         again with `pbfhogg build-geocode-index`";
-            Error::file(path, cause)
+            let cause = "this is no index of this version, or it is damaged or cut short";
+            Error::file(path, cause).advise(Advice::RebuildGeocodeIndex)
         };
         let (found, checksums) = places(file.bytes()).ok_or_else(damaged)?;
         if found.len() != sections {
@@ -263,10 +262,8 @@ impl Container {
 
     /// Returns the error for a damaged index. The message names `place`.
     pub(crate) fn damaged(&self, place: &str) -> Error {
-        let cause = format!(
-            "the index is damaged ({place}); build it again with `pbfhogg build-geocode-index`"
-        );
-        Error::file(&self.path, cause)
+        let cause = format!("the index is damaged ({place})");
+        Error::file(&self.path, cause).advise(Advice::RebuildGeocodeIndex)
     }
 }
 

@@ -7,7 +7,7 @@ use super::leaf::{Leaf, LeafItem};
 use super::local_projection::LocalProjection;
 use super::packed_rtree::PackedRTree;
 use super::write::part_places;
-use crate::error::{Error, ErrorKind, FormatError, Result};
+use crate::error::{Advice, Error, ErrorKind, FormatError, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use serde::{Deserialize, Serialize};
@@ -49,14 +49,13 @@ impl Manifest {
         let path = directory.join(MANIFEST);
         let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                let error = Error::file_of(directory, ErrorKind::NotFound, "there is no index here");
-                error.advise("`pbfhogg build-geocode-index FILE --output-dir DIRECTORY` makes one")
+                let error =
+                    Error::file_of(directory, ErrorKind::NotFound, "there is no index here");
+                error.advise(Advice::BuildGeocodeIndex)
             }
             io::ErrorKind::NotADirectory => {
                 let error = Error::file(directory, "this is a file, not the directory of an index");
-                error.advise(
-                    "`pbfhogg build-geocode-index FILE --output-dir DIRECTORY` makes one of an OSM file first",
-                )
+                error.advise(Advice::BuildGeocodeIndexFirst)
             }
             _ => Error::io(&path, "cannot open", error),
         })?;
@@ -66,10 +65,11 @@ impl Manifest {
             manifest.version == VERSION && is_name && manifest.file.starts_with("index-")
         };
         manifest.filter(is_known).ok_or_else(|| {
-            let error = Error::file(&path, "this is not the manifest of an index of this version");
-            error.advise(
-                "build the index again with `pbfhogg build-geocode-index FILE -O --output-dir DIRECTORY`",
-            )
+            let error = Error::file(
+                &path,
+                "this is not the manifest of an index of this version",
+            );
+            error.advise(Advice::ReplaceGeocodeIndex)
         })
     }
 

@@ -3,7 +3,7 @@
 use super::input::is_url;
 use super::temporary::directory_of;
 use super::writer_target::{self, WriterTarget};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Advice, Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
@@ -127,7 +127,7 @@ impl OutputTarget {
         }
         if !self.is_stream() && path.symlink_metadata().is_ok() && !overwrite {
             let error = Error::file_of(path, ErrorKind::Exists, "the output exists");
-            return Err(error.advise("use --overwrite (-O) to replace it"));
+            return Err(error.advise(Advice::Replace));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A cache directory for fetched files.
 
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::io::{keep, open_kept, remove_temporary};
 use crate::net::ChangeForm;
 use crate::osm::has_change_root;
@@ -52,9 +52,8 @@ impl Cache {
             return Ok(None);
         }
         if !may_be_kept(name, &head) {
-            let cause = "this is no file that was fetched from a server, and is not replaced: move it away, or \
-                         choose another --cache";
-            return Err(Error::file(&path, cause));
+            let cause = "this is no file that was fetched from a server, and is not replaced";
+            return Err(Error::file(&path, cause).advise(Advice::ChooseCache));
         }
         Ok(Some(file))
     }

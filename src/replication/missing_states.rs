@@ -4,7 +4,7 @@
 use super::search::state_at;
 use super::server::Server;
 use super::state::State;
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::osm::format_timestamp;
 use std::path::Path;
 
@@ -39,12 +39,11 @@ pub(super) fn state_of(
     if let Some(state) = state {
         return Ok(state);
     }
-    let failed = |cause: String| Error::file(Path::new(server.base()), cause);
+    let unknown = |cause: &str| unknown_changes(server, timestamp, purpose, cause);
     if oldest.is_none() && server.state(newest.sequence)?.is_none() {
         let cause = "the server has state.txt, but no states beside its change files";
-        let advice = advice(server, timestamp, purpose);
         let such = such_as(server, newest.sequence);
-        return Err(failed(format!("{cause}, such as {such}: {advice}")));
+        return Err(unknown(&format!("{cause}, such as {such}")));
     }
     let mut oldest = oldest.unwrap_or(newest.sequence);
     while let Some(older) = older_changes(server, oldest)? {
@@ -53,17 +52,16 @@ pub(super) fn state_of(
             Some(_) => oldest = older,
             None => {
                 let cause = "the server has no states beside some of its change files";
-                let advice = advice(server, timestamp, purpose);
                 let such = such_as(server, older);
-                return Err(failed(format!("{cause}, such as {such}: {advice}")));
+                return Err(unknown(&format!("{cause}, such as {such}")));
             }
         }
     }
-    Err(failed(format!(
-        "the oldest change file of the server is newer than {}; get a newer file, or name a server that keeps older \
-         changes with --server",
+    let cause = format!(
+        "the oldest change file of the server is newer than {}",
         format_timestamp(timestamp)
-    )))
+    );
+    Err(Error::file(Path::new(server.base()), cause).advise(Advice::GetOlderChanges))
 }
 
 /// Returns the sequence number of a change file that is older than that of the number `oldest`, or `None` if none was
@@ -97,19 +95,19 @@ fn such_as(server: &Server<'_>, sequence: i64) -> String {
     }
 }
 
-/// Says what does not follow from missing states, and what the user can do.
-fn advice(server: &Server<'_>, timestamp: i64, purpose: Purpose) -> String {
+/// Returns the error for missing states, and what is unknown because of them.
+fn unknown_changes(server: &Server<'_>, timestamp: i64, purpose: Purpose, cause: &str) -> Error {
+    let (unknown, advice) = match purpose {
+        Purpose::Start => {
+            let advice = Advice::NameServerOfStates(server.base().to_owned());
+            ("which change file follows", advice)
+        }
+        Purpose::End => (
+            "which change file is the last one up to",
+            Advice::EndBySequence,
+        ),
+    };
     let time = format_timestamp(timestamp);
-    match purpose {
-        Purpose::Start => format!(
-            "which change file follows {time} is not known; name a server that has them with --server, or set the \
-             state of the file with `pbfhogg cat --output-header osmosis_replication_sequence_number=N --output-header \
-             osmosis_replication_base_url={}`",
-            server.base()
-        ),
-        Purpose::End => format!(
-            "which change file is the last one up to {time} is not known; name a server that has them with --server, \
-             or end with --end-sequence instead of --end-date"
-        ),
-    }
+    let cause = format!("{cause}: {unknown} {time} is not known");
+    Error::file(Path::new(server.base()), cause).advise(advice)
 }

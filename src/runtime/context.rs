@@ -5,7 +5,7 @@ use super::observer::{NoObserver, Observer};
 use super::payload_watch::PayloadWatch;
 use super::phase::PhaseLimits;
 use super::stats::{Phase, Stats};
-use crate::error::bounded;
+use crate::error::{Advice, bounded};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -244,10 +244,10 @@ impl Context {
         self.observer.warn(&bounded(message.as_ref()));
     }
 
-    /// Reports a problem with advice for users of the program; see [`Observer::warn_with_advice`].
-    pub(crate) fn warn_with_advice(&self, message: impl AsRef<str>, advice: &str) {
+    /// Reports a problem with advice; see [`Observer::warn_with_advice`].
+    pub(crate) fn warn_with_advice(&self, message: impl AsRef<str>, advice: Advice) {
         let message = bounded(message.as_ref());
-        self.observer.warn_with_advice(&message, advice);
+        self.observer.warn_with_advice(&message, &advice);
     }
 
     /// Reports a fact that may interest the user.

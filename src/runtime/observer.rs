@@ -6,11 +6,10 @@ pub trait Observer: Send + Sync {
     fn notice(&self, _line: &str) {}
     /// Receives a problem that does not stop the command.
     fn warn(&self, _message: &str) {}
-    /// Receives a problem, as [`warn`](Self::warn) does, and advice for users of the program, which refers to options
-    /// of the program. The advice continues the message, as a further clause or a remark in parentheses. By default,
-    /// calls [`warn`](Self::warn) without the advice.
-    fn warn_with_advice(&self, message: &str, _advice: &str) {
-        self.warn(message);
+    /// Receives a problem, as [`warn`](Self::warn) does, and what the user can do. By default, calls
+    /// [`warn`](Self::warn) with the advice in words behind the message.
+    fn warn_with_advice(&self, message: &str, advice: &Advice) {
+        self.warn(&format!("{message}; {advice}"));
     }
     /// Receives a fact that may interest the user.
     fn info(&self, _message: &str) {}

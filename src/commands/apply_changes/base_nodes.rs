@@ -3,7 +3,7 @@
 use crate::commands::add_locations_to_ways::member_nodes;
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
-use crate::error::{Error, Result, shown};
+use crate::error::{Advice, Error, Result, shown};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
@@ -124,9 +124,8 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
     let path = file.input.path();
     let declares = file.header.has(feature::LOCATIONS);
     if !declares && all > 0 && without == all {
-        let cause = "the ways have no locations that could be kept up to date; \
-                     run `pbfhogg add-locations-to-ways` first";
-        return Err(Error::file(path, cause));
+        let cause = "the ways have no locations that could be kept up to date";
+        return Err(Error::file(path, cause).advise(Advice::AddLocations));
     }
     if without > 0 {
         ctx.warn(format!(

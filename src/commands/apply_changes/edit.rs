@@ -7,7 +7,7 @@ use super::tally::Tally;
 use super::watcher::Watcher;
 use crate::commands::augmented_diff::CandidateRefs;
 use crate::engine::sink::BlobOutcome;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::file::{BlobDecoder, WriteOptions};
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
@@ -479,9 +479,9 @@ fn check_order(last: Option<TypeThenId>, key: TypeThenId) -> Result<(), FormatEr
                 let need = "changes can be applied to current data only";
                 return Err(FormatError::repetition(ObjectId { kind, id }, need));
             }
-            Err(FormatError::with(format!(
-                "{kind} {id} is out of order although the file declares canonical order; run `pbfhogg sort` first"
-            )))
+            let cause =
+                format!("{kind} {id} is out of order although the file declares canonical order");
+            Err(FormatError::with(cause).advise(Advice::Sort))
         }
         _ => Ok(()),
     }

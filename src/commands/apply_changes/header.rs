@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::change_filter::ChangeFilter;
-use crate::error::shown;
+use crate::error::{Advice, shown};
 use crate::formats::{ChangeSet, ChangeState, DataState, Replication};
 use crate::osm::{Edges, ObjectKind, nano_of_e7};
 use crate::pbf::{HeaderBlock, feature};
@@ -133,7 +133,7 @@ pub(super) fn carry_on(
                 "{}: the header {kept}, not that of the change file with {change}{server}{more}, because {cause}",
                 shown(&options.base)
             ),
-            "--output-header sets another one",
+            Advice::SetReplicationState,
         );
     }
     header.replication_url = data.url;

@@ -2,7 +2,7 @@
 
 use super::locations::LocationUpdates;
 use super::tally::Tally;
-use crate::error::shown;
+use crate::error::{Advice, shown};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl LocationsSummary {
                     counted(self.missing_references, "reference"),
                     counted(self.incomplete_ways, "way")
                 ),
-                "where the locations exist, a file with all nodes has them: update that file, and add locations to it",
+                Advice::UpdateAllNodes,
             );
         }
         if self.members_missing > 0 {

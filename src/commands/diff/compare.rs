@@ -7,7 +7,7 @@ use super::show::{SignedText, put_details, put_line};
 use super::side::Side;
 use super::{Equality, Format, Options, Summary};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::formats::{ChangeAction, OscText};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobFlags, Block, RawElement, RawElements};
@@ -118,9 +118,9 @@ impl<'a> ShardCursor<'a> {
                     kind: object.key.0,
                     id: id_from_rank(object.key.1),
                 };
-                return Err(fail(FormatError::with(format!(
-                    "{id} is out of order although the file declares canonical order; run `pbfhogg sort` first"
-                ))));
+                let cause =
+                    format!("{id} is out of order although the file declares canonical order");
+                return Err(fail(FormatError::with(cause).advise(Advice::Sort)));
             }
             if self.is_strict && self.last == Some(object.key) && self.kinds.contains(object.key.0)
             {

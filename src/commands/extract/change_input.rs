@@ -6,17 +6,13 @@
 use super::Options;
 use crate::engine::input_content::content_of;
 use crate::engine::scan::Scan;
-use crate::error::{Error, Result, shown};
+use crate::error::{Advice, Error, Result, shown};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::FileContent;
 use crate::index::IdSets;
 use crate::osm::{ObjectId, ObjectKind, id_from_rank};
 use crate::runtime::Context;
 use std::fmt;
-
-/// The advice for users of the program who cut a change file.
-const ADVICE: &str = "`update --clip` keeps an extract up to date; `apply-changes`, and then `extract`, makes a new \
-     one; -H cuts out the objects that have a place in the file";
 
 /// Fails if the input is a change file in which the places of objects are missing. If [`Options::accepts_changes`] is
 /// set, warns instead.
@@ -46,7 +42,7 @@ pub(super) fn check(file: &PbfFile, options: &Options, ctx: &Context) -> Result<
         "this is a change file, which does not say where all of its objects are, so that no region can be cut out of \
          it ({unplaced})"
     );
-    Err(Error::file(path, cause).advise(ADVICE))
+    Err(Error::file(path, cause).advise(Advice::CutDataInstead))
 }
 
 /// The numbers of objects that a change file does not place.

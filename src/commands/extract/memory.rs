@@ -3,7 +3,7 @@
 use super::Options;
 use super::selection::{Sample, form_of};
 use crate::engine::location_form::LocationForm;
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::geometry::AreaIndex;
 use crate::osm::{Bbox, ObjectKind};
@@ -168,22 +168,17 @@ impl Budget {
         if self.limit >= BASE_BYTES {
             return Ok(());
         }
-        let cause = format!(
-            "at least {} of memory is needed, and --max-memory allows {}",
-            human_bytes(BASE_BYTES),
-            human_bytes(self.limit)
-        );
-        Err(Error::file(&options.input, cause))
+        let cause = format!("at least {} of memory is needed", human_bytes(BASE_BYTES));
+        Err(Error::file(&options.input, cause).advise(Advice::AllowMemory(self.limit)))
     }
 
     /// Returns the error for a single region whose ids need more memory than allowed.
     pub(super) fn out_of_memory_error(&self, options: &Options) -> Error {
         let cause = format!(
-            "the ids of a region take more than {} of memory, which --max-memory {} leaves for them; allow more",
+            "the ids of a region take more than {} of memory",
             human_bytes(self.for_ids(1)),
-            human_bytes(self.limit)
         );
-        Error::file(&options.input, cause)
+        Error::file(&options.input, cause).advise(Advice::AllowMemoryForIds(self.limit))
     }
 }
 

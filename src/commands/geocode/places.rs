@@ -29,8 +29,8 @@ pub fn parse_place(text: &str) -> Result<Location, String> {
     match (parts.next(), parts.next(), parts.count()) {
         (Some(lat), Some(lon), 0) => place(lat, lon),
         (Some(_), Some(_), more) => Err(format!(
-            "{} columns, and no line before them that names them: expected a latitude and a longitude; --columns says \
-             which columns they are",
+            "{} columns, and no line before them that names them: expected a latitude and a longitude; the options can \
+             say which columns they are",
             more + 2
         )),
         _ => Err("expected a latitude and a longitude, such as 49.41 8.69".into()),
@@ -135,8 +135,8 @@ impl TableForm {
             (None, true) => {
                 let found = named(&LAT_NAMES).zip(named(&LON_NAMES));
                 let (lat, lon) = found.ok_or(
-                    "no columns called lat and lon (or latitude and longitude, or y and x): --columns says which \
-                     columns they are",
+                    "no columns called lat and lon (or latitude and longitude, or y and x): the options can \
+                     say which columns they are",
                 )?;
                 Some([lat, lon])
             }
@@ -160,7 +160,10 @@ impl TableForm {
     pub(super) fn csv_separator(&self) -> Result<u8, String> {
         match (self.separator, self.is_json) {
             (Separator::Byte(separator), false) => Ok(separator),
-            _ => Err("--csv needs columns with a comma, a semicolon or a tab between them".into()),
+            _ => Err(
+                "appended columns need columns with a comma, a semicolon or a tab between them"
+                    .into(),
+            ),
         }
     }
 
@@ -280,7 +283,7 @@ mod tests {
         assert!(
             TableForm::of("id,name", None)
                 .unwrap_err()
-                .contains("--columns")
+                .contains("which columns")
         );
         let pair = TableForm::of("49.41,8.69", None).unwrap();
         for (line, cause) in [

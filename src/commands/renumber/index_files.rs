@@ -3,7 +3,7 @@
 //! `start_ids` contains the first new ids.
 
 use super::numbering::Numbering;
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::io::{OpenOutput, OutputTarget, ReplacedFiles, StreamOutput, commit_together};
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
@@ -37,9 +37,8 @@ impl IndexFiles {
         for kind in ObjectKind::ALL {
             let path = path_of(directory, kind);
             if path.exists() && !has_starts && !overwrite {
-                let cause = "there is no start_ids beside this file, as beside a map of ids: choose another directory, \
-                             or use --overwrite (-O) to continue it as a map";
-                return Err(Error::file(&path, cause));
+                let cause = "there is no start_ids beside this file, as beside a map of ids";
+                return Err(Error::file(&path, cause).advise(Advice::ContinueMap));
             }
         }
         // A file that is new beside older ones gets their access.
@@ -116,12 +115,9 @@ pub(super) fn read(
         && stored != start
     {
         let [nodes, ways, relations] = stored;
-        return Err(Error::file(
-            &starts_path(directory),
-            format!(
-                "the map was begun with --start-id {nodes},{ways},{relations}: leave the option out"
-            ),
-        ));
+        let cause = format!("the map was begun with the first ids {nodes},{ways},{relations}");
+        let error = Error::file(&starts_path(directory), cause);
+        return Err(error.advise(Advice::LeaveStartIdsOut));
     }
     let [nodes, ways, relations] = start.or(stored).unwrap_or([1; 3]);
     let of = |kind, start| Numbering::read(&path_of(directory, kind), start);

@@ -11,7 +11,7 @@ use crate::engine::location_form::LocationForm;
 use crate::engine::object_row::{put_object, read_object};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Format, input};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::Extent;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
@@ -78,9 +78,9 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     if is_pbf && write.changes_objects() {
         // The tables record the boxes and the ids of the blobs that are made here. If the output re-encoded these blobs
         // to leave out metadata, the tables would not fit the re-encoded blobs.
-        let cause = "--layout hilbert writes objects in the form that they have: `pbfhogg cat -f pbf,add_metadata=…` \
-                     leaves metadata out before it";
-        return Err(Error::Usage(cause.into()));
+        let cause = "a spatial layout writes objects in the form that they have";
+        let error = Error::file_of(file.input.path(), ErrorKind::Usage, cause);
+        return Err(error.advise(Advice::LeaveMetadataOut));
     }
     let sorter = RowSorter::new(LIMITS, KEY, &options.output.target.scratch_directory(), ctx);
     let mut boxes = MemberBoxes::find(&file, &plan, ctx)?;
@@ -116,22 +116,25 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// Fails if a file cannot have a spatial layout.
 fn check(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
-    let cause = if file.header.has(feature::HISTORY) {
-        "a history file cannot have a spatial layout, since the versions of an object lie at several places"
+    let failed = |cause: &str| Error::file(file.input.path(), cause);
+    Err(if file.header.has(feature::HISTORY) {
+        failed(
+            "a history file cannot have a spatial layout, since the versions of an object lie at several places",
+        )
     } else if !plan.has_each_object_once() {
-        "a spatial layout needs a file in order in which no object occurs twice: `pbfhogg sort` it first"
+        failed("a spatial layout needs a file in order in which no object occurs twice")
+            .advise(Advice::Sort)
     } else if plan
         .entries
         .iter()
         .any(|entry| entry.kinds.contains(ObjectKind::Way))
         && !LocationForm::of(file, plan).has_locations()
     {
-        "a spatial layout needs ways that carry the locations of their nodes: \
-         run `pbfhogg add-locations-to-ways --keep-untagged-nodes` first"
+        failed("a spatial layout needs ways that carry the locations of their nodes")
+            .advise(Advice::AddLocationsKeepNodes)
     } else {
         return Ok(());
-    };
-    Err(Error::file(file.input.path(), cause))
+    })
 }
 
 /// Returns the file to lay out, with its plan. The ways of the layout store all locations that are known, because the
@@ -262,8 +265,7 @@ fn rows_of<T>(
             && refs.len() != locations.len()
         {
             let cause = format!("way {} does not have the locations of its nodes", object.id);
-            let advice = "`pbfhogg add-locations-to-ways` adds them";
-            return Err(FormatError::lacking(cause, advice));
+            return Err(FormatError::lacking(cause, Some(Advice::AddLocations)));
         }
         let (bbox, noted) = place(&object);
         found.extend(noted);

@@ -9,7 +9,7 @@ use super::position::{HeaderState, Position};
 use super::record::{Record, UpdateStep};
 use super::{AugmentedDiff, Goal, Options, ReportedState, Summary};
 use crate::commands::augmented_diff::Output as Augmented;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Advice, Error, ErrorKind, Result};
 use crate::io::{FileLock, OutputTarget};
 use crate::osm::format_timestamp;
 use crate::runtime::Context;
@@ -69,7 +69,7 @@ impl Executed {
             format!("the file was updated, but the command after the update ended with {cause}");
         let error = Error::file_of(file, ErrorKind::Command, cause);
         Err(if self.is_pending {
-            error.advise("the next update with --exec begins with the command")
+            error.advise(Advice::PendingCommand)
         } else {
             error
         })
@@ -266,7 +266,7 @@ impl<'o> FollowUp<'o> {
         if let Err(error @ Error::File { .. }) = &lock {
             ctx.warn_with_advice(
                 format!("{error}: the command is left to it"),
-                "if it has no --exec, to the next run that has",
+                Advice::LeaveCommandToNext,
             );
             return Ok(None);
         }
@@ -356,11 +356,7 @@ fn leave_pending(options: &Options, position: &Position, ctx: &Context) {
         Ok(Some(Err(error))) => record.damage(&error),
         Err(error) => error.to_string(),
     };
-    let advice = format!(
-        "the next run with --exec begins with its command; if it need not, remove {}",
-        record.path().display()
-    );
-    ctx.warn_with_advice(message, &advice);
+    ctx.warn_with_advice(message, Advice::PendingRecord(record.path().to_owned()));
 }
 
 impl AugmentedDiff {

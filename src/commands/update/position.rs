@@ -1,7 +1,7 @@
 //! The replication state of a file that is to be updated.
 
 use super::{Options, ReportedState};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::file::{ElementReader, PbfFile};
 use crate::osm::format_timestamp;
 use crate::pbf::{Element, feature};
@@ -50,9 +50,8 @@ impl Position {
     pub(super) fn of(path: &Path, ctx: &Context) -> Result<Self> {
         let header = PbfFile::open(path, ctx)?.header;
         if header.has(feature::HISTORY) {
-            let cause = "this is a history file, which update cannot bring up to date; `pbfhogg apply-changes -H` adds \
-                         the versions of change files";
-            return Err(Error::file(path, cause));
+            let cause = "this is a history file, which update cannot bring up to date";
+            return Err(Error::file(path, cause).advise(Advice::AddVersions));
         }
         Ok(Self {
             has_locations: header.has(feature::LOCATIONS),
@@ -130,13 +129,12 @@ fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<Stat
     if newest.sequence < sequence {
         let cause = format!(
             "the header has the sequence number {sequence} and no time, and the newest state of {} is {} of {}: the \
-             server is behind the file, or its numbers began anew; set the time of the data with `pbfhogg cat \
-             --output-header osmosis_replication_timestamp=2026-11-20T00:00:00Z`",
+             server is behind the file, or its numbers began anew",
             server.base(),
             newest.sequence,
             format_timestamp(newest.timestamp)
         );
-        return Err(Error::file(&options.file, cause));
+        return Err(Error::file(&options.file, cause).advise(Advice::SetTime));
     }
     server.state(sequence)?.ok_or_else(|| {
         let cause =
@@ -163,8 +161,7 @@ fn newest_object(path: &Path, ctx: &Context) -> Result<i64> {
     let newest =
         reader.par_map_reduce(timestamp, || None, |one: Option<i64>, other| one.max(other))?;
     newest.ok_or_else(|| {
-        let cause = "neither the header nor the objects say how old the data is; set it with `pbfhogg cat \
-                     --output-header osmosis_replication_timestamp=2026-11-20T00:00:00Z`";
-        Error::file(path, cause)
+        let cause = "neither the header nor the objects say how old the data is";
+        Error::file(path, cause).advise(Advice::SetTime)
     })
 }

@@ -2,7 +2,7 @@
 
 use super::ReportedState;
 use super::position::{HeaderState, Position};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Advice, Error, ErrorKind, Result};
 use crate::io::{Output, OutputTarget, open_kept};
 use crate::system;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl Record {
             return if fs::symlink_metadata(path).is_ok() {
                 let cause = "cannot open the record of an update whose command has not succeeded";
                 let error = Error::file_of(path, ErrorKind::Denied, cause);
-                Err(error.advise("make it readable, or remove it if the command need not run"))
+                Err(error.advise(Advice::ReadRecord))
             } else {
                 Ok(None)
             };

@@ -219,8 +219,8 @@ impl<'a> GeometryPass<'a> {
     fn check(&self, plan: &BlobPlan) -> Result<()> {
         plan.check_current(self.file, &self.ctx)?;
         if plan.is_history(self.file, &self.ctx) {
-            let cause = "this is a history file, and geometries are made of one version of each object; run \
-                         `pbfhogg time-filter` first";
+            let cause =
+                "this is a history file, and geometries are made of one version of each object";
             return Err(not_current(self.file, cause, &self.ctx));
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::partitions::Partitions;
 use super::{IndexType, LocateOptions, NodeParts};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::file::{BlobDecoder, PbfFile};
 use crate::index::{DiskJoin, LocationStore, StoreForm};
 use crate::osm::id_rank;
@@ -265,7 +265,7 @@ impl Memory {
                 human_bytes(self.limit)
             );
             let error = Error::file(file.input.path(), message);
-            return Err(error.advise("--index-type external gets by with less"));
+            return Err(error.advise(Advice::UseExternalIndex));
         }
         Ok(Choice::InMemory(form))
     }
@@ -340,7 +340,7 @@ fn check_space(
                 human_bytes(needed),
                 human_bytes(free)
             );
-            Err(Error::file(directory, cause).advise("--temp-dir names another directory"))
+            Err(Error::file(directory, cause).advise(Advice::ChooseTempDirectory))
         }
         _ => Ok(()),
     }

@@ -4,7 +4,7 @@
 //! and strings, the nodes use ten to a hundred times as much memory. The API of OpenStreetMap allows 2,000 nodes per
 //! way.
 
-use crate::error::FormatError;
+use crate::error::{Advice, FormatError};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::count_varints;
 
@@ -35,9 +35,9 @@ fn check_many(count: usize, name: &str, kind: ObjectKind, id: i64) -> Result<(),
     if count <= MAX_PARTS {
         Ok(())
     } else {
-        Err(FormatError::with(format!(
-            "{kind} {id} has {count} {name}: more than 2,000,000 of an object are not held in memory; leave it out with \
-         `pbfhogg removeid`"
-        )))
+        let cause = format!(
+            "{kind} {id} has {count} {name}: more than 2,000,000 of an object are not held in memory"
+        );
+        Err(FormatError::with(cause).advise(Advice::LeaveObjectOut))
     }
 }

@@ -1,6 +1,6 @@
 //! Writes the locations of nodes into the ways of an encoded block. Everything else is copied without decoding.
 
-use crate::error::FormatError;
+use crate::error::{Advice, FormatError};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::block::delta::Delta;
 use crate::pbf::block::messages::{WayMessage, WayRefs};
@@ -382,11 +382,12 @@ pub(super) fn put_way(
 }
 
 fn inexact(units: &BlockUnits) -> FormatError {
-    FormatError::with(format!(
+    let cause = format!(
         "the block holds nodes beside ways and measures in units of {} nanodegrees, which cannot say where all nodes \
-         of the ways are; run `pbfhogg sort` first",
+         of the ways are",
         units.granularity
-    ))
+    );
+    FormatError::with(cause).advise(Advice::Sort)
 }
 
 /// Returns the size in bytes of a packed field with a number below 16. Returns 0 for an empty run, which is not

@@ -6,7 +6,7 @@
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::scan::{Bounds, scan_payload};
-use crate::error::FormatError;
+use crate::error::{Advice, FormatError};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::block::messages::{NodeMessage, object_id};
 use crate::pbf::block::outline::{BlockOutline, Message};
@@ -65,9 +65,9 @@ fn verify_kinds(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
     for group in &BlockOutline::parse(payload)?.groups {
         group.try_for_each(|message| match message.kind() {
             Some(kind) if !entry.kinds.contains(kind) => Err(FormatError::new(
-                "the blob is out of order, although the header declares the order nodes, ways, relations; \
-                 `pbfhogg sort` the file first",
-            )),
+                "the blob is out of order, although the header declares the order nodes, ways, relations",
+            )
+            .advise(Advice::Sort)),
             _ => Ok(()),
         })?;
     }
@@ -160,8 +160,8 @@ impl Block<'_> {
 
 /// Returns the error for a blob that contradicts its index. `what` describes the contradiction.
 pub(crate) fn stale_index(what: &str) -> FormatError {
-    FormatError::with(format!(
-        "the blob contradicts the index of the file ({what}): \
-         the file was changed in place; rebuild the index with `pbfhogg cat --force`"
-    ))
+    let cause = format!(
+        "the blob contradicts the index of the file ({what}): the file was changed in place"
+    );
+    FormatError::with(cause).advise(Advice::RebuildIndex)
 }

@@ -147,7 +147,7 @@ fn theme(entry: ThemeEntry) -> Result<Theme, String> {
             Ok(expression)
         } else {
             Err(format!(
-                "'{text}': themes have no conditions on metadata; use --filter"
+                "'{text}': themes have no conditions on metadata; the options of an export can have them"
             ))
         }
     });
