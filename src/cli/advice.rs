@@ -28,6 +28,10 @@ pub fn joined(message: &str, advice: &Advice) -> String {
 /// Returns advice in the words of the program.
 fn words(advice: &Advice) -> Cow<'static, str> {
     match advice {
+        Advice::LeaveFirstIdsOut([nodes, ways, relations]) => {
+            format!("it goes on as with --start-id {nodes},{ways},{relations}: leave the option out")
+                .into()
+        }
         Advice::MaxAge(days) => format!("--max-age {days} gets them all the same").into(),
         Advice::AllowMemory(limit) => format!("--max-memory allows {}", human_bytes(*limit)).into(),
         Advice::AllowMemoryForIds(limit) => {
@@ -132,7 +136,6 @@ const WORDS: &[(Advice, &str)] = &[
         Advice::LeaveObjectOut,
         "leave it out with `pbfhogg removeid`",
     ),
-    (Advice::LeaveStartIdsOut, "leave --start-id out"),
     (
         Advice::ListRepeatedKeys,
         "`pbfhogg check --full` lists them",

@@ -271,7 +271,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     let ctx = args.run.context(session);
     let options = Options::new(&args.base, args.changes.clone(), args.output(session)?);
     let options = options
-        .selection(args.selection.selection(&ctx)?)
+        .selection(args.selection.selection(session, &ctx)?)
         .max_memory(Some(args.max_memory));
     let summary = augmented_diff::run(&options, &ctx)?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));

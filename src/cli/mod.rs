@@ -236,7 +236,7 @@ fn run(session: &Session, command: &Command, matches: &clap::ArgMatches) -> Resu
         Command::QueryLocationsIndex(args) => locations_index::query(session, args),
         Command::Help(args) => help::run(session, args, Cli::command()),
         Command::Completions(args) => completions::run(session, args, Cli::command()),
-        Command::Man(args) => man::run(session, args, Cli::command()),
+        Command::Man(args) => man::run(args, Cli::command()),
         Command::TagsCount(args) => tags_count::run(session, args),
         Command::Show(args) => show_object::run(session, args),
         Command::Check(args) => check::run(session, args, false),

@@ -53,10 +53,10 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     };
     let options = split::Options::new(&args.input, &args.output, parts)
         .overwrite(args.write.overwrite)
-        .write(
-            args.write
-                .pbf("split writes PBF: convert the parts with `pbfhogg cat`")?,
-        )
+        .write(args.write.pbf(
+            session,
+            "split writes PBF: convert the parts with `pbfhogg cat`",
+        )?)
         .header(args.write.header(session));
     let summary = split::run(&options, &ctx)?;
     let target = OutputTarget::File {

@@ -226,7 +226,8 @@ impl Args {
             [planet] if planet == "planet" => PLANET.map(str::to_owned).to_vec(),
             servers => servers.to_vec(),
         };
-        let clip = self.clip.as_deref().map(region).transpose()?;
+        let clip = self.clip.as_deref();
+        let clip = clip.map(|clip| region(session, clip)).transpose()?;
         if let Some(warning) = clip.as_ref().and_then(|clip| clip.warning.as_ref()) {
             self.run.context(session).warn(warning);
         }

@@ -48,7 +48,7 @@ advice! {
     LeaveCommandToNext "a run without a command leaves it to the next run that has one"
     LeaveMetadataOut "leave metadata out in a step before"
     LeaveObjectOut "leave the object out"
-    LeaveStartIdsOut "leave the first ids out"
+    LeaveFirstIdsOut([i64; 3]) "leave the first ids out"
     ListRepeatedKeys "a full check lists them"
     MaxAge(i64) "allow older data to get them all the same"
     Merge "merge the file: that keeps the highest version of each object"

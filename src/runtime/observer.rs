@@ -1,5 +1,7 @@
 //! Observers, which receive the messages and the progress of a command.
 
+use crate::error::Advice;
+
 /// Receives the messages and the progress of a command. By default, messages and progress are ignored.
 pub trait Observer: Send + Sync {
     /// Receives a line of the command's report. The line is printed even if messages are not printed.

@@ -63,6 +63,7 @@ def inspect(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Show what is in a file."""
 
@@ -82,6 +83,7 @@ def fileinfo(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
     jobs: Optional[Value] = None,
 ) -> Any:
     """Show the header of a file, and facts about its objects, as osmium does."""
@@ -105,6 +107,7 @@ def check(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Check ids, references and indexes."""
 
@@ -138,6 +141,7 @@ def diff(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Show what differs between two files, or write it as a change file."""
 
@@ -169,6 +173,7 @@ def cat(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Concatenate files and index the result, or convert them."""
 
@@ -196,6 +201,7 @@ def sort(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Sort objects by kind and id."""
 
@@ -223,6 +229,7 @@ def merge(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Merge sorted files: each object once, in its highest version."""
 
@@ -267,6 +274,7 @@ def update(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Bring a file up to date from a replication server."""
 
@@ -304,6 +312,7 @@ def apply_changes(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Apply change files to a sorted file."""
 
@@ -331,6 +340,7 @@ def merge_changes(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Merge change files into one."""
 
@@ -369,6 +379,7 @@ def extract(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Cut out one region, or many in one run."""
 
@@ -404,6 +415,7 @@ def getid(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Get the objects with certain ids, or all others."""
 
@@ -435,6 +447,7 @@ def getparents(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Get the ways and relations that refer to certain objects."""
 
@@ -466,6 +479,7 @@ def tags_filter(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Keep objects with certain tags or metadata, and the objects they refer to."""
 
@@ -519,6 +533,7 @@ def export(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Turn objects into features: GeoJSON, GeoParquet, WKT, or tables for PostgreSQL."""
 
@@ -544,6 +559,7 @@ def build_geocode_index(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Build an index of addresses, streets and areas, for looking up places."""
 
@@ -579,6 +595,7 @@ def add_locations_to_ways(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Add the coordinates of nodes to the ways that contain them."""
 
@@ -609,6 +626,7 @@ def renumber(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Renumber objects without gaps, and update the references."""
 
@@ -636,6 +654,7 @@ def repack(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Rewrite a file with another blob size, object order or compression."""
 
@@ -665,6 +684,7 @@ def repair(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Write a valid file of all that can be saved of a damaged one."""
 
@@ -692,6 +712,7 @@ def split(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Divide a file into parts of consecutive blobs."""
 
@@ -723,6 +744,7 @@ def degrade(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Make a file awkward, to test other programs with it."""
 
@@ -751,6 +773,7 @@ def time_filter(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Get the objects that existed at a time, or during a period, from a history file."""
 
@@ -787,6 +810,7 @@ def changeset_filter(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Copy the changesets that match all criteria."""
 
@@ -816,6 +840,7 @@ def synth(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Generate a realistic data set, and change files for it."""
 
@@ -832,6 +857,7 @@ def create_locations_index(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Write the locations of all nodes to an index file."""
 
@@ -859,5 +885,6 @@ def query_locations_index(
     no_progress: Optional[bool] = None,
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
 ) -> Any:
     """Print the location of a node from an index file, or write all locations."""

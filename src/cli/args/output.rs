@@ -63,7 +63,7 @@ impl OutputArgs {
     /// file, unless the conventions require a format.
     pub fn changes(&self, session: &Session) -> Result<OutputOptions> {
         if session.conventions.needs_format {
-            self.options(session, session)
+            self.options(session)
         } else {
             self.options_or(session, &FormatSpec::changes())
         }
@@ -169,10 +169,7 @@ impl WriteArgs {
                 ),
             })?,
         };
-        let (format, write) = (
-            spec.format(session, kind)?,
-            self.options(session, session, kind)?,
-        );
+        let (format, write) = (spec.format(session, kind)?, self.options(session, kind)?);
         let target = match path {
             Some(path) => OutputTarget::File {
                 path: path.to_owned(),
@@ -221,7 +218,7 @@ impl WriteArgs {
         if !matches!(kind, FormatKind::Pbf { .. }) {
             bail!(cause);
         }
-        self.options(session, session, kind)
+        self.options(session, kind)
     }
 
     fn options_of(
@@ -248,7 +245,7 @@ impl WriteArgs {
     pub fn encoding(&self, session: &Session, path: Option<&Path>) -> Result<WriteOptions> {
         let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
         let kind = kind.or_else(|| path.and_then(kind_of_name));
-        self.options(session, session, kind.unwrap_or(FormatKind::PBF))
+        self.options(session, kind.unwrap_or(FormatKind::PBF))
     }
 
     /// Returns the options for encoding PBF in an output of the given kind.

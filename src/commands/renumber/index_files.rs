@@ -114,10 +114,11 @@ pub(super) fn read(
     if let (Some(stored), Some(start)) = (stored, start)
         && stored != start
     {
-        let [nodes, ways, relations] = stored;
-        let cause = format!("the map was begun with the first ids {nodes},{ways},{relations}");
-        let error = Error::file(&starts_path(directory), cause);
-        return Err(error.advise(Advice::LeaveStartIdsOut));
+        let error = Error::file(
+            &starts_path(directory),
+            "the map was begun with other first ids",
+        );
+        return Err(error.advise(Advice::LeaveFirstIdsOut(stored)));
     }
     let [nodes, ways, relations] = start.or(stored).unwrap_or([1; 3]);
     let of = |kind, start| Numbering::read(&path_of(directory, kind), start);

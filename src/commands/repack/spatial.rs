@@ -11,7 +11,7 @@ use crate::engine::location_form::LocationForm;
 use crate::engine::object_row::{put_object, read_object};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Format, input};
-use crate::error::{Advice, Error, FormatError, Result};
+use crate::error::{Advice, Error, ErrorKind, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::Extent;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
