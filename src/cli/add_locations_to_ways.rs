@@ -114,10 +114,9 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             show::counted(summary.stored_references, "reference"),
         ));
     }
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            report(&options.output.target, &summary)
-        })
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        report(&options.output.target, &summary)
+    })
 }
 
 /// The input of the command: the only file given, or a temporary file with the objects of all files.

@@ -135,10 +135,9 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         return add_to_history(session, args, &options, base, &ctx);
     }
     let summary = apply_changes::run_on(&options, base, &ctx).map_err(explain)?;
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            report(&options.output.target, &summary)
-        })
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        report(&options.output.target, &summary)
+    })
 }
 
 impl Args {
@@ -212,14 +211,13 @@ fn add_to_history(
     // The objects in the inputs need not be in order, because the command sorts them.
     ctx.disorder = Disorder::Accept;
     let summary = apply_changes::add_to_history(&options, base, same_version, &ctx)?;
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            format!(
-                "{}: {}\n",
-                options.output.target.path().display(),
-                show::written(&summary.written)
-            )
-        })
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        format!(
+            "{}: {}\n",
+            options.output.target.path().display(),
+            show::written(&summary.written)
+        )
+    })
 }
 
 fn report(output: &OutputTarget, summary: &Summary) -> String {

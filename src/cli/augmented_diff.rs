@@ -275,8 +275,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         .max_memory(Some(args.max_memory));
     let summary = augmented_diff::run(&options, &ctx)?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));
-    args.run
-        .report(session, &ctx, &summary, stdout, || report(&summary))
+    session.report(&args.run, &ctx, &summary, stdout, || report(&summary))
 }
 
 /// Returns the text that tells a person what an augmented diff contains.

@@ -85,19 +85,18 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         keeps_locations: session.conventions.keeps_way_locations,
     };
     let summary = cat::run(&options, &ctx)?;
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            format!(
-                "{}: {}{}\n",
-                options.output.target.path().display(),
-                show::written(&summary.written),
-                if summary.written.sorted && options.output.format == Format::Pbf {
-                    ", sorted"
-                } else {
-                    ""
-                },
-            )
-        })?;
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        format!(
+            "{}: {}{}\n",
+            options.output.target.path().display(),
+            show::written(&summary.written),
+            if summary.written.sorted && options.output.format == Format::Pbf {
+                ", sorted"
+            } else {
+                ""
+            },
+        )
+    })?;
     Ok(Answer::Yes)
 }
 

@@ -101,8 +101,7 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<Answer> {
         ctx.observer.finished();
     } else {
         let report = || text(args, &summary);
-        args.run
-            .report(session, &ctx, &summary, Stdout::Answer, report)?;
+        session.report(&args.run, &ctx, &summary, Stdout::Answer, report)?;
     }
     Ok(Answer::yes_if(summary.is_sound()))
 }

@@ -59,16 +59,15 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         },
     };
     let summary = degrade::run(&options, &ctx)?;
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            format!(
-                "{}: {}, {} left out, {}\n",
-                options.output.target.path().display(),
-                show::objects(summary.written.objects),
-                show::number(summary.dropped),
-                show::bytes(summary.written.bytes),
-            )
-        })
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        format!(
+            "{}: {}, {} left out, {}\n",
+            options.output.target.path().display(),
+            show::objects(summary.written.objects),
+            show::number(summary.dropped),
+            show::bytes(summary.written.bytes),
+        )
+    })
 }
 
 /// Parses `N` or `N:SEED`. N is the number of objects to leave out; SEED is 0 by default.

@@ -157,7 +157,7 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Answe
     warn(&summary, is_osc, &ctx);
     print_summary(session, args, &summary);
     let stdout = Stdout::free_if(silent || !to_stdout);
-    args.run.report(session, &ctx, &summary, stdout, || {
+    session.report(&args.run, &ctx, &summary, stdout, || {
         let total = summary.total();
         let written = args.html.as_ref().unwrap_or(&args.output);
         format!("{}: {}\n", written.display(), counts(&total))
@@ -219,7 +219,7 @@ fn augmented(session: &Session, args: &Args, ctx: &Context) -> Result<Answer> {
     let output = augmented_diff::one_file(session, &args.output, args.overwrite, Some(Form::Xml))?;
     let summary = commands::augmented_diff::between(&args.old, &args.new, &output, ctx)?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));
-    args.run.report(session, ctx, &summary, stdout, || {
+    session.report(&args.run, ctx, &summary, stdout, || {
         augmented_diff::report(&summary)
     })?;
     Ok(Answer::yes_if(!args.exit_code || summary.actions() == 0))
@@ -312,7 +312,7 @@ fn derive_in(
     options.output = Some((Format::Osc(deletions(session, args, text)?), target));
     warn_of_locations(&diff::run(&options, ctx)?, ctx);
     let summary = cat::run(&cat::Options::new(vec![changes], output.clone()), ctx)?;
-    args.run.report(session, ctx, &summary, &output.target, || {
+    session.report(&args.run, ctx, &summary, &output.target, || {
         format!("{}\n", show::written(&summary.written))
     })
 }

@@ -153,11 +153,9 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     let reports = args.show_errors || args.show_warnings || args.stop_on_error;
     let summary = export::run(&options, reports.then_some(&mut report), &ctx)?;
     warn_of_way_nodes(&options, &summary, &ctx);
-    let answer = args
-        .run
-        .report(session, &ctx, &summary, &options.target, || {
-            text(&options, &summary, args.show_errors)
-        })?;
+    let answer = session.report(&args.run, &ctx, &summary, &options.target, || {
+        text(&options, &summary, args.show_errors)
+    })?;
     if args.stop_on_error && conventions.stops_on_incomplete {
         refuse_incomplete(&options, &summary)?;
     }

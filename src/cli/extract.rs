@@ -283,8 +283,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     let summary = extract::run(&options, &ctx)?;
     let mut outputs = options.extracts.iter().map(|extract| &extract.output);
     let stdout = Stdout::free_if(!outputs.any(OutputTarget::is_stream));
-    args.run
-        .report(session, &ctx, &summary, stdout, || report(&summary))
+    session.report(&args.run, &ctx, &summary, stdout, || report(&summary))
 }
 
 fn report(summary: &Summary) -> String {

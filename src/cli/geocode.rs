@@ -99,10 +99,9 @@ pub fn build(session: &Session, args: &BuildArgs) -> Result<Answer> {
         .temp_dir(args.temp_dir.clone())
         .max_memory(args.max_memory);
     let summary = build_geocode_index::run(&options, &ctx)?;
-    args.run
-        .report(session, &ctx, &summary, super::args::Stdout::Free, || {
-            build_report(&args.output_dir, &summary)
-        })
+    session.report(&args.run, &ctx, &summary, super::args::Stdout::Free, || {
+        build_report(&args.output_dir, &summary)
+    })
 }
 
 /// Returns the text that tells a person what an index has.

@@ -75,15 +75,14 @@ pub fn run(session: &Session, args: &Args, invert: bool) -> Result<Answer> {
         let missing = missing(&summary.missing);
         ctx.warn(format!("{}: {missing}", shown(&args.input)));
     }
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            format!(
-                "{}: {}, {}\n",
-                options.output.target.path().display(),
-                show::objects(summary.kept.written.objects),
-                show::bytes(summary.kept.written.bytes),
-            )
-        })?;
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        format!(
+            "{}: {}, {}\n",
+            options.output.target.path().display(),
+            show::objects(summary.kept.written.objects),
+            show::bytes(summary.kept.written.bytes),
+        )
+    })?;
     Ok(Answer::yes_if(complete))
 }
 

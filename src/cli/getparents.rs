@@ -38,13 +38,12 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     };
     let summary = getparents::run(&options, &ctx)?;
     args.ids.print(session, "asked for", &summary.wanted);
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            format!(
-                "{}: {}, {}\n",
-                options.output.target.path().display(),
-                show::objects(summary.kept.written.objects),
-                show::bytes(summary.kept.written.bytes),
-            )
-        })
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        format!(
+            "{}: {}, {}\n",
+            options.output.target.path().display(),
+            show::objects(summary.kept.written.objects),
+            show::bytes(summary.kept.written.bytes),
+        )
+    })
 }

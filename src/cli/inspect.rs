@@ -141,10 +141,9 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             },
         };
     }
-    args.run
-        .report(session, &ctx, &summary, Stdout::Answer, || {
-            report(&summary) + &inspect_views::text(&summary)
-        })
+    session.report(&args.run, &ctx, &summary, Stdout::Answer, || {
+        report(&summary) + &inspect_views::text(&summary)
+    })
 }
 
 /// Writes the HTML page, and reports its path.
@@ -158,7 +157,7 @@ fn write_page(
     let output = text_target(session, path, args.overwrite)?;
     let stdout = Stdout::from(&output);
     let summary = page::write(&PageOptions::new(input, output), ctx)?;
-    args.run.report(session, ctx, &summary, stdout, || {
+    session.report(&args.run, ctx, &summary, stdout, || {
         format!("{} is written: open it in a browser\n", path.display())
     })
 }

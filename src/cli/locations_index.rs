@@ -63,15 +63,14 @@ pub fn create(session: &Session, args: &CreateArgs) -> Result<Answer> {
             show::counted(summary.negative, "node")
         ));
     }
-    args.run
-        .report(session, &ctx, &summary, super::args::Stdout::Free, || {
-            format!(
-                "{}: {}, {}\n",
-                args.index_file.display(),
-                show::counted(summary.nodes, "node"),
-                show::bytes(summary.bytes)
-            )
-        })
+    session.report(&args.run, &ctx, &summary, super::args::Stdout::Free, || {
+        format!(
+            "{}: {}, {}\n",
+            args.index_file.display(),
+            show::counted(summary.nodes, "node"),
+            show::bytes(summary.bytes)
+        )
+    })
 }
 
 pub fn query(session: &Session, args: &QueryArgs) -> Result<Answer> {
@@ -113,7 +112,7 @@ fn dump(session: &Session, args: &QueryArgs, ctx: &crate::Context) -> Result<Ans
     }
     let target = output.target.clone();
     let written = locations_index::dump(&args.index_file, output, ctx)?;
-    args.run.report(session, ctx, &written, &target, || {
+    session.report(&args.run, ctx, &written, &target, || {
         format!("{}: {}\n", target.path().display(), show::written(&written))
     })
 }

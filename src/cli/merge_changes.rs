@@ -99,17 +99,16 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
                 generator,
             };
             let summary = merge_changes::run(&options, &ctx)?;
-            args.run
-                .report(session, &ctx, &summary, &options.output, || {
-                    format!(
-                        "{}: {} created, {} modified, {} deleted; {}\n",
-                        options.output.path().display(),
-                        show::number(summary.created),
-                        show::number(summary.modified),
-                        show::number(summary.deleted),
-                        show::bytes(summary.bytes),
-                    )
-                })
+            session.report(&args.run, &ctx, &summary, &options.output, || {
+                format!(
+                    "{}: {} created, {} modified, {} deleted; {}\n",
+                    options.output.path().display(),
+                    show::number(summary.created),
+                    show::number(summary.modified),
+                    show::number(summary.deleted),
+                    show::bytes(summary.bytes),
+                )
+            })
         }
         _ => {
             let dedupe = if args.simplify {

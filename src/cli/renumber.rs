@@ -98,21 +98,20 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             show::counted(summary.ambiguous, "reference")
         ));
     }
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            let [nodes, ways, relations] = [
-                (summary.nodes, "node"),
-                (summary.ways, "way"),
-                (summary.relations, "relation"),
-            ]
-            .map(|(count, name)| show::counted(count, name));
-            format!(
-                "{}: {nodes}, {ways}, {relations} numbered, {} of them not in the file; {}\n",
-                options.output.target.path().display(),
-                show::number(summary.orphans),
-                show::bytes(summary.written.bytes),
-            )
-        })?;
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        let [nodes, ways, relations] = [
+            (summary.nodes, "node"),
+            (summary.ways, "way"),
+            (summary.relations, "relation"),
+        ]
+        .map(|(count, name)| show::counted(count, name));
+        format!(
+            "{}: {nodes}, {ways}, {relations} numbered, {} of them not in the file; {}\n",
+            options.output.target.path().display(),
+            show::number(summary.orphans),
+            show::bytes(summary.written.bytes),
+        )
+    })?;
     Ok(Answer::Yes)
 }
 

@@ -60,18 +60,17 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         },
     };
     let summary = repack::run(&options, &ctx)?;
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            let recompressed = match summary.blobs_recompressed {
-                0 => String::new(),
-                count => format!(", {} recompressed", show::number(count)),
-            };
-            format!(
-                "{}: {} ({} copied{recompressed})\n",
-                options.output.target.path().display(),
-                show::written(&summary.written),
-                show::number(summary.blobs_copied),
-            )
-        })?;
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        let recompressed = match summary.blobs_recompressed {
+            0 => String::new(),
+            count => format!(", {} recompressed", show::number(count)),
+        };
+        format!(
+            "{}: {} ({} copied{recompressed})\n",
+            options.output.target.path().display(),
+            show::written(&summary.written),
+            show::number(summary.blobs_copied),
+        )
+    })?;
     Ok(Answer::Yes)
 }

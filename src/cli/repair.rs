@@ -86,8 +86,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         Stdout::Taken if !args.dry_run => Stdout::Taken,
         _ => Stdout::Answer,
     };
-    args.run
-        .report(session, &ctx, &report, stdout, || text(&report, &options))?;
+    session.report(&args.run, &ctx, &report, stdout, || text(&report, &options))?;
     Ok(if report.is_complete() {
         Answer::Yes
     } else {

@@ -217,7 +217,7 @@ pub fn run_with(session: &Session, input: &Path, ids: &[String], run: &RunArgs) 
         ids: parse_ids(ids)?,
     };
     let summary = show::run(&options, &ctx)?;
-    run.report(session, &ctx, &summary, Stdout::Answer, || {
+    session.report(run, &ctx, &summary, Stdout::Answer, || {
         summary.objects.iter().map(text).collect()
     })?;
     say_missing(session, summary.missing.iter(), run);

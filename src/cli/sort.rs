@@ -70,7 +70,7 @@ pub fn run_with(
     ctx: &Context,
 ) -> Result<Answer> {
     let summary = sort::run(options, ctx)?;
-    run.report(session, ctx, &summary, &options.output.target, || {
+    session.report(run, ctx, &summary, &options.output.target, || {
         format!(
             "{}: {} ({} copied, {} merged)\n",
             options.output.target.path().display(),

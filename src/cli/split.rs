@@ -63,7 +63,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         path: args.output.clone(),
         overwrite: args.write.overwrite,
     };
-    args.run.report(session, &ctx, &summary, &target, || {
+    session.report(&args.run, &ctx, &summary, &target, || {
         let mut out = String::new();
         let _ = writeln!(
             out,

@@ -66,26 +66,25 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             .then(|| (args.changes, directory.unwrap_or_else(|| ".".into()))),
     };
     let summary = synth::run(&options, &ctx)?;
-    args.run
-        .report(session, &ctx, &summary, &options.output.target, || {
-            let mut out = format!(
-                "{}: {} in {}, {}\n",
-                options.output.target.path().display(),
-                show::objects(summary.written.objects),
-                show::counted(summary.towns, "town"),
-                show::bytes(summary.written.bytes),
+    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+        let mut out = format!(
+            "{}: {} in {}, {}\n",
+            options.output.target.path().display(),
+            show::objects(summary.written.objects),
+            show::counted(summary.towns, "town"),
+            show::bytes(summary.written.bytes),
+        );
+        for day in &summary.days {
+            let _ = writeln!(
+                out,
+                "{}: {} created, {} modified, {} deleted",
+                day.path.display(),
+                show::number(day.created),
+                show::number(day.modified),
+                show::number(day.deleted),
             );
-            for day in &summary.days {
-                let _ = writeln!(
-                    out,
-                    "{}: {} created, {} modified, {} deleted",
-                    day.path.display(),
-                    show::number(day.created),
-                    show::number(day.modified),
-                    show::number(day.deleted),
-                );
-            }
-            out
-        })?;
+        }
+        out
+    })?;
     Ok(Answer::Yes)
 }

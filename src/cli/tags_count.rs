@@ -95,13 +95,12 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         let mut output = TextOutput::create(target.clone(), &ctx)?;
         lines(&summary, |text| Ok(output.write(text)?))?;
         output.finish()?;
-        return args.run.report(session, &ctx, &summary, &target, || {
+        return session.report(&args.run, &ctx, &summary, &target, || {
             let keys = show::counted(summary.tags.len() as u64, "line");
             format!("{}: {keys}\n", target.path().display())
         });
     }
-    args.run
-        .report(session, &ctx, &summary, Stdout::Answer, String::new)?;
+    session.report(&args.run, &ctx, &summary, Stdout::Answer, String::new)?;
     if !args.run.quiet && !args.run.json {
         lines(&summary, |text| session.print(text))?;
     }

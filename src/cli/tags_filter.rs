@@ -142,33 +142,32 @@ fn filter_data(
     if summary.kept.written.objects == Some(0) {
         warn_of_empty(args, options, summary.has_keys, ctx);
     }
-    args.run
-        .report(session, ctx, &summary, &options.output.target, || {
-            let referenced = summary
-                .kept
-                .written
-                .objects
-                .unwrap_or(0)
-                .saturating_sub(summary.matched);
-            let more = match (options.omit_referenced, summary.missing) {
-                (true, _) => String::new(),
-                (false, 0) => format!(
-                    " that match, {} that they refer to",
-                    show::number(referenced)
-                ),
-                (false, missing) => format!(
-                    " that match, {} that they refer to ({} are missing)",
-                    show::number(referenced),
-                    show::number(missing)
-                ),
-            };
-            format!(
-                "{}: {}{more}, {}\n",
-                options.output.target.path().display(),
-                show::counted(summary.matched, "object"),
-                show::bytes(summary.kept.written.bytes),
-            )
-        })?;
+    session.report(&args.run, ctx, &summary, &options.output.target, || {
+        let referenced = summary
+            .kept
+            .written
+            .objects
+            .unwrap_or(0)
+            .saturating_sub(summary.matched);
+        let more = match (options.omit_referenced, summary.missing) {
+            (true, _) => String::new(),
+            (false, 0) => format!(
+                " that match, {} that they refer to",
+                show::number(referenced)
+            ),
+            (false, missing) => format!(
+                " that match, {} that they refer to ({} are missing)",
+                show::number(referenced),
+                show::number(missing)
+            ),
+        };
+        format!(
+            "{}: {}{more}, {}\n",
+            options.output.target.path().display(),
+            show::counted(summary.matched, "object"),
+            show::bytes(summary.kept.written.bytes),
+        )
+    })?;
     Ok(Answer::Yes)
 }
 
@@ -193,16 +192,15 @@ fn filter_changes(
     if summary.matched == 0 {
         warn_of_empty(args, options, None, ctx);
     }
-    args.run
-        .report(session, ctx, &summary, &options.output.target, || {
-            format!(
-                "{}: {} that match, {} that they refer to, {}; {} left out\n",
-                options.output.target.path().display(),
-                show::counted(summary.matched, "change"),
-                show::number(summary.referenced),
-                show::counted(summary.deleted, "deletion"),
-                show::number(summary.dropped),
-            )
-        })?;
+    session.report(&args.run, ctx, &summary, &options.output.target, || {
+        format!(
+            "{}: {} that match, {} that they refer to, {}; {} left out\n",
+            options.output.target.path().display(),
+            show::counted(summary.matched, "change"),
+            show::number(summary.referenced),
+            show::counted(summary.deleted, "deletion"),
+            show::number(summary.dropped),
+        )
+    })?;
     Ok(Answer::Yes)
 }

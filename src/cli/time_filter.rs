@@ -51,15 +51,14 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         bail!("--locations-on-ways needs a single time: in a period, nodes have several places");
     }
     let kept = time_filter::run(&options, &ctx)?;
-    args.run
-        .report(session, &ctx, &kept, &options.output.target, || {
-            format!(
-                "{}: {}, {}\n",
-                options.output.target.path().display(),
-                show::objects(kept.written.objects),
-                show::bytes(kept.written.bytes),
-            )
-        })
+    session.report(&args.run, &ctx, &kept, &options.output.target, || {
+        format!(
+            "{}: {}, {}\n",
+            options.output.target.path().display(),
+            show::objects(kept.written.objects),
+            show::bytes(kept.written.bytes),
+        )
+    })
 }
 
 fn when(args: &Args) -> Result<When> {

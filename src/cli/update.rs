@@ -350,8 +350,7 @@ fn watch(
 /// Prints the report. Fails if the command after the update has failed.
 fn finish(session: &Session, args: &Args, ctx: &Context, summary: &Summary) -> Result<Answer> {
     let stdout = Stdout::Answer;
-    args.run
-        .report(session, ctx, summary, stdout, || report(args, summary))?;
+    session.report(&args.run, ctx, summary, stdout, || report(args, summary))?;
     let written = args.output.as_ref().unwrap_or(&args.file);
     summary
         .exec

@@ -112,34 +112,6 @@ impl RunArgs {
         ctx
     }
 
-    /// Ends a run, as [`end`](Self::end) does. Prints the summary to the stream that `stdout` implies: as JSON with
-    /// --json, otherwise as the string that `text` returns. Always returns [`Answer::Yes`].
-    ///
-    /// Fails if a write fails, or if `--stats -` is given and the result of the command is on standard output.
-    pub fn report<S: Serialize>(
-        &self,
-        session: &Session,
-        ctx: &Context,
-        summary: &S,
-        stdout: impl Into<Stdout>,
-        text: impl FnOnce() -> String,
-    ) -> Result<Answer> {
-        let (report, stdout) = self.end(session, ctx, stdout.into())?;
-        let text = || text() + &show::skipped(&report);
-        let json = || serde_json::to_string_pretty(summary).map(|json| json + "\n");
-        match (stdout, self.json) {
-            (Stdout::Answer | Stdout::Free, true) => session.print(&json()?)?,
-            (Stdout::Taken, true) => session.complain(&json()?),
-            (Stdout::Answer, false) if !self.quiet => session.print(&text())?,
-            (Stdout::Free, false) if self.level(session) >= Level::Notes => {
-                session.complain(&text())
-            }
-            (Stdout::Taken, false) if self.verbose => session.complain(&text()),
-            _ => {}
-        }
-        Ok(Answer::Yes)
-    }
-
     /// Ends a run without a summary. Writes the statistics if --stats was given, and prints them to standard error if
     /// --verbose was given. Returns the statistics, and how standard output is used from then on.
     ///
@@ -198,6 +170,34 @@ impl RunArgs {
             (false, false) if std::io::stderr().is_terminal() => Level::Notes,
             (false, false) => Level::Warnings,
         }
+    }
+}
+
+impl Session {
+    /// Ends a run, as [`RunArgs::end`] does. Prints the summary to the stream that `stdout` implies: as JSON with
+    /// --json, otherwise as the string that `text` returns. Always returns [`Answer::Yes`].
+    ///
+    /// Fails if a write fails, or if `--stats -` is given and the result of the command is on standard output.
+    pub fn report<S: Serialize>(
+        &self,
+        run: &RunArgs,
+        ctx: &Context,
+        summary: &S,
+        stdout: impl Into<Stdout>,
+        text: impl FnOnce() -> String,
+    ) -> Result<Answer> {
+        let (report, stdout) = run.end(self, ctx, stdout.into())?;
+        let text = || text() + &show::skipped(&report);
+        let json = || serde_json::to_string_pretty(summary).map(|json| json + "\n");
+        match (stdout, run.json) {
+            (Stdout::Answer | Stdout::Free, true) => self.print(&json()?)?,
+            (Stdout::Taken, true) => self.complain(&json()?),
+            (Stdout::Answer, false) if !run.quiet => self.print(&text())?,
+            (Stdout::Free, false) if run.level(self) >= Level::Notes => self.complain(&text()),
+            (Stdout::Taken, false) if run.verbose => self.complain(&text()),
+            _ => {}
+        }
+        Ok(Answer::Yes)
     }
 }
 
