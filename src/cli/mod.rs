@@ -190,15 +190,22 @@ impl Rejected {
 
 /// Returns the definition of the command line under the given conventions.
 fn program(conventions: &'static Conventions) -> clap::Command {
-    let with_values = |arg| {
+    adapt_values(
+        conventions.adapt(usage::with_groups(Cli::command())),
+        conventions,
+    )
+}
+
+/// Makes the arguments of a command and of its subcommands parse their values under the given conventions.
+fn adapt_values(command: clap::Command, conventions: &'static Conventions) -> clap::Command {
+    let command = command.mut_args(|arg| {
         let arg = with_values(arg, conventions, args::FormatSpec::parse);
         let arg = with_values(arg, conventions, args::InputKind::parse);
         let arg = with_values(arg, conventions, args::HeaderBox::parse);
         let arg = with_values(arg, conventions, args::parse_header);
         with_values(arg, conventions, diff::DiffFormat::parse)
-    };
-    let program = conventions.adapt(usage::with_groups(Cli::command()));
-    program.mut_subcommands(|command| command.mut_args(with_values))
+    });
+    command.mut_subcommands(|command| adapt_values(command, conventions))
 }
 
 /// Parses a command line, which begins with the name of the program.
