@@ -42,6 +42,13 @@ def test_summaries_are_dicts(helsinki: Path, tmp_path: Path) -> None:
     assert 0 < pbfhogg.inspect(filtered)["objects"] < pbfhogg.inspect(helsinki)["objects"]
 
 
+def test_statistics_are_written(helsinki: Path, tmp_path: Path) -> None:
+    """The file has what --stats writes."""
+    stats = tmp_path / "stats.json"
+    pbfhogg.inspect(helsinki, stats=stats)
+    assert "phases" in json.loads(stats.read_text())
+
+
 def test_checks_that_fail_are_no_errors(helsinki: Path, tmp_path: Path) -> None:
     """The summary tells."""
     small = tmp_path / "small.osm.pbf"
