@@ -9,6 +9,7 @@ use crate::pbf::{
     FRAME_PREFIX_LEN, HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TableBlob,
     decode_blob_index, feature,
 };
+use crate::runtime::Context;
 use flate2::{Decompress, FlushDecompress, Status};
 use memchr::memmem;
 use std::ops::Range;
@@ -54,13 +55,19 @@ const BEFORE_TYPE: u64 = FRAME_PREFIX_LEN as u64 + 2;
 ///
 /// Behind damage, the search goes on at the next offset where a frame can begin. In the bytes between, it finds the data
 /// of blobs that is whole although the frame around it is not.
-pub(super) fn find(input: &Input, range: Range<u64>, number: u32) -> Result<Vec<Piece>> {
+pub(super) fn find(
+    input: &Input,
+    range: Range<u64>,
+    number: u32,
+    ctx: &Context,
+) -> Result<Vec<Piece>> {
     let mut pieces = Pieces {
         found: Vec::new(),
         number,
     };
     let (mut at, mut head) = (range.start, head_at(input, range.start)?);
     while at < range.end {
+        ctx.cancellation.check()?;
         let cause = match head {
             Ok(frame) => {
                 let end = frame.entry.end();
@@ -76,8 +83,9 @@ pub(super) fn find(input: &Input, range: Range<u64>, number: u32) -> Result<Vec<
             }
             Err(cause) => cause,
         };
-        let next = search(input, at + 1)?;
-        pieces.rescue(input, at..next.min(range.end), &cause.to_string())?;
+        let next = search(input, at + 1, ctx)?;
+        let bytes = at..next.min(range.end);
+        pieces.rescue(input, bytes, &cause.to_string(), ctx)?;
         (at, head) = (next, head_at(input, next)?);
     }
     Ok(pieces.found)
@@ -98,8 +106,14 @@ impl Pieces {
     }
 
     /// Adds the streams in damaged bytes, and the bytes between them.
-    fn rescue(&mut self, input: &Input, bytes: Range<u64>, cause: &str) -> Result<()> {
-        for piece in rescue(input, bytes, cause)? {
+    fn rescue(
+        &mut self,
+        input: &Input,
+        bytes: Range<u64>,
+        cause: &str,
+        ctx: &Context,
+    ) -> Result<()> {
+        for piece in rescue(input, bytes, cause, ctx)? {
             match piece {
                 Piece::Frame(stream) => self.push(stream),
                 Piece::Gap { .. } => self.found.push(piece),
@@ -111,7 +125,12 @@ impl Pieces {
 
 /// Finds the zlib streams in damaged bytes, and the bytes between them. Bytes that are only the damaged frame around a
 /// stream are left out. `cause` tells what is wrong with the bytes.
-pub(super) fn rescue(input: &Input, bytes: Range<u64>, cause: &str) -> Result<Vec<Piece>> {
+pub(super) fn rescue(
+    input: &Input,
+    bytes: Range<u64>,
+    cause: &str,
+    ctx: &Context,
+) -> Result<Vec<Piece>> {
     let mut found = Vec::new();
     let gap = |bytes: Range<u64>| {
         let cause = cause.to_owned();
@@ -119,7 +138,7 @@ pub(super) fn rescue(input: &Input, bytes: Range<u64>, cause: &str) -> Result<Ve
     };
     let mut at = bytes.start;
     let mut before: Option<FrameParts> = None;
-    for stream in streams(input, bytes.clone())? {
+    for stream in streams(input, bytes.clone(), ctx)? {
         let entry = &stream.entry;
         let parts = FrameParts::around(stream.kind, entry.frame_len, entry.payload_len);
         let between = around_data(input, &(at..entry.offset))?;
@@ -153,10 +172,11 @@ fn around_data(input: &Input, bytes: &Range<u64>) -> Result<Vec<u8>> {
 }
 
 /// Finds the zlib streams in a range of a file that are the data of a blob. Their checksums are right.
-fn streams(input: &Input, range: Range<u64>) -> Result<Vec<Frame>> {
+fn streams(input: &Input, range: Range<u64>, ctx: &Context) -> Result<Vec<Frame>> {
     let (mut found, mut window) = (Vec::new(), vec![0; WINDOW]);
     let mut at = range.start;
     while at < range.end {
+        ctx.cancellation.check()?;
         let wanted = (range.end - at).min(WINDOW as u64) as usize;
         let len = input.read_at(&mut window[..wanted], at)?;
         let starts = |place: &usize| begins_zlib(window[*place], window[place + 1]);
@@ -316,11 +336,12 @@ pub(super) fn body_of(input: &Input, entry: &BlobEntry) -> Result<Vec<u8>> {
 }
 
 /// Returns the offset of the next frame from `start` on, or the length of the file if there is none.
-fn search(input: &Input, start: u64) -> Result<u64> {
+fn search(input: &Input, start: u64, ctx: &Context) -> Result<u64> {
     let name = memmem::Finder::new(b"OSM");
     let mut window = vec![0; WINDOW];
     let mut at = start + BEFORE_TYPE;
     while at < input.len() {
+        ctx.cancellation.check()?;
         let found = input.read_at(&mut window, at)?;
         for place in name.find_iter(&window[..found]) {
             let rest = &window[place..found];

@@ -38,13 +38,13 @@ pub(super) fn look_again(
             .collect();
         let end = run.iter().filter_map(Outcome::end).max();
         let range = start..end.unwrap_or(start).min(input.len());
-        for piece in frames::find(input, range.clone(), number)? {
+        for piece in frames::find(input, range.clone(), number, ctx)? {
             if let Piece::Frame(frame) = piece
                 && frame.kind != BlobKind::Header
                 && frame.entry.end() <= range.end
                 && has_checksum(input, &frame)?
             {
-                let outcomes = look(&mut reader, input, frame, invalid)?.into_iter();
+                let outcomes = look(&mut reader, input, frame, invalid, ctx)?.into_iter();
                 found.extend(outcomes.filter(|found| found.written().next().is_some()));
             }
         }
@@ -67,6 +67,7 @@ pub(super) fn look(
     input: &Input,
     frame: Frame,
     invalid: InvalidUtf8,
+    ctx: &Context,
 ) -> Result<Vec<Outcome>> {
     if frame.kind == BlobKind::Unknown || frame.stream_in.is_some() {
         return Ok(vec![without_frame(input, frame, invalid)?]);
@@ -102,7 +103,7 @@ pub(super) fn look(
         Err(Error::Blob { source, .. }) if entry.is_indexed() => {
             Ok(vec![Outcome::lost(entry, &source)])
         }
-        Err(Error::Blob { source, .. }) => undecodable(input, &frame, &source, invalid),
+        Err(Error::Blob { source, .. }) => undecodable(input, &frame, &source, invalid, ctx),
         Err(error) => Err(error),
     }
 }
@@ -143,10 +144,11 @@ fn undecodable(
     frame: &Frame,
     cause: &FormatError,
     invalid: InvalidUtf8,
+    ctx: &Context,
 ) -> Result<Vec<Outcome>> {
     let entry = &frame.entry;
     let (mut found, mut is_lost) = (Vec::new(), false);
-    for piece in frames::rescue(input, entry.offset..entry.end(), &cause.to_string())? {
+    for piece in frames::rescue(input, entry.offset..entry.end(), &cause.to_string(), ctx)? {
         let outcome = match piece {
             Piece::Frame(mut stream) => {
                 stream.entry.number = entry.number;

@@ -112,13 +112,13 @@ impl Survey {
             return Ok((survey, found));
         }
         let _phase = ctx.phase("find blobs", input.len());
-        let found = frames::find(input, 0..input.len(), 0)?;
+        let found = frames::find(input, 0..input.len(), 0, ctx)?;
         let is_one_file = found.iter().filter(|piece| piece.is_header()).count() < 2;
         let mut pieces = Vec::with_capacity(found.len());
         for piece in found {
             match piece {
                 Piece::Frame(frame) if is_header(input, &frame)? => {
-                    pieces.extend(survey.header(input, &frame)?);
+                    pieces.extend(survey.header(input, &frame, ctx)?);
                 }
                 piece => pieces.push(piece),
             }
@@ -152,7 +152,7 @@ impl Survey {
             found.pieces.into_iter().map(SurveyItem).collect(),
             || (),
             |reader, (), SurveyItem(piece)| match piece {
-                Piece::Frame(frame) => look(reader, input, frame, invalid),
+                Piece::Frame(frame) => look(reader, input, frame, invalid, ctx),
                 Piece::Gap { bytes, cause } => {
                     let loss = Loss::new(None, bytes.start, bytes.end - bytes.start, cause);
                     Ok(vec![Outcome::Lost(loss, BlobEntry::default())])
@@ -178,7 +178,7 @@ impl Survey {
     }
 
     /// Reads a header. Returns its bytes if it cannot be read.
-    fn header(&mut self, input: &Input, frame: &Frame) -> Result<Option<Piece>> {
+    fn header(&mut self, input: &Input, frame: &Frame, ctx: &Context) -> Result<Option<Piece>> {
         let cause = match parsed_header(input, frame)? {
             Ok(found) => {
                 let fault = frame.kind == BlobKind::Unknown;
@@ -189,7 +189,7 @@ impl Survey {
             Err(cause) => cause.to_string(),
         };
         let bytes = frame.entry.offset..frame.entry.end();
-        for piece in frames::rescue(input, bytes.clone(), &cause)? {
+        for piece in frames::rescue(input, bytes.clone(), &cause, ctx)? {
             if let Piece::Frame(stream) = piece
                 && let Ok(found) = parsed_header(input, &stream)?
             {

@@ -14,6 +14,7 @@ mod threads {
 }
 
 #[allow(clippy::duplicate_mod, reason = "the same phase over other threads")]
+#[allow(dead_code, reason = "only the general function is tested with these threads")]
 #[path = "../phase.rs"]
 mod phase;
 
