@@ -45,15 +45,14 @@ impl<'t> CancellableFiles<'t> {
 impl Transport for CancellableFiles<'_> {
     fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault> {
         self.check()?;
-        let BodyRange { start, len, bytes } = self.files.open(url, start)?;
+        let range = self.files.open(url, start)?;
         let cancellation = self.cancellation.clone();
         Ok(BodyRange {
-            start,
-            len,
             bytes: Box::new(CancellableRead {
-                bytes,
+                bytes: range.bytes,
                 cancellation,
             }),
+            ..range
         })
     }
 }

@@ -182,7 +182,7 @@ mod tests {
             run: 20 * ROW,
             memory: 1000,
         };
-        let sorter = RowSorter::new(limits, bits, directory.path());
+        let sorter = RowSorter::new(limits, bits, directory.path(), &Context::default());
         for number in 0..100u8 {
             let mut batch = RowBatch::default();
             batch.push(7, |out| {
