@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Command lines of all commands, each with at most one output. `{in}` is a file without an index, `{indexed}` the same
-/// with one, `{located}` the same with locations in ways, `{other}` a later state, `{day}` a change file, `{unsorted}` a
-/// file out of order, `{history}` a history, `{opl}` text, `{damaged}` a damaged file, `{changesets}` a file of
+/// with one, `{located}` the same with locations in ways, `{other}` a later state, `{day}` a change file, `{unsorted}`
+/// a file out of order, `{history}` a history, `{opl}` text, `{damaged}` a damaged file, `{changesets}` a file of
 /// changesets, `{index}` an index of locations, `{old}` a file that `{server}` has changes for, and `{out}` a directory
 /// for outputs.
 const COMMANDS: [&str; 69] = [

@@ -190,8 +190,8 @@ pub fn join(py: Python<'_>, thread: JoinHandle<()>) -> PyResult<()> {
     Ok(())
 }
 
-/// Sends a job. Returns whether it was sent, which it is not if the receiver is gone. Cancels `ctx` if a signal raises an
-/// exception while the channel is full.
+/// Sends a job. Returns whether it was sent, which it is not if the receiver is gone. Cancels `ctx` if a signal raises
+/// an exception while the channel is full.
 pub fn send<J: Send>(py: Python<'_>, ctx: &Context, jobs: &Sender<J>, job: J) -> PyResult<bool> {
     let mut job = match jobs.try_send(job) {
         Ok(()) => return Ok(true),

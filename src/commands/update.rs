@@ -293,9 +293,6 @@ fn update(
             ..summary
         });
     }
-    if !legs.is_empty() {
-        check_age(start, options)?;
-    }
     let download = download(options, &ladder, start, &legs, ctx)?;
     let mut summary = summary.with(&download, &ladder, options.end);
     match &options.goal {
@@ -326,7 +323,8 @@ fn lock(options: &Options) -> Result<Option<Arc<FileLock>>> {
     FileLock::of(&options.file).map(Some)
 }
 
-/// Fetches and reads the change files of `legs`, with the versions that the augmented diffs need.
+/// Fetches and reads the change files of `legs`, with the versions that the augmented diffs need. Fails if there are any
+/// and the data is too old.
 fn download(
     options: &Options,
     ladder: &Ladder<'_>,
@@ -334,6 +332,9 @@ fn download(
     legs: &[Leg<'_, '_>],
     ctx: &Context,
 ) -> Result<Download> {
+    if !legs.is_empty() {
+        check_age(start, options)?;
+    }
     let scratch = match &options.goal {
         Goal::File(output) => output.target.scratch_directory(),
         Goal::Changes(target, _) => target.scratch_directory(),

@@ -205,8 +205,8 @@ impl Output {
             .ok()
     }
 
-    /// Flushes a file to disk and gives it the path of the target. Fails if the work has been cancelled, or if, since the
-    /// output was opened, a file that may not be replaced has been created at that path, or the file to replace has
+    /// Flushes a file to disk and gives it the path of the target. Fails if the work has been cancelled, or if, since
+    /// the output was opened, a file that may not be replaced has been created at that path, or the file to replace has
     /// changed. Does nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
         self.commit_with(&[])

@@ -153,8 +153,8 @@ impl StreamOutput {
 }
 
 /// Flushes files to disk, and then gives all of them their names. A signal that the program handles ends the process
-/// before the first name is given or after the last one, and so does a cancellation. If the process is killed in between,
-/// some files may have their names and others may not.
+/// before the first name is given or after the last one, and so does a cancellation. If the process is killed in
+/// between, some files may have their names and others may not.
 pub(crate) fn commit_together(mut files: Vec<StreamOutput>) -> Result<()> {
     files.iter_mut().try_for_each(StreamOutput::flush)?;
     for file in &mut files {

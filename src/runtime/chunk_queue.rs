@@ -1,5 +1,5 @@
-//! Runs jobs that a caller adds one by one, and that each result in many chunks. The chunks are consumed in the order of
-//! the jobs.
+//! Runs jobs that a caller adds one by one, and that each result in many chunks. The chunks are consumed in the order
+//! of the jobs.
 //!
 //! The chunks of a job wait in a bounded channel, so the memory does not depend on the number of chunks. Threads start
 //! the jobs in order, and the queue always drains the first unfinished job, so no thread waits forever.
@@ -89,8 +89,8 @@ pub(crate) struct ChunkQueue<J, C> {
 }
 
 impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
-    /// Starts [`Context::jobs`] threads that call `work` with each job. `init` creates the scratch value of a thread. If
-    /// `work` fails or panics, an error is sent as the last chunk of the job, and the thread creates a new scratch
+    /// Starts [`Context::jobs`] threads that call `work` with each job. `init` creates the scratch value of a thread.
+    /// If `work` fails or panics, an error is sent as the last chunk of the job, and the thread creates a new scratch
     /// value. Once the context is cancelled, no further job is begun, and no further chunk is taken.
     pub(crate) fn start<S>(
         name: &'static str,

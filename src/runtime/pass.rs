@@ -78,8 +78,8 @@ impl<'c> Pass<'c> {
         }
     }
 
-    /// Limits the number of items in flight, and not their memory. This is for items whose results take more memory than
-    /// the items: a few results of each item wait to be merged.
+    /// Limits the number of items in flight, and not their memory. This is for items whose results take more memory
+    /// than the items: a few results of each item wait to be merged.
     pub(crate) const fn counting_items(self) -> Self {
         Self {
             budget: ITEMS_PER_JOB * self.ctx.jobs as u64,

@@ -41,14 +41,15 @@ pub(crate) fn parallel_classify_phase<T: Send, S, R: Send>(
 /// items. `work` sends the results of an item in their order, and may return the last one.
 ///
 /// - `cost` must return the number of bytes that an item holds from its claim until its last result is merged. Workers
-///   wait to claim items while the bytes of the budget or more are held, so that memory does not grow with the number of
-///   items. A worker also waits while [`MAX_WAITING`] results of its item are not merged.
+///   wait to claim items while the bytes of the budget or more are held, so that memory does not grow with the number
+///   of items. A worker also waits while [`MAX_WAITING`] results of its item are not merged.
 /// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
 /// - `after` is called with the scratch value after each item, whose last result may be merged meanwhile.
 /// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
 ///   all items before the error are merged. A panic in `source`, `cost`, `init`, `work` or `after` is an error, too. A
 ///   panic in `merge` is resumed when the threads have ended.
-/// - A phase that is cancelled fails with [`Error::Cancelled`]. Results of items that are done by then may not be merged.
+/// - A phase that is cancelled fails with [`Error::Cancelled`]. Results of items that are done by then may not be
+///   merged.
 pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
     limits: PhaseLimits<'_>,
     source: impl Iterator<Item = Result<T>> + Send,
@@ -109,8 +110,8 @@ impl<R> ItemResults<'_, R> {
         self.queue.receive(self.index, result)
     }
 
-    /// Waits until `is_done` returns true, which is asked again after each result that is merged. Fails if the phase has
-    /// ended.
+    /// Waits until `is_done` returns true, which is asked again after each result that is merged. Fails if the phase
+    /// has ended.
     pub(crate) fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
         self.queue.wait_until(is_done)
     }
@@ -200,8 +201,8 @@ struct ClaimedItem<R> {
     held: u64,
     /// The results that were sent and not merged yet.
     sent: VecDeque<R>,
-    /// The last result or the error, once the worker is done with the item. The inner `None` means that all results were
-    /// sent.
+    /// The last result or the error, once the worker is done with the item. The inner `None` means that all results
+    /// were sent.
     end: Option<Result<Option<R>>>,
 }
 

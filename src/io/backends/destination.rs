@@ -233,8 +233,8 @@ impl Destination {
         }
     }
 
-    /// Copies a range with kernel copies, until one fails or copies nothing. Returns the number of bytes copied. Fails if
-    /// the work has been cancelled.
+    /// Copies a range with kernel copies, until one fails or copies nothing. Returns the number of bytes copied. Fails
+    /// if the work has been cancelled.
     fn kernel_copy(&self, input: &Input, whole: Transfer) -> Result<u64> {
         let mut left = whole;
         while left.len > 0 && self.kernel_copies.load(Ordering::Relaxed) {
