@@ -227,12 +227,13 @@ impl Error {
         self
     }
 
-    /// Returns the same error with advice, if an input lacks what the command needs.
+    /// Returns the same error with advice, if an input lacks what the command needs and the error has no advice yet.
     #[must_use]
     #[cfg(feature = "cli")]
     pub(crate) fn advise_on_lack(mut self, advice: Advice) -> Self {
         if let Self::Blob { source, .. } = &mut self
             && source.flaw == Flaw::Lack
+            && source.advice.is_none()
         {
             source.advice = Some(advice);
         }

@@ -110,8 +110,12 @@ fn nodes_of_unknown_age_stay() {
     assert_eq!(node_ids(&opl(&file)), [4, 5, 6, 20]);
     let header = "osmosis_replication_timestamp=2024-01-01T00:00:00Z";
     let options = [LOCATED[0], "--output-header", header];
-    pieces.apply(&file, &[1], &options);
+    pieces.add(100.0, "");
+    pieces.apply(&file, &[2], &options);
     assert_eq!(node_ids(&opl(&file)), [4, 5, 6, 20]);
+    // A change decides by its own time, also if it is applied again.
+    pieces.apply(&file, &[1], &options);
+    assert_eq!(node_ids(&opl(&file)), [4, 5, 6]);
 }
 
 /// Untagged nodes that are in the file for reasons of which it does not know, such as relations that an extract does

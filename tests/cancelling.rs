@@ -58,7 +58,7 @@ const COMMANDS: [&str; 69] = [
     "getparents {in} n150 w5 -o {out}/a.osm.pbf",
     "inspect --html {out}/a.html {in}",
     "inspect -e {in}",
-    "inspect tags {in}",
+    "inspect tags {in} -o {out}/a.txt",
     "inspect {in}",
     "merge {in} {other} -o {out}/a.osm.pbf",
     "merge-changes -s {day} {day} -o {out}/a.osc.gz",

@@ -14,15 +14,17 @@ const MAX_WORDS: usize = 50_000;
 const MAX_PIPELINE_WORDS: usize = 1_600;
 
 /// Names of other programs and of the system, options included.
-const FOREIGN: [&str; 11] = [
+const FOREIGN: [&str; 13] = [
     "IndexedReader",
     "O_DIRECT",
     "O_TMPFILE",
     "ST_Centroid",
     "Z_SYNC_FLUSH",
+    "all_proxy",
     "archives",
     "hive_schema",
     "https_proxy",
+    "no_proxy",
     "osmosis_replication_",
     "posix_fadvise",
     "python/package/pbfhogg/_pbfhogg.abi3.so",

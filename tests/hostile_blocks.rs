@@ -163,7 +163,7 @@ fn diff_names_the_file_that_has_the_object() {
     for groups in [vec![nodes(2)], vec![nodes(2), ways(1, 2)]] {
         hostile::write(&small, &[""], &groups);
         for files in [[&small, &long], [&long, &small]] {
-            let message = run_fail(&[&"diff", files[0], files[1]]);
+            let message = run_fail(&[&"diff", &"-f", &"opl", files[0], files[1]]);
             let is_named = message.contains("long.osm.pbf: blob 2");
             assert!(is_named && message.contains("2000001"), "{message}");
         }
@@ -421,10 +421,9 @@ fn every_command_ends_well_on_every_hostile_file() {
                 commands.clone()
             } else {
                 // The seed is the name, so that a further file does not change the commands of the others.
-                let seed = file
-                    .name
-                    .bytes()
-                    .fold(1, |seed, byte| seed * 31 + u64::from(byte));
+                let seed = file.name.bytes().fold(1u64, |seed, byte| {
+                    seed.wrapping_mul(31).wrapping_add(byte.into())
+                });
                 vec![commands[Random(seed).below(commands.len())]]
             };
             for command in tried {

@@ -404,14 +404,6 @@ impl RegionMembers<'_> {
         if self.added_ways.is_empty() && each_once {
             return Ok(());
         }
-        let set_of_way = |algebra: &mut SetAlgebra<'_>, id: i64| {
-            let again = if each_once {
-                EMPTY_SET
-            } else {
-                self.ways.get(id)
-            };
-            algebra.union(self.added_ways.get(id), again)
-        };
         let mut added_nodes = std::mem::take(&mut self.added_nodes);
         let mut outside = NodePlaces::default();
         let mut algebra = SetAlgebra::new(&self.sets);
@@ -427,31 +419,11 @@ impl RegionMembers<'_> {
                     self.added_ways.get(id) != EMPTY_SET
                         || (!each_once && self.ways.get(id) != EMPTY_SET)
                 };
-                let (mut nodes, mut limit) = (Vec::new(), MANY);
-                block.in_parts(|part| {
-                    let (mut refs, mut ways) = (Vec::new(), Vec::new());
-                    part.collect_refs_of(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
-                    let mut start = 0;
-                    for (way, end) in ways {
-                        let set = set_of_way(&mut algebra, way);
-                        for id in &refs[start..end] {
-                            let missing = algebra.difference(set, self.nodes.get(*id));
-                            if missing != EMPTY_SET {
-                                nodes.push((*id, missing));
-                            }
-                        }
-                        start = end;
-                    }
-                    if nodes.len() > limit {
-                        nodes = sort_and_merge(std::mem::take(&mut nodes), &mut algebra);
-                        limit = MANY.max(2 * nodes.len());
-                    }
-                    Ok(())
-                })?;
+                let nodes = self.nodes_to_complete(block, is_met, &mut algebra)?;
                 let kept = self.accepted_ways(block, is_met)?;
                 let is_kept = |index: u32| kept[index as usize];
                 let places = self.places_of_ways(entry, block, is_kept)?;
-                Ok((sort_and_merge(nodes, &mut algebra), places))
+                Ok((nodes, places))
             },
             |(found, places)| {
                 add_all(&mut added_nodes, &found, &mut algebra);
@@ -463,6 +435,46 @@ impl RegionMembers<'_> {
             all.add_nodes(outside);
         }
         Ok(())
+    }
+
+    /// Returns the nodes that the ways of a block which `is_met` accepts have, and that are not kept in all regions in
+    /// which their ways are.
+    fn nodes_to_complete(
+        &self,
+        block: &Block<'_>,
+        is_met: impl Fn(i64) -> bool,
+        algebra: &mut SetAlgebra<'_>,
+    ) -> Result<Vec<(i64, SetNumber)>, FormatError> {
+        let set_of_way = |algebra: &mut SetAlgebra<'_>, id: i64| {
+            let again = if self.each_once {
+                EMPTY_SET
+            } else {
+                self.ways.get(id)
+            };
+            algebra.union(self.added_ways.get(id), again)
+        };
+        let (mut nodes, mut limit) = (Vec::new(), MANY);
+        block.in_parts(|part| {
+            let (mut refs, mut ways) = (Vec::new(), Vec::new());
+            part.collect_refs_of(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
+            let mut start = 0;
+            for (way, end) in ways {
+                let set = set_of_way(algebra, way);
+                for id in &refs[start..end] {
+                    let missing = algebra.difference(set, self.nodes.get(*id));
+                    if missing != EMPTY_SET {
+                        nodes.push((*id, missing));
+                    }
+                }
+                start = end;
+            }
+            if nodes.len() > limit {
+                nodes = sort_and_merge(std::mem::take(&mut nodes), algebra);
+                limit = MANY.max(2 * nodes.len());
+            }
+            Ok(())
+        })?;
+        Ok(sort_and_merge(nodes, algebra))
     }
 }
 
