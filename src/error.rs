@@ -351,6 +351,11 @@ impl FormatError {
         Self::of(Cow::Borrowed(cause), Flaw::Truncation)
     }
 
+    /// Whether the input ends too early.
+    pub(crate) const fn is_truncated(&self) -> bool {
+        matches!(self.flaw, Flaw::Truncation)
+    }
+
     /// Creates an error about an object that occurs twice in a file of current data. `need` tells why the command
     /// needs each object once.
     pub(crate) fn repetition(object: impl fmt::Display, need: &str) -> Self {

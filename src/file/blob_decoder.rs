@@ -5,8 +5,8 @@ use crate::io::Input;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, BlobSegments, Block, Decompressor, Encoding,
-    FRAME_PREFIX_LEN, NodeVersions, Segmented, StringTable, VersionedNodes, are_all_objects,
-    bytes_to_first_kind, first_kind, put_host_objects, scan_payload, stale_index, verify_entry,
+    NodeVersions, Segmented, StringTable, VersionedNodes, are_all_objects, bytes_to_first_kind,
+    first_kind, put_host_objects, scan_payload, stale_index, verify_entry,
 };
 use crate::runtime::{Cancellation, Context, PayloadWatch, Stats};
 use std::sync::Arc;
@@ -323,17 +323,15 @@ pub(crate) fn completed_entry(
 fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, FormatError> {
     let frame = &frame[..entry.frame_len as usize];
     let misplaced = || stale_index("there is no data blob of that length");
-    let prefix = frame
-        .first_chunk::<FRAME_PREFIX_LEN>()
-        .ok_or_else(misplaced)?;
-    let header_end = FRAME_PREFIX_LEN + BlobHeader::len_from_prefix(*prefix)? as usize;
-    let header = frame
-        .get(FRAME_PREFIX_LEN..header_end)
-        .ok_or_else(misplaced)?;
-    let header = BlobHeader::parse(header)?;
-    let body = &frame[header_end..];
+    let (header, body) = BlobHeader::read(frame).map_err(|error| {
+        if error.is_truncated() {
+            misplaced()
+        } else {
+            error
+        }
+    })?;
     if header.kind != BlobKind::Data
-        || header_end != entry.header_len as usize
+        || frame.len() - body.len() != entry.header_len as usize
         || header.blob_len as usize != body.len()
     {
         return Err(misplaced());

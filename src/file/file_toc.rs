@@ -1,12 +1,13 @@
 //! Finds the table of contents when a file is opened, compares it with the file, and rejects a table that does not fit.
 
+use super::frame_start::{FrameStart, read_blob_message};
 use super::pbf_file::{IdTablePlace, PbfFile};
 use crate::error::{Error, ErrorKind, FormatError, Result};
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FRAME_PROBE_LEN,
-    MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, feature,
-    find_toc, is_inner_part, is_lone_part, is_table_blob, may_be_toc_blob,
+    BlobEntry, BlobFlags, BlobKind, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN,
+    TOC_TAIL_LEN, Toc, TocReader, feature, find_toc, is_inner_part, is_lone_part, is_table_blob,
+    may_be_toc_blob,
 };
 use crate::runtime::{Context, human_bytes};
 
@@ -46,10 +47,7 @@ impl PbfFile {
         };
         let mut tables = Vec::new();
         for entry in toc.entries.iter().filter(|entry| entry.count == 0) {
-            let mut body = vec![0; (entry.frame_len - entry.header_len) as usize];
-            let start = entry.offset + u64::from(entry.header_len);
-            self.input.read_all_at(&mut body, start)?;
-            if is_table_blob(&body) {
+            if is_table_blob(&read_blob_message(&self.input, entry)?) {
                 tables.push(entry.offset);
             }
         }
@@ -158,35 +156,30 @@ impl PbfFile {
     fn exclude_damaged_toc(&mut self, start: u64) -> Result<bool> {
         let (mut at, mut are_alone) = (start, true);
         while at < self.input.len() {
-            let mut probe = [0; FRAME_PROBE_LEN];
-            let found = self.input.read_at(&mut probe, at)?;
-            let Ok((header, blob)) = BlobHeader::split(&probe[..found]) else {
-                return Ok(false);
-            };
-            match BlobHeader::parse(header) {
-                Ok(parsed) if parsed.kind == BlobKind::Data && may_be_toc_blob(blob) => {
-                    at += (FRAME_PREFIX_LEN + header.len()) as u64 + u64::from(parsed.blob_len);
+            let frame_start = FrameStart::read(&self.input, at)?;
+            match frame_start.parse() {
+                Ok(frame)
+                    if frame.header.kind == BlobKind::Data && may_be_toc_blob(frame.blob_start) =>
+                {
+                    at = frame.entry.end();
+                    are_alone &= is_lone_part(frame.blob_start);
                 }
                 _ => return Ok(false),
             }
-            are_alone &= is_lone_part(blob);
         }
-        let is_toc = at == self.input.len();
-        if is_toc && are_alone {
+        if are_alone {
             self.data_end = start;
         }
-        Ok(is_toc)
+        Ok(true)
     }
 
     /// The frame at offset `start` has objects besides a part of the table of contents. Fails if the frame has an
     /// unknown type, because the walk over the frames would skip the frame with its objects.
     fn check_frame_at(&self, start: u64) -> Result<()> {
-        let mut probe = [0; FRAME_PROBE_LEN];
-        let found = self.input.read_at(&mut probe, start)?;
-        let header = BlobHeader::split(&probe[..found]);
-        let header = header.and_then(|(header, _)| BlobHeader::parse(header));
+        let frame_start = FrameStart::read(&self.input, start)?;
         // A header that cannot be parsed is no error here, because the walk over the frames reports it.
-        if header.is_ok_and(|header| header.kind != BlobKind::Data) {
+        let frame = frame_start.parse();
+        if frame.is_ok_and(|frame| frame.header.kind != BlobKind::Data) {
             let cause =
                 format!("the frame at byte {start} has the last objects, but not the type OSMData");
             return Err(Error::file_of(self.input.path(), ErrorKind::Damaged, cause));
@@ -229,10 +222,7 @@ impl PbfFile {
 
     /// Whether the blob of `entry` has a part of a table of contents, but not the last part.
     fn has_inner_part(&self, entry: &BlobEntry) -> Result<bool> {
-        let mut body = vec![0; (entry.frame_len - entry.header_len) as usize];
-        let start = entry.offset + u64::from(entry.header_len);
-        self.input.read_all_at(&mut body, start)?;
-        Ok(is_inner_part(&body))
+        Ok(is_inner_part(&read_blob_message(&self.input, entry)?))
     }
 
     /// Whether the file has `expected` bytes, which is its size according to its table of contents or its header. If

@@ -4,9 +4,10 @@
 //! Several threads therefore walk over later parts of the file concurrently, and discard the headers that they read.
 //! When the walk itself reads these headers again, they are in the page cache.
 
+use super::frame_start::FrameStart;
 use super::header_walker::HeaderWalker;
 use crate::io::Input;
-use crate::pbf::{BlobHeader, BlobKind, FRAME_PREFIX_LEN};
+use crate::pbf::{BlobKind, FRAME_PREFIX_LEN};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,12 +100,9 @@ fn find_frame(input: &Input, from: u64) -> Option<u64> {
 
 /// Returns the end of the data frame at `offset`; `None` if there is no data frame.
 fn frame_end(input: &Input, offset: u64) -> Option<u64> {
-    let mut head = [0; 96];
-    let found = input.read_at(&mut head, offset).ok()?;
-    let (message, _) = BlobHeader::split(&head[..found]).ok()?;
-    let header = BlobHeader::parse(message).ok()?;
-    let end = offset + (FRAME_PREFIX_LEN + message.len()) as u64 + u64::from(header.blob_len);
-    (header.kind == BlobKind::Data && end <= input.len()).then_some(end)
+    let start = FrameStart::read(input, offset).ok()?;
+    let frame = start.parse().ok()?;
+    (frame.header.kind == BlobKind::Data).then(|| frame.entry.end())
 }
 
 #[cfg(test)]

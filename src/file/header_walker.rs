@@ -1,11 +1,9 @@
 //! Walks over the frames of a file and reads their headers. Blobs are read only to recognise tables about the file.
 
+use super::frame_start::{FrameStart, read_blob_message};
 use crate::error::{Advice, Error, FormatError, Result};
 use crate::io::Input;
-use crate::pbf::{
-    BlobEntry, BlobFlags, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FRAME_PROBE_LEN, TableBlob,
-    find_toc, may_be_table_blob,
-};
+use crate::pbf::{BlobEntry, BlobFlags, BlobKind, TableBlob, find_toc, may_be_table_blob};
 use std::ops::Range;
 
 /// The header of a data frame.
@@ -57,83 +55,35 @@ impl<'f> HeaderWalker<'f> {
     }
 
     fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {
-        let mut probe = [0; FRAME_PROBE_LEN];
-        let found = self.input.read_at(&mut probe, self.offset)?;
-        let probe = &probe[..found];
-        let prefix = probe.first_chunk::<FRAME_PREFIX_LEN>().ok_or_else(|| {
-            self.bad(FormatError::truncated(
-                "the file ends within the length of a frame",
-            ))
-        })?;
-        let len = BlobHeader::len_from_prefix(*prefix).map_err(|error| self.bad(error))? as usize;
-        let long;
-        let bytes = match probe.get(FRAME_PREFIX_LEN..FRAME_PREFIX_LEN + len) {
-            Some(bytes) => bytes,
-            None => {
-                long = self.read_long_header(len)?;
-                &long
-            }
-        };
-        let header = BlobHeader::parse(bytes).map_err(|error| self.bad(error))?;
-        let header_len = FRAME_PREFIX_LEN + len;
-        let frame_len = header_len as u32 + header.blob_len;
-        if self.offset + u64::from(frame_len) > self.input.len() {
-            let blob_start = self.offset + header_len as u64;
-            let found = self.input.len().saturating_sub(blob_start);
-            return Err(self.bad(FormatError::with(format!(
-                "the file ends within this blob: {} bytes announced, {found} there",
-                header.blob_len
-            ))));
-        }
-        // If the header fills the probe, `blob_start` is empty, and the blob is treated as one that has no table. This
-        // is right, because blobs with tables have short headers.
-        let blob_start = probe.get(header_len..).unwrap_or_default();
-        let mut entry = BlobEntry {
-            offset: self.offset,
-            frame_len,
-            header_len: header_len as u32,
-            number: self.number,
-            ..BlobEntry::default()
-        };
-        let mut kind = header.kind;
-        if kind == BlobKind::Data && may_be_table_blob(blob_start) {
-            let table = self.table(header_len, &header)?;
+        let start = FrameStart::read(self.input, self.offset)?;
+        let frame = start.parse().map_err(|error| self.bad(error))?;
+        let mut entry = frame.entry;
+        entry.number = self.number;
+        let mut kind = frame.header.kind;
+        if kind == BlobKind::Data && may_be_table_blob(frame.blob_start) {
+            let table = self.table(&entry)?;
             entry.flags.set(BlobFlags::HAS_TABLE, table.is_host());
             if table.has_no_objects() {
                 kind = BlobKind::Unknown;
             }
         }
-        let indexdata = header.indexdata.map(<[u8]>::to_vec);
+        let indexdata = frame.header.indexdata.map(<[u8]>::to_vec);
         Ok((kind, FrameHead { entry, indexdata }))
     }
 
-    /// Reads the BlobHeader of the current frame, which is longer than the probe.
-    fn read_long_header(&self, len: usize) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; len];
-        let offset = self.offset + FRAME_PREFIX_LEN as u64;
-        if self.input.read_at(&mut bytes, offset)? < len {
-            return Err(self.bad(FormatError::truncated("the file ends within a BlobHeader")));
-        }
-        Ok(bytes)
+    /// Returns the table in the blob of the current frame. Counts the tables of contents.
+    fn table(&mut self, entry: &BlobEntry) -> Result<TableBlob> {
+        let body = read_blob_message(self.input, entry)?;
+        let table = TableBlob::of(&body);
+        let is_part = matches!(table, TableBlob::TableOfContents | TableBlob::Host);
+        self.tables += u32::from(is_part && find_toc(&body).is_some());
+        Ok(table)
     }
 
     /// Returns an error about the current frame.
     fn bad(&self, error: FormatError) -> Error {
         self.input
             .blob_error(u64::from(self.number), self.offset, error)
-    }
-}
-
-impl HeaderWalker<'_> {
-    /// Returns the table in the blob of the current frame. Counts the tables of contents.
-    fn table(&mut self, header_len: usize, header: &BlobHeader<'_>) -> Result<TableBlob> {
-        let mut body = vec![0; header.blob_len as usize];
-        self.input
-            .read_all_at(&mut body, self.offset + header_len as u64)?;
-        let table = TableBlob::of(&body);
-        let is_part = matches!(table, TableBlob::TableOfContents | TableBlob::Host);
-        self.tables += u32::from(is_part && find_toc(&body).is_some());
-        Ok(table)
     }
 }
 

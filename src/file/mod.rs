@@ -11,6 +11,7 @@ mod blob_stream;
 mod element_reader;
 mod file_part;
 mod file_toc;
+mod frame_start;
 mod header_prefetch;
 mod header_walker;
 mod id_table;
@@ -31,6 +32,7 @@ pub use blob_stream::{BlobStream, DataBlob, DataBlock};
 pub use element_reader::ElementReader;
 pub(crate) use file_part::divide;
 pub use file_part::{FilePart, Parts};
+pub(crate) use frame_start::{FrameStart, read_blob_message};
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;
 pub(crate) use pbf_file::{

@@ -4,8 +4,8 @@ use super::header_walker::HeaderWalker;
 use crate::error::{Advice, Error, ErrorKind, FormatError, Result};
 use crate::io::{FileCompression, Input, decompressed};
 use crate::pbf::{
-    Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, HeaderBlock, Toc,
-    TocPointer, TocSummary, decode_blob_index,
+    Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, HeaderBlock, Toc, TocPointer, TocSummary,
+    decode_blob_index,
 };
 use crate::runtime::Context;
 use std::io::Read;
@@ -314,17 +314,16 @@ pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
 }
 
 fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
-    let (message, _) = BlobHeader::split(frame)?;
-    let header = BlobHeader::parse(message)?;
+    let (header, rest) = BlobHeader::read(frame)?;
     if header.kind != BlobKind::Header {
         return Err(FormatError::new("the first blob is not an OSMHeader"));
     }
-    Ok(FRAME_PREFIX_LEN + message.len() + header.blob_len as usize)
+    Ok(frame.len() - rest.len() + header.blob_len as usize)
 }
 
 /// Returns the HeaderBlock message of the header blob in `frame`.
 fn header_payload(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
-    let (_, blob) = BlobHeader::split(frame)?;
+    let (_, blob) = BlobHeader::read(frame)?;
     let blob = Blob::parse(blob)?;
     let mut decompressor = Decompressor::default();
     Ok(decompressor.payload(&blob)?.to_vec())

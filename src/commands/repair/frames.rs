@@ -2,12 +2,13 @@
 
 use super::frame_parts::FrameParts;
 use crate::error::{FormatError, Result};
+use crate::file::{FrameStart, read_blob_message};
 use crate::io::Input;
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Block, Decompressor, Encoding,
-    FRAME_PREFIX_LEN, HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TableBlob,
-    decode_blob_index, feature,
+    Blob, BlobEntry, BlobFlags, BlobKind, Block, Decompressor, Encoding, FRAME_PREFIX_LEN,
+    HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TableBlob, decode_blob_index,
+    feature,
 };
 use crate::runtime::Context;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -264,36 +265,9 @@ impl Frame {
 
 /// Returns the frame at an offset, whose blob is not looked at. The inner result is an error if there is none.
 fn head_at(input: &Input, offset: u64) -> Result<Head> {
-    let mut start = vec![0; 512];
-    let found = input.read_at(&mut start, offset)?;
-    start.truncate(found);
-    let needed = match BlobHeader::split(&start) {
-        Ok(_) => 0,
-        Err(_) => start.first_chunk::<FRAME_PREFIX_LEN>().map_or(0, |prefix| {
-            BlobHeader::len_from_prefix(*prefix).map_or(0, |len| FRAME_PREFIX_LEN + len as usize)
-        }),
-    };
-    if needed > start.len() && needed <= MAX_BLOB_HEADER_LEN as usize + FRAME_PREFIX_LEN {
-        start.resize(needed, 0);
-        let found = input.read_at(&mut start, offset)?;
-        start.truncate(found);
-    }
-    let parsed = BlobHeader::split(&start).and_then(|(message, rest)| {
-        let header = BlobHeader::parse(message)?;
-        let header_len = start.len() - rest.len();
-        let frame_len = header_len as u64 + u64::from(header.blob_len);
-        if offset + frame_len > input.len() {
-            return Err(FormatError::truncated("the file ends within this blob"));
-        }
-        let entry = BlobEntry {
-            offset,
-            frame_len: frame_len as u32,
-            header_len: header_len as u32,
-            ..BlobEntry::default()
-        };
-        Ok(Frame::new(entry, header.kind))
-    });
-    Ok(parsed)
+    let start = FrameStart::read(input, offset)?;
+    let frame = start.parse();
+    Ok(frame.map(|frame| Frame::new(frame.entry, frame.header.kind)))
 }
 
 /// The frame at an offset; an error if there is none.
@@ -317,11 +291,9 @@ fn continues(
 
 /// Returns the entry of a frame with the facts in the index of its BlobHeader, if it has one.
 pub(super) fn index_of(input: &Input, entry: &BlobEntry) -> Result<BlobEntry> {
-    let mut header = vec![0; entry.header_len as usize];
-    input.read_all_at(&mut header, entry.offset)?;
+    let start = FrameStart::read(input, entry.offset)?;
     let mut facts = *entry;
-    let parsed = BlobHeader::split(&header).and_then(|(message, _)| BlobHeader::parse(message));
-    if let Some(index) = parsed.ok().and_then(|parsed| parsed.indexdata) {
+    if let Some(index) = start.parse().ok().and_then(|frame| frame.header.indexdata) {
         // Without a valid index, the entry is unchanged.
         decode_blob_index(index, &mut facts);
     }
@@ -330,9 +302,7 @@ pub(super) fn index_of(input: &Input, entry: &BlobEntry) -> Result<BlobEntry> {
 
 /// Reads the Blob message of a frame.
 pub(super) fn body_of(input: &Input, entry: &BlobEntry) -> Result<Vec<u8>> {
-    let mut body = vec![0; (entry.frame_len - entry.header_len) as usize];
-    input.read_all_at(&mut body, entry.offset + u64::from(entry.header_len))?;
-    Ok(body)
+    read_blob_message(input, entry)
 }
 
 /// Returns the offset of the next frame from `start` on, or the length of the file if there is none.

@@ -58,17 +58,19 @@ impl<'a> BlobHeader<'a> {
         Ok(len)
     }
 
-    /// Returns the BlobHeader message of the frame at the start of `frame`, and the bytes after the message. The frame
-    /// need not be complete.
-    pub fn split(frame: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), FormatError> {
+    /// Reads the BlobHeader of the frame at the start of `frame`. Returns it with the bytes after it. The frame need not
+    /// be complete.
+    pub fn read(frame: &'a [u8]) -> Result<(Self, &'a [u8]), FormatError> {
         let (prefix, rest) =
             frame
                 .split_first_chunk::<FRAME_PREFIX_LEN>()
                 .ok_or(FormatError::truncated(
                     "the file ends within the length of a frame",
                 ))?;
-        rest.split_at_checked(Self::len_from_prefix(*prefix)? as usize)
-            .ok_or(FormatError::truncated("the file ends within a BlobHeader"))
+        let (message, rest) = rest
+            .split_at_checked(Self::len_from_prefix(*prefix)? as usize)
+            .ok_or(FormatError::truncated("the file ends within a BlobHeader"))?;
+        Ok((Self::parse(message)?, rest))
     }
 
     /// Reads a BlobHeader. Fails if it has no `type` or no `datasize`, or if the Blob would be too large.
@@ -270,12 +272,12 @@ mod tests {
             payload_len: 7,
         };
         encode_frame(&mut frame, BlobKind::Data, None, &blob).unwrap();
-        let len = BlobHeader::len_from_prefix(frame[..4].try_into().unwrap()).unwrap() as usize;
-        let header = BlobHeader::parse(&frame[4..4 + len]).unwrap();
+        let (header, body) = BlobHeader::read(&frame).unwrap();
         assert_eq!(header.kind, BlobKind::Data);
-        assert_eq!(plain_header_len(header.blob_len) as usize, 4 + len);
-        assert_eq!(frame.len(), 4 + len + header.blob_len as usize);
-        assert_eq!(Blob::parse(&frame[4 + len..]).unwrap(), blob);
+        let header_len = frame.len() - body.len();
+        assert_eq!(plain_header_len(header.blob_len) as usize, header_len);
+        assert_eq!(body.len(), header.blob_len as usize);
+        assert_eq!(Blob::parse(body).unwrap(), blob);
     }
 
     #[test]

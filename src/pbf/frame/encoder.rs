@@ -35,8 +35,8 @@ impl EncodedFrame {
     pub(crate) fn padded(&self, by: usize) -> Option<Self> {
         /// The maximum number of bytes by which the lengths in a frame grow with the frame.
         const MAX_GROWTH: usize = 4;
-        let (header, body) = BlobHeader::split(&self.bytes).ok()?;
-        let (header, blob) = (BlobHeader::parse(header).ok()?, Blob::parse(body).ok()?);
+        let (header, body) = BlobHeader::read(&self.bytes).ok()?;
+        let blob = Blob::parse(body).ok()?;
         let (zlib_header, stream) = blob.data.split_at_checked(ZLIB_HEADER_LEN)?;
         if blob.encoding != Encoding::Zlib {
             return None;

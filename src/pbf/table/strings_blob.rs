@@ -94,8 +94,7 @@ pub(super) fn read_stored<T>(
 /// Returns the Blob message of the first frame, and the bytes after the frame. Returns `None` if the frame is
 /// incomplete or not a data frame.
 pub(super) fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (header, rest) = BlobHeader::split(frames).ok()?;
-    let header = BlobHeader::parse(header).ok()?;
+    let (header, rest) = BlobHeader::read(frames).ok()?;
     if header.kind != BlobKind::Data {
         return None;
     }

@@ -1,0 +1,98 @@
+//! Reads the start of a frame: its BlobHeader, and the first bytes of its Blob.
+
+use crate::error::{FormatError, Result};
+use crate::io::Input;
+use crate::pbf::{BlobEntry, BlobHeader, FRAME_PREFIX_LEN, FRAME_PROBE_LEN};
+
+/// The first bytes of a frame, which have the whole BlobHeader unless the file ends before that.
+pub(crate) struct FrameStart {
+    offset: u64,
+    /// The number of bytes from the start of the frame to the end of the file.
+    left: u64,
+    probe: [u8; FRAME_PROBE_LEN],
+    probe_len: usize,
+    /// The bytes up to the end of the BlobHeader; empty if the probe has all of them.
+    long: Vec<u8>,
+}
+
+/// A frame whose start was read.
+pub(crate) struct StartedFrame<'s> {
+    /// The BlobHeader.
+    pub header: BlobHeader<'s>,
+    /// An entry with the offset and the lengths of the frame, without its number and facts about its contents.
+    pub entry: BlobEntry,
+    /// The first bytes of the Blob. Empty after a long BlobHeader, which no blob with a part of a table has.
+    pub blob_start: &'s [u8],
+}
+
+impl FrameStart {
+    /// Reads the start of the frame at an offset, normally in one read.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub(crate) fn read(input: &Input, offset: u64) -> Result<Self> {
+        let mut probe = [0; FRAME_PROBE_LEN];
+        let probe_len = input.read_at(&mut probe, offset)?;
+        let prefix = probe[..probe_len].first_chunk::<FRAME_PREFIX_LEN>();
+        let header_len = prefix.and_then(|prefix| BlobHeader::len_from_prefix(*prefix).ok());
+        let len = header_len.map_or(0, |len| FRAME_PREFIX_LEN + len as usize);
+        let mut long = Vec::new();
+        if len > FRAME_PROBE_LEN {
+            long.resize(len, 0);
+            let found = input.read_at(&mut long, offset)?;
+            long.truncate(found);
+        }
+        Ok(Self {
+            offset,
+            left: input.len().saturating_sub(offset),
+            probe,
+            probe_len,
+            long,
+        })
+    }
+
+    /// Returns the bytes that were read.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        if self.long.is_empty() {
+            &self.probe[..self.probe_len]
+        } else {
+            &self.long
+        }
+    }
+
+    /// Parses the BlobHeader.
+    ///
+    /// # Errors
+    ///
+    /// There is no valid BlobHeader, or the file ends within the frame.
+    pub(crate) fn parse(&self) -> Result<StartedFrame<'_>, FormatError> {
+        let (header, rest) = BlobHeader::read(self.bytes())?;
+        let header_len = (self.bytes().len() - rest.len()) as u32;
+        let frame_len = header_len + header.blob_len;
+        if u64::from(frame_len) > self.left {
+            let found = self.left.saturating_sub(header_len.into());
+            return Err(FormatError::with(format!(
+                "the file ends within this blob: {} bytes announced, {found} there",
+                header.blob_len
+            )));
+        }
+        Ok(StartedFrame {
+            entry: BlobEntry {
+                offset: self.offset,
+                frame_len,
+                header_len,
+                ..BlobEntry::default()
+            },
+            blob_start: &rest[..rest.len().min(header.blob_len as usize)],
+            header,
+        })
+    }
+}
+
+/// Reads the Blob message of a frame.
+pub(crate) fn read_blob_message(input: &Input, entry: &BlobEntry) -> Result<Vec<u8>> {
+    let mut message = vec![0; (entry.frame_len - entry.header_len) as usize];
+    input.read_all_at(&mut message, entry.offset + u64::from(entry.header_len))?;
+    Ok(message)
+}
