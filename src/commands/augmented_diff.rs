@@ -22,7 +22,6 @@ mod relations;
 mod reshaped;
 mod route_graph;
 mod routes;
-mod spool;
 mod state_geometries;
 mod states;
 mod summary;

@@ -1,20 +1,22 @@
 //! `repair`: writes a valid file of all that can be saved of a damaged one.
 //!
-//! `text` repairs files that are not PBF. `frames` finds the frames of the file; `frame_parts` recognises damaged ones. `survey` looks at every blob: `look`
-//! returns the `outcome` for one blob. `losses` names the ids of lost objects. `write` writes the saved objects under the
-//! header that `headers` makes; `draft` copies blobs during the survey, in case nothing has to be repaired. `report` has
-//! the result.
+//! `text` repairs files that are not PBF. `frames` finds the frames of the file; `frame_parts` recognises damaged ones.
+//! `survey` examines every blob: `blob_outcome` determines the `outcome` for one blob, and `mender` encodes the objects
+//! that are left of it. `losses` finds the ids of lost objects. `write` writes the saved objects under the header that
+//! `headers` makes; `whole_copy` copies blobs during the survey, in case nothing has to be repaired. `report` has the
+//! result.
 
-mod draft;
+mod blob_outcome;
 mod frame_parts;
 mod frames;
 mod headers;
-mod look;
 mod losses;
+mod mender;
 mod outcome;
 mod report;
 mod survey;
 mod text;
+mod whole_copy;
 mod write;
 
 use crate::engine::{OutputOptions, input};
@@ -23,12 +25,13 @@ use crate::file::PbfFile;
 use crate::io::{FileCompression, Input, OutputTarget, decompressed};
 pub use crate::pbf::{InvalidUtf8, Salvage};
 use crate::runtime::Context;
-use draft::Draft;
+use mender::BlobMender;
 use outcome::Outcome;
 pub use report::{Loss, LostIds, MendedBlob, Report, Taken};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use survey::Survey;
+use whole_copy::WholeCopy;
 
 /// The options of `repair`.
 #[derive(Debug, Clone)]
@@ -78,7 +81,7 @@ setters!(Options {
 ///
 /// The [base memory](crate::commands#memory), and up to 1,000 bytes for each blob. If the objects have to be sorted or
 /// some are taken from another file, the memory of [`sort`](crate::commands::sort::run), with temporary files in the
-/// directory of the output. A compressed file is unpacked into the system's directory for temporary files.
+/// directory of the output. Encoded blobs that take more than 8 MB are held in such a file, too. A compressed file is unpacked into the system's directory for temporary files.
 ///
 /// # Errors
 ///
@@ -102,14 +105,15 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     let input = unpacked(input, &mut report)?;
     report.bytes = input.len();
     let (survey, found) = Survey::begin(&input, ctx)?;
-    let mut draft = Draft::begin(&survey, &found, options, ctx)?;
-    let copy = |outcome: &Outcome| {
-        draft = draft
+    let mender = BlobMender::new(options);
+    let mut copy = WholeCopy::begin(&survey, &found, options, ctx)?;
+    let add_to_copy = |outcome: &Outcome| {
+        copy = copy
             .take()
-            .map_or(Ok(None), |draft| draft.add(&input, outcome))?;
+            .map_or(Ok(None), |copy| copy.add(&input, outcome))?;
         Ok(())
     };
-    let mut survey = survey.look_at(&input, found, options.invalid_utf8, copy, ctx)?;
+    let mut survey = survey.examine(&input, found, &mender, add_to_copy, ctx)?;
     survey.add_missing_end(&input, report.unpacked_in_part);
     survey.report(&mut report);
     let mut written = survey.outcomes.iter().flat_map(Outcome::written);
@@ -118,7 +122,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
         return Err(nothing_saved(&input));
     }
     if !options.dry_run {
-        write::write(&input, &survey, draft, options, &mut report, ctx)?;
+        write::write(&input, &survey, &mender, copy, options, &mut report, ctx)?;
     }
     Ok(report)
 }

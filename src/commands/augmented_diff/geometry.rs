@@ -1,12 +1,12 @@
 //! The nodes and the member ways that the geometry of the written objects needs.
 
 use super::history::History;
-use super::spool::Spool;
 use crate::engine::location_form::location_of_reference;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeSet, PlacedNode};
 use crate::index::{IdBatch, IdSet, RankSet};
 use crate::io::Input;
+use crate::io::Spool;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, BlockUnits, KeptWay, StoredWay};
 use crate::runtime::WorkItem;

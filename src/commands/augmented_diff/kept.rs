@@ -1,7 +1,7 @@
 //! The objects of the base that changes concern, as rows. They are kept when they are found, so that their blobs are
 //! not decompressed again.
 
-use super::spool::Spool;
+use crate::io::Spool;
 use crate::engine::object_row::{put_object, read_object};
 use crate::error::{Error, FormatError, Result};
 use crate::osm::{ObjectKind, TypeThenId};

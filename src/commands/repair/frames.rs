@@ -6,9 +6,8 @@ use crate::file::{FrameStart, read_blob_message};
 use crate::io::Input;
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobKind, Block, Decompressor, Encoding, FRAME_PREFIX_LEN,
-    HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TableBlob, decode_blob_index,
-    feature,
+    Blob, BlobEntry, BlobKind, Block, Decompressor, Encoding, FRAME_PREFIX_LEN, HeaderBlock,
+    MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TableBlob, decode_blob_index, feature,
 };
 use crate::runtime::Context;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -62,10 +61,7 @@ pub(super) fn find(
     number: u32,
     ctx: &Context,
 ) -> Result<Vec<Piece>> {
-    let mut pieces = Pieces {
-        found: Vec::new(),
-        number,
-    };
+    let mut found = Vec::new();
     let (mut at, mut head) = (range.start, head_at(input, range.start)?);
     while at < range.end {
         ctx.cancellation.check()?;
@@ -75,7 +71,7 @@ pub(super) fn find(
                 let next = head_at(input, end)?;
                 match continues(input, &frame, &next)? {
                     Ok(()) => {
-                        pieces.push(frame);
+                        found.push(Piece::Frame(frame));
                         (at, head) = (end, next);
                         continue;
                     }
@@ -86,42 +82,17 @@ pub(super) fn find(
         };
         let next = search(input, at + 1, ctx)?;
         let bytes = at..next.min(range.end);
-        pieces.rescue(input, bytes, &cause.to_string(), ctx)?;
+        found.extend(rescue(input, bytes, &cause.to_string(), ctx)?);
         (at, head) = (next, head_at(input, next)?);
     }
-    Ok(pieces.found)
-}
-
-/// The pieces that were found so far.
-struct Pieces {
-    found: Vec<Piece>,
-    /// The number of the next frame.
-    number: u32,
-}
-
-impl Pieces {
-    fn push(&mut self, mut frame: Frame) {
-        frame.entry.number = self.number;
-        self.number = self.number.saturating_add(1);
-        self.found.push(Piece::Frame(frame));
-    }
-
-    /// Adds the streams in damaged bytes, and the bytes between them.
-    fn rescue(
-        &mut self,
-        input: &Input,
-        bytes: Range<u64>,
-        cause: &str,
-        ctx: &Context,
-    ) -> Result<()> {
-        for piece in rescue(input, bytes, cause, ctx)? {
-            match piece {
-                Piece::Frame(stream) => self.push(stream),
-                Piece::Gap { .. } => self.found.push(piece),
-            }
+    let mut next = number;
+    for piece in &mut found {
+        if let Piece::Frame(frame) = piece {
+            frame.entry.number = next;
+            next = next.saturating_add(1);
         }
-        Ok(())
     }
+    Ok(found)
 }
 
 /// Finds the zlib streams in damaged bytes, and the bytes between them. Bytes that are only the damaged frame around a
@@ -250,8 +221,20 @@ impl Frame {
         }
     }
 
+    /// Calls `read` with the payload of the blob. The inner result is an error if the blob cannot be decoded.
+    pub(super) fn read_payload<T>(
+        &self,
+        input: &Input,
+        read: impl FnOnce(&[u8]) -> Result<T, FormatError>,
+    ) -> Result<Result<T, FormatError>> {
+        let body = read_blob_message(input, &self.entry)?;
+        let mut decompressor = Decompressor::default();
+        let blob = self.blob(&body);
+        Ok(blob.and_then(|blob| read(decompressor.payload(&blob)?)))
+    }
+
     /// Returns the Blob in `body`, which are the bytes behind the header of the frame.
-    pub(super) fn blob<'b>(&self, body: &'b [u8]) -> std::result::Result<Blob<'b>, FormatError> {
+    pub(super) fn blob<'b>(&self, body: &'b [u8]) -> Result<Blob<'b>, FormatError> {
         match self.stream_in {
             None => Blob::parse(body),
             Some(_) => Ok(Blob {
@@ -264,29 +247,23 @@ impl Frame {
 }
 
 /// Returns the frame at an offset, whose blob is not looked at. The inner result is an error if there is none.
-fn head_at(input: &Input, offset: u64) -> Result<Head> {
+fn head_at(input: &Input, offset: u64) -> Result<Result<Frame, FormatError>> {
     let start = FrameStart::read(input, offset)?;
     let frame = start.parse();
     Ok(frame.map(|frame| Frame::new(frame.entry, frame.header.kind)))
 }
-
-/// The frame at an offset; an error if there is none.
-type Head = std::result::Result<Frame, FormatError>;
 
 /// Whether a frame ends where it says: the file ends there, the frame `next` begins there, or the blob can be decoded.
 /// The inner result is the error of decoding if none of this holds.
 fn continues(
     input: &Input,
     frame: &Frame,
-    next: &Head,
-) -> Result<std::result::Result<(), FormatError>> {
+    next: &Result<Frame, FormatError>,
+) -> Result<Result<(), FormatError>> {
     if frame.entry.end() == input.len() || next.is_ok() {
         return Ok(Ok(()));
     }
-    let body = body_of(input, &frame.entry)?;
-    let decoded =
-        Blob::parse(&body).and_then(|blob| Decompressor::default().payload(&blob).map(drop));
-    Ok(decoded)
+    frame.read_payload(input, |_| Ok(()))
 }
 
 /// Returns the entry of a frame with the facts in the index of its BlobHeader, if it has one.
@@ -298,11 +275,6 @@ pub(super) fn index_of(input: &Input, entry: &BlobEntry) -> Result<BlobEntry> {
         decode_blob_index(index, &mut facts);
     }
     Ok(facts)
-}
-
-/// Reads the Blob message of a frame.
-pub(super) fn body_of(input: &Input, entry: &BlobEntry) -> Result<Vec<u8>> {
-    read_blob_message(input, entry)
 }
 
 /// Returns the offset of the next frame from `start` on, or the length of the file if there is none.
@@ -331,12 +303,4 @@ fn search(input: &Input, start: u64, ctx: &Context) -> Result<u64> {
         at += (found - b"OSMHeader".len()) as u64;
     }
     Ok(input.len())
-}
-
-/// Marks the entry of a data blob that has a part of a table about the file beside its objects. Returns `false` if the
-/// blob has nothing but a table.
-pub(super) fn mark_table(entry: &mut BlobEntry, body: &[u8]) -> bool {
-    let table = TableBlob::of(body);
-    entry.flags.set(BlobFlags::HAS_TABLE, table.is_host());
-    !table.has_no_objects()
 }

@@ -1,9 +1,10 @@
 //! Names the ids of lost objects: from the table of contents, from the index of the blob, or from its neighbours.
 
-use super::frames::{Frame, Piece, body_of};
-use super::outcome::Outcome;
+use super::frames::{Frame, Piece};
+use super::outcome::{LostObjects, Outcome};
 use super::report::{Loss, LostIds};
 use crate::error::Result;
+use crate::file::read_blob_message;
 use crate::io::Input;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobEntry, TOC_TAIL_LEN, TableBlob, Toc, TocReader, find_toc};
@@ -51,15 +52,15 @@ pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec
 
 /// Whether a frame has a part of a table of contents.
 fn is_part(input: &Input, frame: &Frame) -> Result<bool> {
-    let body = body_of(input, &frame.entry)?;
+    let body = read_blob_message(input, &frame.entry)?;
     Ok(matches!(
         TableBlob::of(&body),
         TableBlob::TableOfContents | TableBlob::Host
     ))
 }
 
-/// Puts the ids of lost objects into the outcomes. `table` has an entry for each blob that the file had.
-pub(super) fn name(outcomes: Vec<Outcome>, table: Option<&[BlobEntry]>) -> Vec<Outcome> {
+/// Sets the ids of lost objects in the outcomes. `table` has an entry for each blob that the file had.
+pub(super) fn with_lost_ids(outcomes: Vec<Outcome>, table: Option<&[BlobEntry]>) -> Vec<Outcome> {
     let matches = table.and_then(|table| Some((table, Matches::of(&outcomes, table)?)));
     match matches {
         Some((table, matches)) => matches.named(outcomes, table),
@@ -86,7 +87,7 @@ impl Matches {
         let mut found = vec![None; table.len()];
         for (number, outcome) in outcomes.iter().enumerate() {
             let index = match outcome {
-                Outcome::Whole(entry, _) if entry.count > 0 => {
+                Outcome::Whole { entry, .. } if entry.count > 0 => {
                     Some(by_content.get_mut(&content(entry))?.pop()?)
                 }
                 Outcome::Mended(_) => outcome.keys().and_then(|(first, last)| {
@@ -109,10 +110,8 @@ impl Matches {
     fn named(&self, outcomes: Vec<Outcome>, table: &[BlobEntry]) -> Vec<Outcome> {
         let mut known: HashMap<Content, Vec<usize>> = HashMap::new();
         for (number, outcome) in outcomes.iter().enumerate().rev() {
-            if let Outcome::Lost(_, facts) = outcome
-                && facts.count > 0
-            {
-                known.entry(content(facts)).or_default().push(number);
+            if let Outcome::Lost(_, LostObjects::Indexed(entry)) = outcome {
+                known.entry(content(entry)).or_default().push(number);
             }
         }
         // The missing entries of each lost outcome, and those behind an outcome that nothing is lost behind.
@@ -127,7 +126,7 @@ impl Matches {
                 let lost = lost.or_else(|| {
                     let mut behind = (next..).zip(&outcomes[next..]);
                     let (number, outcome) = behind.find(|(_, outcome)| outcome.end().is_some())?;
-                    matches!(outcome, Outcome::Lost(_, facts) if facts.count == 0).then_some(number)
+                    matches!(outcome, Outcome::Lost(_, LostObjects::Unknown)).then_some(number)
                 });
                 match lost {
                     Some(number) => missing.entry(number).or_default().push(entry),
@@ -140,9 +139,9 @@ impl Matches {
         let count = outcomes.len();
         for (number, mut outcome) in outcomes.into_iter().enumerate() {
             named.extend(vanished.get(&number).map(|entries| not_there(end, entries)));
-            if let Outcome::Lost(loss, facts) = &mut outcome {
+            if let Outcome::Lost(loss, objects) = &mut outcome {
                 let entries = missing.remove(&number).unwrap_or_default();
-                if entries.is_empty() && facts.count > 0 {
+                if entries.is_empty() && matches!(objects, LostObjects::Indexed(_)) {
                     continue;
                 }
                 loss.set_entries(&entries);
@@ -160,7 +159,7 @@ fn not_there(offset: u64, entries: &[&BlobEntry]) -> Outcome {
     let cause = "the table of contents lists a blob that is not there".to_owned();
     let mut loss = Loss::new(None, offset, 0, cause);
     loss.set_entries(entries);
-    Outcome::Lost(loss, BlobEntry::default())
+    Outcome::Lost(loss, LostObjects::Unknown)
 }
 
 impl Loss {
@@ -182,12 +181,10 @@ fn named_by_neighbours(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
     let mut before = None;
     for (outcome, behind) in outcomes.iter_mut().zip(behind.into_iter().rev()) {
         before = outcome.keys().map(|(_, last)| last).or(before);
-        if let Outcome::Lost(loss, facts) = outcome {
-            if facts.count > 0 {
-                loss.set_entries(&[&*facts]);
-            } else {
-                loss.ids = ids_between(before, behind);
-            }
+        match outcome {
+            Outcome::Lost(loss, LostObjects::Indexed(entry)) => loss.set_entries(&[&*entry]),
+            Outcome::Lost(loss, LostObjects::Unknown) => loss.ids = ids_between(before, behind),
+            Outcome::Whole { .. } | Outcome::Mended(_) | Outcome::Empty => {}
         }
     }
     outcomes

@@ -1,6 +1,5 @@
 //! The finding about each part of a damaged file.
 
-use super::frames::Frame;
 use super::report::Loss;
 use crate::error::FormatError;
 use crate::osm::TypeThenId;
@@ -9,62 +8,86 @@ use crate::pbf::{BlobEntry, Salvage};
 /// The finding about a part of the file.
 #[derive(Debug, Clone)]
 pub(super) enum Outcome {
-    /// The blob is whole, and is copied. The number is that of its ways with fewer than two nodes.
-    Whole(BlobEntry, u64),
+    /// The blob is whole, and is copied.
+    Whole {
+        entry: BlobEntry,
+        /// The number of ways with fewer than two nodes.
+        short_ways: u64,
+    },
     /// The objects that can be read are written anew.
-    Mended(Box<Mended>),
-    /// No object can be read. The entry has facts about the lost blob, if there are any.
-    Lost(Loss, BlobEntry),
+    Mended(Box<MendedOutcome>),
+    /// No object can be read.
+    Lost(Loss, LostObjects),
     /// The blob has no objects.
     Empty,
 }
 
 /// A blob of which not everything can be copied.
 #[derive(Debug, Clone)]
-pub(super) struct Mended {
-    pub frame: Frame,
+pub(super) struct MendedOutcome {
+    /// The place of the damaged blob.
+    pub entry: BlobEntry,
     pub cause: String,
     pub changes: Salvage,
     /// The number of ways with fewer than two nodes that are written.
     pub short_ways: u64,
-    /// The facts about the blobs that replace it.
-    pub new: Vec<BlobEntry>,
+    /// The blobs that replace the damaged one.
+    pub new: Vec<SpooledFrame>,
+}
+
+/// An encoded blob that a [`BlobMender`](super::mender::BlobMender) holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SpooledFrame {
+    /// The facts about the blob.
+    pub entry: BlobEntry,
+    /// The number of its piece in the spool.
+    pub piece: usize,
+}
+
+/// The objects of a lost part of the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LostObjects {
+    /// The objects of a blob with this entry, which comes from an index.
+    Indexed(BlobEntry),
+    /// No index has facts about them.
+    Unknown,
 }
 
 impl Outcome {
-    /// The facts about the blobs that are written for a blob.
+    /// The facts about the blobs that are written.
     pub(super) fn written(&self) -> impl Iterator<Item = &BlobEntry> {
-        let (one, several) = match self {
-            Self::Whole(entry, _) => (Some(entry), &[][..]),
+        let (copied, new) = match self {
+            Self::Whole { entry, .. } => (Some(entry), &[][..]),
             Self::Mended(mended) => (None, mended.new.as_slice()),
             Self::Lost(..) | Self::Empty => (None, &[][..]),
         };
-        one.into_iter().chain(several)
+        copied.into_iter().chain(new.iter().map(|new| &new.entry))
     }
 
     /// The outcome of a blob that cannot be read.
     pub(super) fn lost(entry: BlobEntry, cause: &FormatError) -> Self {
-        let number = Some(entry.number);
-        let loss = Loss::new(
-            number,
-            entry.offset,
-            entry.frame_len.into(),
-            cause.to_string(),
-        );
-        Self::Lost(loss, entry)
+        let (number, len) = (Some(entry.number), entry.frame_len.into());
+        let objects = match entry.count {
+            0 => LostObjects::Unknown,
+            _ => LostObjects::Indexed(entry),
+        };
+        Self::Lost(
+            Loss::new(number, entry.offset, len, cause.to_string()),
+            objects,
+        )
     }
 
     /// The end of the bytes that the outcome is about; `None` if the blob has no objects.
     pub(super) fn end(&self) -> Option<u64> {
         match self {
-            Self::Whole(entry, _) => Some(entry.end()),
-            Self::Mended(mended) => Some(mended.frame.entry.end()),
+            Self::Whole { entry, .. } => Some(entry.end()),
+            Self::Mended(mended) => Some(mended.entry.end()),
             Self::Lost(loss, _) => Some(loss.offset.saturating_add(loss.bytes)),
             Self::Empty => None,
         }
     }
 
-    /// The first and the last key of the objects that are written for a blob.
+    /// The first and the last key of the objects that are written.
     pub(super) fn keys(&self) -> Option<(TypeThenId, TypeThenId)> {
         let mut entries = self.written().filter(|entry| entry.count > 0);
         let first = entries.next()?;

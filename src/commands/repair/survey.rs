@@ -1,18 +1,16 @@
-//! Looks at every blob of a damaged file.
+//! Examines every blob of a damaged file.
 
-use super::frames::{self, Frame, Piece, body_of};
-use super::look::{look, look_again};
+use super::blob_outcome::{find_displaced_blobs, outcomes_of};
+use super::frames::{self, Frame, Piece};
 use super::losses;
-use super::outcome::Outcome;
+use super::mender::BlobMender;
+use super::outcome::{LostObjects, Outcome};
 use super::report::{Loss, MendedBlob, Report};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, PbfFile};
 use crate::io::Input;
 use crate::osm::TypeThenId;
-use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobKind, Decompressor, HeaderBlock, InvalidUtf8, TocPointer,
-    feature,
-};
+use crate::pbf::{BlobEntry, BlobFlags, BlobKind, HeaderBlock, TocPointer, feature};
 use crate::runtime::{Context, NoObserver, WorkItem};
 use std::sync::Arc;
 
@@ -35,8 +33,8 @@ pub(super) struct Survey {
     declared_len: u64,
 }
 
-/// The blobs of a file and the damaged bytes between them, before they are looked at.
-pub(super) struct Found {
+/// The blobs of a file and the damaged bytes between them, before they are examined.
+pub(super) struct UnexaminedFile {
     pub pieces: Vec<Piece>,
     table: Option<Vec<BlobEntry>>,
     /// Whether the pieces are those of the table of contents.
@@ -70,7 +68,7 @@ impl Order {
     }
 }
 
-/// A part of the file to look at.
+/// A part of the file to examine.
 struct SurveyItem(Piece);
 
 impl WorkItem for SurveyItem {
@@ -93,8 +91,8 @@ impl Survey {
         }
     }
 
-    /// Finds the headers and the blobs of a file. They are not looked at yet.
-    pub(super) fn begin(input: &Input, ctx: &Context) -> Result<(Self, Found)> {
+    /// Finds the headers and the blobs of a file. They are not examined yet.
+    pub(super) fn begin(input: &Input, ctx: &Context) -> Result<(Self, UnexaminedFile)> {
         let quiet = ctx.clone().with_observer(Arc::new(NoObserver));
         let indexed = PbfFile::of_input(input.clone(), &quiet);
         let indexed = indexed
@@ -104,7 +102,7 @@ impl Survey {
         if let Some((header, entries)) = indexed {
             survey.headers.push(header);
             let frame = |entry: &BlobEntry| Piece::Frame(Frame::new(*entry, BlobKind::Data));
-            let found = Found {
+            let found = UnexaminedFile {
                 pieces: entries.iter().map(frame).collect(),
                 table: Some(entries),
                 is_by_table: true,
@@ -130,7 +128,7 @@ impl Survey {
         } else {
             None
         };
-        let found = Found {
+        let found = UnexaminedFile {
             pieces,
             table,
             is_by_table: false,
@@ -138,12 +136,12 @@ impl Survey {
         Ok((survey, found))
     }
 
-    /// Looks at all blobs. `each` is called with every outcome, in file order, while the next ones are looked at.
-    pub(super) fn look_at(
+    /// Examines all blobs. `each` is called with every outcome, in file order, while the next blobs are examined.
+    pub(super) fn examine(
         mut self,
         input: &Input,
-        found: Found,
-        invalid: InvalidUtf8,
+        found: UnexaminedFile,
+        mender: &BlobMender,
         mut each: impl FnMut(&Outcome) -> Result<()>,
         ctx: &Context,
     ) -> Result<Self> {
@@ -152,10 +150,10 @@ impl Survey {
             found.pieces.into_iter().map(SurveyItem).collect(),
             || (),
             |reader, (), SurveyItem(piece)| match piece {
-                Piece::Frame(frame) => look(reader, input, frame, invalid, ctx),
+                Piece::Frame(frame) => outcomes_of(reader, input, frame, mender, ctx),
                 Piece::Gap { bytes, cause } => {
                     let loss = Loss::new(None, bytes.start, bytes.end - bytes.start, cause);
-                    Ok(vec![Outcome::Lost(loss, BlobEntry::default())])
+                    Ok(vec![Outcome::Lost(loss, LostObjects::Unknown)])
                 }
             },
             |found| {
@@ -165,9 +163,9 @@ impl Survey {
             },
         )?;
         if found.is_by_table {
-            outcomes = look_again(outcomes, input, invalid, ctx)?;
+            outcomes = find_displaced_blobs(outcomes, input, mender, ctx)?;
         }
-        let outcomes = losses::name(outcomes, found.table.as_deref());
+        let outcomes = losses::with_lost_ids(outcomes, found.table.as_deref());
         for entry in outcomes.iter().flat_map(Outcome::written) {
             self.has_deleted |= entry.flags.has(BlobFlags::DELETED);
             self.has_locations |= entry.flags.has(BlobFlags::LOCATIONS);
@@ -226,10 +224,10 @@ impl Survey {
         };
         if !is_told {
             let loss = Loss::new(None, input.len(), missing, cause.to_owned());
-            let end = Outcome::Lost(loss, BlobEntry::default());
+            let end = Outcome::Lost(loss, LostObjects::Unknown);
             let outcomes = std::mem::take(&mut self.outcomes);
             let outcomes = outcomes.into_iter().chain([end]).collect();
-            self.outcomes = losses::name(outcomes, None);
+            self.outcomes = losses::with_lost_ids(outcomes, None);
         }
     }
 
@@ -257,16 +255,16 @@ impl Survey {
         report.was_sorted = self.is_sorted();
         for outcome in &self.outcomes {
             match outcome {
-                Outcome::Whole(_, short) => {
+                Outcome::Whole { short_ways, .. } => {
                     report.whole_blobs += 1;
-                    report.short_ways += short;
+                    report.short_ways += short_ways;
                 }
                 Outcome::Mended(mended) => {
                     report.short_ways += mended.short_ways;
                     report.changes.add(&mended.changes);
                     report.mended.push(MendedBlob {
-                        blob: mended.frame.entry.number,
-                        offset: mended.frame.entry.offset,
+                        blob: mended.entry.number,
+                        offset: mended.entry.offset,
                         cause: mended.cause.clone(),
                         changes: mended.changes,
                     });
@@ -283,16 +281,11 @@ fn is_header(input: &Input, frame: &Frame) -> Result<bool> {
     if frame.kind != BlobKind::Unknown {
         return Ok(frame.kind == BlobKind::Header);
     }
-    let body = body_of(input, &frame.entry)?;
-    let mut decompressor = Decompressor::default();
-    let payload = Blob::parse(&body).and_then(|blob| {
-        let payload = decompressor.payload(&blob)?;
-        Ok(frames::kind_of(payload))
-    });
-    Ok(payload.is_ok_and(|kind| kind == Some(BlobKind::Header)))
+    let kind = frame.read_payload(input, |payload| Ok(frames::kind_of(payload)))?;
+    Ok(kind.is_ok_and(|kind| kind == Some(BlobKind::Header)))
 }
 
-/// A header, and what it says about the table of contents.
+/// A header, and its facts about the table of contents.
 struct FoundHeader {
     header: HeaderBlock,
     /// Whether the header has a table of contents or a pointer to one, damaged or not.
@@ -301,17 +294,13 @@ struct FoundHeader {
 }
 
 /// Reads the header in a frame. The inner result is an error if it cannot be read.
-fn parsed_header(input: &Input, frame: &Frame) -> Result<ParsedHeader> {
-    let body = body_of(input, &frame.entry)?;
-    Ok(frame.blob(&body).and_then(|blob| {
-        let mut decompressor = Decompressor::default();
-        let (header, about_toc) = HeaderBlock::parse(decompressor.payload(&blob)?)?;
+fn parsed_header(input: &Input, frame: &Frame) -> Result<Result<FoundHeader, FormatError>> {
+    frame.read_payload(input, |payload| {
+        let (header, about_toc) = HeaderBlock::parse(payload)?;
         Ok(FoundHeader {
             header,
             announces_table: about_toc.toc.is_some(),
             pointer: about_toc.toc.and_then(TocPointer::parse),
         })
-    }))
+    })
 }
-
-type ParsedHeader = std::result::Result<FoundHeader, FormatError>;

@@ -1,48 +1,24 @@
 //! Writes what was saved.
 
 use super::Options;
-use super::draft::Draft;
 use super::headers::header;
-use super::look::rewrite;
-use super::outcome::{Mended, Outcome};
+use super::mender::BlobMender;
+use super::outcome::Outcome;
 use super::report::{LostIds, Report, Taken};
 use super::survey::Survey;
+use super::whole_copy::WholeCopy;
 use crate::engine::filter::{BlobDecision, FilterJob, Selected, select_by_id, write_selected};
 use crate::engine::headers::merged_header;
 use crate::engine::input;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::engine::{OutputOptions, WriteSummary};
-use crate::error::{Error, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::io::{Input, OpenOutput, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::{TypeThenId, id_rank};
-use crate::pbf::{BlobEntry, Compression, Decompressor, FrameEncoder, HeaderBlock};
-use crate::runtime::{Context, WorkItem};
-use std::path::Path;
-
-/// A blob to write.
-enum WriteItem<'s> {
-    Copy(BlobEntry),
-    Mend(&'s Mended),
-}
-
-impl WorkItem for WriteItem<'_> {
-    fn input_bytes(&self) -> u64 {
-        let entry = match self {
-            Self::Copy(entry) => entry,
-            Self::Mend(mended) => &mended.frame.entry,
-        };
-        entry.frame_len.into()
-    }
-
-    fn held_bytes(&self) -> u64 {
-        match self {
-            Self::Copy(_) => 0,
-            Self::Mend(_) => self.input_bytes() * 8,
-        }
-    }
-}
+use crate::pbf::{BlobEntry, HeaderBlock};
+use crate::runtime::Context;
 
 /// Opens the file from which lost objects are taken; `None` if the options name none.
 pub(super) fn open_other(options: &Options, ctx: &Context) -> Result<Option<PbfFile>> {
@@ -54,26 +30,30 @@ pub(super) fn open_other(options: &Options, ctx: &Context) -> Result<Option<PbfF
 pub(super) fn write(
     input: &Input,
     survey: &Survey,
-    draft: Option<Draft>,
+    mender: &BlobMender,
+    copy: Option<WholeCopy>,
     options: &Options,
     report: &mut Report,
     ctx: &Context,
 ) -> Result<()> {
     let other = open_other(options, ctx)?;
     let header = header(survey, report, other.as_ref());
+    let write_to = |output: &OutputOptions| {
+        let mut header = header.clone();
+        // Sorting applies the options again, and must then find what they keep.
+        options.output.header.apply(&mut header);
+        write_outcomes(input, survey, mender, output, header, ctx)
+    };
     if report.was_sorted && (other.is_none() || report.lost.is_empty()) {
-        let summary = match draft.filter(|draft| draft.has_header(&header)) {
-            Some(draft) => draft.finish()?,
-            None => put(input, survey, &options.output, header, options, ctx)?,
+        let summary = match copy.filter(|copy| copy.has_header(&header)) {
+            Some(copy) => copy.finish()?,
+            None => write_to(&options.output)?,
         };
         report.written = Some(summary.written);
         return Ok(());
     }
-    drop(draft);
-    let directory = options.output.target.scratch_directory();
-    let (saved, summary) = scratch(&directory, |output| {
-        put(input, survey, output, header.clone(), options, ctx)
-    })?;
+    drop(copy);
+    let (saved, summary) = write_scratch(&options.output, write_to)?;
     let before = summary.written.objects.unwrap_or(0);
     let saved = PbfFile::of_input(Input::from_temporary(saved.open()?, input.path())?, ctx)?;
     sort_saved(saved, before, other.as_ref(), options, report, ctx)
@@ -89,12 +69,11 @@ pub(super) fn sort_saved(
     report: &mut Report,
     ctx: &Context,
 ) -> Result<()> {
-    let directory = options.output.target.scratch_directory();
     let header = saved.header.clone();
     let mut files = vec![saved];
     if let (Some(other), Some(path)) = (other, &options.from) {
         let lost = report.lost_ids();
-        let (file, objects) = take(other, &lost, &header, &directory, ctx)?;
+        let (file, objects) = write_lost_objects(other, &lost, &header, &options.output, ctx)?;
         before += objects;
         report.from = Some(Taken {
             path: path.clone(),
@@ -116,88 +95,59 @@ pub(super) fn sort_saved(
     Ok(())
 }
 
-/// Writes a temporary file. Returns the file and what `put` returns.
-fn scratch<T>(
-    directory: &Path,
-    put: impl FnOnce(&OutputOptions) -> Result<T>,
+/// Writes a temporary file for the sorting of `output`, in its compression, because blobs in order are copied. Returns
+/// the file and the result of `write`.
+fn write_scratch<T>(
+    output: &OutputOptions,
+    write: impl FnOnce(&OutputOptions) -> Result<T>,
 ) -> Result<(ScratchFile, T)> {
-    let file = ScratchFile::create(directory)?;
+    let file = ScratchFile::create(&output.target.scratch_directory())?;
     let target = OutputTarget::Scratch(file.clone());
-    let output = OutputOptions::new(target).write(WriteOptions {
-        compression: Compression::Lz4,
+    let scratch = OutputOptions::new(target).write(WriteOptions {
+        compression: output.encoding().compression,
         ..WriteOptions::default()
     });
-    let written = put(&output)?;
+    let written = write(&scratch)?;
     Ok((file, written))
 }
 
-/// Writes the objects that can be saved, in file order.
-fn put(
+/// Writes the blobs of all outcomes, in file order.
+fn write_outcomes(
     input: &Input,
     survey: &Survey,
+    mender: &BlobMender,
     output: &OutputOptions,
-    mut header: HeaderBlock,
-    options: &Options,
+    header: HeaderBlock,
     ctx: &Context,
 ) -> Result<WriteSummary> {
-    // Sorting applies the options again, and must then find what they keep.
-    options.output.header.apply(&mut header);
     let mut size = SizeHint::default();
-    let mut items = Vec::new();
     for outcome in &survey.outcomes {
-        match outcome {
-            Outcome::Whole(entry, _) => {
-                size = size.and(SizeHint::copy_of(entry.offset, entry.frame_len.into()));
-                items.push(WriteItem::Copy(*entry));
-            }
-            Outcome::Mended(mended) => items.push(WriteItem::Mend(mended)),
-            Outcome::Lost(..) | Outcome::Empty => {}
+        if let Outcome::Whole { entry, .. } = outcome {
+            size = size.and(SizeHint::copy_of(entry.offset, entry.frame_len.into()));
         }
     }
     let mut sink = Sink::create(output, header, size, ctx)?;
-    let write = output.encoding();
-    BlobPass::new("write", input, ctx).run(
-        items,
-        || FrameEncoder::new(write.compression, write.blob_index),
-        |_, encoder, item| match item {
-            WriteItem::Copy(entry) => Ok(BlobOutcome::Copy(entry)),
-            WriteItem::Mend(mended) => mend(input, mended, options, encoder),
-        },
-        |outcome| sink.add(input, outcome),
-    )?;
-    sink.finish()
-}
-
-/// Encodes what is left of a blob.
-fn mend(
-    input: &Input,
-    mended: &Mended,
-    options: &Options,
-    encoder: &mut FrameEncoder,
-) -> Result<BlobOutcome> {
-    let entry = &mended.frame.entry;
-    let bad = |source| input.blob_error(entry.number.into(), entry.offset, source);
-    let body = super::frames::body_of(input, entry)?;
-    let mut decompressor = Decompressor::default();
-    let blob = mended.frame.blob(&body);
-    let payload = blob.and_then(|blob| decompressor.payload(&blob));
-    let (changes, frames) = rewrite(payload.map_err(bad)?, options.invalid_utf8, encoder, |_| ());
-    if changes != mended.changes {
-        return Err(Error::file(
-            input.path(),
-            "the file changed while it was repaired",
-        ));
+    let phase = ctx.phase("write", input.len());
+    for outcome in &survey.outcomes {
+        ctx.cancellation.check()?;
+        let (entry, written) = match outcome {
+            Outcome::Whole { entry, .. } => (entry, BlobOutcome::Copy(*entry)),
+            Outcome::Mended(mended) => (&mended.entry, BlobOutcome::Frames(mender.frames(mended)?)),
+            Outcome::Lost(..) | Outcome::Empty => continue,
+        };
+        sink.add(input, written)?;
+        phase.advance(entry.frame_len.into());
     }
-    Ok(BlobOutcome::Frames(frames.map_err(bad)?))
+    sink.finish()
 }
 
 /// Writes the objects of another file with the given ids to a temporary file, with the replication state of the header
 /// `of_output`: sorting then keeps this state. Returns the file, and the number of objects.
-fn take(
+fn write_lost_objects(
     other: &PbfFile,
     lost: &[LostIds],
     of_output: &HeaderBlock,
-    directory: &Path,
+    output: &OutputOptions,
     ctx: &Context,
 ) -> Result<(PbfFile, u64)> {
     let plan = BlobPlan::open(other, PlanNeeds::Ranges, ctx)?;
@@ -212,7 +162,7 @@ fn take(
         (Some(first), Some(last)) => range_from(first).is_some_and(|(low, _)| *low <= last),
         _ => true,
     };
-    let (saved, summary) = scratch(directory, |output| {
+    let (saved, summary) = write_scratch(output, |output| {
         let open = OpenOutput::open(output.target.clone(), ctx)?;
         let mut header = merged_header(std::slice::from_ref(other))?;
         header.replication_sequence = of_output.replication_sequence;

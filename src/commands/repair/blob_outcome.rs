@@ -1,38 +1,35 @@
-//! Looks at single blobs of a damaged file.
+//! Determines the outcome for each blob of a damaged file.
 
-use super::frames::{self, Frame, Piece, body_of, mark_table};
-use super::outcome::{Mended, Outcome};
+use super::frames::{self, Frame, Piece};
+use super::mender::BlobMender;
+use super::outcome::Outcome;
 use crate::error::{Error, FormatError, Result};
-use crate::file::BlobDecoder;
+use crate::file::{BlobDecoder, FrameStart, read_blob_message};
 use crate::io::Input;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobKind, Block, Compression, Decompressor, EncodedFrame, Encoding,
-    FRAME_PREFIX_LEN, FRAME_PROBE_LEN, FrameEncoder, InvalidUtf8, Object, ObjectBody, Salvage,
-    content_faults, may_be_table_blob, salvage, scan_for_oddities,
+    BlobEntry, BlobFlags, BlobKind, Block, Encoding, FRAME_PREFIX_LEN, TableBlob, content_faults,
+    may_be_table_blob, scan_for_oddities,
 };
 use crate::runtime::Context;
 use std::iter::{from_fn, once};
 
-/// Looks for the blobs that are not where the table of contents lists them. They can have moved, or only their frames
-/// are damaged. Blobs that are found come before the losses.
-pub(super) fn look_again(
+/// Finds the blobs that are not where the table of contents lists them. They can have moved, or only their frames are
+/// damaged. Blobs that are found come before the losses.
+pub(super) fn find_displaced_blobs(
     outcomes: Vec<Outcome>,
     input: &Input,
-    invalid: InvalidUtf8,
+    mender: &BlobMender,
     ctx: &Context,
 ) -> Result<Vec<Outcome>> {
-    if !outcomes.iter().any(Outcome::is_lost) {
-        return Ok(outcomes);
-    }
     let mut reader = BlobDecoder::new(input, ctx);
     let mut found = Vec::with_capacity(outcomes.len());
     let mut rest = outcomes.into_iter().peekable();
     while let Some(outcome) = rest.next() {
-        let Outcome::Lost(first, entry) = &outcome else {
+        let Outcome::Lost(first, _) = &outcome else {
             found.push(outcome);
             continue;
         };
-        let (start, number) = (first.offset, entry.number);
+        let (start, number) = (first.offset, first.blob.unwrap_or(0));
         let run: Vec<Outcome> = once(outcome)
             .chain(from_fn(|| rest.next_if(Outcome::is_lost)))
             .collect();
@@ -44,7 +41,7 @@ pub(super) fn look_again(
                 && frame.entry.end() <= range.end
                 && has_checksum(input, &frame)?
             {
-                let outcomes = look(&mut reader, input, frame, invalid, ctx)?.into_iter();
+                let outcomes = outcomes_of(&mut reader, input, frame, mender, ctx)?.into_iter();
                 found.extend(outcomes.filter(|found| found.written().next().is_some()));
             }
         }
@@ -54,37 +51,34 @@ pub(super) fn look_again(
 }
 
 /// Whether objects in a frame have a checksum. Without one, they can be those that the table of contents says are
-/// damaged. If the Blob is damaged, only data with a checksum is looked for.
+/// damaged. If the Blob is damaged, only data with a checksum is searched for.
 fn has_checksum(input: &Input, frame: &Frame) -> Result<bool> {
-    let body = body_of(input, &frame.entry)?;
+    let body = read_blob_message(input, &frame.entry)?;
     let blob = frame.blob(&body);
     Ok(blob.map_or(true, |blob| blob.encoding == Encoding::Zlib))
 }
 
-/// Looks at a blob. Returns several outcomes if the data of another blob is in it.
-pub(super) fn look(
+/// Returns the outcomes for a frame. There are several if the data of another blob is in it.
+pub(super) fn outcomes_of(
     reader: &mut BlobDecoder,
     input: &Input,
     frame: Frame,
-    invalid: InvalidUtf8,
+    mender: &BlobMender,
     ctx: &Context,
 ) -> Result<Vec<Outcome>> {
     if frame.kind == BlobKind::Unknown || frame.stream_in.is_some() {
-        return Ok(vec![without_frame(input, frame, invalid)?]);
+        return Ok(vec![without_frame(input, &frame, mender)?]);
     }
     let mut entry = frame.entry;
     if !entry.is_indexed() {
-        let mut start = [0; FRAME_PROBE_LEN];
-        let len = start
-            .len()
-            .min((entry.frame_len - entry.header_len) as usize);
-        let offset = entry.offset + u64::from(entry.header_len);
-        input.read_all_at(&mut start[..len], offset)?;
-        if may_be_table_blob(&start[..len]) {
-            let body = body_of(input, &entry)?;
-            if !mark_table(&mut entry, &body) {
+        let start = FrameStart::read(input, entry.offset)?;
+        let started = start.parse();
+        if started.is_ok_and(|started| may_be_table_blob(started.blob_start)) {
+            let table = TableBlob::of(&read_blob_message(input, &entry)?);
+            if table.has_no_objects() {
                 return Ok(vec![Outcome::Empty]);
             }
+            entry.flags.set(BlobFlags::HAS_TABLE, table.is_host());
         }
     }
     // A hash of the content is as good as the checksum of zlib.
@@ -94,56 +88,58 @@ pub(super) fn look(
         true
     });
     match payload {
-        Ok(payload) => Ok(vec![of_payload(
-            Frame { entry, ..frame },
-            payload.unwrap_or_default(),
-            has_checksum,
-            invalid,
-        )]),
+        Ok(payload) => {
+            let payload = payload.unwrap_or_default();
+            let outcome = match check(&mut entry, payload, has_checksum) {
+                Ok(short_ways) => Outcome::Whole { entry, short_ways },
+                Err(cause) => mender.mend(entry, payload, cause.to_string())?,
+            };
+            Ok(vec![outcome])
+        }
         Err(Error::Blob { source, .. }) if entry.is_indexed() => {
             Ok(vec![Outcome::lost(entry, &source)])
         }
-        Err(Error::Blob { source, .. }) => undecodable(input, &frame, &source, invalid, ctx),
+        Err(Error::Blob { source, .. }) => outcomes_within(input, &frame, &source, mender, ctx),
         Err(error) => Err(error),
     }
 }
 
-/// Looks at a blob whose frame is damaged: a zlib stream that was found without its frame, or a frame of unknown type,
-/// which has objects only if the type is the damage.
-fn without_frame(input: &Input, frame: Frame, invalid: InvalidUtf8) -> Result<Outcome> {
-    let body = body_of(input, &frame.entry)?;
-    let mut decompressor = Decompressor::default();
-    let payload = frame
-        .blob(&body)
-        .and_then(|blob| decompressor.payload(&blob));
-    let has_objects = |payload: &&[u8]| frames::kind_of(payload) == Some(BlobKind::Data);
+/// Returns the outcome for a blob whose frame is damaged: a zlib stream that was found without its frame, or a frame of
+/// unknown type, which has objects only if the type is the damage.
+fn without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> Result<Outcome> {
     let cause = match &frame.stream_in {
         Some(cause) => format!("the frame around the data is damaged: {cause}"),
         None => "the type of the blob is damaged".into(),
     };
-    Ok(match payload {
-        Ok(payload) if has_objects(&payload) => mended(frame, payload, cause, invalid),
-        Err(fault) if is_nearly_data(input, &frame)? => Outcome::lost(frame.entry, &fault),
-        Ok(_) | Err(_) => Outcome::Empty,
-    })
+    let outcome = frame.read_payload(input, |payload| {
+        Ok(match frames::kind_of(payload) {
+            Some(BlobKind::Data) => mender.mend(frame.entry, payload, cause),
+            _ => Ok(Outcome::Empty),
+        })
+    })?;
+    match outcome {
+        Ok(outcome) => outcome,
+        Err(fault) if is_nearly_data(input, frame)? => Ok(Outcome::lost(frame.entry, &fault)),
+        Err(_) => Ok(Outcome::Empty),
+    }
 }
 
 /// Whether most bytes of the type of a frame are those of `OSMData`.
 fn is_nearly_data(input: &Input, frame: &Frame) -> Result<bool> {
     const START: &[u8] = b"\x0a\x07OSMData";
-    let mut start = [0; START.len()];
-    let offset = frame.entry.offset + FRAME_PREFIX_LEN as u64;
-    input.read_all_at(&mut start, offset)?;
-    let equal = start.iter().zip(START).filter(|(one, other)| one == other);
+    let start = FrameStart::read(input, frame.entry.offset)?;
+    let found = start.bytes().iter().skip(FRAME_PREFIX_LEN);
+    let equal = found.zip(START).filter(|(one, other)| one == other);
     Ok(frame.stream_in.is_none() && equal.count() > START.len() / 2)
 }
 
-/// Looks at a blob that cannot be decoded. Its data may be whole, and only what the blob says about it wrong.
-fn undecodable(
+/// Returns the outcomes for a frame whose blob cannot be decoded. Its data may be whole, and only the fields around it
+/// damaged.
+fn outcomes_within(
     input: &Input,
     frame: &Frame,
     cause: &FormatError,
-    invalid: InvalidUtf8,
+    mender: &BlobMender,
     ctx: &Context,
 ) -> Result<Vec<Outcome>> {
     let entry = &frame.entry;
@@ -152,7 +148,7 @@ fn undecodable(
         let outcome = match piece {
             Piece::Frame(mut stream) => {
                 stream.entry.number = entry.number;
-                without_frame(input, stream, invalid)?
+                without_frame(input, &stream, mender)?
             }
             Piece::Gap { .. } => Outcome::Empty,
         };
@@ -166,19 +162,6 @@ fn undecodable(
         .transpose()?;
     let lost = lost.map(|entry| Outcome::lost(entry, cause));
     Ok(lost.into_iter().chain(found).collect())
-}
-
-/// Looks at the content of a blob.
-fn of_payload(
-    mut frame: Frame,
-    payload: &[u8],
-    has_checksum: bool,
-    invalid: InvalidUtf8,
-) -> Outcome {
-    match check(&mut frame.entry, payload, has_checksum) {
-        Ok(short_ways) => Outcome::Whole(frame.entry, short_ways),
-        Err(cause) => mended(frame, payload, cause.to_string(), invalid),
-    }
 }
 
 /// Checks the content of a blob, and makes its entry anew: the facts in a table of contents can be false although they
@@ -207,39 +190,4 @@ fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> Result<u6
         ));
     }
     Ok(odd.short_ways)
-}
-
-/// Reads what is left of a blob.
-fn mended(frame: Frame, payload: &[u8], cause: String, invalid: InvalidUtf8) -> Outcome {
-    let (mut encoder, mut short_ways) = (FrameEncoder::new(Compression::Lz4, false), 0);
-    let (changes, frames) = rewrite(payload, invalid, &mut encoder, |object| {
-        if let ObjectBody::Way { refs, .. } = &object.body {
-            short_ways += u64::from(refs.len() < 2);
-        }
-    });
-    match frames {
-        Ok(frames) if changes.objects > 0 => Outcome::Mended(Box::new(Mended {
-            frame,
-            cause,
-            changes,
-            short_ways,
-            new: frames.into_iter().map(|frame| frame.entry).collect(),
-        })),
-        Ok(_) | Err(_) => Outcome::lost(frame.entry, &FormatError::with(cause)),
-    }
-}
-
-/// Writes what is left of a blob anew. Calls `each` with every object.
-pub(super) fn rewrite(
-    payload: &[u8],
-    invalid: InvalidUtf8,
-    encoder: &mut FrameEncoder,
-    mut each: impl FnMut(&Object<'_>),
-) -> (Salvage, Result<Vec<EncodedFrame>, FormatError>) {
-    let changes = salvage(payload, invalid, |object| {
-        encoder.add(object)?;
-        each(object);
-        Ok(())
-    });
-    (changes, encoder.finish())
 }

@@ -1,11 +1,11 @@
-//! A copy of the file that is begun while its blobs are looked at.
+//! A copy of the file that is made while its blobs are examined.
 
 use super::Options;
 use super::frames::{Frame, Piece};
 use super::headers::header;
 use super::outcome::Outcome;
 use super::report::Report;
-use super::survey::{Found, Order, Survey};
+use super::survey::{Order, Survey, UnexaminedFile};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Format, WriteSummary};
 use crate::error::Result;
@@ -15,17 +15,17 @@ use crate::runtime::Context;
 
 /// A copy of the file, which becomes the output if all blobs are whole and in order, and the header is right. If it is
 /// dropped, nothing is left of it.
-pub(super) struct Draft {
+pub(super) struct WholeCopy {
     sink: Sink,
     header: HeaderBlock,
     order: Order,
 }
 
-impl Draft {
+impl WholeCopy {
     /// Begins a copy, if nothing was found yet that is to be repaired, and the output can be given up.
     pub(super) fn begin(
         survey: &Survey,
-        found: &Found,
+        found: &UnexaminedFile,
         options: &Options,
         ctx: &Context,
     ) -> Result<Option<Self>> {
@@ -58,12 +58,12 @@ impl Draft {
     /// Copies the next blob. Returns `None` if there is something to repair.
     pub(super) fn add(mut self, input: &Input, outcome: &Outcome) -> Result<Option<Self>> {
         match outcome {
-            Outcome::Whole(entry, _) if self.order.goes_on_with(entry) => {
+            Outcome::Whole { entry, .. } if self.order.goes_on_with(entry) => {
                 self.sink.add(input, BlobOutcome::Copy(*entry))?;
                 Ok(Some(self))
             }
             Outcome::Empty => Ok(Some(self)),
-            Outcome::Whole(..) | Outcome::Mended(_) | Outcome::Lost(..) => Ok(None),
+            Outcome::Whole { .. } | Outcome::Mended(_) | Outcome::Lost(..) => Ok(None),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Bytes that are held in memory up to a limit, and beyond it in a temporary file.
 
+use super::output_target::ScratchFile;
 use crate::error::{Error, Result};
-use crate::io::ScratchFile;
 use crate::system;
 use std::borrow::Cow;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Pieces of bytes that do not change.
 #[derive(Debug)]
-pub(super) struct Spool {
+pub(crate) struct Spool {
     limit: usize,
     in_memory: usize,
     pieces: Vec<Place>,
@@ -28,7 +28,7 @@ enum Place {
 impl Spool {
     /// Creates a spool without pieces, which holds up to `limit` bytes in memory. If there are more, a temporary file
     /// is created in `directory`.
-    pub(super) fn new(limit: usize, directory: &Path) -> Self {
+    pub(crate) fn new(limit: usize, directory: &Path) -> Self {
         Self {
             limit,
             in_memory: 0,
@@ -39,7 +39,7 @@ impl Spool {
     }
 
     /// Adds a piece, and returns its number.
-    pub(super) fn add(&mut self, bytes: Vec<u8>) -> Result<usize> {
+    pub(crate) fn add(&mut self, bytes: Vec<u8>) -> Result<usize> {
         let place = if self.in_memory + bytes.len() <= self.limit {
             self.in_memory += bytes.len();
             Place::Memory(bytes.into_boxed_slice())
@@ -66,7 +66,7 @@ impl Spool {
     }
 
     /// Reads a range of a piece.
-    pub(super) fn read(&self, piece: usize, range: Range<usize>) -> Result<Cow<'_, [u8]>> {
+    pub(crate) fn read(&self, piece: usize, range: Range<usize>) -> Result<Cow<'_, [u8]>> {
         match (&self.pieces[piece], &self.file) {
             (Place::Memory(bytes), _) => Ok(bytes[range].into()),
             (Place::File { offset }, Some((file, _))) => {
