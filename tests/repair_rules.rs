@@ -199,6 +199,43 @@ fn header_options_hold_if_objects_are_sorted_too() {
     }
 }
 
+/// Ways behind nodes whose blobs have no valid type, one after the other: the objects are sorted, and no blob overlaps
+/// another.
+#[test]
+fn all_blobs_of_a_sorted_output_have_its_compression() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut parts = Vec::new();
+    for kind in ["way", "node"] {
+        let path = dir.path().join(kind).with_extension("osm.pbf");
+        run_ok(&[
+            &"cat",
+            &"-t",
+            &kind,
+            &real_file("helsinki.osm.pbf"),
+            &"-o",
+            &path,
+        ]);
+        let mut bytes = fs::read(&path).unwrap();
+        for frame in &decode::frames(&path)[1..] {
+            // The third letter of `OSMData`, behind the length, the key and the length of the type.
+            bytes[frame.offset as usize + 8] = b'X';
+        }
+        parts.push(bytes);
+    }
+    let path = dir.path().join("joined.osm.pbf");
+    fs::write(&path, parts.concat()).unwrap();
+    for (compression, expected) in [("zlib", "zlib"), ("zstd", "zstd"), ("none", "raw")] {
+        let (output, report, _) = repair_to(&path, &[&"--compression", &compression]);
+        assert_eq!(report["was_sorted"], false, "{report}");
+        let frames = decode::frames(&output);
+        // The last blobs have the table of contents, and are stored.
+        let found = frames[1..frames.len() - 2]
+            .iter()
+            .map(|frame| frame.compression);
+        assert!(found.clone().count() > 2 && found.clone().all(|found| found == expected));
+    }
+}
+
 #[test]
 fn short_ways_of_mended_blobs_count() {
     let dir = tempfile::tempdir().unwrap();
