@@ -177,10 +177,11 @@ impl<'o> Worker<'o> {
         match item.position {
             Position::Fits if !item.is_read => Ok(BlobOutcome::Copy(*entry)),
             Position::Fits => {
-                let differs = |encoding| write.compression.differs_from(encoding);
-                let Some(payload) = reader.payload_if(entry, differs)? else {
+                let stored = reader.read(entry)?;
+                if !write.compression.differs_from(stored.blob.encoding) {
                     return Ok(BlobOutcome::Copy(*entry));
-                };
+                }
+                let payload = stored.payload()?;
                 let checked = write.check_strings(payload);
                 let added =
                     checked.and_then(|()| self.encoder.add_payload_with_entry(payload, entry));

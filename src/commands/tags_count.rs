@@ -143,10 +143,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 |reader, scratch, entry: &BlobEntry| {
                     let prefilter =
                         |strings: &StringTable<'_>| counter.cannot_match(strings).then_some(());
-                    reader.decode_unless_decided(entry, Some(prefilter), |payload, _| {
-                        let block = Block::parse(payload)?;
-                        counter.count(&block, scratch, &table)
-                    })?;
+                    let mut stored = reader.read(entry)?;
+                    if stored.decide(prefilter)?.is_none() {
+                        stored.decode_in_segments(|payload, _| {
+                            counter.count(&Block::parse(payload)?, scratch, &table)
+                        })?;
+                    }
                     table.spill_if_large()
                 },
                 |()| Ok(()),

@@ -331,9 +331,9 @@ impl EncodeWorker {
                 .parts
                 .for_each_payload(chunk, |payload| add(payload, 0..usize::MAX))?,
             JobSource::Compressed(input, entry) => {
-                let differs = |encoding| self.options.compression.differs_from(encoding);
-                if let Some(payload) = self.parts.payload_if(input, entry, differs)? {
-                    let added = encoder.add_payload_with_entry(payload, entry);
+                let stored = self.parts.blobs_of(input).read(entry)?;
+                if (self.options.compression).differs_from(stored.blob.encoding) {
+                    let added = encoder.add_payload_with_entry(stored.payload()?, entry);
                     added.map_err(internal)?;
                 }
             }

@@ -7,7 +7,7 @@ use crate::file::{BlobDecoder, BlobPass, ElementReader, FilePart, PbfFile};
 use crate::formats::row_limit::{OversizedObjects, is_too_large};
 use crate::index::IdSet;
 use crate::osm::{Bbox, KindSet, ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, Relation, StringTable, Way, feature};
+use crate::pbf::{BlobEntry, Block, Element, Relation, Way, feature};
 use crate::runtime::{Batches, Context, Pass, PassResults};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -187,13 +187,18 @@ impl ObjectReader {
             Some(Err(error)) => Err(FormatError::with(error.to_string())),
             Some(Ok(())) | None => Ok(()),
         };
-        let is_excluded =
-            (!self.filter.expressions().is_empty()).then_some(|strings: &StringTable<'_>| {
+        let mut stored = decoder.read(entry)?;
+        if !self.filter.expressions().is_empty() {
+            let is_excluded = stored.decide(|strings| {
                 let matcher = BlockMatcher::new(&self.filter, strings);
                 matcher.cannot_match().then_some(())
-            });
+            })?;
+            if is_excluded.is_some() {
+                return Ok(());
+            }
+        }
         let mut oversized = OversizedObjects::default();
-        decoder.decode_unless_decided(entry, is_excluded, |payload, _| {
+        stored.decode_in_segments(|payload, _| {
             self.visit(&Block::parse(payload)?, |element| {
                 if is_too_large(element, payload.len()) {
                     oversized.add(element.kind(), element.id());

@@ -3,7 +3,7 @@
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobDecoder;
 use crate::io::Input;
-use crate::pbf::{BlobEntry, Decompressor, EncodedBlock, EncodedFrame, Encoding};
+use crate::pbf::{BlobEntry, Decompressor, EncodedBlock, EncodedFrame};
 use crate::runtime::Context;
 
 /// A chunk of an output.
@@ -32,18 +32,8 @@ impl OutputChunkReader {
         }
     }
 
-    /// Returns the payload of a blob. If `is_wanted` does not accept the blob's compression, returns `None` without
-    /// decompressing the blob.
-    pub(crate) fn payload_if(
-        &mut self,
-        input: &Input,
-        entry: &BlobEntry,
-        is_wanted: impl FnOnce(Encoding) -> bool,
-    ) -> Result<Option<&[u8]>> {
-        self.blobs_of(input).payload_if(entry, is_wanted)
-    }
-
-    fn blobs_of(&mut self, input: &Input) -> &mut BlobDecoder {
+    /// Returns the decoder of the blobs of an input.
+    pub(crate) fn blobs_of(&mut self, input: &Input) -> &mut BlobDecoder {
         let new = || BlobDecoder::new(input, &self.ctx);
         let blobs = self.blobs.get_or_insert_with(new);
         blobs.switch_to(input);

@@ -2,7 +2,8 @@
 
 use super::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPass, PbfFile, WriteOptions, completed_entry};
+use crate::file::{BlobDecoder, BlobPass, PbfFile, WriteOptions, completed_entry};
+use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, FrameEncoder, Segmented};
 use crate::runtime::Context;
 
@@ -21,6 +22,32 @@ pub(crate) struct DecodedBlob<'b> {
     pub payload: &'b [u8],
     /// The compressed columns of a blob with nodes, if they can be copied.
     pub columns: Option<Segmented<'b>>,
+}
+
+impl DecodedBlob<'_> {
+    /// Calls `work` with a blob. Fails if the blob has strings that cannot be written with the options `write`.
+    pub(crate) fn decode<R>(
+        reader: &mut BlobDecoder,
+        entry: &BlobEntry,
+        write: WriteOptions,
+        work: impl FnOnce(&DecodedBlob<'_>) -> Result<R, FormatError>,
+    ) -> Result<R> {
+        let work = |payload: &[u8], columns: Option<Segmented<'_>>| {
+            write.check_strings(payload)?;
+            work(&DecodedBlob {
+                entry,
+                payload,
+                columns,
+            })
+        };
+        // The segments of blobs with nodes are columns.
+        if entry.kinds == KindSet::of(ObjectKind::Node) {
+            let stored = reader.read(entry)?;
+            stored.decode_in_segments(|payload, segments| work(payload, segments.found()))
+        } else {
+            reader.decode(entry, |payload| work(payload, None))
+        }
+    }
 }
 
 /// A pass that rewrites blobs of a file.
@@ -56,16 +83,10 @@ impl<'f> Rewrite<'f> {
                 (encoder, init())
             },
             |reader, (encoder, scratch), entry| {
-                reader.decode_in_columns(&entry, |payload, columns| {
-                    write.check_strings(payload)?;
-                    let blob = DecodedBlob {
-                        entry: &entry,
-                        payload,
-                        columns,
-                    };
-                    let (rewritten, noted) = rewrite(scratch, &blob, encoder)?;
+                DecodedBlob::decode(reader, &entry, write, |blob| {
+                    let (rewritten, noted) = rewrite(scratch, blob, encoder)?;
                     let outcome = match rewritten {
-                        Rewritten::No => BlobOutcome::Copy(completed_entry(entry, payload)?),
+                        Rewritten::No => BlobOutcome::Copy(completed_entry(entry, blob.payload)?),
                         Rewritten::Yes => BlobOutcome::Frames(encoder.finish()?),
                     };
                     Ok((outcome, noted))

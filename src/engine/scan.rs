@@ -4,7 +4,10 @@ use super::filter::{BlobDecision, StringPrefilter};
 use super::payload_cache::PayloadCache;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanItem, PlanNeeds};
-use crate::pbf::{BlobEntry, Block, StringTable, VersionedNodes, scan_order};
+use crate::pbf::{
+    BlobEntry, BlobFlags, Block, NodeVersions, StringTable, VersionedNodes, are_all_objects,
+    scan_order,
+};
 use crate::runtime::{Context, WorkItem};
 
 /// A pass that parses the blocks of a file, with or without their strings.
@@ -148,7 +151,20 @@ impl<'a> Scan<'a> {
             entries.map(ScanItem).collect(),
             || (),
             |reader, (), ScanItem(entry)| {
-                reader.decode_versions(entry, needs_locations(entry), &find)
+                let mut stored = reader.read(entry)?;
+                if !needs_locations(entry) && !entry.flags.has(BlobFlags::HAS_TABLE) {
+                    let prefix = stored.prefix(NodeVersions::needed_bytes)?;
+                    if let Ok(versions) = NodeVersions::in_prefix(prefix)
+                        && are_all_objects(versions.ids(), entry)
+                    {
+                        let found = find(VersionedNodes::Versions(&versions));
+                        self.ctx.stats.blobs_decoded.add(1);
+                        return found.map_err(|error| reader.error(entry, error));
+                    }
+                }
+                let found = Block::parse_bare(stored.payload()?)
+                    .and_then(|block| find(VersionedNodes::Block(&block)));
+                found.map_err(|error| reader.error(entry, error))
             },
             |found| {
                 take(found);
@@ -200,12 +216,15 @@ impl PlanningScan<'_> {
             |reader, (), PlanningItem(item)| match item {
                 PlanItem::Known(entry) if !picks(&entry) => Ok((entry, None)),
                 PlanItem::Known(entry) => {
-                    let prefilter = |strings: &StringTable<'_>| is_dropped(strings).then_some(None);
-                    let found =
-                        reader.decode_unless_decided(&entry, Some(prefilter), |payload, _| {
-                            find(&entry, &Block::parse(payload)?).map(Some)
-                        });
-                    Ok((entry, found?))
+                    let mut stored = reader.read(&entry)?;
+                    let dropped = stored.decide(|strings| is_dropped(strings).then_some(()))?;
+                    let found = match dropped {
+                        Some(()) => None,
+                        None => Some(stored.decode_in_segments(|payload, _| {
+                            find(&entry, &Block::parse(payload)?)
+                        })?),
+                    };
+                    Ok((entry, found))
                 }
                 PlanItem::Scan(unscanned) => reader.decode(&unscanned, |payload| {
                     let mut entry = unscanned;

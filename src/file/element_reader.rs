@@ -180,7 +180,7 @@ impl ElementReader {
                 return None;
             }
             let blob = entry.and_then(|entry| {
-                let body = reader.blob_message(&entry)?.to_vec();
+                let body = reader.read(&entry)?.message.to_vec();
                 Ok(DataBlob::new(body, path.clone(), entry))
             });
             has_failed = blob.is_err();

@@ -5,7 +5,7 @@ use super::blob_plan::{BlobPlan, PlanItem, PlanNeeds};
 use super::pbf_file::PbfFile;
 use crate::error::Result;
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, feature};
+use crate::pbf::{BlobEntry, bytes_to_first_kind, feature, first_kind};
 use crate::runtime::Context;
 
 /// The number of blobs that are decoded as a sample, so that commands can estimate facts about the others.
@@ -93,7 +93,7 @@ impl KindSearch {
     /// tell.
     fn first_kind(&mut self, number: usize) -> Result<Option<ObjectKind>> {
         if let PlanItem::Scan(entry) = &self.items[number]
-            && let Some(kind) = self.reader.first_kind(entry)?
+            && let Ok(kind) = first_kind(self.reader.read(entry)?.prefix(bytes_to_first_kind)?)
         {
             return Ok(Some(kind));
         }

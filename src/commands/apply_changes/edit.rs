@@ -116,7 +116,7 @@ impl<'a> Editor<'a> {
             }
             ApplyStep::Edit(entry, range) => {
                 let changes = self.slice(range);
-                reader.decode_in_segments(entry, |payload, segments| {
+                reader.read(entry)?.decode_in_segments(|payload, segments| {
                     self.write.check_strings(payload)?;
                     let (edit, relocated) = self.edit(entry);
                     let (outcome, tally) =

@@ -94,7 +94,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                     .map(|()| indexed);
                 let (mut found, mut segments) = (entry, Segments::None);
                 let (mut box_of_ways, mut ids) = (None, IdsOfBlob::default());
-                let scanned = reader.decode_in_segments(&entry, |payload, of_blob| {
+                let scan = |payload: &[u8], of_blob: BlobSegments<'_>| {
                     segments = match of_blob {
                         BlobSegments::None => Segments::None,
                         BlobSegments::Found(_) => Segments::Found,
@@ -108,8 +108,9 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                         ids = ranges.look_up(&entry, payload)?;
                     }
                     Ok(())
-                });
-                let scanned = match scanned {
+                };
+                let stored = reader.read(&entry);
+                let scanned = match stored.and_then(|stored| stored.decode_in_segments(scan)) {
                     Ok(()) => Ok(()),
                     Err(Error::Blob { source, .. }) => Err(source),
                     Err(error) => return Err(error),

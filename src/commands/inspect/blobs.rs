@@ -107,10 +107,11 @@ pub(super) fn list(
     ctx: &Context,
 ) -> Result<Vec<BlobLine>> {
     let mut reader = BlobDecoder::new(&file.input, ctx);
-    let lines = plan.entries.iter().take(most).map(|entry| {
-        let blob = reader.blob(entry)?;
-        Ok(blob_line(entry, spans, &blob))
-    });
+    let lines = plan
+        .entries
+        .iter()
+        .take(most)
+        .map(|entry| Ok(blob_line(entry, spans, &reader.read(entry)?.blob)));
     lines.collect()
 }
 

@@ -101,7 +101,7 @@ pub(super) fn look_at(
     let mut reader = BlobDecoder::new(&file.input, ctx);
     let (mut sampled_blobs, mut kinds) = (0, Vec::<(Encoding, u8, CompressionSummary)>::new());
     for entry in &sample {
-        let blob = reader.blob(entry)?;
+        let blob = reader.read(entry)?.blob;
         let (encoding, flags) = (blob.encoding, zlib_flags(&blob));
         let (bytes, payload_bytes) = (blob.data.len(), u64::from(blob.payload_len));
         sampled_blobs += 1;

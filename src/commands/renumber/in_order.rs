@@ -80,14 +80,8 @@ impl Renumbering<'_> {
             || Worker::new(write),
             |reader, worker, (entry, (number, start))| {
                 let turn = pass.turn(number);
-                reader.decode_in_columns(&entry, |payload, columns| {
-                    write.check_strings(payload)?;
-                    let blob = DecodedBlob {
-                        entry: &entry,
-                        payload,
-                        columns,
-                    };
-                    pass.renumber(worker, &blob, start, turn)
+                DecodedBlob::decode(reader, &entry, write, |blob| {
+                    pass.renumber(worker, blob, start, turn)
                 })
             },
             |(frames, old, more)| {

@@ -83,13 +83,12 @@ pub(super) fn outcomes_of(
     }
     // A hash of the content is as good as the checksum of zlib.
     let mut has_checksum = entry.flags.has(BlobFlags::HASHED);
-    let payload = reader.payload_if(&entry, |encoding| {
-        has_checksum |= encoding == Encoding::Zlib;
-        true
+    let payload = reader.read(&entry).and_then(|stored| {
+        has_checksum |= stored.blob.encoding == Encoding::Zlib;
+        stored.payload()
     });
     match payload {
         Ok(payload) => {
-            let payload = payload.unwrap_or_default();
             let outcome = match check(&mut entry, payload, has_checksum) {
                 Ok(short_ways) => Outcome::Whole { entry, short_ways },
                 Err(cause) => mender.mend(entry, payload, cause.to_string())?,

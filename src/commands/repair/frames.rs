@@ -7,7 +7,7 @@ use crate::io::Input;
 use crate::osm::ObjectKind;
 use crate::pbf::{
     Blob, BlobEntry, BlobKind, Block, Decompressor, Encoding, FRAME_PREFIX_LEN, HeaderBlock,
-    MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TableBlob, decode_blob_index, feature,
+    MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, decode_blob_index, feature,
 };
 use crate::runtime::Context;
 use flate2::{Decompress, FlushDecompress, Status};

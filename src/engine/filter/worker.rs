@@ -7,8 +7,8 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, WriteOptions, completed_entry};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockBuilder, EditScript, EncodedFrame, FrameEncoder,
-    MAX_PAYLOAD_LEN, Segmented, SourceStrings, SpliceOptions, StringTable, TARGET_ELEMENTS,
-    TARGET_PAYLOAD, put_kept_messages, splice_block,
+    MAX_PAYLOAD_LEN, Segmented, SourceStrings, SpliceOptions, TARGET_ELEMENTS, TARGET_PAYLOAD,
+    put_kept_messages, splice_block,
 };
 
 /// The error if a block has more objects than its [`Selection`] has decisions, which is a bug.
@@ -55,26 +55,25 @@ impl<'a> FilterWorker<'a> {
         // only if the blob's entry is complete already.
         let has = |flag| entry.flags.has(flag);
         let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !item.is_transformed;
-        let prefilter = self.pass.prefilter.map(|prefilter| {
-            move |strings: &StringTable<'_>| match prefilter(strings) {
-                BlobDecision::Drop => Some((Vec::new(), None)),
-                BlobDecision::Copy if is_known => {
-                    Some((vec![(0, BlobOutcome::Copy(*entry))], None))
-                }
-                BlobDecision::Copy | BlobDecision::Visit => None,
-            }
-        });
         let cache = self.pass.cache.filter(|_| item.copied_to.is_empty());
-        let cached = cache.and_then(|cache| cache.take(entry));
-        let filtered = match &cached {
-            Some(payload) => self.filter_payload(item, (payload, None), false, select),
-            None => {
-                return reader.decode_unless_decided(entry, prefilter, |payload, segments| {
-                    self.filter_payload(item, (payload, segments), true, select)
-                });
+        if let Some(payload) = cache.and_then(|cache| cache.take(entry)) {
+            let filtered = self.filter_payload(item, (&payload, None), false, select);
+            return filtered.map_err(|error| reader.error(entry, error));
+        }
+        let mut stored = reader.read(entry)?;
+        if let Some(prefilter) = self.pass.prefilter {
+            let decided = stored.decide(|strings| match prefilter(strings) {
+                BlobDecision::Drop => Some(Vec::new()),
+                BlobDecision::Copy if is_known => Some(vec![(0, BlobOutcome::Copy(*entry))]),
+                BlobDecision::Copy | BlobDecision::Visit => None,
+            })?;
+            if let Some(outcomes) = decided {
+                return Ok((outcomes, None));
             }
-        };
-        filtered.map_err(|error| reader.error(entry, error))
+        }
+        stored.decode_in_segments(|payload, segments| {
+            self.filter_payload(item, (payload, segments.found()), true, select)
+        })
     }
 
     /// Returns the outcomes of a blob with the given payload and, if known, segments. `is_whole` is false for a payload
