@@ -96,7 +96,7 @@ pub mod read {
     //! | read standard input or a socket while data arrives | [`BlobStream`] |
     //! | iterate on threads of your own | [`ElementReader::blobs`], [`DataBlob::decode`], [`DataBlock::objects`] |
     //! | choose blobs by their entries in an index | [`PbfFile`], [`BlobPlan`], [`BlobDecoder`] |
-    //! | make batches of selected objects on all cores, as for tables | [`ObjectReader`] |
+    //! | make batches of selected objects on all cores, as for tables | [`ElementReader::batches`] |
     //! | divide a file between processes | [`PbfFile::parts`], [`ObjectSelection::part`] |
     //!
     //! [`par_try_fold`]: ElementReader::par_try_fold
@@ -106,10 +106,10 @@ pub mod read {
     //! owned copy, which can be changed and written.
 
     pub use crate::engine::open_any as open;
-    pub use crate::engine::{BatchMaker, ObjectReader, ObjectSelection};
+    pub use crate::engine::{BatchMaker, ElementReader, ObjectSelection};
     pub use crate::file::{
-        BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, ElementReader, FilePart, FrameHead,
-        HeaderWalker, IndexKind, Parts, PbfFile, PlanNeeds,
+        BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, FilePart, FrameHead, HeaderWalker,
+        IndexKind, Parts, PbfFile, PlanNeeds,
     };
     pub use crate::io::Input;
     #[cfg(doc)]
@@ -216,11 +216,13 @@ pub mod changes {
     };
 }
 
-pub use engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
+pub use engine::{
+    ElementReader, ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions,
+};
 pub use error::{Advice, Error, ErrorKind, FormatError, Result};
 pub use file::{
-    BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, ElementReader, PbfFile, PlanNeeds,
-    WriteOptions, Written,
+    BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, PbfFile, PlanNeeds, WriteOptions,
+    Written,
 };
 pub use formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};
 pub use io::{Input, OutputTarget};

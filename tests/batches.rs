@@ -7,7 +7,7 @@ use pbfhogg::cli::{CallError, call};
 use pbfhogg::commands::augmented_diff::{self, ActionMaker, ActionView};
 use pbfhogg::commands::export::{self, FeatureMaker, FeatureView};
 use pbfhogg::commands::repack;
-use pbfhogg::read::{BatchMaker, ObjectExpression, ObjectReader, ObjectSelection, Parts};
+use pbfhogg::read::{BatchMaker, ObjectExpression, ObjectSelection, Parts};
 use pbfhogg::{
     Batches, Bbox, Context, Element, ElementReader, ErrorKind, FormatError, KindSet, Object,
     ObjectId, ObjectKind, OutputOptions, OutputTarget, PbfFile,
@@ -95,21 +95,29 @@ fn id_of(element: &Element<'_>) -> ObjectId {
     ObjectId { kind, id }
 }
 
+fn open(path: &Path, selection: ObjectSelection, ctx: &Context) -> ElementReader {
+    let reader = pbfhogg::read::open(path, ctx).unwrap();
+    reader.select(selection).unwrap()
+}
+
 fn read(path: &Path, selection: ObjectSelection) -> Vec<ObjectId> {
     let ctx = Context::new(3);
-    let reader = Arc::new(ObjectReader::open(path, selection, &ctx).unwrap());
+    let reader = Arc::new(open(path, selection, &ctx));
     let batches: Vec<_> = reader
-        .batches(Ids::default, &ctx)
+        .batches(Ids::default)
         .collect::<Result<_, _>>()
         .unwrap();
     assert!(batches.iter().all(|batch| (1..=100).contains(&batch.len())));
     // A reader reads as often as it is asked to.
-    let again: Vec<_> = reader
-        .batches(Ids::default, &ctx)
-        .map(Result::unwrap)
-        .collect();
+    let again: Vec<_> = reader.batches(Ids::default).map(Result::unwrap).collect();
     assert_eq!(again, batches);
-    batches.concat()
+    // One by one, it gives the same objects.
+    let mut visited = Vec::new();
+    reader
+        .for_each(|element| visited.push(id_of(&element)))
+        .unwrap();
+    assert_eq!(visited, batches.concat());
+    visited
 }
 
 /// The same file without an index, and with one and small blobs.
@@ -233,11 +241,8 @@ fn parts_make_up_the_file_and_name_their_blobs() {
     let mut selection = ObjectSelection::default();
     selection.part = Some(part.clone());
     let ctx = Context::default();
-    let reader = Arc::new(ObjectReader::open(&damaged, selection, &ctx).unwrap());
-    let error = reader
-        .batches(Ids::default, &ctx)
-        .find_map(Result::err)
-        .unwrap();
+    let reader = Arc::new(open(&damaged, selection, &ctx));
+    let error = reader.batches(Ids::default).find_map(Result::err).unwrap();
     let place = format!("blob {} at byte {}", part.first_blob, part.offset);
     assert!(error.to_string().contains(&place), "{error}");
 }
@@ -254,17 +259,13 @@ fn wait_for(is_reached: impl Fn() -> bool) -> bool {
 fn dropped_batches_end_their_threads() {
     let ctx = Context::new(2);
     let selection = ObjectSelection::default();
-    let reader = Arc::new(ObjectReader::open(real_file("malta.osm.pbf"), selection, &ctx).unwrap());
-    let mut batches: Batches<_> = reader.batches(Ids::default, &ctx);
+    let reader = Arc::new(open(&real_file("malta.osm.pbf"), selection, &ctx));
+    let mut batches: Batches<_> = reader.batches(Ids::default);
     assert_eq!(batches.next().unwrap().unwrap().len(), 100);
     drop(batches);
     assert!(wait_for(|| Arc::strong_count(&reader) == 1));
     // Another stream of the same context goes on.
-    assert!(
-        reader
-            .batches(Ids::default, &ctx)
-            .all(|batch| batch.is_ok())
-    );
+    assert!(reader.batches(Ids::default).all(|batch| batch.is_ok()));
 }
 
 #[test]
@@ -432,8 +433,8 @@ fn batches_of_one_blob_are_passed_on_before_its_end() {
     let path = dir.path().join("block.osm.pbf");
     std::fs::write(&path, craft::plain_file(&[block.to_bytes()])).unwrap();
     let ctx = Context::new(1);
-    let reader = ObjectReader::open(&path, ObjectSelection::default(), &ctx).unwrap();
-    let mut batches = Arc::new(reader).batches(TagBytes::default, &ctx);
+    let reader = open(&path, ObjectSelection::default(), &ctx);
+    let mut batches = Arc::new(reader).batches(TagBytes::default);
     for _ in 0..10 {
         let bytes = batches.next().unwrap().unwrap();
         assert!(bytes > 1 << 20 && bytes < 3 << 20, "{bytes}");

@@ -5,7 +5,7 @@ use crate::common::publisher::Publisher;
 use crate::common::{Arg, in_turn, run_ok};
 use pbfhogg::changes::{self, Change, ChangeMaker};
 use pbfhogg::cli::{CallError, call, commands};
-use pbfhogg::read::{BatchMaker, ObjectReader, ObjectSelection};
+use pbfhogg::read::BatchMaker;
 use pbfhogg::{Context, Element, ElementReader, ElementWriter, Error, FormatError, Object};
 use pbfhogg::{ErrorKind, OutputOptions};
 use std::collections::BTreeSet;
@@ -355,10 +355,9 @@ fn a_cancelled_reader_fails_without_threads() {
             Box::new(|ctx| elements(ctx)?.blobs().try_for_each(|blob| blob.map(drop))),
         ),
         (
-            "ObjectReader",
+            "batches",
             Box::new(|ctx| {
-                let reader = ObjectReader::open(&path, ObjectSelection::default(), ctx)?;
-                let mut batches = Arc::new(reader).batches(Counts::default, ctx);
+                let mut batches = Arc::new(elements(ctx)?).batches(Counts::default);
                 batches.try_for_each(|batch| batch.map(drop))
             }),
         ),

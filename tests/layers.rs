@@ -20,8 +20,8 @@ const LAYERS: [&str; 19] = [
     "geocode",
     "replication",
     "formats",
-    "region_file",
     "engine",
+    "region_file",
     "commands",
     "cli",
 ];

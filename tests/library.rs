@@ -164,9 +164,7 @@ fn kinds_and_a_box_select_objects_and_spare_reading_blobs() {
         for (file, is_indexed) in [(&path, false), (&indexed, true)] {
             let ctx = Context::new(2);
             let reader = ElementReader::with_context(file, ctx.clone()).unwrap();
-            let reader = reader
-                .kinds(KindSet::of(ObjectKind::Node))
-                .nodes_within(bbox);
+            let reader = reader.kinds(KindSet::of(ObjectKind::Node)).within(bbox);
             let mut found = Vec::new();
             reader
                 .for_each(|element| found.push(converted(&element)))

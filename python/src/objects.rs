@@ -6,7 +6,7 @@ use crate::error::OrRaise;
 use crate::facts::MAX_BYTES;
 use crate::source::Source;
 use pbfhogg::model::UniqueTags;
-use pbfhogg::read::{BatchMaker, ObjectReader};
+use pbfhogg::read::BatchMaker;
 use pbfhogg::{Batches, Element, FormatError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -208,10 +208,10 @@ pub fn objects(
     let selection = selection(py, kinds, tags, bbox, ids, None)?;
     let ctx = context(jobs, [&path])?;
     let own = ctx.clone();
-    let open = move || ObjectReader::open(&path.path, selection, &own);
+    let open = move || pbfhogg::read::open(&path.path, &own)?.select(selection);
     let reader = Arc::new(interruptible(py, &ctx, open)?.or_raise(py)?);
     Ok(ObjectIterator(Mutex::new(State {
-        batches: reader.batches(Collected::default, &ctx),
+        batches: reader.batches(Collected::default),
         current: Vec::new().into_iter(),
     })))
 }

@@ -12,8 +12,7 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::SchemaRef;
-use pbfhogg::read::ObjectReader;
-use pbfhogg::{Context, Result};
+use pbfhogg::{ElementReader, Result};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -165,10 +164,9 @@ impl Batches for pbfhogg::Batches<RecordBatch> {
 
 /// A table of objects.
 struct ObjectTable {
-    reader: Arc<ObjectReader>,
+    reader: Arc<ElementReader>,
     columns: Arc<[Column]>,
     schema: SchemaRef,
-    ctx: Context,
 }
 
 impl TableSource for ObjectTable {
@@ -179,7 +177,7 @@ impl TableSource for ObjectTable {
     fn start(&self) -> Box<dyn Batches> {
         let (columns, schema) = (self.columns.clone(), self.schema.clone());
         let maker = move || ObjectColumns::new(&columns, schema.clone());
-        Box::new(self.reader.batches(maker, &self.ctx))
+        Box::new(self.reader.batches(maker))
     }
 }
 
@@ -204,7 +202,7 @@ pub fn read(
     let named = columns.map(Column::named_of_objects).transpose()?;
     let ctx = context(jobs, [&path])?;
     let own = ctx.clone();
-    let open = move || ObjectReader::open(&path.path, selection, &own);
+    let open = move || pbfhogg::read::open(&path.path, &own)?.select(selection);
     let reader = interruptible(py, &ctx, open)?.or_raise(py)?;
     let columns = named.unwrap_or_else(|| Column::defaults(kinds, reader.is_history()));
     let columns: Arc<[Column]> = columns.into();
@@ -212,6 +210,5 @@ pub fn read(
         reader: Arc::new(reader),
         schema: schema(&columns),
         columns,
-        ctx,
     }))
 }

@@ -182,7 +182,7 @@ pub struct DataBlob {
 
 impl DataBlob {
     /// Creates the blob that `entry` describes. `body` is its Blob message.
-    pub(super) fn new(body: Vec<u8>, path: Arc<Path>, entry: BlobEntry) -> Self {
+    pub(crate) fn new(body: Vec<u8>, path: Arc<Path>, entry: BlobEntry) -> Self {
         let place = Place {
             path,
             number: u64::from(entry.number),

@@ -29,7 +29,7 @@ impl BlobPlan {
 
     /// Does the same as [`of_kinds`](Self::of_kinds) if the header declares canonical order and the file has no table of
     /// contents. Returns `None` otherwise.
-    pub(super) fn of_kinds_by_order(file: &PbfFile, ctx: &Context) -> Result<Option<Self>> {
+    pub(crate) fn of_kinds_by_order(file: &PbfFile, ctx: &Context) -> Result<Option<Self>> {
         let is_sorted = file.header.has(feature::SORTED) && !file.header.has(feature::HISTORY);
         if !is_sorted || file.toc.is_some() {
             return Ok(None);

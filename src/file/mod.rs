@@ -1,14 +1,12 @@
 //! Opens PBF files, plans passes with an index, reads blobs, and writes new files.
 //!
 //! [`PbfFile`] opens a file, [`BlobPlan`] lists the contents of each of its blobs, [`BlobDecoder`] reads and
-//! decompresses blobs, and [`PbfWriter`] writes blobs and a table of contents. [`ElementReader`] is the entry point for
-//! users of the library.
+//! decompresses blobs, and [`PbfWriter`] writes blobs and a table of contents.
 
 mod blob_decoder;
 mod blob_pass;
 mod blob_plan;
 mod blob_stream;
-mod element_reader;
 mod file_part;
 mod file_toc;
 mod frame_start;
@@ -29,7 +27,6 @@ pub(crate) use blob_pass::BlobPass;
 pub(crate) use blob_plan::PlanItem;
 pub use blob_plan::{BlobPlan, IndexKind, PlanNeeds};
 pub use blob_stream::{BlobStream, DataBlob, DataBlock};
-pub use element_reader::ElementReader;
 pub(crate) use file_part::divide;
 pub use file_part::{FilePart, Parts};
 pub(crate) use frame_start::{FrameStart, read_blob_message};

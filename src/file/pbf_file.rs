@@ -70,7 +70,7 @@ pub(crate) enum TocNeeds {
 }
 
 /// An iterator over the entries of frames.
-pub(super) struct FrameEntries<'f>(HeaderWalker<'f>);
+pub(crate) struct FrameEntries<'f>(HeaderWalker<'f>);
 
 impl Iterator for FrameEntries<'_> {
     type Item = Result<BlobEntry>;
@@ -121,13 +121,13 @@ impl PbfFile {
     }
 
     /// Returns the entries of the data frames, as far as their headers and per-blob indexes tell.
-    pub(super) fn frame_entries(&self) -> FrameEntries<'_> {
+    pub(crate) fn frame_entries(&self) -> FrameEntries<'_> {
         FrameEntries(self.frames())
     }
 
     /// Does the same as [`frame_entries`](Self::frame_entries), for the frames in a range of bytes. The range must begin
     /// at the start of a frame, whose number in the file is `number`.
-    pub(super) fn frame_entries_in(&self, bytes: Range<u64>, number: u64) -> FrameEntries<'_> {
+    pub(crate) fn frame_entries_in(&self, bytes: Range<u64>, number: u64) -> FrameEntries<'_> {
         let bytes = bytes.start.max(self.data_start)..bytes.end.min(self.data_end);
         FrameEntries(HeaderWalker::new(&self.input, bytes).numbered_from(number))
     }

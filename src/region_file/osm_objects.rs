@@ -1,7 +1,8 @@
 //! Reads the relations, ways and nodes in an OSM file that make up areas.
 
+use crate::engine::ElementReader;
 use crate::error::{Error, Result};
-use crate::file::{ElementReader, begins_like_pbf};
+use crate::file::begins_like_pbf;
 use crate::formats::{Change, ChangeSet, NO_ID, read_osm_file};
 use crate::geometry::{Point, point_of_e7};
 use crate::io::Input;

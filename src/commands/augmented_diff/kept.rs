@@ -1,9 +1,9 @@
 //! The objects of the base that changes concern, as rows. They are kept when they are found, so that their blobs are
 //! not decompressed again.
 
-use crate::io::Spool;
 use crate::engine::object_row::{put_object, read_object};
 use crate::error::{Error, FormatError, Result};
+use crate::io::Spool;
 use crate::osm::{ObjectKind, TypeThenId};
 use crate::pbf::Object;
 use crate::pbf::wire::{put_varint, read_varint};

@@ -1,8 +1,9 @@
 //! The replication state of a file that is to be updated.
 
 use super::{Options, ReportedState};
+use crate::engine::ElementReader;
 use crate::error::{Advice, Error, Result};
-use crate::file::{ElementReader, PbfFile};
+use crate::file::PbfFile;
 use crate::osm::format_timestamp;
 use crate::pbf::{Element, feature};
 use crate::replication::{Ladder, State, is_same_server};

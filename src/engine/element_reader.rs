@@ -1,16 +1,22 @@
 //! Reads all objects of a file, on one core or on all.
 
-use super::{BlobDecoder, BlobPass, BlobPlan, DataBlob, FilePart, PbfFile};
+use super::object_selection::{
+    Entries, ObjectSelection, ObjectsWithin, PreparedSelection, may_be_within, may_have,
+};
 use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobDecoder, BlobPass, BlobPlan, DataBlob, FilePart, PbfFile};
 use crate::io::Input;
-use crate::osm::{Bbox, KindSet, ObjectId, ObjectKind, TypeThenId, id_rank};
-use crate::pbf::{BlobEntry, BlobFlags, Block, Element, HeaderBlock};
+use crate::osm::{Bbox, KindSet, ObjectId};
+use crate::pbf::{BlobEntry, Block, Element, HeaderBlock, feature};
 use crate::runtime::{Context, lock, unlocked};
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Reads the objects of a PBF file with any compression and in any order, with or without an index.
+/// Reads the objects of a PBF file with any compression and in any order, with or without an index. [`open`] opens files
+/// in other formats.
+///
+/// [`open`]: crate::read::open
 ///
 /// Methods take `&self`, and may be called repeatedly, because each call reads the file from its start. A reader uses 8
 /// MB of memory, and 4 MB more for each worker thread, whatever the size of the file.
@@ -32,16 +38,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// ```
 #[derive(Debug)]
 pub struct ElementReader {
-    file: PbfFile,
-    kinds: KindSet,
-    /// The boxes that the reader is restricted to, as [`Bbox::on_map`] returns them.
-    within: Option<[Bbox; 2]>,
-    /// The keys of the selected objects in ascending order; `None` for all objects.
-    keys: Option<Vec<TypeThenId>>,
+    pub(super) file: PbfFile,
+    pub(super) selection: PreparedSelection,
+    /// The objects in the box of the selection; unset until [`prepare`](Self::prepare) finds them.
+    within: OnceLock<ObjectsWithin>,
     /// The entries of the blobs of a file without an index, with the kinds of their objects; unset until
     /// [`find_kinds`](Self::find_kinds) finds them.
     found: OnceLock<Vec<BlobEntry>>,
-    ctx: Context,
+    pub(super) ctx: Context,
 }
 
 impl ElementReader {
@@ -88,30 +92,49 @@ impl ElementReader {
     pub fn of_file(file: PbfFile, ctx: Context) -> Self {
         Self {
             file,
-            kinds: KindSet::ALL,
-            within: None,
-            keys: None,
+            selection: PreparedSelection::default(),
+            within: OnceLock::new(),
             found: OnceLock::new(),
             ctx,
         }
     }
 
+    /// Restricts the reader to the objects that meet all conditions of a selection.
+    ///
+    /// # Errors
+    ///
+    /// The table of contents has no blobs as those of the selected part, so that the part is one of another file.
+    pub fn select(self, selection: ObjectSelection) -> Result<Self> {
+        if let Some(part) = &selection.part
+            && !self.file.has_part(part)
+        {
+            let cause = "this is not the file that was divided into parts, or it has changed since";
+            return Err(Error::file(self.file.input.path(), cause));
+        }
+        Ok(Self {
+            selection: PreparedSelection::new(selection),
+            within: OnceLock::new(),
+            ..self
+        })
+    }
+
     /// Restricts the reader to the kinds of objects in `kinds`. Blobs that have only other kinds, according to an
     /// index, are not read.
     #[must_use]
-    pub fn kinds(self, kinds: KindSet) -> Self {
-        Self { kinds, ..self }
+    pub fn kinds(mut self, kinds: KindSet) -> Self {
+        self.selection.kinds = kinds;
+        self.within = OnceLock::new();
+        self
     }
 
-    /// Restricts the reader to nodes within a box, including its edges, and leaves out deleted nodes. Ways and
-    /// relations are not restricted. Blobs of nodes that lie outside the box, according to an index, are not read. A
-    /// box whose western edge lies east of its eastern edge crosses the antimeridian.
+    /// Restricts the reader to objects in a box, including its edges, as [`ObjectSelection::bbox`] does. Blobs of nodes
+    /// that lie outside the box, according to an index, are not read. If ways or relations are selected, other passes
+    /// over the file find the nodes and ways in the box first.
     #[must_use]
-    pub fn nodes_within(self, bbox: Bbox) -> Self {
-        Self {
-            within: Some(bbox.on_map()),
-            ..self
-        }
+    pub fn within(mut self, bbox: Bbox) -> Self {
+        self.selection.boxes = Some(bbox.on_map());
+        self.within = OnceLock::new();
+        self
     }
 
     /// Restricts the reader to the objects in `ids`. Blobs that have none of these objects, according to an index, are
@@ -129,23 +152,16 @@ impl ElementReader {
     /// # Ok::<(), pbfhogg::Error>(())
     /// ```
     #[must_use]
-    pub fn ids(self, ids: impl IntoIterator<Item = ObjectId>) -> Self {
-        let mut keys: Vec<_> = ids
-            .into_iter()
-            .map(|id| (id.kind, id_rank(id.id)))
-            .collect();
-        keys.sort_unstable();
-        keys.dedup();
-        Self {
-            keys: Some(keys),
-            ..self
-        }
+    pub fn ids(mut self, ids: impl IntoIterator<Item = ObjectId>) -> Self {
+        self.selection.set_ids(ids);
+        self
     }
 
-    /// Finds the kinds of the objects of each blob if no index has them and the header declares canonical order. Some
-    /// blobs are decoded. Blobs that have only other kinds than the selected ones are then not read.
-    pub(crate) fn find_kinds(&self) -> Result<()> {
-        if self.found.get().is_none()
+    /// Finds the kinds of the objects of each blob if the selection needs them, no index has them, and the header declares
+    /// canonical order. Some blobs are decoded. Blobs that have only other kinds than the selected ones are then not read.
+    pub(super) fn find_kinds(&self) -> Result<()> {
+        if self.selection.needs_kinds()
+            && self.found.get().is_none()
             && let Some(plan) = BlobPlan::of_kinds_by_order(&self.file, &self.ctx)?
         {
             let _ = self.found.set(plan.entries);
@@ -153,14 +169,31 @@ impl ElementReader {
         Ok(())
     }
 
-    /// Returns the file.
-    pub(crate) const fn file(&self) -> &PbfFile {
-        &self.file
+    /// Finds the nodes and ways in the box of the selection, before objects are read.
+    pub(super) fn prepare(&self, ctx: &Context) -> Result<()> {
+        if let Some(boxes) = self.selection.boxes
+            && self.within.get().is_none()
+        {
+            let entries_of = |kind| {
+                self.entries_that(None, move |entry| {
+                    may_have(entry, KindSet::of(kind)) && may_be_within(entry, &boxes)
+                })
+            };
+            let input = &self.file.input;
+            let found = ObjectsWithin::find(boxes, self.selection.kinds, input, entries_of, ctx)?;
+            let _ = self.within.set(found);
+        }
+        Ok(())
     }
 
     /// Returns the decoded header blob of the file.
     pub const fn header(&self) -> &HeaderBlock {
         &self.file.header
+    }
+
+    /// Whether the file is a history, which may have several versions of an object, and deleted ones.
+    pub fn is_history(&self) -> bool {
+        self.file.header.has(feature::HISTORY)
     }
 
     /// Returns the blobs that may contain selected objects, in file order. Each blob is read when the iterator reaches
@@ -189,25 +222,9 @@ impl ElementReader {
     }
 
     /// Returns the entries of the blobs that may contain selected objects, in file order.
-    fn entries(&self) -> Entries<'_> {
-        self.entries_in(None)
-    }
-
-    /// Does the same as [`entries`](Self::entries), for the blobs of a part of the file.
-    pub(crate) fn entries_in(&self, part: Option<&FilePart>) -> Entries<'_> {
-        let bytes = part.map_or(0..u64::MAX, FilePart::bytes);
-        self.entries_that(part, move |entry| {
-            bytes.contains(&entry.offset) && self.may_select(entry)
-        })
-    }
-
-    /// Returns the entries of the blobs that may contain objects of some kinds, whether these are selected or not.
-    /// Leaves out blobs of nodes outside of `bbox`.
-    pub(crate) fn entries_of(&self, kinds: KindSet, bbox: Bbox) -> Entries<'_> {
-        let boxes = bbox.on_map();
-        self.entries_that(None, move |entry| {
-            may_have(entry, kinds) && may_be_within(entry, &boxes)
-        })
+    pub(super) fn entries(&self) -> Entries<'_> {
+        let part = self.selection.part.as_ref();
+        self.entries_that(part, |entry| self.selection.may_select(entry))
     }
 
     /// Returns the entries that `is_wanted` accepts, in file order.
@@ -231,37 +248,6 @@ impl ElementReader {
                 Box::new(entries.filter(is_wanted))
             }
         }
-    }
-
-    fn may_select(&self, entry: &BlobEntry) -> bool {
-        if !may_have(entry, self.kinds) {
-            return false;
-        }
-        if let Some(keys) = &self.keys
-            && let (true, Some(first), Some(last)) =
-                (entry.is_indexed(), entry.first_key(), entry.last_key())
-        {
-            let from = keys.partition_point(|key| *key < first);
-            if keys.get(from).is_none_or(|key| *key > last) {
-                return false;
-            }
-        }
-        self.within.is_none_or(|boxes| may_be_within(entry, &boxes))
-    }
-
-    /// Whether an object is selected.
-    pub(crate) fn selects(&self, element: &Element<'_>) -> bool {
-        let is_within = |boxes: &[Bbox; 2]| match element {
-            Element::Node(node) => {
-                let (lat, lon) = (node.nano_lat(), node.nano_lon());
-                node.info().visible && boxes.iter().any(|bbox| bbox.contains_nano(lat, lon))
-            }
-            Element::Way(_) | Element::Relation(_) => true,
-        };
-        let key = || (element.kind(), id_rank(element.id()));
-        self.kinds.contains(element.kind())
-            && self.within.as_ref().is_none_or(is_within)
-            && (self.keys.as_ref()).is_none_or(|keys| keys.binary_search(&key()).is_ok())
     }
 
     /// Calls `visit` with each object in file order, on the calling thread only.
@@ -323,6 +309,7 @@ impl ElementReader {
         &self,
         mut visit: impl FnMut(Element<'_>) -> Option<B>,
     ) -> Result<Option<B>> {
+        self.prepare(&self.ctx)?;
         let mut blobs = BlobDecoder::new(&self.file.input, &self.ctx);
         for entry in self.entries() {
             self.ctx.cancellation.check()?;
@@ -341,6 +328,7 @@ impl ElementReader {
     ///
     /// As [`for_each`](Self::for_each).
     pub fn for_each_pipelined(&self, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
+        self.prepare(&self.ctx)?;
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
         // A payload is several times as long as its frame, so each blob in flight counts as four times the size of its
         // frame.
@@ -384,6 +372,7 @@ impl ElementReader {
         // `reduce` consumes its arguments, so `total` and `part` are options. They are `None` only during the call of
         // `reduce`.
         let mut total = Some(identity());
+        self.prepare(&self.ctx)?;
         self.pass().run_stream(
             self.entries(),
             || (),
@@ -472,6 +461,7 @@ impl ElementReader {
         init: impl Fn() -> S + Sync,
         fold: impl Fn(&mut S, Element<'_>) -> Result<(), E> + Sync,
     ) -> Result<Vec<S>, E> {
+        self.prepare(&self.ctx)?;
         let states: Mutex<Vec<S>> = Mutex::default();
         let stopped: Mutex<Option<E>> = Mutex::new(None);
         let entries = self.entries().take_while(|_| lock(&stopped).is_none());
@@ -502,19 +492,24 @@ impl ElementReader {
         BlobPass::new("read objects", &self.file.input, &self.ctx)
     }
 
+    /// Visits the selected objects of a block until `visit` fails.
+    pub(super) fn visit_block<E: From<FormatError>>(
+        &self,
+        block: &Block<'_>,
+        visit: impl FnMut(Element<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.selection.visit(block, self.within.get(), visit)
+    }
+
     /// Visits the selected objects of a block until `visit` returns `Some`.
     fn visit<B>(
         &self,
         payload: &[u8],
         visit: &mut impl FnMut(Element<'_>) -> Option<B>,
     ) -> Result<Option<B>, FormatError> {
-        let stopped = Block::parse(payload)?.try_for_each(|element| {
-            let found = if self.selects(&element) {
-                visit(element)
-            } else {
-                None
-            };
-            found.map_or(Ok(()), |found| Err(Stop::Found(found)))
+        let block = Block::parse(payload)?;
+        let stopped = self.visit_block(&block, |element| {
+            visit(element).map_or(Ok(()), |found| Err(Stop::Found(found)))
         });
         match stopped {
             Ok(()) => Ok(None),
@@ -523,27 +518,6 @@ impl ElementReader {
         }
     }
 }
-
-/// Whether a blob may have objects of some kinds.
-fn may_have(entry: &BlobEntry, kinds: KindSet) -> bool {
-    !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty()
-}
-
-/// Whether nodes of a blob may be in one of some boxes. `true` if the blob also has other objects.
-fn may_be_within(entry: &BlobEntry, boxes: &[Bbox]) -> bool {
-    let has_only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
-    if !has_only_nodes || entry.bbox.is_empty() {
-        return true;
-    }
-    // In an index that another program wrote, coordinates may have been rounded differently, by one unit of 1e-7
-    // degree.
-    let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
-    let around = entry.bbox.widened(tolerance);
-    boxes.iter().any(|bbox| around.intersects(bbox))
-}
-
-/// An iterator over the entries of blobs, in file order.
-pub(crate) type Entries<'e> = Box<dyn Iterator<Item = Result<BlobEntry>> + Send + 'e>;
 
 /// The reason for ending the visit of a block early.
 enum Stop<B> {
