@@ -81,7 +81,8 @@ setters!(Options {
 ///
 /// The [base memory](crate::commands#memory), and up to 1,000 bytes for each blob. If the objects have to be sorted or
 /// some are taken from another file, the memory of [`sort`](crate::commands::sort::run), with temporary files in the
-/// directory of the output. Encoded blobs that take more than 8 MB are held in such a file, too. A compressed file is unpacked into the system's directory for temporary files.
+/// directory of the output. Encoded blobs that take more than 8 MB are held in such a file, too. A compressed file is
+/// unpacked into the system's directory for temporary files.
 ///
 /// # Errors
 ///

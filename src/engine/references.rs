@@ -129,7 +129,7 @@ fn nodes_of_ways(
     let (mut refs, mut ways) = (Vec::new(), Vec::new());
     let mut limit = MANY;
     block.in_parts(|part| {
-        part.collect_refs_of(|| true, |way| is_wanted(way.id), &mut refs, &mut ways)?;
+        part.collect_refs(|| true, |way| is_wanted(way.id), &mut refs, &mut ways)?;
         ways.clear();
         if refs.len() > limit {
             refs = each_once(std::mem::take(&mut refs));

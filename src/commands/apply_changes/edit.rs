@@ -252,7 +252,10 @@ impl Edit<'_> {
         // the index entry does not record whether the ways have coordinates.
         let strips = self.rules.locations.is_none() && self.entry.may_have_locations();
         if strips {
-            script.tally.locations_dropped = block.count_located_ways()?;
+            block.for_each_stored_way(|_, way| {
+                script.tally.locations_dropped += u64::from(way.has_locations()?);
+                Ok(())
+            })?;
         }
         let moves = script.tally.locations_dropped > 0 || moves.ways > 0;
         Ok(Edited {

@@ -10,7 +10,7 @@ use crate::file::BlobDecoder;
 use crate::index::{NodeBatch, Preparation, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, NodeVisit, Way, scan_order, scan_places};
+use crate::pbf::{BlobEntry, Block, Element, NodeParts, NodeVisit, Way, scan_order, scan_places};
 use crate::runtime::{Context, PassResults};
 
 /// The size in bytes at which a batch of ways is sent.
@@ -149,14 +149,13 @@ impl<V: Visitor> Visit<'_, V> {
         let is_plain = block
             .single_kind()
             .is_some_and(|(kind, _)| kind == ObjectKind::Node);
-        if is_plain && !is_visited {
-            block.for_each_place_run(|ids, locations| {
-                batch.push_run(ids, locations);
-                self.send_many(&mut batch)
-            })?;
-        } else if is_plain && !self.visits.untagged_nodes {
-            block.for_each_tagged_node(self.visits.info, |nodes| match nodes {
-                NodeVisit::Run(ids, locations) if is_located => {
+        if is_plain && (!is_visited || !self.visits.untagged_nodes) {
+            let parts = NodeParts {
+                tags: is_visited,
+                info: self.visits.info,
+            };
+            block.for_each_node_run(parts, |nodes| match nodes {
+                NodeVisit::Run(ids, locations) if is_located || !is_visited => {
                     batch.push_run(ids, locations);
                     self.send_many(&mut batch)
                 }

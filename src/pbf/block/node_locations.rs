@@ -11,7 +11,16 @@ use crate::error::FormatError;
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::wire::Varints;
 
-/// Nodes in file order, for [`Block::for_each_tagged_node`].
+/// The parts of nodes that [`Block::for_each_node_run`] reads beside their locations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodeParts {
+    /// Whether nodes with tags are visited one by one, with their tags.
+    pub tags: bool,
+    /// Whether these nodes have their metadata. Otherwise it is empty.
+    pub info: bool,
+}
+
+/// Nodes in file order, for [`Block::for_each_node_run`].
 pub(crate) enum NodeVisit<'v> {
     /// The ids of successive nodes, and their locations as in [`Block::for_each_node`].
     Run(&'v [i64], &'v [Option<Location>]),
@@ -37,26 +46,6 @@ impl Block<'_> {
         self.walk_nodes::<false>(|id, location, _| {
             visit(id, location.filter(|location| location.is_on_earth()));
         })
-    }
-
-    /// Calls `visit` with the ids of successive nodes, and with their locations as in
-    /// [`for_each_node`](Self::for_each_node).
-    pub(crate) fn for_each_place_run(
-        &self,
-        mut visit: impl FnMut(&[i64], &[Option<Location>]) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
-        let mut messages = self.messages();
-        while let Some(message) = messages.next()? {
-            match message {
-                BlockMessage::Dense(dense) => dense.for_each_place_run(&self.units, &mut visit)?,
-                BlockMessage::Single(ObjectKind::Node, bytes) => {
-                    let node = NodeMessage::parse(bytes)?;
-                    visit(&[node.id], &[node.place(&self.units)])?;
-                }
-                BlockMessage::Single(..) => {}
-            }
-        }
-        Ok(())
     }
 
     /// Calls `visit` with the id of each node, its location, and whether it has tags. The location is `None` if the
@@ -118,32 +107,37 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with all nodes as runs, and after each run with those of its nodes that have tags. Without
-    /// `needs_info`, the metadata is empty. Fails if a tag refers to a string that the block does not have.
-    pub(crate) fn for_each_tagged_node(
+    /// Calls `visit` with all nodes as runs. After each run, calls `visit` with those of its nodes that have tags, if
+    /// `parts` has tags. Then fails if a tag refers to a string that the block does not have.
+    pub(crate) fn for_each_node_run(
         &self,
-        needs_info: bool,
+        parts: NodeParts,
         mut visit: impl FnMut(NodeVisit<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         let (mut messages, mut first) = (self.messages(), 0);
         while let Some(message) = messages.next()? {
             match message {
-                BlockMessage::Dense(dense) => {
-                    self.visit_tagged(dense, first, needs_info, &mut visit)?;
+                BlockMessage::Dense(dense) if parts.tags => {
+                    self.visit_tagged(dense, first, parts.info, &mut visit)?;
                     first += dense.len();
+                }
+                BlockMessage::Dense(dense) => {
+                    dense.for_each_place_run(&self.units, &mut |ids, locations| {
+                        visit(NodeVisit::Run(ids, locations))
+                    })?;
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     let location = node.place(&self.units);
                     visit(NodeVisit::Run(&[node.id], &[location]))?;
-                    if !node.keys.is_empty() {
+                    if parts.tags && !node.keys.is_empty() {
                         node.check_size()?;
                         visit(NodeVisit::Tagged {
                             index: first,
                             id: node.id,
                             location,
                             tags: Tags::beside(&self.strings, &node.keys, &node.values)?,
-                            info: self.info_if(needs_info, || Ok(node.info))?,
+                            info: self.info_if(parts.info, || Ok(node.info))?,
                         })?;
                     }
                     first += 1;
@@ -154,7 +148,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Does the same as [`for_each_tagged_node`](Self::for_each_tagged_node) for the nodes of a message. `first` is the
+    /// Does the same as [`for_each_node_run`](Self::for_each_node_run) for the nodes of a message. `first` is the
     /// index of the first of them.
     fn visit_tagged(
         &self,
@@ -220,14 +214,10 @@ impl Block<'_> {
         mut visit: impl FnMut(usize, &[i64], Option<&[Option<Location>]>),
     ) -> Result<(), FormatError> {
         let (mut ids, mut locations, mut number) = (Vec::new(), Vec::new(), 0);
-        let mut messages = self.messages();
-        while let Some(message) = messages.next()? {
-            let BlockMessage::Single(ObjectKind::Way, bytes) = message else {
-                continue;
-            };
+        self.for_each_single(ObjectKind::Way, |bytes| {
             number += 1;
             if !is_wanted(number - 1) {
-                continue;
+                return Ok(());
             }
             let way = WayMessage::parse(bytes)?;
             way.check()?;
@@ -245,8 +235,8 @@ impl Block<'_> {
                 &ids,
                 has_locations.then_some(locations.as_slice()),
             );
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The bounding box of the locations that are stored in ways.
@@ -450,7 +440,11 @@ mod tests {
                 }
                 Ok(())
             };
-            block.for_each_tagged_node(true, visit).unwrap();
+            let parts = NodeParts {
+                tags: true,
+                info: true,
+            };
+            block.for_each_node_run(parts, visit).unwrap();
             assert_eq!((runs, found), (nodes, tagged));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::delta::Delta;
 use super::dense::DenseNodes;
-use super::messages::{ObjectOutline, RelationMessage, WayRefs};
+use super::messages::{RelationMessage, WayRefs};
 use super::outline::{BlockOutline, BlockUnits, Group, Message, StringTable};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
@@ -169,41 +169,28 @@ impl<'a> Block<'a> {
         visit(&self.with_groups(part)?)
     }
 
-    /// Appends the node references of all ways to `refs`. For each way, appends to `ways` its id and the end of its
-    /// references in `refs` (exclusive).
+    /// Appends the node references of the ways that both conditions accept to `refs`. For each of them, appends to `ways`
+    /// its id and the end of its references in `refs` (exclusive). `is_looked_at` is called for each way, before the way
+    /// is read.
     pub(crate) fn collect_refs(
-        &self,
-        refs: &mut Vec<i64>,
-        ways: &mut Vec<(i64, usize)>,
-    ) -> Result<(), FormatError> {
-        self.collect_refs_of(|| true, |_| true, refs, ways)
-    }
-
-    /// Does the same as [`collect_refs`](Self::collect_refs), but only for ways that both conditions accept.
-    /// `is_looked_at` is called for each way, before the way is read.
-    pub(crate) fn collect_refs_of(
         &self,
         mut is_looked_at: impl FnMut() -> bool,
         mut is_wanted: impl FnMut(&WayRefs<'_>) -> bool,
         refs: &mut Vec<i64>,
         ways: &mut Vec<(i64, usize)>,
     ) -> Result<(), FormatError> {
-        let mut messages = self.messages();
-        while let Some(message) = messages.next()? {
-            if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
-                if !is_looked_at() {
-                    continue;
-                }
-                let way = WayRefs::parse(bytes)?;
-                if !is_wanted(&way) {
-                    continue;
-                }
+        self.for_each_single(ObjectKind::Way, |bytes| {
+            if !is_looked_at() {
+                return Ok(());
+            }
+            let way = WayRefs::parse(bytes)?;
+            if is_wanted(&way) {
                 way.check_size()?;
                 Delta::new(&way.refs).push_all(refs)?;
                 ways.push((way.id, refs.len()));
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Calls `visit` with the references of all ways, in batches of about `most`. The first argument of `visit` is the
@@ -215,22 +202,20 @@ impl<'a> Block<'a> {
         mut visit: impl FnMut(&[i64], &[(i64, usize)]),
     ) -> Result<(), FormatError> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        let mut messages = self.messages();
-        while let Some(message) = messages.next()? {
-            if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
-                let way = WayRefs::parse(bytes)?;
-                let mut values = Delta::new(&way.refs);
-                while !values.is_done() {
-                    values.push_some(most.saturating_sub(refs.len()).max(1), &mut refs)?;
-                    ways.push((way.id, refs.len()));
-                    if refs.len() >= most {
-                        visit(&refs, &ways);
-                        refs.clear();
-                        ways.clear();
-                    }
+        self.for_each_single(ObjectKind::Way, |bytes| {
+            let way = WayRefs::parse(bytes)?;
+            let mut values = Delta::new(&way.refs);
+            while !values.is_done() {
+                values.push_some(most.saturating_sub(refs.len()).max(1), &mut refs)?;
+                ways.push((way.id, refs.len()));
+                if refs.len() >= most {
+                    visit(&refs, &ways);
+                    refs.clear();
+                    ways.clear();
                 }
             }
-        }
+            Ok(())
+        })?;
         visit(&refs, &ways);
         Ok(())
     }
@@ -241,45 +226,26 @@ impl<'a> Block<'a> {
         &self,
         mut visit: impl FnMut(i64, ObjectKind, i64),
     ) -> Result<(), FormatError> {
-        let mut messages = self.messages();
-        while let Some(message) = messages.next()? {
-            if let BlockMessage::Single(ObjectKind::Relation, bytes) = message {
-                let relation = RelationMessage::parse(bytes)?;
-                relation.any_member(|kind, id| {
-                    visit(relation.id, kind, id);
-                    false
-                })?;
-            }
-        }
-        Ok(())
+        self.for_each_single(ObjectKind::Relation, |bytes| {
+            let relation = RelationMessage::parse(bytes)?;
+            let visited = relation.any_member(|kind, id| {
+                visit(relation.id, kind, id);
+                false
+            });
+            visited.map(drop)
+        })
     }
 
     /// Fails if a relation has more than [`MAX_PARTS`](super::limits::MAX_PARTS) members or tags.
     pub(crate) fn check_relation_sizes(&self) -> Result<(), FormatError> {
-        let mut messages = self.messages();
-        while let Some(message) = messages.next()? {
-            if let BlockMessage::Single(ObjectKind::Relation, bytes) = message {
-                RelationMessage::parse(bytes)?.check_size()?;
-            }
-        }
-        Ok(())
+        self.for_each_single(ObjectKind::Relation, |bytes| {
+            RelationMessage::parse(bytes)?.check_size()
+        })
     }
 
     /// Whether the block has objects of a kind.
     pub(crate) fn has(&self, kind: ObjectKind) -> bool {
         self.counts[kind as usize] > 0
-    }
-
-    /// The number of ways that carry the coordinates of their nodes.
-    pub(crate) fn count_located_ways(&self) -> Result<u64, FormatError> {
-        let mut count = 0;
-        let mut messages = self.messages();
-        while let Some(message) = messages.next()? {
-            if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
-                count += u64::from(ObjectOutline::parse(bytes)?.has_locations);
-            }
-        }
-        Ok(count)
     }
 
     /// The kind and the number of the objects; `None` if the block has no objects or objects of several kinds.
@@ -289,6 +255,24 @@ impl<'a> Block<'a> {
             (Some(kind), None) => Some((kind, self.counts[kind as usize])),
             _ => None,
         }
+    }
+
+    /// Calls `visit` with the message of each object of a kind, in file order. Nodes in DenseNodes messages are left out.
+    #[inline]
+    pub(super) fn for_each_single<'b>(
+        &'b self,
+        kind: ObjectKind,
+        mut visit: impl FnMut(&'b [u8]) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
+            if let BlockMessage::Single(found, bytes) = message
+                && found == kind
+            {
+                visit(bytes)?;
+            }
+        }
+        Ok(())
     }
 
     pub(in crate::pbf) fn messages(&self) -> Messages<'_> {

@@ -1,9 +1,9 @@
 //! The ways of a block as the block stores them, for passes that need few of them or that keep them for later.
 
 use super::delta::Delta;
-use super::messages::{WayMessage, check_coordinate_counts, object_id};
+use super::messages::{ObjectOutline, WayMessage, check_coordinate_counts, object_id};
 use super::outline::BlockUnits;
-use super::parsed::{Block, BlockMessage};
+use super::parsed::Block;
 use super::raw_element::RawElement;
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
@@ -22,6 +22,24 @@ impl<'a> StoredWay<'a> {
     /// Returns the way as an element.
     pub(crate) fn element(self) -> Result<RawElement<'a>, FormatError> {
         RawElement::of_message(ObjectKind::Way, self.0)
+    }
+
+    /// Whether the way stores locations.
+    pub(crate) fn has_locations(self) -> Result<bool, FormatError> {
+        Ok(ObjectOutline::parse(self.0)?.has_locations)
+    }
+
+    /// Appends the node references to `refs`, and returns the way with its locations.
+    pub(crate) fn take_refs(self, refs: &mut Vec<i64>) -> Result<LocatedWay<'a>, FormatError> {
+        let way = WayMessage::parse(self.0)?;
+        way.check_size()?;
+        Delta::new(&way.refs).push_all(refs)?;
+        Ok(LocatedWay {
+            id: way.id,
+            end: refs.len(),
+            lats: way.lats,
+            lons: way.lons,
+        })
     }
 
     /// Appends the references and coordinates to `out`, as a [`KeptWay`]. Does not check them.
@@ -124,41 +142,16 @@ impl LocatedWay<'_> {
 }
 
 impl Block<'_> {
-    /// Appends the node references of all ways to `refs`, and the ways to `ways`.
-    pub(crate) fn collect_located_refs<'b>(
-        &'b self,
-        refs: &mut Vec<i64>,
-        ways: &mut Vec<LocatedWay<'b>>,
-    ) -> Result<(), FormatError> {
-        let mut messages = self.messages();
-        while let Some(message) = messages.next()? {
-            if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
-                let way = WayMessage::parse(bytes)?;
-                way.check_size()?;
-                Delta::new(&way.refs).push_all(refs)?;
-                ways.push(LocatedWay {
-                    id: way.id,
-                    end: refs.len(),
-                    lats: way.lats,
-                    lons: way.lons,
-                });
-            }
-        }
-        Ok(())
-    }
-
     /// Calls `visit` with each way and its index among the ways of the block.
-    pub(crate) fn for_each_stored_way(
-        &self,
-        mut visit: impl FnMut(usize, StoredWay<'_>) -> Result<(), FormatError>,
+    pub(crate) fn for_each_stored_way<'b>(
+        &'b self,
+        mut visit: impl FnMut(usize, StoredWay<'b>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        let (mut messages, mut index) = (self.messages(), 0);
-        while let Some(message) = messages.next()? {
-            if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
-                visit(index, StoredWay(bytes))?;
-                index += 1;
-            }
-        }
-        Ok(())
+        let mut index = 0;
+        self.for_each_single(ObjectKind::Way, |bytes| {
+            visit(index, StoredWay(bytes))?;
+            index += 1;
+            Ok(())
+        })
     }
 }

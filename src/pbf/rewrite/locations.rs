@@ -23,7 +23,7 @@ impl WayNodes {
     /// Returns the node references of all ways in `block`.
     pub(crate) fn of(block: &Block<'_>) -> Result<Self, FormatError> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        block.collect_refs(&mut refs, &mut ways)?;
+        block.collect_refs(|| true, |_| true, &mut refs, &mut ways)?;
         Ok(Self { refs, ways })
     }
 

@@ -288,9 +288,14 @@ impl RegionMembers<'_> {
     ) -> Result<LocatedRefs, FormatError> {
         let (mut refs, mut ways, mut located) = (Vec::new(), Vec::new(), Vec::new());
         match stored {
-            StoredLocations::Ignored => block.collect_refs(&mut refs, &mut ways)?,
+            StoredLocations::Ignored => {
+                block.collect_refs(|| true, |_| true, &mut refs, &mut ways)?;
+            }
             StoredLocations::OfAbsentNodes(_) | StoredLocations::Open => {
-                block.collect_located_refs(&mut refs, &mut located)?;
+                block.for_each_stored_way(|_, way| {
+                    located.push(way.take_refs(&mut refs)?);
+                    Ok(())
+                })?;
                 ways.extend(located.iter().map(|way| (way.id, way.end)));
             }
         }
@@ -456,7 +461,7 @@ impl RegionMembers<'_> {
         let (mut nodes, mut limit) = (Vec::new(), MANY);
         block.in_parts(|part| {
             let (mut refs, mut ways) = (Vec::new(), Vec::new());
-            part.collect_refs_of(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
+            part.collect_refs(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
             let mut start = 0;
             for (way, end) in ways {
                 let set = set_of_way(algebra, way);
