@@ -8,9 +8,7 @@ use super::header_walker::FrameHead;
 use super::pbf_file::PbfFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::osm::{KindSet, TypeThenId};
-use crate::pbf::{
-    BlobEntry, BlobFlags, TocFlags, TocSummary, decode_blob_index, feature, scan_payload,
-};
+use crate::pbf::{BlobEntry, BlobFlags, TocFlags, TocSummary, feature, scan_payload};
 use crate::runtime::{Context, Disorder, WorkItem};
 
 /// The kind of index that a file has.
@@ -34,14 +32,7 @@ impl IndexKind {
         }
         let mut blobs = 0;
         for head in file.frames() {
-            let FrameHead {
-                mut entry,
-                indexdata,
-            } = head?;
-            if indexdata
-                .and_then(|bytes| decode_blob_index(&bytes, &mut entry))
-                .is_none()
-            {
+            if head?.indexed.is_none() {
                 return Ok(Self::None);
             }
             blobs += 1;
@@ -171,10 +162,9 @@ impl BlobPlan {
             return Box::new(entries.map(|entry| Ok(PlanItem::Known(entry))));
         }
         let item_of = move |head: FrameHead| {
-            let mut entry = head.entry;
-            let indexdata = head.indexdata.filter(|_| needs != PlanNeeds::Rescan);
-            let known = indexdata.and_then(|bytes| decode_blob_index(&bytes, &mut entry));
-            let is_enough = known.is_some() && needs.are_met_by(&entry);
+            let indexed = head.indexed.filter(|_| needs != PlanNeeds::Rescan);
+            let is_enough = indexed.is_some_and(|entry| needs.are_met_by(&entry));
+            let entry = indexed.unwrap_or(head.entry);
             if needs == PlanNeeds::Frames || is_enough {
                 PlanItem::Known(entry)
             } else {

@@ -201,14 +201,14 @@ impl DataBlob {
             let mut payload = Vec::new();
             Blob::parse(&self.body)
                 .and_then(|blob| put_host_objects(&blob, &mut payload))
-                .and_then(|()| check_entry(&payload, &self.entry))
                 .map(|()| payload)
         } else {
-            decoded(&self.body, |payload| {
-                check_entry(payload, &self.entry)?;
-                Ok(payload.to_vec())
-            })
+            decoded(&self.body, |payload| Ok(payload.to_vec()))
         };
+        let payload = payload.and_then(|payload| {
+            check_entry(&payload, &self.entry)?;
+            Ok(payload)
+        });
         Ok(DataBlock {
             payload: payload.map_err(|error| self.place.error(error))?,
             place: self.place.clone(),

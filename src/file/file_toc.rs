@@ -3,6 +3,7 @@
 use super::frame_start::{FrameStart, read_blob_message};
 use super::pbf_file::{IdTablePlace, PbfFile};
 use crate::error::{Error, ErrorKind, FormatError, Result};
+use crate::io::Input;
 use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN,
@@ -81,14 +82,10 @@ impl PbfFile {
     /// Whether the file has `file_len` bytes, and its last bytes contain `start` as the offset of the table of
     /// contents.
     pub(super) fn ends_with_toc_from(&self, start: u64, file_len: u64) -> Result<bool> {
-        let offset = file_len.saturating_sub(TOC_TAIL_LEN as u64);
-        let offset = offset.max(self.data_start);
-        if self.input.len() != file_len || offset >= file_len {
+        if self.input.len() != file_len || self.data_start >= file_len {
             return Ok(false);
         }
-        let mut tail = vec![0; (file_len - offset) as usize];
-        self.input.read_all_at(&mut tail, offset)?;
-        Ok(find_toc(&tail) == Some(start))
+        Ok(find_toc(&read_toc_tail(&self.input)?) == Some(start))
     }
 
     /// Reads the table of contents from offset `start` to the end of the file. The inner result is an error if the
@@ -120,9 +117,8 @@ impl PbfFile {
     /// Uses the table of contents at the end of a file that was written as a stream.
     pub(super) fn use_toc_of_stream(&mut self, ctx: &Context) -> Result<()> {
         let file_len = self.input.len();
-        let tail_len = (TOC_TAIL_LEN as u64).min(file_len);
-        let mut tail = vec![0; tail_len as usize];
-        self.input.read_all_at(&mut tail, file_len - tail_len)?;
+        let tail = read_toc_tail(&self.input)?;
+        let tail_len = tail.len() as u64;
         ctx.stats.bytes_read.add(tail_len);
         let start = find_toc(&tail).filter(|start| (self.data_start..file_len).contains(start));
         let Some(start) = start else {
@@ -300,6 +296,14 @@ impl PbfFile {
             self.toc = Some(toc);
         }
     }
+}
+
+/// Reads the bytes at the end of a file that show whether a table of contents ends there, for [`find_toc`].
+pub(crate) fn read_toc_tail(input: &Input) -> Result<Vec<u8>> {
+    let offset = input.len().saturating_sub(TOC_TAIL_LEN as u64);
+    let mut tail = vec![0; (input.len() - offset) as usize];
+    input.read_all_at(&mut tail, offset)?;
+    Ok(tail)
 }
 
 /// Returns the place of the table of ids, if `toc` announces one. The last blob that `toc` describes ends at `end`, and

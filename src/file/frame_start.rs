@@ -2,7 +2,7 @@
 
 use crate::error::{FormatError, Result};
 use crate::io::Input;
-use crate::pbf::{BlobEntry, BlobHeader, FRAME_PREFIX_LEN, FRAME_PROBE_LEN};
+use crate::pbf::{BlobEntry, BlobHeader, FRAME_PREFIX_LEN, FRAME_PROBE_LEN, decode_blob_index};
 
 /// The first bytes of a frame, which have the whole BlobHeader unless the file ends before that.
 pub(crate) struct FrameStart {
@@ -87,6 +87,15 @@ impl FrameStart {
             blob_start: &rest[..rest.len().min(header.blob_len as usize)],
             header,
         })
+    }
+}
+
+impl StartedFrame<'_> {
+    /// Returns `entry`, which is the entry of the frame, with the facts in the index of the BlobHeader. Returns `None` if
+    /// there is no valid index.
+    pub(crate) fn indexed(&self, mut entry: BlobEntry) -> Option<BlobEntry> {
+        decode_blob_index(self.header.indexdata?, &mut entry)?;
+        Some(entry)
     }
 }
 

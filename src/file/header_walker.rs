@@ -11,8 +11,8 @@ use std::ops::Range;
 pub struct FrameHead {
     /// An entry with the offset, the lengths and the number of the frame, without facts about the contents of the blob.
     pub entry: BlobEntry,
-    /// The `indexdata` of the BlobHeader, if it has any.
-    pub indexdata: Option<Vec<u8>>,
+    /// The entry with the facts in the index of the BlobHeader; `None` if there is no valid index.
+    pub indexed: Option<BlobEntry>,
 }
 
 /// An iterator over the headers of the data frames of a file. Skips frames of unknown type, and tables about the file.
@@ -67,8 +67,8 @@ impl<'f> HeaderWalker<'f> {
                 kind = BlobKind::Unknown;
             }
         }
-        let indexdata = frame.header.indexdata.map(<[u8]>::to_vec);
-        Ok((kind, FrameHead { entry, indexdata }))
+        let indexed = frame.indexed(entry);
+        Ok((kind, FrameHead { entry, indexed }))
     }
 
     /// Returns the table in the blob of the current frame. Counts the tables of contents.

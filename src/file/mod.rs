@@ -29,6 +29,7 @@ pub use blob_plan::{BlobPlan, IndexKind, PlanNeeds};
 pub use blob_stream::{BlobStream, DataBlob, DataBlock};
 pub(crate) use file_part::divide;
 pub use file_part::{FilePart, Parts};
+pub(crate) use file_toc::read_toc_tail;
 pub(crate) use frame_start::{FrameStart, read_blob_message};
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;

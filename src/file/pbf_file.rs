@@ -1,14 +1,14 @@
 //! Opens a PBF file, and reads its header and its table of contents.
 
-use super::header_walker::HeaderWalker;
+use super::header_walker::{FrameHead, HeaderWalker};
 use crate::error::{Advice, Error, ErrorKind, FormatError, Result};
 use crate::io::{FileCompression, Input, decompressed};
 use crate::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, HeaderBlock, Toc, TocPointer, TocSummary,
-    decode_blob_index,
 };
 use crate::runtime::Context;
 use std::io::Read;
+use std::iter::Map;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -70,20 +70,8 @@ pub(crate) enum TocNeeds {
 }
 
 /// An iterator over the entries of frames.
-pub(crate) struct FrameEntries<'f>(HeaderWalker<'f>);
-
-impl Iterator for FrameEntries<'_> {
-    type Item = Result<BlobEntry>;
-
-    fn next(&mut self) -> Option<Result<BlobEntry>> {
-        let head = self.0.next()?;
-        Some(head.map(|mut head| {
-            let indexdata = head.indexdata.as_deref();
-            indexdata.and_then(|bytes| decode_blob_index(bytes, &mut head.entry));
-            head.entry
-        }))
-    }
-}
+pub(crate) type FrameEntries<'f> =
+    Map<HeaderWalker<'f>, fn(Result<FrameHead>) -> Result<BlobEntry>>;
 
 impl PbfFile {
     /// Whether the table of contents declares a spatial layout. In this layout, the objects of each kind are in the
@@ -122,14 +110,17 @@ impl PbfFile {
 
     /// Returns the entries of the data frames, as far as their headers and per-blob indexes tell.
     pub(crate) fn frame_entries(&self) -> FrameEntries<'_> {
-        FrameEntries(self.frames())
+        self.frame_entries_in(0..u64::MAX, 1)
     }
 
     /// Does the same as [`frame_entries`](Self::frame_entries), for the frames in a range of bytes. The range must begin
     /// at the start of a frame, whose number in the file is `number`.
     pub(crate) fn frame_entries_in(&self, bytes: Range<u64>, number: u64) -> FrameEntries<'_> {
         let bytes = bytes.start.max(self.data_start)..bytes.end.min(self.data_end);
-        FrameEntries(HeaderWalker::new(&self.input, bytes).numbered_from(number))
+        let heads = HeaderWalker::new(&self.input, bytes).numbered_from(number);
+        let entry_of: fn(Result<FrameHead>) -> Result<BlobEntry> =
+            |head| head.map(|head| head.indexed.unwrap_or(head.entry));
+        heads.map(entry_of)
     }
 
     fn read_header(input: Input, needs: TocNeeds, ctx: &Context) -> Result<Self> {

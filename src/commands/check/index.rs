@@ -5,9 +5,7 @@ use super::id_table::{IdRanges, IdsOfBlob};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, FrameHead, PbfFile};
 use crate::osm::{Bbox, KindSet, ObjectKind};
-use crate::pbf::{
-    BlobEntry, BlobFlags, BlobSegments, Block, Toc, decode_blob_index, feature, scan_payload,
-};
+use crate::pbf::{BlobEntry, BlobFlags, BlobSegments, Block, Toc, feature, scan_payload};
 use crate::runtime::Context;
 use serde::Serialize;
 
@@ -87,11 +85,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
         .run_stream(
             file.frames(),
             || (),
-            |reader, (), FrameHead { entry, indexdata }| {
-                let mut indexed = entry;
-                let indexed = indexdata
-                    .and_then(|bytes| decode_blob_index(&bytes, &mut indexed))
-                    .map(|()| indexed);
+            |reader, (), FrameHead { entry, indexed }| {
                 let (mut found, mut segments) = (entry, Segments::None);
                 let (mut box_of_ways, mut ids) = (None, IdsOfBlob::default());
                 let scan = |payload: &[u8], of_blob: BlobSegments<'_>| {

@@ -156,11 +156,12 @@ fn outcomes_within(
         found.extend(has_objects.then_some(outcome));
     }
     // Other bytes than those of the data that was found are what is left of the blob.
-    let lost = is_lost
-        .then(|| frames::index_of(input, entry))
-        .transpose()?;
-    let lost = lost.map(|entry| Outcome::lost(entry, cause));
-    Ok(lost.into_iter().chain(found).collect())
+    if is_lost {
+        let start = FrameStart::read(input, entry.offset)?;
+        let indexed = start.parse().ok().and_then(|frame| frame.indexed(*entry));
+        found.insert(0, Outcome::lost(indexed.unwrap_or(*entry), cause));
+    }
+    Ok(found)
 }
 
 /// Checks the content of a blob, and makes its entry anew: the facts in a table of contents can be false although they

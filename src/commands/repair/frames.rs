@@ -7,7 +7,7 @@ use crate::io::Input;
 use crate::osm::ObjectKind;
 use crate::pbf::{
     Blob, BlobEntry, BlobKind, Block, Decompressor, Encoding, FRAME_PREFIX_LEN, HeaderBlock,
-    MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, decode_blob_index, feature,
+    MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, feature,
 };
 use crate::runtime::Context;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -264,17 +264,6 @@ fn continues(
         return Ok(Ok(()));
     }
     frame.read_payload(input, |_| Ok(()))
-}
-
-/// Returns the entry of a frame with the facts in the index of its BlobHeader, if it has one.
-pub(super) fn index_of(input: &Input, entry: &BlobEntry) -> Result<BlobEntry> {
-    let start = FrameStart::read(input, entry.offset)?;
-    let mut facts = *entry;
-    if let Some(index) = start.parse().ok().and_then(|frame| frame.header.indexdata) {
-        // Without a valid index, the entry is unchanged.
-        decode_blob_index(index, &mut facts);
-    }
-    Ok(facts)
 }
 
 /// Returns the offset of the next frame from `start` on, or the length of the file if there is none.

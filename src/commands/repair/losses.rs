@@ -4,10 +4,10 @@ use super::frames::{Frame, Piece};
 use super::outcome::{LostObjects, Outcome};
 use super::report::{Loss, LostIds};
 use crate::error::Result;
-use crate::file::read_blob_message;
+use crate::file::{read_blob_message, read_toc_tail};
 use crate::io::Input;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
-use crate::pbf::{BlobEntry, TOC_TAIL_LEN, TableBlob, Toc, TocReader, find_toc};
+use crate::pbf::{BlobEntry, TableBlob, Toc, TocReader, find_toc};
 use std::collections::HashMap;
 
 /// The keys of the first and the last object, and the number of objects. Blobs with equal values are taken as equal.
@@ -20,10 +20,7 @@ fn content(entry: &BlobEntry) -> Content {
 /// Reads the table of contents at the end of a file that has another length than its header says. The offsets in it
 /// are those of the file before the damage. Returns `None` if there is no such table.
 pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec<BlobEntry>>> {
-    let offset = input.len().saturating_sub(TOC_TAIL_LEN as u64);
-    let mut tail = vec![0; (input.len() - offset) as usize];
-    input.read_all_at(&mut tail, offset)?;
-    let Some(stated_start) = find_toc(&tail) else {
+    let Some(stated_start) = find_toc(&read_toc_tail(input)?) else {
         return Ok(None);
     };
     let mut parts = Vec::new();
