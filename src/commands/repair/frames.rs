@@ -39,13 +39,6 @@ pub(super) enum Piece {
     },
 }
 
-impl Piece {
-    /// Whether the piece is the frame of a header.
-    pub(super) fn is_header(&self) -> bool {
-        matches!(self, Self::Frame(frame) if frame.kind == BlobKind::Header)
-    }
-}
-
 /// The number of bytes that are searched at a time.
 const WINDOW: usize = 1 << 20;
 /// The bytes of a frame before the name of its type: its length, and the key and the length of the name.

@@ -1,6 +1,6 @@
 //! Names the ids of lost objects: from the table of contents, from the index of the blob, or from its neighbours.
 
-use super::frames::{Frame, Piece};
+use super::frames::Piece;
 use super::outcome::{LostObjects, Outcome};
 use super::report::{Loss, LostIds};
 use crate::error::Result;
@@ -25,12 +25,13 @@ pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec
     };
     let mut parts = Vec::new();
     for piece in pieces.iter().rev() {
-        match piece {
-            Piece::Frame(frame) if frame.stream_in.is_none() && is_part(input, frame)? => {
-                parts.push(frame.entry);
-            }
-            _ => break,
+        let Piece::Frame(frame) = piece else { break };
+        let table = TableBlob::of(&read_blob_message(input, &frame.entry)?);
+        let is_part = matches!(table, TableBlob::TableOfContents | TableBlob::Host);
+        if frame.stream_in.is_some() || !is_part {
+            break;
         }
+        parts.push(frame.entry);
     }
     let mut reader = TocReader::new(stated_start);
     for part in parts.iter().rev() {
@@ -45,15 +46,6 @@ pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec
         Ok(entries.into_iter().chain(hosts).collect())
     });
     Ok(table.ok())
-}
-
-/// Whether a frame has a part of a table of contents.
-fn is_part(input: &Input, frame: &Frame) -> Result<bool> {
-    let body = read_blob_message(input, &frame.entry)?;
-    Ok(matches!(
-        TableBlob::of(&body),
-        TableBlob::TableOfContents | TableBlob::Host
-    ))
 }
 
 /// Sets the ids of lost objects in the outcomes. `table` has an entry for each blob that the file had.
@@ -163,7 +155,11 @@ impl Loss {
     /// Sets the lost objects to those of blobs whose facts are known.
     fn set_entries(&mut self, entries: &[&BlobEntry]) {
         self.objects = Some(entries.iter().map(|entry| u64::from(entry.count)).sum());
-        self.ids = entries.iter().flat_map(|entry| ids_of(entry)).collect();
+        let ids_of = |entry: &&BlobEntry| {
+            let is_exact = entry.kinds.single().is_some();
+            ids_from_to(entry.first_key(), entry.last_key(), is_exact)
+        };
+        self.ids = entries.iter().flat_map(ids_of).collect();
     }
 }
 
@@ -202,12 +198,6 @@ fn ids_between(before: Option<TypeThenId>, behind: Option<TypeThenId>) -> Vec<Lo
         Some(_) if first > last => ids_from_to(before, behind, false),
         _ => ids_from_to(first, last, false),
     }
-}
-
-/// Returns the ids of a blob.
-fn ids_of(entry: &BlobEntry) -> Vec<LostIds> {
-    let is_exact = entry.kinds.single().is_some();
-    ids_from_to(entry.first_key(), entry.last_key(), is_exact)
 }
 
 /// Returns the ids from the first to the last key, where `None` stands for any.

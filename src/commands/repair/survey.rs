@@ -68,14 +68,11 @@ impl Order {
     }
 }
 
-/// A part of the file to examine.
-struct SurveyItem(Piece);
-
-impl WorkItem for SurveyItem {
+impl WorkItem for Piece {
     fn input_bytes(&self) -> u64 {
-        match &self.0 {
-            Piece::Frame(frame) => frame.entry.frame_len.into(),
-            Piece::Gap { .. } => 0,
+        match self {
+            Self::Frame(frame) => frame.entry.frame_len.into(),
+            Self::Gap { .. } => 0,
         }
     }
 }
@@ -111,7 +108,11 @@ impl Survey {
         }
         let _phase = ctx.phase("find blobs", input.len());
         let found = frames::find(input, 0..input.len(), 0, ctx)?;
-        let is_one_file = found.iter().filter(|piece| piece.is_header()).count() < 2;
+        let is_header_frame = |piece: &&Piece| match piece {
+            Piece::Frame(frame) => frame.kind == BlobKind::Header,
+            Piece::Gap { .. } => false,
+        };
+        let is_one_file = found.iter().filter(is_header_frame).count() < 2;
         let mut pieces = Vec::with_capacity(found.len());
         for piece in found {
             match piece {
@@ -147,9 +148,9 @@ impl Survey {
     ) -> Result<Self> {
         let (pass, mut outcomes) = (BlobPass::new("look at blobs", input, ctx), Vec::new());
         pass.holding(4).run(
-            found.pieces.into_iter().map(SurveyItem).collect(),
+            found.pieces,
             || (),
-            |reader, (), SurveyItem(piece)| match piece {
+            |reader, (), piece| match piece {
                 Piece::Frame(frame) => outcomes_of(reader, input, frame, mender, ctx),
                 Piece::Gap { bytes, cause } => {
                     let loss = Loss::new(None, bytes.start, bytes.end - bytes.start, cause);

@@ -67,14 +67,11 @@ impl WholeCopy {
         }
     }
 
-    /// Whether the copy has a header, to which no options were applied yet.
-    pub(super) fn has_header(&self, header: &HeaderBlock) -> bool {
-        self.header == *header
-    }
-
-    /// Completes the file.
-    pub(super) fn finish(self) -> Result<WriteSummary> {
-        self.sink.finish()
+    /// Completes the file if `header`, to which no options were applied yet, is the header that it was begun with. Returns
+    /// `None` otherwise.
+    pub(super) fn finish(self, header: &HeaderBlock) -> Result<Option<WriteSummary>> {
+        let is_right = self.header == *header;
+        is_right.then(|| self.sink.finish()).transpose()
     }
 }
 

@@ -45,8 +45,9 @@ pub(super) fn write(
         write_outcomes(input, survey, mender, output, header, ctx)
     };
     if report.was_sorted && (other.is_none() || report.lost.is_empty()) {
-        let summary = match copy.filter(|copy| copy.has_header(&header)) {
-            Some(copy) => copy.finish()?,
+        let copied = copy.map_or(Ok(None), |copy| copy.finish(&header))?;
+        let summary = match copied {
+            Some(summary) => summary,
             None => write_to(&options.output)?,
         };
         report.written = Some(summary.written);
@@ -72,7 +73,11 @@ pub(super) fn sort_saved(
     let header = saved.header.clone();
     let mut files = vec![saved];
     if let (Some(other), Some(path)) = (other, &options.from) {
-        let lost = report.lost_ids();
+        let lost: Vec<LostIds> = report
+            .lost
+            .iter()
+            .flat_map(|loss| loss.ids.clone())
+            .collect();
         let (file, objects) = write_lost_objects(other, &lost, &header, &options.output, ctx)?;
         before += objects;
         report.from = Some(Taken {
@@ -210,12 +215,5 @@ impl LostIds {
             (self.kind, rank(self.first, 0)),
             (self.kind, rank(self.last, u64::MAX)),
         )
-    }
-}
-
-impl Report {
-    /// The ids of all lost objects.
-    fn lost_ids(&self) -> Vec<LostIds> {
-        self.lost.iter().flat_map(|loss| loss.ids.clone()).collect()
     }
 }
