@@ -105,3 +105,41 @@ pub(crate) fn read_blob_message(input: &Input, entry: &BlobEntry) -> Result<Vec<
     input.read_all_at(&mut message, entry.offset + u64::from(entry.header_len))?;
     Ok(message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pbf::{Blob, BlobKind, Encoding, encode_frame};
+
+    #[test]
+    fn a_start_has_the_whole_header_of_any_length() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("frames");
+        for index_len in [0, 100, FRAME_PROBE_LEN, 60_000] {
+            let index = vec![7; index_len];
+            let blob = Blob {
+                encoding: Encoding::Raw,
+                data: &[1; 50],
+                payload_len: 50,
+            };
+            let mut frame = Vec::new();
+            encode_frame(&mut frame, BlobKind::Data, Some(&index), &blob).unwrap();
+            std::fs::write(&path, [&[0; 9][..], &frame, &frame].concat()).unwrap();
+            let input = Input::open(&path).unwrap();
+            let start = FrameStart::read(&input, 9).unwrap();
+            let found = start.parse().unwrap();
+            assert_eq!(found.header.indexdata, Some(&index[..]));
+            assert_eq!(found.entry.end(), 9 + frame.len() as u64);
+            let message = read_blob_message(&input, &found.entry).unwrap();
+            assert!(message.starts_with(found.blob_start));
+            assert_eq!(Blob::parse(&message).unwrap(), blob);
+            for cut in [3, frame.len() - 60, frame.len() - 1] {
+                std::fs::write(&path, &frame[..cut]).unwrap();
+                let input = Input::open(&path).unwrap();
+                let start = FrameStart::read(&input, 0).unwrap();
+                let error = start.parse().err().unwrap().to_string();
+                assert!(error.starts_with("the file ends within"), "{error}");
+            }
+        }
+    }
+}
