@@ -3,6 +3,8 @@
 use crate::error::{FormatError, Result};
 use crate::io::Input;
 use crate::pbf::{BlobEntry, BlobHeader, FRAME_PREFIX_LEN, FRAME_PROBE_LEN, decode_blob_index};
+use memchr::memmem;
+use std::ops::Range;
 
 /// The first bytes of a frame, which have the whole BlobHeader unless the file ends before that.
 pub(crate) struct FrameStart {
@@ -97,6 +99,42 @@ impl StartedFrame<'_> {
         decode_blob_index(self.header.indexdata?, &mut entry)?;
         Some(entry)
     }
+}
+
+/// Returns the offset of the first frame that `accepts`, among those that begin in a range of bytes: a frame begins
+/// before the name of its type. Calls `check` before each read. The results are errors of `check`, of `accepts`, and of
+/// the file.
+pub(crate) fn search_frame(
+    input: &Input,
+    range: Range<u64>,
+    mut check: impl FnMut() -> Result<()>,
+    mut accepts: impl FnMut(u64) -> Result<bool>,
+) -> Result<Option<u64>> {
+    /// The number of bytes that are searched at a time.
+    const WINDOW: usize = 256 << 10;
+    /// The bytes of a frame before the name: its length, and the key and the length of the name.
+    const BEFORE_NAME: u64 = FRAME_PREFIX_LEN as u64 + 2;
+    let name = memmem::Finder::new(b"OSM");
+    let mut window = vec![0; WINDOW];
+    let mut at = range.start + BEFORE_NAME;
+    while at < range.end {
+        check()?;
+        let found = input.read_at(&mut window, at)?;
+        for place in name.find_iter(&window[..found]) {
+            let rest = &window[place..found];
+            // A name at the end of the window is found again in the next one.
+            let is_type = rest.starts_with(b"OSMData") || rest.starts_with(b"OSMHeader");
+            let offset = at + place as u64 - BEFORE_NAME;
+            if is_type && accepts(offset)? {
+                return Ok(Some(offset));
+            }
+        }
+        if found < window.len() {
+            break;
+        }
+        at += (found - b"OSMHeader".len()) as u64;
+    }
+    Ok(None)
 }
 
 /// Reads the Blob message of a frame.

@@ -4,10 +4,11 @@
 //! Several threads therefore walk over later parts of the file concurrently, and discard the headers that they read.
 //! When the walk itself reads these headers again, they are in the page cache.
 
-use super::frame_start::FrameStart;
+use super::frame_start::{FrameStart, search_frame};
 use super::header_walker::HeaderWalker;
+use crate::error::Result;
 use crate::io::Input;
-use crate::pbf::{BlobKind, FRAME_PREFIX_LEN};
+use crate::pbf::BlobKind;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,11 +21,6 @@ const PARTS: u64 = 16;
 const MIN_LEN: u64 = 256 << 20;
 /// The number of bytes in which a thread searches for its first frame. Most frames are far shorter.
 const SEARCH_LEN: u64 = 4 << 20;
-/// The number of bytes that are searched at a time.
-const CHUNK_LEN: usize = 256 << 10;
-/// The field `type` of a data frame. Nearly all writers begin a BlobHeader with this field.
-const DATA_TYPE: &[u8] = b"\x0a\x07OSMData";
-
 /// Threads that read headers ahead. Dropping the value stops them.
 #[derive(Debug)]
 pub(super) struct HeaderPrefetch {
@@ -68,41 +64,28 @@ impl Drop for HeaderPrefetch {
 /// Reads the headers of the frames that begin in a range of bytes, until `is_over` is set. Ends silently at an error,
 /// because the walk itself will report it.
 fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
-    if let Some(start) = find_frame(input, part.start) {
+    if let Ok(Some(start)) = find_frame(input, part.start) {
         let mut heads = HeaderWalker::new(input, start..part.end);
         while !is_over.load(Ordering::Relaxed) && heads.next().is_some_and(|head| head.is_ok()) {}
     }
 }
 
-/// Returns the offset of the first data frame at `from` or after it. Returns `None` if there is no frame nearby, or if
-/// the input cannot be read. Accepts a candidate only if it is followed by a valid frame or by the end of the file.
-fn find_frame(input: &Input, from: u64) -> Option<u64> {
-    let mut chunk = vec![0; CHUNK_LEN + FRAME_PREFIX_LEN + DATA_TYPE.len()];
-    for start in (from..from + SEARCH_LEN).step_by(CHUNK_LEN) {
-        let found = input.read_at(&mut chunk, start).ok()?;
-        let places = chunk[..found].windows(DATA_TYPE.len()).enumerate();
-        let places = places.filter(|(_, window)| *window == DATA_TYPE);
-        for (place, _) in places.filter(|(place, _)| *place >= FRAME_PREFIX_LEN) {
-            let offset = start + (place - FRAME_PREFIX_LEN) as u64;
-            let is_frame = |offset: &u64| frame_end(input, *offset);
-            if let Some(end) = is_frame(&offset)
-                && (end == input.len() || is_frame(&end).is_some())
-            {
-                return Some(offset);
-            }
-        }
-        if found < chunk.len() {
-            return None;
-        }
-    }
-    None
+/// Returns the offset of the first data frame at `from` or after it; `None` if there is no frame nearby. Accepts a frame
+/// only if it is followed by a data frame or by the end of the file.
+fn find_frame(input: &Input, from: u64) -> Result<Option<u64>> {
+    let accepts = |offset| match frame_end(input, offset)? {
+        Some(end) => Ok(end == input.len() || frame_end(input, end)?.is_some()),
+        None => Ok(false),
+    };
+    search_frame(input, from..from + SEARCH_LEN, || Ok(()), accepts)
 }
 
 /// Returns the end of the data frame at `offset`; `None` if there is no data frame.
-fn frame_end(input: &Input, offset: u64) -> Option<u64> {
-    let start = FrameStart::read(input, offset).ok()?;
-    let frame = start.parse().ok()?;
-    (frame.header.kind == BlobKind::Data).then(|| frame.entry.end())
+fn frame_end(input: &Input, offset: u64) -> Result<Option<u64>> {
+    let start = FrameStart::read(input, offset)?;
+    let frame = start.parse().ok();
+    let data = frame.filter(|frame| frame.header.kind == BlobKind::Data);
+    Ok(data.map(|frame| frame.entry.end()))
 }
 
 #[cfg(test)]
@@ -122,11 +105,12 @@ mod tests {
             .collect();
         for pair in heads.windows(2) {
             for from in [pair[0] + 1, (pair[0] + pair[1]) / 2, pair[1] - 1, pair[1]] {
-                let found = find_frame(&file.input, from);
+                let found = find_frame(&file.input, from).unwrap();
                 assert_eq!(found, Some(pair[1]), "from {from}");
             }
         }
-        assert_eq!(find_frame(&file.input, heads[heads.len() - 1] + 1), None);
-        assert_eq!(find_frame(&file.input, file.input.len() + 5), None);
+        for from in [heads[heads.len() - 1] + 1, file.input.len() + 5] {
+            assert_eq!(find_frame(&file.input, from).unwrap(), None);
+        }
     }
 }

@@ -2,16 +2,15 @@
 
 use super::frame_parts::FrameParts;
 use crate::error::{FormatError, Result};
-use crate::file::{FrameStart, read_blob_message};
+use crate::file::{FrameStart, read_blob_message, search_frame};
 use crate::io::Input;
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    Blob, BlobEntry, BlobKind, Block, Decompressor, Encoding, FRAME_PREFIX_LEN, HeaderBlock,
-    MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, feature,
+    Blob, BlobEntry, BlobKind, Block, Decompressor, Encoding, HeaderBlock, MAX_BLOB_HEADER_LEN,
+    MAX_BLOB_LEN, MAX_PAYLOAD_LEN, feature,
 };
 use crate::runtime::Context;
 use flate2::{Decompress, FlushDecompress, Status};
-use memchr::memmem;
 use std::ops::Range;
 
 /// A frame, or a blob that was found without its frame.
@@ -41,8 +40,6 @@ pub(super) enum Piece {
 
 /// The number of bytes that are searched at a time.
 const WINDOW: usize = 1 << 20;
-/// The bytes of a frame before the name of its type: its length, and the key and the length of the name.
-const BEFORE_TYPE: u64 = FRAME_PREFIX_LEN as u64 + 2;
 
 /// Finds the frames in a range of a file, the first of which gets the number `number`.
 ///
@@ -73,7 +70,17 @@ pub(super) fn find(
             }
             Err(cause) => cause,
         };
-        let next = search(input, at + 1, ctx)?;
+        let check = || ctx.cancellation.check();
+        let next = search_frame(input, at + 1..input.len(), check, |offset| {
+            match head_at(input, offset)? {
+                Ok(frame) => {
+                    let next = head_at(input, frame.entry.end())?;
+                    Ok(continues(input, &frame, &next)?.is_ok())
+                }
+                Err(_) => Ok(false),
+            }
+        })?;
+        let next = next.unwrap_or(input.len());
         let bytes = at..next.min(range.end);
         found.extend(rescue(input, bytes, &cause.to_string(), ctx)?);
         (at, head) = (next, head_at(input, next)?);
@@ -257,32 +264,4 @@ fn continues(
         return Ok(Ok(()));
     }
     frame.read_payload(input, |_| Ok(()))
-}
-
-/// Returns the offset of the next frame from `start` on, or the length of the file if there is none.
-fn search(input: &Input, start: u64, ctx: &Context) -> Result<u64> {
-    let name = memmem::Finder::new(b"OSM");
-    let mut window = vec![0; WINDOW];
-    let mut at = start + BEFORE_TYPE;
-    while at < input.len() {
-        ctx.cancellation.check()?;
-        let found = input.read_at(&mut window, at)?;
-        for place in name.find_iter(&window[..found]) {
-            let rest = &window[place..found];
-            // A name at the end of the window is found again in the next one.
-            let is_type = rest.starts_with(b"OSMData") || rest.starts_with(b"OSMHeader");
-            let offset = at + place as u64 - BEFORE_TYPE;
-            if is_type
-                && let Ok(frame) = head_at(input, offset)?
-                && continues(input, &frame, &head_at(input, frame.entry.end())?)?.is_ok()
-            {
-                return Ok(offset);
-            }
-        }
-        if found < window.len() {
-            break;
-        }
-        at += (found - b"OSMHeader".len()) as u64;
-    }
-    Ok(input.len())
 }
