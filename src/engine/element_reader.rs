@@ -13,8 +13,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Reads the objects of a PBF file with any compression and in any order, with or without an index. [`open`] opens files
-/// in other formats.
+/// Reads the objects of a PBF file with any compression and in any order, with or without an index. [`open`] opens
+/// files in other formats.
 ///
 /// [`open`]: crate::read::open
 ///
@@ -157,8 +157,9 @@ impl ElementReader {
         self
     }
 
-    /// Finds the kinds of the objects of each blob if the selection needs them, no index has them, and the header declares
-    /// canonical order. Some blobs are decoded. Blobs that have only other kinds than the selected ones are then not read.
+    /// Finds the kinds of the objects of each blob if the selection needs them, no index has them, and the header
+    /// declares canonical order. Some blobs are decoded. Blobs that have only other kinds than the selected ones are
+    /// then not read.
     pub(super) fn find_kinds(&self) -> Result<()> {
         if self.selection.needs_kinds()
             && self.found.get().is_none()

@@ -36,9 +36,9 @@ enum BlobBatches<B> {
 }
 
 impl ElementReader {
-    /// Starts to read the selected objects, and returns an iterator over the batches, in file order. `maker` creates the
-    /// maker of a thread. Threads make batches ahead: up to two for each, and those of the blobs in work. They end when
-    /// the iterator is dropped.
+    /// Starts to read the selected objects, and returns an iterator over the batches, in file order. `maker` creates
+    /// the maker of a thread. Threads make batches ahead: up to two for each, and those of the blobs in work. They end
+    /// when the iterator is dropped.
     ///
     /// Errors are items of the iterator, which ends after an error.
     pub fn batches<M: BatchMaker>(

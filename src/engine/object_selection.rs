@@ -165,8 +165,8 @@ pub(super) struct ObjectsWithin {
 }
 
 impl ObjectsWithin {
-    /// Finds the nodes and ways that objects of some kinds may refer to. `entries_of` returns the blobs with objects of a
-    /// kind that may be in the box.
+    /// Finds the nodes and ways that objects of some kinds may refer to. `entries_of` returns the blobs with objects of
+    /// a kind that may be in the box.
     pub(super) fn find<'e>(
         boxes: [Bbox; 2],
         kinds: KindSet,

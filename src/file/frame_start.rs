@@ -93,17 +93,20 @@ impl FrameStart {
 }
 
 impl StartedFrame<'_> {
-    /// Returns `entry`, which is the entry of the frame, with the facts in the index of the BlobHeader. Returns `None` if
-    /// there is no valid index.
+    /// Returns `entry`, which is the entry of the frame, with the facts in the index of the BlobHeader. Returns `None`
+    /// if there is no valid index.
     pub(crate) fn indexed(&self, mut entry: BlobEntry) -> Option<BlobEntry> {
         decode_blob_index(self.header.indexdata?, &mut entry)?;
         Some(entry)
     }
 }
 
-/// Returns the offset of the first frame that `accepts`, among those that begin in a range of bytes: a frame begins
-/// before the name of its type. Calls `check` before each read. The results are errors of `check`, of `accepts`, and of
-/// the file.
+/// Returns the offset of the first frame that `accepts`, among those that begin in a range of bytes. Frames are found by
+/// the names of their types. Calls `check` before each read.
+///
+/// # Errors
+///
+/// The file cannot be read; the first error of `check` and `accepts`.
 pub(crate) fn search_frame(
     input: &Input,
     range: Range<u64>,

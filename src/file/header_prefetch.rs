@@ -70,8 +70,8 @@ fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
     }
 }
 
-/// Returns the offset of the first data frame at `from` or after it; `None` if there is no frame nearby. Accepts a frame
-/// only if it is followed by a data frame or by the end of the file.
+/// Returns the offset of the first data frame at `from` or after it; `None` if there is no frame nearby. Accepts a
+/// frame only if it is followed by a data frame or by the end of the file.
 fn find_frame(input: &Input, from: u64) -> Result<Option<u64>> {
     let accepts = |offset| match frame_end(input, offset)? {
         Some(end) => Ok(end == input.len() || frame_end(input, end)?.is_some()),

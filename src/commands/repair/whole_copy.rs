@@ -67,8 +67,8 @@ impl WholeCopy {
         }
     }
 
-    /// Completes the file if `header`, to which no options were applied yet, is the header that it was begun with. Returns
-    /// `None` otherwise.
+    /// Completes the file if `header`, to which no options were applied yet, is the header that it was begun with.
+    /// Returns `None` otherwise.
     pub(super) fn finish(self, header: &HeaderBlock) -> Result<Option<WriteSummary>> {
         let is_right = self.header == *header;
         is_right.then(|| self.sink.finish()).transpose()

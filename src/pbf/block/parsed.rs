@@ -169,9 +169,9 @@ impl<'a> Block<'a> {
         visit(&self.with_groups(part)?)
     }
 
-    /// Appends the node references of the ways that both conditions accept to `refs`. For each of them, appends to `ways`
-    /// its id and the end of its references in `refs` (exclusive). `is_looked_at` is called for each way, before the way
-    /// is read.
+    /// Appends the node references of the ways that both conditions accept to `refs`. For each of them, appends to
+    /// `ways` its id and the end of its references in `refs` (exclusive). `is_looked_at` is called for each way, before
+    /// the way is read.
     pub(crate) fn collect_refs(
         &self,
         mut is_looked_at: impl FnMut() -> bool,
@@ -257,7 +257,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Calls `visit` with the message of each object of a kind, in file order. Nodes in DenseNodes messages are left out.
+    /// Calls `visit` with the message of each object of a kind, in file order. Nodes in DenseNodes messages are left
+    /// out.
     #[inline]
     pub(super) fn for_each_single<'b>(
         &'b self,
