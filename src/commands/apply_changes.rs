@@ -4,8 +4,11 @@
 //! have an effect, the block is edited in its encoded form, or rebuilt if that is not possible.
 
 mod base_nodes;
+mod blob_changes;
+mod blob_editor;
+mod change_counts;
 mod change_filter;
-mod edit;
+mod change_merge;
 mod header;
 mod history;
 mod locations;
@@ -14,12 +17,11 @@ mod members;
 mod omitted;
 mod recent_nodes;
 mod steps;
-mod tally;
-mod watcher;
 mod way_search;
 
-use super::augmented_diff::{AugmentedDiffs, ChangedNodes, Ongoing};
+use super::augmented_diff::{AugmentedDiffs, ChangedNodes, OngoingDiffs};
 use super::{add_locations_to_ways, augmented_diff};
+use crate::engine::block_observer::BlockObserver;
 use crate::engine::location_form::LocationForm;
 use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, input, repeats};
@@ -32,8 +34,9 @@ use crate::pbf::{BlobFlags, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;
 use base_nodes::LocatedBase;
 pub use base_nodes::UntaggedNodes;
+use blob_editor::BlobEditor;
+use change_counts::ChangeCounts;
 pub(crate) use change_filter::{AllChanges, ChangeFilter};
-use edit::{Applied, Editor, Rules};
 pub use header::HeaderBox;
 use header::output_header;
 pub(crate) use history::add_to_history;
@@ -45,8 +48,6 @@ use recent_nodes::RecentNodes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use steps::{ApplyStep, plan_steps};
-use tally::Tally;
-use watcher::Watcher;
 
 /// The options of `apply-changes`.
 #[derive(Debug, Clone)]
@@ -273,15 +274,23 @@ fn apply_to(
     let located = LocatedBase::of(&file, &plan, untagged, ctx)?;
     let nodes = located.as_ref().map(LocatedBase::feature_of_output);
     let (header, header_box) = output_header(&file.header, nodes, &changes, options, filter, ctx);
-    let base = (&file, &plan);
-    let rules = rules(options, base, located.as_ref(), &header, &changes, ctx)?;
-    let steps = plan_steps(&plan, &changes, |entry| rules.rewrites(entry));
-    let run = Run {
-        options,
-        file: &file,
-        ctx,
+    let locations = match &located {
+        Some(located) => {
+            let recent = options.recent_nodes(&file.header, &header);
+            Some(LocationUpdates::find(located, &changes, recent, ctx)?)
+        }
+        None => None,
     };
-    let summary = run.write(header, steps, &mut changes, rules, &plan)?;
+    let drops_locations = located.is_none() && LocationForm::of(&file, &plan).has_locations();
+    if drops_locations {
+        warn_of_removed_locations(options, &file, &plan, ctx);
+    }
+    let steps = plan_steps(&plan, &changes, |entry| match &locations {
+        Some(locations) => locations.concerns(entry),
+        None => drops_locations && entry.may_have_locations(),
+    });
+    let base = (&file, &plan);
+    let summary = write(options, base, header, steps, changes, locations, ctx)?;
     if let Some(locations) = &summary.locations {
         locations.warn(&options.base, ctx);
     }
@@ -292,44 +301,20 @@ fn apply_to(
     })
 }
 
-/// Returns the rules for objects without changes, and for nodes that the output leaves out. `header` is the header of
-/// the output. Warns if the ways of the base lose their locations.
-fn rules(
-    options: &Options,
-    base: (&PbfFile, &BlobPlan),
-    located: Option<&LocatedBase<'_>>,
-    header: &HeaderBlock,
-    changes: &ChangeSet,
-    ctx: &Context,
-) -> Result<Rules> {
-    let (file, plan) = base;
-    if let Some(located) = located {
-        let recent = options.recent_nodes(&file.header, header);
-        let locations = LocationUpdates::find(located, changes, recent, ctx)?;
-        return Ok(Rules {
-            drops_locations: false,
-            locations: Some(locations),
-        });
-    }
-    let form = LocationForm::of(file, plan);
-    if form.has_locations() {
-        let and_nodes = if form.may_lack_nodes() {
-            ", also those of nodes that are not in the file"
-        } else {
-            ""
-        };
-        ctx.warn_with_advice(
-            format!(
-                "{}: the locations in ways are removed{and_nodes}",
-                shown(&options.base)
-            ),
-            Advice::KeepLocations,
-        );
-    }
-    Ok(Rules {
-        drops_locations: form.has_locations(),
-        locations: None,
-    })
+/// Warns that the ways of the base lose their locations.
+fn warn_of_removed_locations(options: &Options, file: &PbfFile, plan: &BlobPlan, ctx: &Context) {
+    let and_nodes = if LocationForm::of(file, plan).may_lack_nodes() {
+        ", also those of nodes that are not in the file"
+    } else {
+        ""
+    };
+    ctx.warn_with_advice(
+        format!(
+            "{}: the locations in ways are removed{and_nodes}",
+            shown(&options.base)
+        ),
+        Advice::KeepLocations,
+    );
 }
 
 /// Writes the augmented diff that needs all versions of changes, if there is one. Afterwards, `changes` has only the
@@ -379,151 +364,126 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     Ok(())
 }
 
-/// Warns of ways that lost their locations.
-fn warn_of_dropped_locations(tally: &Tally, ctx: &Context) {
-    if tally.locations_dropped > 0 {
-        ctx.warn(format!(
-            "{} ways lost their locations",
-            tally.locations_dropped
-        ));
+/// Writes the output, and the augmented diffs that need only the newest changes. They are complete before the output
+/// gets its name. `locations` is `None` unless the coordinates in ways are kept up to date. The caller has to set
+/// [`Summary::header_box`].
+fn write(
+    options: &Options,
+    (file, plan): (&PbfFile, &BlobPlan),
+    header: HeaderBlock,
+    mut steps: Vec<ApplyStep>,
+    mut changes: ChangeSet,
+    mut locations: Option<LocationUpdates>,
+    ctx: &Context,
+) -> Result<Summary> {
+    let replication_sequence = header.replication_sequence;
+    let replication_timestamp = header.replication_timestamp.map(format_timestamp);
+    let hints = steps.iter().map(ApplyStep::size_hint);
+    let size_hint = hints.fold(SizeHint::default(), SizeHint::and);
+    let mut writer = ChangeWriter {
+        file,
+        options,
+        sink: Sink::create(&options.output, header, size_hint, ctx)?,
+        counts: ChangeCounts::default(),
+        ctx,
+    };
+    let diffs = options.augmented_diffs.of_versions(KeptVersions::Newest);
+    let nodes = diffs
+        .first()
+        .map(|output| ChangedNodes::for_output(&changes, output));
+    if let Some(locations) = &mut locations {
+        // The new locations in ways come only from those changes of nodes that have an effect. Whether a change is older
+        // than the base turns out only when its node is written, so nodes are written before ways.
+        let ways = steps.split_off(steps.partition_point(|step| step.is_nodes(&changes)));
+        let observer = nodes.as_ref().map(|nodes| nodes as &dyn BlockObserver);
+        let of_nodes = std::mem::replace(&mut steps, ways);
+        writer.write(of_nodes, &changes, Some(locations), observer)?;
+        let outdated = std::mem::take(&mut writer.counts.outdated_nodes);
+        locations.restore_base_location(outdated, file, plan, ctx)?;
+        locations.locate(&mut changes);
     }
-}
-
-/// Writes the augmented diffs. Returns the content of the one with actions, and of the one with tiles.
-fn finish(
-    ongoing: Option<Ongoing<'_, '_>>,
-) -> Result<(
-    Option<augmented_diff::Summary>,
-    Option<augmented_diff::Summary>,
-)> {
-    let (mut actions, mut tiles) = (None, None);
-    for (output, summary) in ongoing.map_or(Ok(Vec::new()), Ongoing::finish)? {
+    let outputs = (diffs, &options.augmented_diffs.selection);
+    let begin = |nodes| OngoingDiffs::begin(file, plan, &changes, outputs, nodes, ctx);
+    let diffs = nodes.map(begin).transpose()?;
+    let observer = diffs.as_ref().map(OngoingDiffs::observer);
+    writer.write(steps, &changes, locations.as_ref(), observer)?;
+    let (mut augmented_diff, mut expired_tiles) = (None, None);
+    for (output, summary) in diffs.map_or(Ok(Vec::new()), OngoingDiffs::finish)? {
         match output {
-            augmented_diff::Output::Tiles { .. } => tiles = Some(summary),
-            _ => actions = Some(summary),
+            augmented_diff::Output::Tiles { .. } => expired_tiles = Some(summary),
+            _ => augmented_diff = Some(summary),
         }
     }
-    Ok((actions, tiles))
+    Ok(Summary {
+        replication_sequence,
+        replication_timestamp,
+        augmented_diff,
+        expired_tiles,
+        ..writer.finish(&changes, locations)?
+    })
 }
 
-/// The input and the options of a run.
-struct Run<'r> {
-    options: &'r Options,
-    file: &'r PbfFile,
-    ctx: &'r Context,
+/// The output, and the effects of the changes that it has so far.
+struct ChangeWriter<'w> {
+    file: &'w PbfFile,
+    options: &'w Options,
+    sink: Sink,
+    counts: ChangeCounts,
+    ctx: &'w Context,
 }
 
-impl Run<'_> {
-    /// Writes the output, and the augmented diffs that need only the newest changes. They are complete before the
-    /// output gets its name. The caller has to set [`Summary::header_box`].
+impl ChangeWriter<'_> {
+    /// Executes steps in parallel, and writes their results in the order of the steps. `observer` is shown the decoded
+    /// blocks.
     fn write(
-        &self,
-        header: HeaderBlock,
-        mut steps: Vec<ApplyStep>,
-        changes: &mut ChangeSet,
-        mut rules: Rules,
-        plan: &BlobPlan,
-    ) -> Result<Summary> {
-        let (options, ctx) = (self.options, self.ctx);
-        let size_hint = steps
-            .iter()
-            .map(ApplyStep::size_hint)
-            .fold(SizeHint::default(), SizeHint::and);
-        let replication_sequence = header.replication_sequence;
-        let replication_timestamp = header.replication_timestamp.map(format_timestamp);
-        let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
-        let mut tally = Tally::default();
-        let on_the_way = options.augmented_diffs.of_versions(KeptVersions::Newest);
-        let nodes = on_the_way
-            .first()
-            .map(|output| ChangedNodes::for_output(changes, output));
-        if rules.locations.is_some() {
-            let watcher = nodes.as_ref().map_or(Watcher::None, Watcher::Nodes);
-            self.apply_nodes(&mut steps, changes, &rules, watcher, &mut tally, &mut sink)?;
-        }
-        if let Some(locations) = &mut rules.locations {
-            let outdated = std::mem::take(&mut tally.outdated_nodes);
-            locations.restore_base_location(outdated, self.file, plan, ctx)?;
-            locations.locate(changes);
-        }
-        let changes: &ChangeSet = changes;
-        let outputs = (on_the_way, &options.augmented_diffs.selection);
-        let begin = |nodes| Ongoing::begin(self.file, plan, changes, outputs, nodes, ctx);
-        let ongoing = nodes.map(begin).transpose()?;
-        let watcher = ongoing.as_ref().map_or(Watcher::None, Watcher::Ways);
-        self.apply(steps, changes, &rules, watcher, &mut tally, &mut sink)?;
-        let (augmented_diff, expired_tiles) = finish(ongoing)?;
-        warn_of_dropped_locations(&tally, ctx);
-        let summary = sink.finish()?;
-        Ok(Summary {
-            written: summary.written,
-            changes: changes.changes().len() as u64,
-            created: tally.created,
-            modified: tally.modified,
-            deleted: tally.deleted,
-            outdated: tally.outdated,
-            absent: tally.absent,
-            blobs_copied: summary.blobs_copied,
-            blobs_rewritten: summary.blobs_rewritten + tally.blobs_joined,
-            replication_sequence,
-            replication_timestamp,
-            header_box: HeaderBox::Kept,
-            locations: rules
-                .locations
-                .map(|locations| LocationsSummary::of(locations, &tally)),
-            augmented_diff,
-            expired_tiles,
-        })
-    }
-
-    /// Executes and removes the steps for nodes. The new locations in ways come only from those changes of nodes that
-    /// have an effect. Whether a change is older than the base turns out only when its node is written, so nodes are
-    /// written before ways.
-    fn apply_nodes(
-        &self,
-        steps: &mut Vec<ApplyStep>,
-        changes: &ChangeSet,
-        rules: &Rules,
-        watcher: Watcher<'_>,
-        tally: &mut Tally,
-        sink: &mut Sink,
-    ) -> Result<()> {
-        let ways = steps.partition_point(|step| step.is_nodes(changes));
-        let ways = steps.split_off(ways);
-        let nodes = std::mem::replace(steps, ways);
-        self.apply(nodes, changes, rules, watcher, tally, sink)
-    }
-
-    /// Executes steps in parallel, writes their results in the order of the steps, and adds their counts to `tally`.
-    /// `watcher` is shown the decoded blobs.
-    fn apply(
-        &self,
+        &mut self,
         steps: Vec<ApplyStep>,
         changes: &ChangeSet,
-        rules: &Rules,
-        watcher: Watcher<'_>,
-        tally: &mut Tally,
-        sink: &mut Sink,
+        locations: Option<&LocationUpdates>,
+        observer: Option<&dyn BlockObserver>,
     ) -> Result<()> {
-        let input = &self.file.input;
+        let (input, write) = (&self.file.input, self.options.output.encoding());
         BlobPass::new("apply", input, self.ctx).run(
             steps,
-            || Editor::new(changes, self.options.output.encoding(), rules).shown_to(watcher),
+            || BlobEditor::new(changes, locations, observer, write),
             |reader, editor, step| editor.apply(reader, &step),
             |(outcomes, counts)| {
-                tally.add(counts);
-                match outcomes {
-                    Applied::Blobs(outcomes) => {
-                        let mut outcomes = outcomes.into_iter();
-                        outcomes.try_for_each(|outcome| sink.add(input, outcome))
-                    }
-                    Applied::Joined(frames, blobs) => {
-                        tally.blobs_joined += blobs;
-                        sink.append(frames)
-                    }
-                    Applied::Inserted(frames) => sink.append(frames),
-                }
+                self.counts.add(counts);
+                let mut outcomes = outcomes.into_iter();
+                outcomes.try_for_each(|outcome| self.sink.add(input, outcome))
             },
         )
+    }
+
+    /// Completes the output. The summary lacks the facts about the header and the augmented diffs.
+    fn finish(self, changes: &ChangeSet, locations: Option<LocationUpdates>) -> Result<Summary> {
+        let counts = self.counts;
+        if counts.locations_dropped > 0 {
+            self.ctx.warn(format!(
+                "{} ways lost their locations",
+                counts.locations_dropped
+            ));
+        }
+        let written = self.sink.finish()?;
+        Ok(Summary {
+            written: written.written,
+            changes: changes.changes().len() as u64,
+            created: counts.created,
+            modified: counts.modified,
+            deleted: counts.deleted,
+            outdated: counts.outdated,
+            absent: counts.absent,
+            blobs_copied: written.blobs_copied,
+            blobs_rewritten: written.blobs_rewritten,
+            replication_sequence: None,
+            replication_timestamp: None,
+            header_box: HeaderBox::Kept,
+            locations: locations.map(|locations| LocationsSummary {
+                members_missing: locations.omitted.map_or(0, |omitted| omitted.lost),
+                ..counts.locations
+            }),
+            augmented_diff: None,
+            expired_tiles: None,
+        })
     }
 }

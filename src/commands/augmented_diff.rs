@@ -31,15 +31,16 @@ mod xml;
 
 use super::diff;
 use super::repeated_keys::warn_of_repeated_keys;
+use crate::engine::block_observer::BlockObserver;
 use crate::engine::location_form::LocationForm;
 use crate::engine::{input, repeats};
-use crate::error::{Advice, Error, FormatError, Result};
+use crate::error::{Advice, Error, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::geometry::Shape;
 use crate::io::{OutputTarget, ScratchDirectory};
-use crate::osm::{ObjectExpression, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
+use crate::osm::ObjectExpression;
+use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
 pub use batches::{ActionMaker, ActionView, batches};
 #[cfg(feature = "cli")]
@@ -52,7 +53,6 @@ pub(crate) use nodes::ChangedNodes;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 pub use summary::Summary;
-pub(crate) use ways::CandidateRefs;
 
 /// The highest zoom level of tiles.
 pub const MAX_ZOOM: u8 = crate::geometry::MAX_ZOOM;
@@ -352,13 +352,8 @@ fn with_base<T>(
 ) -> Result<T> {
     let (file, plan) = input::in_order(file, &Default::default(), scratch, ctx)?;
     check_base(&file, &plan)?;
-    take(&Base {
-        file: &file,
-        plan: &plan,
-        max_memory: MAX_MEMORY,
-        replaces,
-        ctx: &repeats::refuse(&file, &plan, ctx)?,
-    })
+    let ctx = &repeats::refuse(&file, &plan, ctx)?;
+    take(&Base::new(&file, &plan, replaces, ctx))
 }
 
 /// Calls `take` with the file `old` as the base, and with the changes that turn it into `new`.
@@ -399,16 +394,13 @@ pub(crate) fn of_changes(
     selection: &Selection,
     ctx: &Context,
 ) -> Result<Summary> {
-    let nodes = ChangedNodes::for_output(changes, output);
-    let outputs = (vec![output], selection);
-    let written = Ongoing::begin(file, plan, changes, outputs, nodes, ctx)?.finish()?;
-    let mut summaries = written.into_iter().map(|(_, summary)| summary);
-    Ok(summaries.next().unwrap_or_default())
+    let base = Base::new(file, plan, Replaces::IfNewer, ctx);
+    write(&base, changes, output, selection)
 }
 
 /// Augmented diffs that are made while another command applies the changes. Blobs of ways that both need are decoded
 /// once.
-pub(crate) struct Ongoing<'o, 'c> {
+pub(crate) struct OngoingDiffs<'o, 'c> {
     search: Search<'o, 'c>,
     base: Base<'o>,
     outputs: Vec<&'o Output>,
@@ -422,7 +414,7 @@ impl ChangedNodes {
     }
 }
 
-impl<'o, 'c> Ongoing<'o, 'c> {
+impl<'o, 'c> OngoingDiffs<'o, 'c> {
     /// Begins augmented diffs of `changes` to the base `file`, which is in canonical order. The changes must have the
     /// [versions](Output::kept_versions) that the outputs need. Several outputs must all need the newest versions.
     /// `nodes` has seen those blobs of nodes that the other command has decoded.
@@ -434,13 +426,7 @@ impl<'o, 'c> Ongoing<'o, 'c> {
         nodes: ChangedNodes,
         ctx: &'o Context,
     ) -> Result<Self> {
-        let base = Base {
-            file,
-            plan,
-            max_memory: MAX_MEMORY,
-            replaces: Replaces::IfNewer,
-            ctx,
-        };
+        let base = Base::new(file, plan, Replaces::IfNewer, ctx);
         Ok(Self {
             search: search(base, changes, nodes, &outputs, selection)?,
             base,
@@ -449,23 +435,13 @@ impl<'o, 'c> Ongoing<'o, 'c> {
         })
     }
 
-    /// Looks for ways in a blob of the base that the other command has decoded. `known` is given if the other command
-    /// has decoded the references of the ways. Blobs may come in any order and from any thread.
-    pub(crate) fn look(
-        &self,
-        entry: &BlobEntry,
-        block: &Block<'_>,
-        known: Option<CandidateRefs<'_>>,
-    ) -> std::result::Result<(), FormatError> {
-        if block.has(ObjectKind::Way) {
-            self.search.look(entry, block, known)
-        } else {
-            Ok(())
-        }
+    /// Returns the search for ways, which is shown the blobs of the base that the other command decodes.
+    pub(crate) fn observer(&self) -> &dyn BlockObserver {
+        &self.search
     }
 
-    /// Reads the blobs that were not shown to [`look`](Self::look), and writes the augmented diffs. Returns the content
-    /// of each output.
+    /// Reads the blobs that the [observer](Self::observer) was not shown, and writes the augmented diffs. Returns the
+    /// content of each output.
     pub(crate) fn finish(self) -> Result<Vec<(&'o Output, Summary)>> {
         let findings = self.search.finish()?;
         let (base, selection) = (&self.base, self.selection);
@@ -573,7 +549,22 @@ struct Base<'b> {
     ctx: &'b Context,
 }
 
-impl Base<'_> {
+impl<'b> Base<'b> {
+    const fn new(
+        file: &'b PbfFile,
+        plan: &'b BlobPlan,
+        replaces: Replaces,
+        ctx: &'b Context,
+    ) -> Self {
+        Self {
+            file,
+            plan,
+            max_memory: MAX_MEMORY,
+            replaces,
+            ctx,
+        }
+    }
+
     /// Whether the locations that ways store are taken without a look at their nodes, because the header declares them.
     /// Otherwise, they count for nodes that are not in the base.
     fn takes_stored(&self) -> bool {

@@ -301,7 +301,7 @@ fn copy(
             match outcome {
                 BlobOutcome::Drop => skip(&entry, sink, ctx),
                 BlobOutcome::Copy(_) => repeats.see(&entry),
-                BlobOutcome::Frames(_) | BlobOutcome::Blocks(_) => {}
+                BlobOutcome::Frames(_) | BlobOutcome::Blocks(_) | BlobOutcome::Insert(_) => {}
             }
             sink.add(&file.input, outcome)
         },

@@ -2,6 +2,7 @@
 //! sorted files, and write files.
 
 pub(crate) mod block_matcher;
+pub(crate) mod block_observer;
 pub(crate) mod block_packer;
 pub(crate) mod changesets;
 pub(crate) mod distinct_list;

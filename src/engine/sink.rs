@@ -22,6 +22,8 @@ pub(crate) enum BlobOutcome {
     Frames(Vec<EncodedFrame>),
     /// The blob is replaced by small blocks, which are joined with the small blocks of adjacent blobs.
     Blocks(Vec<EncodedBlock>),
+    /// Encoded blobs are written that replace no input blob.
+    Insert(Vec<EncodedFrame>),
 }
 
 /// The properties of an output, and counts of the input blobs by outcome.
@@ -126,6 +128,7 @@ impl Sink {
                 let mut blocks = blocks.into_iter();
                 blocks.try_for_each(|block| self.append_block(block))
             }
+            BlobOutcome::Insert(frames) => self.append(frames),
         }
     }
 

@@ -208,6 +208,13 @@ impl LocationUpdates {
         }
     }
 
+    /// Whether a blob has to be decoded even without changes, because its ways may get other coordinates or its nodes
+    /// may have to be removed.
+    pub(super) fn concerns(&self, entry: &BlobEntry) -> bool {
+        let omitted = self.omitted.as_ref();
+        self.may_move(entry) || omitted.is_some_and(|omitted| omitted.leaving_in(entry).is_some())
+    }
+
     /// Whether a blob may contain a way whose nodes move.
     pub(super) fn may_move(&self, entry: &BlobEntry) -> bool {
         let is_touched = |touched: &FxHashSet<u64>| touched.contains(&entry.offset);

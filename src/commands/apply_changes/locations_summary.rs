@@ -1,7 +1,5 @@
 //! The effect of changes on the coordinates in ways.
 
-use super::locations::LocationUpdates;
-use super::tally::Tally;
 use crate::error::{Advice, shown};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -30,16 +28,20 @@ pub struct LocationsSummary {
 }
 
 impl LocationsSummary {
-    pub(super) fn of(locations: LocationUpdates, tally: &Tally) -> Self {
-        Self {
-            ways_moved: tally.ways_moved,
-            missing_references: tally.missing_references,
-            incomplete_ways: tally.incomplete_ways,
-            nodes_left_out: tally.left_out,
-            nodes_kept: tally.kept,
-            nodes_removed: tally.removed,
-            members_missing: locations.omitted.map_or(0, |omitted| omitted.lost),
-        }
+    pub(super) fn add(&mut self, other: &Self) {
+        self.ways_moved += other.ways_moved;
+        self.missing_references += other.missing_references;
+        self.incomplete_ways += other.incomplete_ways;
+        self.nodes_left_out += other.nodes_left_out;
+        self.nodes_kept += other.nodes_kept;
+        self.nodes_removed += other.nodes_removed;
+        self.members_missing += other.members_missing;
+    }
+
+    /// Adds a way of which `references` references lack a location.
+    pub(super) fn add_way(&mut self, references: u64) {
+        self.missing_references += references;
+        self.incomplete_ways += u64::from(references > 0);
     }
 
     /// Warns of nodes that are missing although ways or relations refer to them.

@@ -1,5 +1,6 @@
 //! The nodes that are members of relations before and after changes, and the changes that are older than the base.
 
+use super::change_merge::{ChangeMerge, MergedObject};
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
@@ -129,8 +130,7 @@ pub(super) fn outdated_in_mixed_blobs(
     Ok(all)
 }
 
-/// For each object of a block that has a change, calls `visit` with the change and with whether the change replaces the
-/// object.
+/// Calls `visit` with each change of an object of a block, and with whether the change replaces the object.
 fn for_each_changed(
     entry: &BlobEntry,
     block: &Block<'_>,
@@ -140,24 +140,14 @@ fn for_each_changed(
     let (Some(first), Some(last)) = (entry.first_key(), entry.last_key()) else {
         return Ok(());
     };
-    let range = changes.range(first, last);
-    let mut changes = &changes.changes()[range];
-    let mut objects = block.walk();
-    while let Some(key) = objects.next_key()? {
-        while let [change, rest @ ..] = changes
-            && change.key < key
-        {
-            changes = rest;
-        }
-        match changes {
-            [] => break,
-            [change, ..] if change.key == key => {
-                let age = objects.version_info()?;
-                let seconds = block.units.seconds(age.timestamp);
-                let timestamp = (age.timestamp != 0).then_some(seconds);
-                visit(change, change.replaces(age.version_number(), timestamp));
-            }
-            _ => {}
+    let mut merge = ChangeMerge::new(block, &changes.changes()[changes.range(first, last)]);
+    while merge.has_changes()
+        && let Some(object) = merge.next()?
+    {
+        match object {
+            MergedObject::Outdated(change) => visit(change, false),
+            MergedObject::Replaced(change) => visit(change, true),
+            MergedObject::Absent(_) | MergedObject::Unchanged(_) => {}
         }
     }
     Ok(())

@@ -45,11 +45,13 @@ impl OmittedNodes {
             && !self.needed_by_ways.contains(change.id)
     }
 
-    /// Whether a blob contains nodes that have to go.
-    pub(super) fn may_omit(&self, entry: &BlobEntry) -> bool {
-        entry.kinds.contains(ObjectKind::Node)
+    /// Returns the nodes of the base that have to go, if a blob may contain some of them.
+    pub(super) fn leaving_in(&self, entry: &BlobEntry) -> Option<&IdSet> {
+        let may_have = entry.kinds.contains(ObjectKind::Node)
             && !self.leaving.is_empty()
-            && (entry.kinds.single().is_none() || self.leaving.may_meet(entry.min_id, entry.max_id))
+            && (entry.kinds.single().is_none()
+                || self.leaving.may_meet(entry.min_id, entry.max_id));
+        may_have.then_some(&self.leaving)
     }
 }
 

@@ -128,18 +128,10 @@ impl WaySearch<'_> {
 
     /// Returns the indices of the ways of a blob that have a change, if the search is for released nodes.
     fn changed_ways(&self, entry: &BlobEntry, nodes: &WayNodes) -> Vec<usize> {
-        let mut changes = self.changes_of(entry).iter().peekable();
-        let mut changed = Vec::new();
-        for (index, (id, _)) in nodes.ways.iter().enumerate() {
-            let key = (ObjectKind::Way, id_rank(*id));
-            while changes.next_if(|change| change.key < key).is_some() {}
-            match changes.peek() {
-                Some(change) if change.key == key => changed.push(index),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        changed
+        let key = |(id, _): &(i64, usize)| (ObjectKind::Way, id_rank(*id));
+        let changes = self.changes_of(entry).iter();
+        let found = changes.map(|change| nodes.ways.binary_search_by_key(&change.key, key));
+        found.filter_map(std::result::Result::ok).collect()
     }
 
     /// Visits the ways with the given indices in the block.

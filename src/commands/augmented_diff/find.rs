@@ -11,12 +11,14 @@ use super::reshaped::Reshaped;
 use super::route_graph::RouteGraph;
 use super::routes::{NeededRoutes, Routes};
 use super::ways::{
-    CandidateRefs, EarlyMembers, MemberIds, Moves, WayFinder, WayTally, find_ways, read_member_ways,
+    EarlyMembers, MemberIds, Moves, WayFinder, WayTally, find_ways, read_member_ways,
 };
+use crate::engine::block_observer::{BlockObserver, CandidateRefs};
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::engine::stored_locations::{StoredLocations, way_ages};
 use crate::error::{Error, FormatError, Result};
+use crate::formats::ChangeSet;
 use crate::index::{IdSet, SortedIds};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Object, ObjectBody, WayNodes};
@@ -116,7 +118,7 @@ pub(super) struct Search<'s, 'c> {
     /// The blobs of relations that were read for `member_ids`.
     relations: PayloadCache,
     ways: Mutex<WayTally>,
-    /// The first error that [`look`](Self::look) could not return.
+    /// The first error that [`observe`](Self::observe) could not return.
     failed: Mutex<Option<Error>>,
     geometry: GeometryNeeds,
     scratch: PathBuf,
@@ -162,26 +164,6 @@ impl<'s, 'c> Search<'s, 'c> {
             changed: &self.changed_ways,
             members: &self.member_ids,
         }
-    }
-
-    /// Looks for ways in a blob that another command has decoded. Blobs may come in any order and from any thread.
-    pub(super) fn look(
-        &self,
-        entry: &BlobEntry,
-        block: &Block<'_>,
-        known: Option<CandidateRefs<'_>>,
-    ) -> std::result::Result<(), FormatError> {
-        let finder = self.finder();
-        let found = match known {
-            Some(refs) => finder.of_refs(entry, block, refs)?,
-            None => finder.of_block(entry, block)?,
-        };
-        let mut ways = lock(&self.ways);
-        ways.kept.set_in_order(false);
-        if let Err(error) = ways.add(entry, found, &self.member_ids) {
-            lock(&self.failed).get_or_insert(error);
-        }
-        Ok(())
     }
 
     /// Reads the rest of the ways, the relations, and what the geometry of all objects needs.
@@ -234,6 +216,32 @@ impl<'s, 'c> Search<'s, 'c> {
             max_members: needs.geometry.max_members,
             failed: Mutex::default(),
         })
+    }
+}
+
+/// Finds ways in blobs that another command has decoded.
+impl BlockObserver for Search<'_, '_> {
+    fn observe(
+        &self,
+        _: &ChangeSet,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+        refs: Option<CandidateRefs<'_>>,
+    ) -> std::result::Result<(), FormatError> {
+        if !block.has(ObjectKind::Way) {
+            return Ok(());
+        }
+        let finder = self.finder();
+        let found = match refs {
+            Some(refs) => finder.of_refs(entry, block, refs)?,
+            None => finder.of_block(entry, block)?,
+        };
+        let mut ways = lock(&self.ways);
+        ways.kept.set_in_order(false);
+        if let Err(error) = ways.add(entry, found, &self.member_ids) {
+            lock(&self.failed).get_or_insert(error);
+        }
+        Ok(())
     }
 }
 

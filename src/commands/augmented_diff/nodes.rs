@@ -5,6 +5,7 @@ use super::blobs::{for_each_node, ids_of, may_have};
 use super::geometry::NodeState;
 use super::history::{Replaces, Status};
 use super::kept::{KeptObjects, KeptRows};
+use crate::engine::block_observer::{BlockObserver, CandidateRefs};
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeSet;
@@ -33,7 +34,7 @@ pub(super) struct NodeTally {
     pub kept: KeptObjects,
     /// The numbers of the blobs that were searched.
     seen: FxHashSet<u64>,
-    /// The first error that [`look`](ChangedNodes::look) could not return.
+    /// The first error that [`observe`](ChangedNodes::observe) could not return.
     failed: Option<Error>,
 }
 
@@ -98,27 +99,7 @@ impl ChangedNodes {
         Ok(found)
     }
 
-    /// Looks for changed nodes in a blob that another command has decoded. Blobs may come in any order and from any
-    /// thread.
-    pub(crate) fn look(
-        &self,
-        changes: &ChangeSet,
-        entry: &BlobEntry,
-        block: &Block<'_>,
-    ) -> std::result::Result<(), FormatError> {
-        if !may_have(entry, ObjectKind::Node, &self.ids) {
-            return Ok(());
-        }
-        let found = self.of_block(changes, block)?;
-        let mut tally = lock(&self.tally);
-        tally.kept.set_in_order(false);
-        if let Err(error) = tally.add(entry, found) {
-            tally.failed.get_or_insert(error);
-        }
-        Ok(())
-    }
-
-    /// Reads the blobs that were not shown to [`look`](Self::look), and returns all changed nodes.
+    /// Reads the blobs that were not shown to [`observe`](Self::observe), and returns all changed nodes.
     pub(super) fn finish(self, base: &Base<'_>, changes: &ChangeSet) -> Result<NodeTally> {
         let mut tally = lock(&self.tally);
         tally.failed.take().map_or(Ok(()), Err)?;
@@ -136,5 +117,27 @@ impl ChangedNodes {
             )?;
         drop(tally);
         Ok(unlocked(self.tally))
+    }
+}
+
+/// Finds changed nodes in blobs that another command has decoded.
+impl BlockObserver for ChangedNodes {
+    fn observe(
+        &self,
+        changes: &ChangeSet,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+        _: Option<CandidateRefs<'_>>,
+    ) -> std::result::Result<(), FormatError> {
+        if !may_have(entry, ObjectKind::Node, &self.ids) {
+            return Ok(());
+        }
+        let found = self.of_block(changes, block)?;
+        let mut tally = lock(&self.tally);
+        tally.kept.set_in_order(false);
+        if let Err(error) = tally.add(entry, found) {
+            tally.failed.get_or_insert(error);
+        }
+        Ok(())
     }
 }

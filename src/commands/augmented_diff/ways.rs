@@ -5,6 +5,7 @@ use super::blobs::may_have;
 use super::geometry::{NeededNodes, NodeState, SelectedWays, StoredWays, base_location};
 use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
+use crate::engine::block_observer::CandidateRefs;
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
@@ -207,14 +208,6 @@ impl WayFinder<'_, '_> {
         found.members.shrink();
         Ok(found)
     }
-}
-
-/// The references of the ways of a block, and those among them to nodes that may have changed.
-#[derive(Clone, Copy)]
-pub(crate) struct CandidateRefs<'r> {
-    pub nodes: &'r WayNodes,
-    /// Ascending indices into [`WayNodes::refs`].
-    pub candidates: &'r [usize],
 }
 
 /// The ways that were found in all blobs so far, and the nodes that they need.

@@ -21,7 +21,7 @@ use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, SharedIdSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind, id_from_rank};
-use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, feature, relocate_ways};
+use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, MovedWays, WayNodes, feature};
 use crate::runtime::{Context, Pass};
 use rustc_hash::FxHashMap;
 
@@ -143,19 +143,18 @@ impl WayLocations {
         if moved.ids.is_empty() || !may_have_ways(entry) {
             return Ok(None);
         }
+        let block = Block::parse(payload)?;
+        let nodes = WayNodes::of(&block)?;
+        let mut found = Vec::new();
+        moved.ids.for_each_present(&nodes.refs, |at| found.push(at));
+        let location_of = |id: i64| moved.locations.get(&id).copied();
+        let ways = MovedWays::find(&block, &nodes, found, location_of)?;
+        if ways.is_empty() {
+            return Ok(None);
+        }
         let mut out = Vec::new();
-        let relocated = relocate_ways(
-            &Block::parse(payload)?,
-            |nodes| {
-                let mut found = Vec::new();
-                let note = |at| found.push(at);
-                moved.ids.for_each_present(&nodes.refs, note);
-                Ok(found)
-            },
-            |id| moved.locations.get(&id).copied(),
-            &mut out,
-        )?;
-        Ok((relocated.ways > 0).then_some(out))
+        ways.put_block(&block, &mut out)?;
+        Ok(Some(out))
     }
 
     /// Fills the [`MovedNodes`] of [`WayLocations::Agree`]. Does nothing for the other variants. Reads the nodes of all

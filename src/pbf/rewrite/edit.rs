@@ -4,7 +4,7 @@
 //! of ways and relations, and the runs of dense columns between two changes. Only the first delta after a change is
 //! re-encoded.
 
-use super::locations::put_way;
+use super::locations::{MovedWayWriter, MovedWays, put_way};
 use super::script::{EditOp, EditScript};
 use crate::error::FormatError;
 use crate::osm::Location;
@@ -22,12 +22,15 @@ use rustc_hash::FxHashMap;
 const GROWTH: usize = 4096;
 
 /// Options of [`splice_block`] for the locations of ways.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SpliceOptions {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SpliceOptions<'m> {
     /// Whether coordinates are removed from the ways that are kept.
     pub drop_locations: bool,
     /// Whether inserted ways are written with their locations, if they have any.
     pub new_locations: bool,
+    /// The kept ways that get new coordinates, in the units of the block; `None` if there are none, or if
+    /// `drop_locations` is set.
+    pub moved: Option<&'m MovedWays>,
 }
 
 /// Applies `script` to the block in `payload` and appends the edited payload to `out`. The indices of the insert steps
@@ -43,7 +46,7 @@ pub fn splice_block(
     payload: &[u8],
     script: &EditScript,
     new: &[Object<'_>],
-    options: SpliceOptions,
+    options: SpliceOptions<'_>,
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
     let block = BlockOutline::parse(payload)?;
@@ -136,7 +139,7 @@ fn splice_group(
     form: GroupForm<'_>,
     script: &EditScript,
     new: &NewObjects<'_>,
-    options: SpliceOptions,
+    options: SpliceOptions<'_>,
 ) -> Result<Spliced, FormatError> {
     match form {
         GroupForm::Dense(message) => {
@@ -264,7 +267,7 @@ impl<'a> NewObjects<'a> {
     fn prepare(
         objects: &'a [Object<'a>],
         units: &BlockUnits,
-        options: SpliceOptions,
+        options: SpliceOptions<'_>,
         strings: &mut GrowingTable<'_>,
     ) -> Option<Self> {
         let (mut infos, mut tags) = (Vec::new(), Vec::new());
@@ -346,15 +349,16 @@ impl<'a> NewObjects<'a> {
 }
 
 /// Applies the script to a group of ways or relations. Copies kept messages unchanged, except for coordinates that
-/// `options` removes.
+/// `options` removes or replaces.
 fn splice_messages(
     group: &Group<'_>,
     script: &EditScript,
     new: &NewObjects<'_>,
-    options: SpliceOptions,
+    options: SpliceOptions<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut fields = Fields::new(group.0);
+    let mut ways = options.moved.map(MovedWayWriter::new);
     for edit in script.steps_without_final_drop() {
         match *edit {
             EditOp::Keep(count) => {
@@ -362,6 +366,8 @@ fn splice_messages(
                     let field = fields.next()?.ok_or(TOO_FEW_OBJECTS)?;
                     if options.drop_locations && field.number == primitive_group::WAYS {
                         put_way(field.bytes()?, [&[], &[]], out)?;
+                    } else if let Some(ways) = &mut ways {
+                        ways.put(&field, out)?;
                     } else {
                         out.extend_from_slice(field.raw);
                     }
@@ -370,6 +376,9 @@ fn splice_messages(
             EditOp::Drop(count) => {
                 for _ in 0..count {
                     fields.next()?.ok_or(TOO_FEW_OBJECTS)?;
+                }
+                if let Some(ways) = &mut ways {
+                    ways.skip(count);
                 }
             }
             EditOp::Insert(index) => new.put_message(index, out),

@@ -8,7 +8,8 @@ use crate::pbf::block::object::raw_location;
 use crate::pbf::block::outline::BlockUnits;
 use crate::pbf::block::parsed::{Block, PART_LEN};
 use crate::pbf::wire::schema::{primitive_block, primitive_group, way};
-use crate::pbf::wire::{Fields, put_bytes_head, put_packed_field, put_sint, varint_len};
+use crate::pbf::wire::{Field, Fields, put_bytes_head, put_packed_field, put_sint, varint_len};
+use std::ops::Range;
 
 /// The node references of consecutive ways of a block.
 #[derive(Default)]
@@ -169,70 +170,145 @@ fn part_len(group: &[u8]) -> Result<usize, FormatError> {
     Ok(len)
 }
 
-/// The result of [`relocate_ways`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Relocated {
-    /// The number of ways whose locations changed.
-    pub ways: u64,
-    /// The number of references in changed ways to nodes that have lost their locations.
+/// The ways of a block whose nodes have moved, with the new locations of their nodes.
+#[derive(Debug, Default)]
+pub(crate) struct MovedWays {
+    /// The number of ways whose locations change.
+    pub count: u64,
+    /// The number of references in these ways to nodes that have lost their locations.
     pub lost: u64,
     /// The number of ways with at least one of these references.
     pub incomplete: u64,
+    /// Whether `units` are not those of the block, because these cannot express all locations.
+    changes_units: bool,
+    /// The units of the new locations.
+    units: BlockUnits,
+    /// The index of each way to write, and the range of its locations in `locations`.
+    ways: Vec<(usize, Range<usize>)>,
+    locations: Vec<Option<Location>>,
 }
 
-/// Appends `block` to `out`, with the new locations of moved nodes in its ways. Ways that have no locations do not get
-/// any.
-///
-/// `find_moved` is called once and must return the nodes that may have moved, as ascending indices into
-/// [`WayNodes::refs`]. `location_of` must return `None` for a node that has not moved, `Some(None)` for a node that has
-/// lost its location, and otherwise the new location. If no location changes, `out` is left unchanged. Fails if the
-/// block has nodes and its units cannot express a location exactly.
-pub(crate) fn relocate_ways(
-    block: &Block<'_>,
-    find_moved: impl FnOnce(&WayNodes) -> Result<Vec<usize>, FormatError>,
-    location_of: impl Fn(i64) -> Option<Option<Location>>,
-    out: &mut Vec<u8>,
-) -> Result<Relocated, FormatError> {
-    let nodes = WayNodes::of(block)?;
-    let mut numbers = find_moved(&nodes)?;
-    numbers
-        .iter_mut()
-        .for_each(|node| *node = nodes.way_index_of(*node));
-    numbers.dedup();
-    // If the units of the block change, all ways with locations have to be encoded in the new units.
-    let is_same_scale = scale_of_ways(block) == block.units;
-    let is_wanted = |way: usize| !is_same_scale || numbers.binary_search(&way).is_ok();
-    let (mut relocated, mut locations) = (Relocated::default(), Vec::new());
-    // The index of each way to write, and the range of its locations in `locations`.
-    let mut ways: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
-    block.for_each_way_location(is_wanted, |number, refs, old| {
-        let Some(old) = old else {
-            return;
-        };
-        let (start, mut moves, lost) = (locations.len(), false, relocated.lost);
-        for (node, old) in refs.iter().zip(old) {
-            let new = location_of(*node).filter(|new| new != old);
-            moves |= new.is_some();
-            relocated.lost += u64::from(new == Some(None));
-            locations.push(new.unwrap_or(*old));
+impl MovedWays {
+    /// Finds the ways of a block whose locations change. Ways that have no locations do not get any.
+    ///
+    /// `nodes` has the references of the ways, and `moved` those to nodes that may have moved, as ascending indices into
+    /// [`WayNodes::refs`]. `location_of` must return `None` for a node that has not moved, `Some(None)` for a node that
+    /// has lost its location, and otherwise the new location.
+    pub(crate) fn find(
+        block: &Block<'_>,
+        nodes: &WayNodes,
+        mut moved: Vec<usize>,
+        location_of: impl Fn(i64) -> Option<Option<Location>>,
+    ) -> Result<Self, FormatError> {
+        let mut found = Self::default();
+        if moved.is_empty() {
+            return Ok(found);
         }
-        relocated.ways += u64::from(moves);
-        relocated.incomplete += u64::from(relocated.lost > lost);
-        if moves || !is_same_scale {
-            ways.push((number, start..locations.len()))
-        } else {
-            locations.truncate(start)
+        for node in &mut moved {
+            *node = nodes.way_index_of(*node);
         }
-    })?;
-    if relocated.ways > 0 {
-        let locations_of = |number: usize| {
-            // `None` means that the way is copied.
-            let at = ways.binary_search_by_key(&number, |(way, _)| *way).ok()?;
-            Some(&locations[ways[at].1.clone()])
-        };
-        put_locations(block, locations_of, out)?;
+        moved.dedup();
+        // If the units of the block change, all ways with locations have to be encoded in the new units.
+        found.units = scale_of_ways(block);
+        found.changes_units = found.units != block.units;
+        let changes_units = found.changes_units;
+        let may_move = |way: usize| moved.binary_search(&way).is_ok();
+        block.for_each_way_location(
+            |way| changes_units || may_move(way),
+            |number, refs, old| {
+                let Some(old) = old else {
+                    return;
+                };
+                let (start, mut moves, lost) = (found.locations.len(), false, found.lost);
+                let may_move = !changes_units || may_move(number);
+                for (node, old) in refs.iter().zip(old) {
+                    let new = location_of(*node).filter(|new| may_move && new != old);
+                    moves |= new.is_some();
+                    found.lost += u64::from(new == Some(None));
+                    found.locations.push(new.unwrap_or(*old));
+                }
+                found.count += u64::from(moves);
+                found.incomplete += u64::from(found.lost > lost);
+                if moves || changes_units {
+                    found.ways.push((number, start..found.locations.len()))
+                } else {
+                    found.locations.truncate(start)
+                }
+            },
+        )?;
+        if found.is_empty() {
+            found = Self::default();
+        }
+        Ok(found)
     }
-    Ok(relocated)
+
+    /// Whether no locations change.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether the block gets other units, because its own cannot express all locations.
+    pub(crate) const fn changes_units(&self) -> bool {
+        self.changes_units
+    }
+
+    /// Appends the block to `out`, with the new locations in its ways. Fails if the block has nodes and its units cannot
+    /// express a location exactly.
+    pub(crate) fn put_block(
+        &self,
+        block: &Block<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        let mut ways = MovedWayWriter::new(self);
+        put_groups(block, &self.units, out, |group, out| {
+            let mut messages = Fields::new(group);
+            while let Some(message) = messages.next()? {
+                if message.number == primitive_group::WAYS {
+                    ways.put(&message, out)?;
+                } else {
+                    out.extend_from_slice(message.raw);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Writes the ways of a block, in order, with the new locations of [`MovedWays`].
+pub(super) struct MovedWayWriter<'m> {
+    moved: &'m MovedWays,
+    /// The index of the next way in the block.
+    next: usize,
+    runs: CoordinateRuns,
+}
+
+impl<'m> MovedWayWriter<'m> {
+    /// Creates a writer of the first way.
+    pub(super) fn new(moved: &'m MovedWays) -> Self {
+        Self {
+            moved,
+            next: 0,
+            runs: CoordinateRuns::default(),
+        }
+    }
+
+    /// Passes over ways that are not written.
+    pub(super) fn skip(&mut self, count: usize) {
+        self.next += count;
+    }
+
+    /// Appends the next way, whose field in its group is given.
+    pub(super) fn put(&mut self, way: &Field<'_>, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let MovedWays { units, ways, .. } = self.moved;
+        let at = ways.binary_search_by_key(&self.next, |(way, _)| *way);
+        self.next += 1;
+        if let Ok(at) = at {
+            let locations = &self.moved.locations[ways[at].1.clone()];
+            return self.runs.put_way(way.bytes()?, locations, units, out);
+        }
+        out.extend_from_slice(way.raw);
+        Ok(())
+    }
 }
 
 /// Returns the units for the locations in ways. If the block has nodes or already uses units of 1e-7 degree without
@@ -246,29 +322,6 @@ fn scale_of_ways(block: &Block<'_>) -> BlockUnits {
             ..BlockUnits::default()
         }
     }
-}
-
-/// Appends a block with new locations in its ways. `locations_of` must return the locations of the way with the given
-/// index in the block, or `None` if the way is to be copied.
-fn put_locations<'p>(
-    block: &Block<'_>,
-    locations_of: impl Fn(usize) -> Option<&'p [Option<Location>]>,
-    out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
-    let units = scale_of_ways(block);
-    let (mut runs, mut number) = (CoordinateRuns::default(), 0);
-    put_groups(block, &units, out, |group, out| {
-        let mut messages = Fields::new(group);
-        while let Some(message) = messages.next()? {
-            let is_way = message.number == primitive_group::WAYS;
-            match locations_of(number).filter(|_| is_way) {
-                Some(locations) => runs.put_way(message.bytes()?, locations, &units, out)?,
-                None => out.extend_from_slice(message.raw),
-            }
-            number += usize::from(is_way);
-        }
-        Ok(())
-    })
 }
 
 /// Appends `block` with new groups, and with `units` as the units of coordinates. Calls `put_group` with the content of
@@ -396,5 +449,70 @@ const fn packed_field_len(run: &[u8]) -> usize {
     match run.len() {
         0 => 0,
         len => 1 + varint_len(len as u64) + len,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::for_tests::random::Random;
+    use crate::pbf::encode::builder::BlockBuilder;
+    use crate::pbf::{EditScript, Object, ObjectBody, SpliceOptions, splice_block};
+
+    /// Returns a way of up to eight nodes with ids below 40. Every third way has no locations.
+    fn way(id: i64, random: &mut Random) -> Object<'static> {
+        let refs: Vec<i64> = (0..random.below(9)).map(|_| random.below(40)).collect();
+        let place = |id: &i64| Location::new(*id as i32, -*id as i32);
+        let places: Vec<_> = refs.iter().map(place).collect();
+        let mut way = Object::way(id, refs, vec![("highway", "path")]);
+        if let ObjectBody::Way { locations, .. } = &mut way.body
+            && id % 3 != 0
+        {
+            *locations = places.into();
+        }
+        way
+    }
+
+    #[test]
+    fn a_block_is_spliced_with_new_locations_as_if_it_had_them() {
+        let mut random = Random(79);
+        for _ in 0..50 {
+            let (count, mut builder) = (random.below(60) + 5, BlockBuilder::default());
+            for id in 1..=count {
+                builder.add(&way(id, &mut random)).unwrap();
+            }
+            builder.end_block();
+            let payload = builder.take_blocks().remove(0).payload;
+            let block = Block::parse(&payload).unwrap();
+            let nodes = WayNodes::of(&block).unwrap();
+            let has_moved = |at: &usize| nodes.refs[*at] % 5 == 0;
+            let moved = (0..nodes.refs.len()).filter(has_moved).collect();
+            // Node 10 has lost its location, and node 15 is where it was.
+            let location_of = |id: i64| match id {
+                15 => Some(Location::new(15, -15)),
+                10 => Some(None),
+                _ => (id % 5 == 0).then(|| Location::new(7, id as i32)),
+            };
+            let moved = MovedWays::find(&block, &nodes, moved, location_of).unwrap();
+            let mut relocated = Vec::new();
+            moved.put_block(&block, &mut relocated).unwrap();
+            let (new, mut script) = ([way(1000, &mut random)], EditScript::default());
+            for at in 0..count {
+                match random.below(3) {
+                    0 => script.remove(),
+                    _ => script.keep(),
+                }
+                if at == 2 {
+                    script.insert(0);
+                }
+            }
+            let splice = |payload: &[u8], moved| {
+                let (mut out, mut options) = (Vec::new(), SpliceOptions::default());
+                (options.new_locations, options.moved) = (true, moved);
+                assert!(splice_block(payload, &script, &new, options, &mut out).unwrap());
+                out
+            };
+            assert!(splice(&payload, Some(&moved)) == splice(&relocated, None));
+        }
     }
 }

@@ -1,0 +1,26 @@
+//! The interface by which a command shows the blocks that it decodes to a search that needs them, too.
+
+use crate::error::FormatError;
+use crate::formats::ChangeSet;
+use crate::pbf::{BlobEntry, Block, WayNodes};
+
+/// A search that receives the blocks which another command decodes, so that no blob is decoded twice.
+pub(crate) trait BlockObserver: Sync {
+    /// Receives a block of the base, before `changes` are applied to it. `refs` is given if the references of the ways
+    /// have been decoded. Blobs may come in any order and from any thread.
+    fn observe(
+        &self,
+        changes: &ChangeSet,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+        refs: Option<CandidateRefs<'_>>,
+    ) -> Result<(), FormatError>;
+}
+
+/// The references of the ways of a block, and those among them to nodes that may have changed.
+#[derive(Clone, Copy)]
+pub(crate) struct CandidateRefs<'r> {
+    pub nodes: &'r WayNodes,
+    /// Ascending indices into [`WayNodes::refs`].
+    pub candidates: &'r [usize],
+}
