@@ -2,7 +2,7 @@
 
 use crate::common::oracle::real_file;
 use crate::common::publisher::{DAYS, Publisher};
-use crate::common::{run_fail, run_ok};
+use crate::common::{pbfhogg, run_fail, run_ok};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -82,6 +82,12 @@ fn two_files_differ_by_the_changes_between_them() {
     let expected = plain(&pair.old, &pair.changes);
     let found = run_ok(&[&"diff", &"-q", &"-f", &"adiff", &pair.old, &pair.new]);
     assert!(found.stdout == expected);
+    let mut piped = pbfhogg();
+    piped
+        .args(["diff", "-q", "-f", "adiff", "-"])
+        .arg(&pair.new);
+    let piped = piped.stdin(fs::File::open(&pair.old).unwrap()).output();
+    assert!(piped.unwrap().stdout == expected);
     run_ok(&[&"diff", &"-q", &pair.old, &pair.new, &"-o", &by_name]);
     assert!(fs::metadata(&by_name).unwrap().len() * 3 < expected.len() as u64);
     // The new file may have older versions: all differences are there.

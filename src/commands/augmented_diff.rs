@@ -38,7 +38,7 @@ use crate::error::{Advice, Error, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::geometry::Shape;
-use crate::io::{OutputTarget, ScratchDirectory};
+use crate::io::OutputTarget;
 use crate::osm::ObjectExpression;
 use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
@@ -303,9 +303,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 ///
 /// Those of [`run`] and of [`diff`](super::diff::run#errors).
 pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result<Summary> {
-    ctx.expect_phases(8 + u64::from(output.has_features()));
-    let scratch = output.scratch_directory();
-    with_differences((old, new), u64::MAX, &scratch, ctx, |base, changes| {
+    ctx.expect_phases(7 + u64::from(output.has_features()));
+    with_differences(old, new, usize::MAX, ctx, |base, changes| {
         write(base, changes, output, &Selection::default())
     })
 }
@@ -314,10 +313,10 @@ pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result
 ///
 /// # Errors
 ///
-/// Those of [`between`], except those of the output; the differences take more than 256 MiB as a change file.
+/// Those of [`between`], except those of the output; the differences take more than 256 MiB in memory.
 pub fn list_between(old: &Path, new: &Path, most: usize, ctx: &Context) -> Result<ActionList> {
     let scratch = std::env::temp_dir();
-    with_differences((old, new), feed::MAX_LEN, &scratch, ctx, |base, changes| {
+    with_differences(old, new, feed::MAX_CHANGES, ctx, |base, changes| {
         let findings = find(base, changes, &Selection::default(), &scratch)?;
         feed::list(base, &findings, most)
     })
@@ -337,49 +336,36 @@ fn with_changes<T>(
         let _phase = ctx.phase("read changes", 0);
         read_changes(changes, SameTime::LastRead, versions, ctx)?
     };
-    with_base(file, Replaces::IfNewer, scratch, ctx, |base| {
+    let (file, plan) = input::in_order(file, &Default::default(), scratch, ctx)?;
+    with_base(&file, &plan, Replaces::IfNewer, ctx, |base| {
         take(base, &changes)
     })
 }
 
-/// Calls `take` with `file` as the base. A file that is not in canonical order is first sorted.
+/// Calls `take` with `file`, which is in canonical order, as the base.
 fn with_base<T>(
-    file: PbfFile,
+    file: &PbfFile,
+    plan: &BlobPlan,
     replaces: Replaces,
-    scratch: &Path,
     ctx: &Context,
     take: impl FnOnce(&Base<'_>) -> Result<T>,
 ) -> Result<T> {
-    let (file, plan) = input::in_order(file, &Default::default(), scratch, ctx)?;
-    check_base(&file, &plan)?;
-    let ctx = &repeats::refuse(&file, &plan, ctx)?;
-    take(&Base::new(&file, &plan, replaces, ctx))
+    check_base(file, plan)?;
+    let ctx = &repeats::refuse(file, plan, ctx)?;
+    take(&Base::new(file, plan, replaces, ctx))
 }
 
-/// Calls `take` with the file `old` as the base, and with the changes that turn it into `new`.
+/// Calls `take` with the file `old` as the base, and with the changes that turn it into `new`. Fails if they take more
+/// than `max_memory` bytes.
 fn with_differences<T>(
-    (old, new): (&Path, &Path),
-    max_len: u64,
-    scratch: &Path,
+    old: &Path,
+    new: &Path,
+    max_memory: usize,
     ctx: &Context,
     take: impl FnOnce(&Base<'_>, &ChangeSet) -> Result<T>,
 ) -> Result<T> {
-    let directory = ScratchDirectory::create(Some(scratch))?;
-    let changes = directory.path().join("changes.osc");
-    let target = OutputTarget::File {
-        path: changes.clone(),
-        overwrite: false,
-    };
-    let mut options = diff::Options::new(old, new);
-    options.output = Some((diff::Format::Osc(diff::Deletions::default()), target));
-    diff::run(&options, ctx)?;
-    if std::fs::metadata(&changes).is_ok_and(|facts| facts.len() > max_len) {
-        let cause = format!("its differences take more than {max_len} bytes");
-        return Err(Error::file(new, cause));
-    }
-    let changes = read_changes(&[changes], SameTime::LastRead, KeptVersions::Newest, ctx)?;
-    let file = input::open(old, ctx)?;
-    with_base(file, Replaces::Always, scratch, ctx, |base| {
+    let (changes, file, plan) = diff::changes_between(old, new, max_memory, ctx)?;
+    with_base(&file, &plan, Replaces::Always, ctx, |base| {
         take(base, &changes)
     })
 }

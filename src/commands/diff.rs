@@ -3,6 +3,7 @@
 //! Pairs of blobs with equal content hashes are usually not read. The other blobs are cut into shards, which are ranges
 //! of ids. A worker walks the objects of a shard in both files side by side.
 
+mod change_output;
 mod charts;
 mod compare;
 mod locations;
@@ -16,19 +17,23 @@ use crate::engine::headers::generator;
 use crate::engine::repeats;
 use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};
 use crate::error::{Error, Result};
-use crate::formats::{DocumentHeader, OscText, Replication, TextFormat, TextOptions, TextOutput};
+use crate::file::{BlobPlan, PbfFile};
+use crate::formats::{
+    ChangeSet, DocumentHeader, OscText, Replication, TextFormat, TextOptions, TextOutput,
+};
 pub use crate::geometry::CellCounts;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
 use crate::runtime::{Context, Pass, WorkItem};
+use change_output::CollectedChanges;
 use charts::ChangeCharts;
 pub use charts::{Charts, Edits, NameCount, Names, Times};
 use compare::{Comparison, StepFindings};
 use locations::LocationRule;
 use order::{Side, in_order};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The options of `diff`.
 #[derive(Debug, Clone)]
@@ -265,46 +270,109 @@ impl Summary {
 /// - The output is a change file, and an input is a history file according to its header or contains an object twice.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
-    Ok(compare_files(options, false, ctx)?.0)
+    Ok(compare_files(options, Extra::None, ctx)?.summary)
 }
 
-/// Compares two files and writes their differences. If `has_charts` is set, also makes charts of the differences.
-fn compare_files(
-    options: &Options,
-    has_charts: bool,
+/// Returns the changes that turn the file `old` into `new`, both of current data, and the file `old` in canonical order.
+/// Fails if the changes take more than `max_memory` bytes.
+pub(crate) fn changes_between(
+    old: &Path,
+    new: &Path,
+    max_memory: usize,
     ctx: &Context,
-) -> Result<(Summary, Option<Charts>)> {
+) -> Result<(ChangeSet, PbfFile, BlobPlan)> {
+    ctx.expect_phases(1);
+    let options = Options::new(old, new);
+    let sides = open_sides(&options, ctx)?;
+    let format = Format::Osc(Deletions::default());
+    let extra = Extra::Changes { max_memory };
+    let mut changes = compare_sides(&options, &sides, Some(&format), extra, ctx)?.changes;
+    changes.keep_newest(ctx);
+    let [old, _] = sides;
+    Ok((changes, old.file, old.plan))
+}
+
+/// A result besides the counts and the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extra {
+    None,
+    Charts,
+    /// The changes that turn the old file into the new one, in place of the text of a change file.
+    Changes {
+        /// The maximum memory of the changes in bytes.
+        max_memory: usize,
+    },
+}
+
+impl Extra {
+    /// The maximum memory of changes in bytes.
+    const fn max_memory(self) -> usize {
+        match self {
+            Self::Changes { max_memory } => max_memory,
+            Self::None | Self::Charts => usize::MAX,
+        }
+    }
+}
+
+/// The result of a comparison.
+struct Differences {
+    summary: Summary,
+    charts: Option<Charts>,
+    changes: ChangeSet,
+}
+
+/// Compares two files and writes their differences.
+fn compare_files(options: &Options, extra: Extra, ctx: &Context) -> Result<Differences> {
+    let sides = open_sides(options, ctx)?;
+    let format = options.output.as_ref().map(|(format, _)| format);
+    compare_sides(options, &sides, format, extra, ctx)
+}
+
+fn open_sides(options: &Options, ctx: &Context) -> Result<[Side; 2]> {
     let [old, new] = [&options.old, &options.new].map(|path| in_order(path, ctx));
-    let sides = [old?, new?];
-    let history = is_history(options, &sides)?;
-    check_each_once(options, &sides, ctx)?;
+    Ok([old?, new?])
+}
+
+/// Compares two open files and writes their differences in `format`.
+fn compare_sides(
+    options: &Options,
+    sides: &[Side; 2],
+    format: Option<&Format>,
+    extra: Extra,
+    ctx: &Context,
+) -> Result<Differences> {
+    let history = is_history(format, sides)?;
+    check_each_once(options, format, sides, ctx)?;
     let mut output = match &options.output {
         None => None,
         Some((_, target)) => Some(TextOutput::create(target.clone(), ctx)?),
     };
-    let locations = LocationRule::of(options, history, &sides, ctx)?;
-    let format = options.output.as_ref().map(|(format, _)| format);
+    let locations = LocationRule::of(options, format, history, sides, ctx)?;
     let mut put = |text: &str| match &mut output {
         Some(output) => output.write(text),
         None => Ok(()),
     };
     if let Some(Format::Osc(deletions)) = format {
-        put(&OscText::prologue_of(&change_header(deletions, &sides)))?;
+        put(&OscText::prologue_of(&change_header(deletions, sides)))?;
     }
     let mut summary = Summary::default();
-    let steps = plan(options, &sides, &locations, &mut summary, ctx);
-    let mut charts = has_charts.then(ChangeCharts::default);
+    let steps = plan(options, sides, &locations, &mut summary, ctx);
+    let mut charts = (extra == Extra::Charts).then(ChangeCharts::default);
+    let mut changes = CollectedChanges::new(extra.max_memory());
     let inputs = sides.each_ref().map(|side| &side.file.input);
     let by_version = history || options.by_version;
     let init = || {
         let sources = Sources::new(&inputs, ctx);
-        Comparison::new(sources, options, &locations, by_version, has_charts)
+        Comparison::new(sources, options, format, &locations, by_version, extra)
     };
     carry_out(steps, init, ctx, |found| {
         summary.add(&found.summary);
         if let (Some(charts), Some(more)) = (&mut charts, found.charts) {
             charts.merge(*more);
         }
+        changes
+            .add(found.changes)
+            .map_err(|cause| Error::file(&options.new, cause))?;
         put(&found.text)
     })?;
     if let Some(Format::Osc(_)) = format {
@@ -312,10 +380,12 @@ fn compare_files(
     }
     let bytes = output.map(TextOutput::finish).transpose()?;
     ctx.stats.bytes_written.add(bytes.unwrap_or(0));
-    let charts = charts
-        .map(|charts| charts.finish(&sides, ctx))
-        .transpose()?;
-    Ok((summary, charts))
+    let charts = charts.map(|charts| charts.finish(sides, ctx)).transpose()?;
+    Ok(Differences {
+        summary,
+        charts,
+        changes: changes.set,
+    })
 }
 
 /// Returns the header of a change file that turns the first of the files into the second.
@@ -364,8 +434,13 @@ fn carry_out<'d>(
 
 /// Fails if the output is a change file and a blob begins with the object that ends the blob before it. Repetitions
 /// within a blob are found when it is read. With another output, warns about objects that occur twice.
-fn check_each_once(options: &Options, sides: &[Side; 2], ctx: &Context) -> Result<()> {
-    if !matches!(options.output, Some((Format::Osc(_), _))) {
+fn check_each_once(
+    options: &Options,
+    format: Option<&Format>,
+    sides: &[Side; 2],
+    ctx: &Context,
+) -> Result<()> {
+    if !matches!(format, Some(Format::Osc(_))) {
         let mut sides = sides.iter();
         return sides.try_for_each(|side| repeats::warn(&side.file, &side.plan, ctx));
     }
@@ -382,13 +457,13 @@ fn check_each_once(options: &Options, sides: &[Side; 2], ctx: &Context) -> Resul
 }
 
 /// Whether the header of one of the files declares a history file. If so, fails if the output is a change file.
-fn is_history(options: &Options, sides: &[Side; 2]) -> Result<bool> {
+fn is_history(format: Option<&Format>, sides: &[Side; 2]) -> Result<bool> {
     let mut histories = sides
         .iter()
         .filter(|side| side.file.header.has(feature::HISTORY));
-    match (histories.next(), &options.output) {
+    match (histories.next(), format) {
         (None, _) => Ok(false),
-        (Some(side), Some((Format::Osc(_), _))) => {
+        (Some(side), Some(Format::Osc(_))) => {
             let cause = "this is a history file; a change file can only be derived from current data (see time-filter)";
             Err(Error::file(&side.path, cause))
         }

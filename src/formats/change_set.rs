@@ -240,7 +240,7 @@ impl ChangeSet {
             .for_each(|change| change.file = number);
     }
 
-    /// Keeps the newest change of each object. The set must be sorted.
+    /// Sorts the changes into canonical order, and keeps the newest change of each object.
     pub(crate) fn keep_newest(&mut self, ctx: &Context) {
         self.sort_and_keep(KeptVersions::Newest, SameTime::LastRead, ctx);
     }
@@ -253,7 +253,7 @@ impl ChangeSet {
     }
 
     /// Appends the changes of another set. Fails if the lists or strings become longer than 32 bits can address.
-    pub(super) fn append(&mut self, other: Self) -> Result<(), String> {
+    pub(crate) fn append(&mut self, other: Self) -> Result<(), String> {
         if self.changes.is_empty() && self.strings.is_empty() {
             let empty = std::mem::replace(self, other);
             self.document_header.add(empty.document_header);

@@ -189,9 +189,8 @@ pub(super) fn write_text(
     Ok(summary)
 }
 
-/// The maximum size in bytes of a change file of which a list is made. The changes are held in memory, and a list has few
-/// of them.
-pub(super) const MAX_LEN: u64 = 256 << 20;
+/// The maximum memory in bytes of the changes of which a list is made. A list has few of them.
+pub(super) const MAX_CHANGES: usize = 256 << 20;
 
 /// A limited number of actions, as GeoJSON features.
 #[derive(Debug, Clone, Default)]

@@ -1,14 +1,15 @@
 //! Walks the objects of a shard in both files side by side.
 
+use super::change_output::ChangeOutput;
 use super::charts::ChangeCharts;
 use super::locations::{LocationRule, loses_location};
 use super::report::Report;
 use super::show::{SignedText, put_details, put_line};
 use super::side::Side;
-use super::{Equality, Format, Options, Summary};
+use super::{Equality, Extra, Format, Options, Summary};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources};
 use crate::error::{Advice, Error, FormatError, Result};
-use crate::formats::{ChangeAction, OscText};
+use crate::formats::{ChangeAction, ChangeSet};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobFlags, Block, RawElement, RawElements};
 use crate::runtime::PassResults;
@@ -22,6 +23,8 @@ const CHUNK: usize = 1 << 20;
 pub(super) struct StepFindings {
     pub summary: Summary,
     pub text: String,
+    /// The changes that turn the old file into the new one, if they are collected.
+    pub changes: ChangeSet,
     /// The counts for the charts; `None` if no charts are made.
     pub charts: Option<Box<ChangeCharts>>,
 }
@@ -36,7 +39,7 @@ pub(super) struct Comparison<'d> {
     verify: bool,
     /// Whether objects are matched by version as well as by id, as in history files.
     history: bool,
-    has_charts: bool,
+    extra: Extra,
 }
 
 /// Sends text, in several pieces if it is long.
@@ -154,14 +157,13 @@ impl<'d> Comparison<'d> {
     pub(super) fn new(
         sources: Sources,
         options: &Options,
+        format: Option<&Format>,
         locations: &'d LocationRule<'d>,
         history: bool,
-        has_charts: bool,
+        extra: Extra,
     ) -> Self {
-        let format = options.output.as_ref().map(|(format, _)| format);
         Self {
             sources,
-            format: format.cloned(),
             equality: match format {
                 // A change file contains all metadata, so objects that differ in any metadata are changes.
                 Some(Format::Osc(_)) => Equality {
@@ -170,15 +172,16 @@ impl<'d> Comparison<'d> {
                 },
                 _ => options.equality,
             },
+            format: format.cloned(),
             locations,
             kinds: options.kinds,
             verify: options.verify,
             history,
-            has_charts,
+            extra,
         }
     }
 
-    /// Whether a change file is written.
+    /// Whether changes are made.
     const fn makes_changes(&self) -> bool {
         matches!(self.format, Some(Format::Osc(_)))
     }
@@ -186,7 +189,7 @@ impl<'d> Comparison<'d> {
     /// Whether the moved nodes of a way are needed even if the ways also differ otherwise.
     const fn needs_moved(&self) -> bool {
         let has_details = matches!(self.format, Some(Format::Text { details: true, .. }));
-        has_details || self.has_charts || self.makes_changes()
+        has_details || matches!(self.extra, Extra::Charts) || self.makes_changes()
     }
 
     /// Compares the objects of a merge step and sends the differences as text.
@@ -342,7 +345,7 @@ struct Pair<'c, 'a> {
     /// The addresses of the blocks of the last pair, and whether these blocks share their string table and units.
     blocks: Option<([*const Block<'a>; 2], bool)>,
     found: StepFindings,
-    osc: OscText,
+    changes: ChangeOutput,
     text: Option<SignedText>,
 }
 
@@ -355,13 +358,10 @@ impl<'c, 'a> Pair<'c, 'a> {
             moved: Vec::new(),
             blocks: None,
             found: StepFindings {
-                charts: comparison.has_charts.then(Box::default),
+                charts: (comparison.extra == Extra::Charts).then(Box::default),
                 ..StepFindings::default()
             },
-            osc: match &comparison.format {
-                Some(Format::Osc(deletions)) => OscText::new(&deletions.text),
-                _ => OscText::default(),
-            },
+            changes: ChangeOutput::new(comparison.extra, comparison.format.as_ref()),
             text: match &comparison.format {
                 Some(Format::Objects { text, .. }) => Some(SignedText::new(text)),
                 _ => None,
@@ -534,22 +534,16 @@ impl<'c, 'a> Pair<'c, 'a> {
                 }
                 info.timestamp = deletions.timestamp.or(info.timestamp);
                 if deletions.keep_details {
-                    self.osc.put(ChangeAction::Delete, object)
+                    self.changes.put(ChangeAction::Delete, object)?;
                 } else {
-                    let (kind, id, info) = (object.kind(), object.id, &object.info);
-                    self.osc
-                        .put_deletion(ObjectId { kind, id }, info.version, info.timestamp);
+                    self.changes.put_deletion(object)?;
                 }
             }
             (Report::Right, _, Some(new)) => {
                 self.new.fill(&new.object, new.block)?;
                 self.found.summary.inexact += u64::from(!self.new.is_exact);
-                let action = if deletions.creates_version_1 {
-                    ChangeAction::of(&self.new.object)
-                } else {
-                    ChangeAction::Create
-                };
-                self.osc.put(action, &self.new.object);
+                let action = deletions.action_of(&self.new.object, ChangeAction::Create);
+                self.changes.put(action, &self.new.object)?;
             }
             (Report::Different, ..) => {
                 let age = |side: &Side<'_>| {
@@ -564,12 +558,8 @@ impl<'c, 'a> Pair<'c, 'a> {
                 self.found.summary.inexact += u64::from(!self.new.is_exact);
                 let is_lost = loses_location(&self.old, &self.new, &self.moved);
                 self.found.summary.locations_lost += u64::from(is_lost);
-                let action = if deletions.creates_version_1 {
-                    ChangeAction::of(&self.new.object)
-                } else {
-                    ChangeAction::Modify
-                };
-                self.osc.put(action, &self.new.object);
+                let action = deletions.action_of(&self.new.object, ChangeAction::Modify);
+                self.changes.put(action, &self.new.object)?;
             }
             _ => {}
         }
@@ -578,15 +568,18 @@ impl<'c, 'a> Pair<'c, 'a> {
 
     /// Removes and returns the text so far if it is at least [`CHUNK`] bytes long.
     fn take_text(&mut self) -> Option<String> {
-        match (self.found.text.len() >= CHUNK, self.osc.len() >= CHUNK) {
-            (true, _) => Some(std::mem::take(&mut self.found.text)),
-            (_, true) => Some(self.osc.take()),
-            (false, false) => None,
+        match &mut self.changes {
+            _ if self.found.text.len() >= CHUNK => Some(std::mem::take(&mut self.found.text)),
+            ChangeOutput::Text(text) if text.len() >= CHUNK => Some(text.take()),
+            _ => None,
         }
     }
 
     fn finish(mut self) -> StepFindings {
-        self.found.text += &self.osc.finish();
+        match self.changes {
+            ChangeOutput::Text(text) => self.found.text += &text.finish(),
+            ChangeOutput::Collected(changes) => self.found.changes = changes.set,
+        }
         self.found
     }
 }

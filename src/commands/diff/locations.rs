@@ -52,12 +52,13 @@ impl<'s> LocationRule<'s> {
     /// Determines the rule for two files. If a change file is written, also looks for dropped nodes.
     pub(super) fn of(
         options: &Options,
+        format: Option<&Format>,
         is_history: bool,
         sides: &'s [order::Side; 2],
         ctx: &Context,
     ) -> Result<Self> {
-        let changes = match &options.output {
-            Some((Format::Osc(deletions), _)) => Some(deletions),
+        let changes = match format {
+            Some(Format::Osc(deletions)) => Some(deletions),
             _ => None,
         };
         let is_left_out =

@@ -1,6 +1,6 @@
 //! `diff --html`: shows the changes between two files on one page.
 
-use super::{Charts, Format, Options, Summary, compare_files};
+use super::{Charts, Extra, Format, Options, Summary, compare_files};
 use crate::commands::pages;
 use crate::error::{Result, path_without_credentials};
 use crate::io::OutputTarget;
@@ -76,12 +76,13 @@ pub fn write(
 ) -> Result<Summary> {
     page.check()?;
     ctx.expect_phases(3);
-    let (summary, charts) = compare_files(options, true, ctx)?;
+    let differences = compare_files(options, Extra::Charts, ctx)?;
+    let summary = differences.summary;
     let data = Data {
         old: path_without_credentials(&options.old).into_owned(),
         new: path_without_credentials(&options.new).into_owned(),
         summary,
-        charts,
+        charts: differences.charts,
         compared: Compared::of(options),
         objects: list(&summary)?,
         program: pages::PROGRAM,

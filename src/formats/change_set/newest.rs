@@ -71,7 +71,7 @@ const STRING: usize = 16;
 
 impl ChangeSet {
     /// The approximate memory in bytes of the changes with their lists and strings.
-    fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         size_of_val(self.changes.as_slice())
             + size_of_val(self.tags.as_slice())
             + size_of_val(self.refs.as_slice())

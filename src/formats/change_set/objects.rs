@@ -4,7 +4,7 @@ use super::{ChangeSet, Draft};
 use crate::error::FormatError;
 use crate::formats::change_action::ChangeAction;
 use crate::formats::document_header::DocumentHeader;
-use crate::osm::ObjectKind;
+use crate::osm::{ObjectId, ObjectKind};
 use crate::pbf::{Block, Object, ObjectBody};
 
 impl ChangeSet {
@@ -20,7 +20,7 @@ impl ChangeSet {
     pub(in crate::formats) fn of_block(payload: &[u8]) -> Result<Self, FormatError> {
         let mut set = Self::default();
         for object in Block::parse(payload)?.objects()? {
-            set.add(&object).map_err(FormatError::with)?;
+            set.push(ChangeAction::of(&object), &object)?;
         }
         Ok(set)
     }
@@ -32,10 +32,27 @@ impl ChangeSet {
         }
     }
 
-    /// Appends the change that led to a version of an object. Fails if the lists or strings become longer than 32 bits
-    /// can address.
-    fn add(&mut self, object: &Object<'_>) -> Result<(), String> {
-        let mut draft = Draft::new(self, object.kind(), ChangeAction::of(object));
+    /// Appends a deletion that gives only the id, the version and the time of the deleted object. Fails if the lists or
+    /// strings become longer than 32 bits can address.
+    pub(crate) fn push_deletion(
+        &mut self,
+        object: ObjectId,
+        version: Option<u32>,
+        timestamp: Option<i64>,
+    ) -> Result<(), FormatError> {
+        let mut draft = Draft::new(self, object.kind, ChangeAction::Delete);
+        draft.id = object.id;
+        (draft.version, draft.timestamp) = (version, timestamp);
+        self.finish(&draft).map_err(FormatError::with)
+    }
+
+    /// Appends a change with its object. Fails if the lists or strings become longer than 32 bits can address.
+    pub(crate) fn push(
+        &mut self,
+        action: ChangeAction,
+        object: &Object<'_>,
+    ) -> Result<(), FormatError> {
+        let mut draft = Draft::new(self, object.kind(), action);
         draft.id = object.id;
         draft.version = object.info.version;
         draft.timestamp = object.info.timestamp;
@@ -62,6 +79,6 @@ impl ChangeSet {
                 }
             }
         }
-        self.finish(&draft)
+        self.finish(&draft).map_err(FormatError::with)
     }
 }
