@@ -77,15 +77,17 @@ impl<'a> BlobEditor<'a> {
                     inserted.map_err(|error| Error::Internal(error.to_string()))?;
                 Ok((vec![outcome], counts))
             }
-            ApplyStep::Edit(entry, range) => {
-                let changes = self.slice(range);
-                reader.read(entry)?.decode_in_segments(|payload, segments| {
-                    self.write.check_strings(payload)?;
-                    let (outcome, counts) = self.edit(entry, payload, segments.found(), changes)?;
-                    Ok((vec![outcome], counts))
-                })
-            }
-            ApplyStep::Join(blobs) => self.join(reader, blobs),
+            ApplyStep::Edit(blobs) => match blobs.as_slice() {
+                [(entry, range)] => {
+                    let changes = self.slice(range);
+                    reader.read(entry)?.decode_in_segments(|payload, segments| {
+                        self.write.check_strings(payload)?;
+                        let edited = self.edit(entry, payload, segments.found(), changes);
+                        edited.map(|(outcome, counts)| (vec![outcome], counts))
+                    })
+                }
+                blobs => self.join(reader, blobs),
+            },
         }
     }
 
@@ -213,7 +215,10 @@ impl<'a> BlobEditor<'a> {
             _ => observe(None)?,
         }
         if self.drops_locations(entry) {
-            blob.counts.locations_dropped = block.count_located_ways()?;
+            block.for_each_stored_way(|_, way| {
+                blob.counts.locations_dropped += u64::from(way.has_locations()?);
+                Ok(())
+            })?;
         }
         Ok(blob)
     }

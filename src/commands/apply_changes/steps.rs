@@ -15,10 +15,9 @@ pub(super) enum ApplyStep {
     /// Adjacent blobs of the same kinds that are copied. Most blobs of a large file are, and a step for each of them
     /// would take longer than all other work.
     Copy(Vec<BlobEntry>),
-    /// A blob that is decoded, with its changes as indices into [`ChangeSet::changes`].
-    Edit(BlobEntry, Range<usize>),
-    /// Adjacent blobs that are joined, each with the indices of its changes.
-    Join(Vec<(BlobEntry, Range<usize>)>),
+    /// A blob that is decoded, or adjacent blobs that are joined, each with its changes as indices into
+    /// [`ChangeSet::changes`].
+    Edit(Vec<(BlobEntry, Range<usize>)>),
     /// The indices of changes between two blobs of the base. The objects of the changes become new blobs.
     Insert(Range<usize>),
 }
@@ -27,11 +26,10 @@ impl WorkItem for ApplyStep {
     fn input_bytes(&self) -> u64 {
         match self {
             Self::Copy(blobs) => blobs.iter().map(|blob| u64::from(blob.frame_len)).sum(),
-            Self::Edit(entry, _) => u64::from(entry.frame_len),
-            Self::Join(blobs) => blobs
-                .iter()
-                .map(|(blob, _)| u64::from(blob.frame_len))
-                .sum(),
+            Self::Edit(blobs) => {
+                let lens = blobs.iter().map(|(blob, _)| u64::from(blob.frame_len));
+                lens.sum()
+            }
             Self::Insert(_) => 0,
         }
     }
@@ -41,7 +39,7 @@ impl WorkItem for ApplyStep {
     fn held_bytes(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
-            Self::Edit(..) | Self::Join(_) => self.input_bytes() * 2,
+            Self::Edit(_) => self.input_bytes() * 2,
             Self::Insert(changes) => changes.len() as u64 * 64,
         }
     }
@@ -52,8 +50,7 @@ impl ApplyStep {
     pub(super) fn is_nodes(&self, changes: &ChangeSet) -> bool {
         let kind = match self {
             Self::Copy(blobs) => blobs.first().and_then(|entry| entry.kinds.single()),
-            Self::Edit(entry, _) => entry.kinds.single(),
-            Self::Join(blobs) => blobs.first().and_then(|(entry, _)| entry.kinds.single()),
+            Self::Edit(blobs) => blobs.first().and_then(|(entry, _)| entry.kinds.single()),
             Self::Insert(range) => Some(changes.changes()[range.start].key.0),
         };
         kind == Some(ObjectKind::Node)
@@ -66,7 +63,7 @@ impl ApplyStep {
                 let first = blobs.first().map_or(0, |entry| entry.offset);
                 SizeHint::copy_of(first, self.input_bytes())
             }
-            Self::Edit(..) | Self::Join(_) => SizeHint::new_bytes(self.input_bytes()),
+            Self::Edit(_) => SizeHint::new_bytes(self.input_bytes()),
             Self::Insert(_) => SizeHint::default(),
         }
     }
@@ -231,7 +228,7 @@ impl Neighbours {
             blobs.for_each(|(entry, changes)| push_blob(entry, changes, out));
         } else {
             let joined = blobs.map(|(entry, changes)| (entry, changes.unwrap_or(0..0)));
-            out.push(ApplyStep::Join(joined.collect()));
+            out.push(ApplyStep::Edit(joined.collect()));
         }
     }
 }
@@ -242,7 +239,7 @@ const MAX_COPIES: usize = 4096;
 /// Appends the step for a blob that is not joined. Copies adjacent blobs in one step.
 fn push_blob(entry: BlobEntry, changes: Option<Range<usize>>, out: &mut Vec<ApplyStep>) {
     match (changes, out.last_mut()) {
-        (Some(changes), _) => out.push(ApplyStep::Edit(entry, changes)),
+        (Some(changes), _) => out.push(ApplyStep::Edit(vec![(entry, changes)])),
         (None, Some(ApplyStep::Copy(blobs)))
             if blobs.len() < MAX_COPIES
                 && blobs.last().is_some_and(|last| last.kinds == entry.kinds) =>
