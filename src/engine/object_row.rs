@@ -3,10 +3,10 @@
 
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::wire::{put_sint, put_text, put_varint, read_varint, zigzag_decode};
-use crate::pbf::{Info, Member, Object, ObjectBody, RowInfo, put_row_info};
+use crate::pbf::wire::{Varints, put_sint, put_text, put_varint};
+use crate::pbf::{Member, Object, ObjectBody, RowInfo, put_row_info};
 
-const TRUNCATED: FormatError = FormatError::new("a row is cut off");
+const NO_KIND: FormatError = FormatError::new("a row has a member of no kind");
 
 /// Appends an object to `out` as a row, which does not contain the object's kind.
 pub(crate) fn put_object(object: &Object<'_>, out: &mut Vec<u8>) {
@@ -48,39 +48,38 @@ fn put_location(location: Option<Location>, out: &mut Vec<u8>) {
     out.extend_from_slice(&lon.to_le_bytes());
 }
 
-/// Decodes a row into `object`, which becomes an object of the kind `kind`. Reuses the allocations of the owned lists
-/// in `object`.
+/// Reads an object of the kind `kind`, which [`put_object`] has written, into `object`. Reuses the allocations of the
+/// owned lists in `object`.
 pub(crate) fn read_object<'r>(
     kind: ObjectKind,
-    row: &'r [u8],
+    row: &mut Varints<'r>,
     object: &mut Object<'r>,
 ) -> Result<(), FormatError> {
-    let mut row = Row { row, at: 0 };
-    object.id = row.sint()?;
-    object.info = row.info()?;
+    object.id = row.read_sint()?;
+    object.info = RowInfo::read(row)?.to_info()?;
     let tags = object.tags.cleared();
-    for _ in 0..row.varint()? {
-        tags.push((row.text()?, row.text()?));
+    for _ in 0..row.read()? {
+        tags.push((row.read_str()?, row.read_str()?));
     }
     object.make(kind);
     match &mut object.body {
-        ObjectBody::Node { location } => *location = row.location()?,
+        ObjectBody::Node { location } => *location = read_location(row)?,
         ObjectBody::Way { refs, locations } => {
             let (refs, locations) = (refs.cleared(), locations.cleared());
             let mut last = 0i64;
-            for _ in 0..row.varint()? {
-                last = last.wrapping_add(row.sint()?);
+            for _ in 0..row.read()? {
+                last = last.wrapping_add(row.read_sint()?);
                 refs.push(last);
             }
-            for _ in 0..row.varint()? {
-                locations.push(row.location()?);
+            for _ in 0..row.read()? {
+                locations.push(read_location(row)?);
             }
         }
         ObjectBody::Relation { members } => {
             let members = members.cleared();
-            for _ in 0..row.varint()? {
-                let kind = ObjectKind::from_number(u64::from(row.byte()?)).ok_or(TRUNCATED)?;
-                let (id, role) = (row.sint()?, row.text()?);
+            for _ in 0..row.read()? {
+                let kind = ObjectKind::from_number(row.read()?).ok_or(NO_KIND)?;
+                let (id, role) = (row.read_sint()?, row.read_str()?);
                 members.push(Member { kind, id, role });
             }
         }
@@ -88,57 +87,15 @@ pub(crate) fn read_object<'r>(
     Ok(())
 }
 
-struct Row<'r> {
-    row: &'r [u8],
-    at: usize,
-}
-
-impl<'r> Row<'r> {
-    fn take(&mut self, len: usize) -> Result<&'r [u8], FormatError> {
-        let rest = self.row.get(self.at..).ok_or(TRUNCATED)?;
-        let bytes = rest.get(..len).ok_or(TRUNCATED)?;
-        self.at += len;
-        Ok(bytes)
-    }
-
-    fn byte(&mut self) -> Result<u8, FormatError> {
-        self.take(1)?.first().copied().ok_or(TRUNCATED)
-    }
-
-    fn varint(&mut self) -> Result<u64, FormatError> {
-        read_varint(self.row, &mut self.at)
-    }
-
-    fn sint(&mut self) -> Result<i64, FormatError> {
-        self.varint().map(zigzag_decode)
-    }
-
-    fn text(&mut self) -> Result<&'r str, FormatError> {
-        let len = self.varint()? as usize;
-        std::str::from_utf8(self.take(len)?).map_err(|_| TRUNCATED)
-    }
-
-    fn location(&mut self) -> Result<Option<Location>, FormatError> {
-        let mut edge = || {
-            let bytes = self.take(size_of::<i32>())?.first_chunk();
-            bytes
-                .map(|bytes| i32::from_le_bytes(*bytes))
-                .ok_or(TRUNCATED)
-        };
-        Ok(Location::new(edge()?, edge()?))
-    }
-
-    fn info(&mut self) -> Result<Info<'r>, FormatError> {
-        let mut rest = &self.row[self.at..];
-        let info = RowInfo::take(&mut rest)?;
-        self.at = self.row.len() - rest.len();
-        info.to_info()
-    }
+fn read_location(row: &mut Varints<'_>) -> Result<Option<Location>, FormatError> {
+    let [lat, lon] = [row.read_array()?, row.read_array()?].map(i32::from_le_bytes);
+    Ok(Location::new(lat, lon))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pbf::Info;
 
     #[test]
     fn objects_come_back() {
@@ -180,11 +137,12 @@ mod tests {
         // Reads all rows into the same object, in which no value of an earlier row may remain.
         let mut found = Object::node(0, None, vec![]);
         for (expected, (kind, row)) in objects.iter().zip(&rows) {
-            read_object(*kind, row, &mut found).unwrap();
+            read_object(*kind, &mut Varints::new(row), &mut found).unwrap();
             assert_eq!(&found, expected);
             for end in 0..row.len() {
                 let mut other = Object::node(0, None, vec![]);
-                assert!(read_object(*kind, &row[..end], &mut other).is_err());
+                let mut cut = Varints::new(&row[..end]);
+                assert!(read_object(*kind, &mut cut, &mut other).is_err());
             }
         }
     }

@@ -11,7 +11,7 @@ use super::place_names::is_name;
 use crate::error::{FormatError, Result};
 use crate::geometry::{Edge, Enclosure, Extent, Point, doubled_area};
 use crate::osm::ObjectKind;
-use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
+use crate::pbf::wire::{Varints, put_sint, put_text, put_varint};
 
 /// The approximate number of edges per band.
 const BAND_EDGES: usize = 16;
@@ -112,14 +112,13 @@ impl<'c> AreaTags<'c> {
     fn next_tag(&mut self) -> Option<AreaTag<'c>> {
         let mut values = Varints::new(self.bytes);
         let number = usize::try_from(values.read().ok()?).ok()?;
-        let mut rest = values.rest();
         let key = match number.checked_sub(1) {
             Some(number) if number < KEYS.len() => Ok(KeyNumber(number as u8)),
             Some(_) => return None,
-            None => Err(take_text(&mut rest).ok()?),
+            None => Err(values.read_text().ok()?),
         };
-        let value = take_text(&mut rest).ok()?;
-        self.bytes = rest;
+        let value = values.read_text().ok()?;
+        self.bytes = values.rest();
         Some((key, value))
     }
 }
@@ -449,9 +448,8 @@ impl<'c> Areas<'c> {
             let kind = ObjectKind::from_number(values.read()?);
             let kind = kind.ok_or(BROKEN_AREA)?;
             let id = values.read_sint()?;
-            let mut rest = values.rest();
-            let known = take_text(&mut rest)?;
-            Area::new(kind, id, extent, [known, rest])
+            let known = values.read_text()?;
+            Area::new(kind, id, extent, [known, values.rest()])
         };
         parsed().map_err(|error| self.container.damaged(&error.to_string()))
     }

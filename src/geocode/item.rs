@@ -3,7 +3,7 @@
 use crate::error::FormatError;
 use crate::geometry::{Extent, Point, put_points, read_points};
 use crate::osm::ObjectKind;
-use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
+use crate::pbf::wire::{Varints, put_sint, put_text, put_varint};
 
 /// Keys that an index stores as numbers. Their order is part of the format.
 pub(super) const KEYS: [&str; 47] = [
@@ -178,18 +178,12 @@ fn put_texts(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     }
 }
 
-fn text<'b>(bytes: &mut &'b [u8]) -> Result<&'b str, FormatError> {
-    std::str::from_utf8(take_text(bytes)?).map_err(|_| BROKEN)
-}
-
 /// Reads the tags that [`put_texts`] has written.
-fn texts<'b>(bytes: &mut &'b [u8]) -> Result<Vec<(&'b str, &'b str)>, FormatError> {
-    let mut values = Varints::new(bytes);
+fn texts<'b>(values: &mut Varints<'b>) -> Result<Vec<(&'b str, &'b str)>, FormatError> {
     let count = values.read()?;
-    *bytes = values.rest();
-    let mut tags = Vec::with_capacity(capacity(count, bytes));
+    let mut tags = Vec::with_capacity(capacity(count, values.rest()));
     for _ in 0..count {
-        tags.push((text(bytes)?, text(bytes)?));
+        tags.push((values.read_str()?, values.read_str()?));
     }
     Ok(tags)
 }
@@ -281,7 +275,7 @@ impl<'r> RowItem<'r> {
                 RowLines::Many(lines.collect::<Result<_, _>>()?)
             }
         };
-        let tags = texts(&mut values.rest())?;
+        let tags = texts(&mut values)?;
         Ok(Self {
             kind,
             shape,

@@ -6,7 +6,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::Spool;
 use crate::osm::{ObjectKind, TypeThenId};
 use crate::pbf::Object;
-use crate::pbf::wire::{put_varint, read_varint};
+use crate::pbf::wire::Varints;
 use std::path::Path;
 
 /// The size in bytes of the rows that are held in memory. Further rows go to a temporary file.
@@ -28,7 +28,6 @@ struct RowChunk {
     /// The keys of the first and the last object.
     first: TypeThenId,
     last: TypeThenId,
-    /// Each row comes after its length.
     bytes: Vec<u8>,
 }
 
@@ -47,7 +46,6 @@ impl KeptRows {
             });
         }
         if let Some(chunk) = self.chunks.last_mut() {
-            put_varint(&mut chunk.bytes, len as u64);
             chunk.bytes.extend_from_slice(&self.row);
             chunk.last = key;
         }
@@ -157,13 +155,9 @@ fn walk(
     kind: ObjectKind,
     take: &mut impl FnMut(&Object<'_>),
 ) -> std::result::Result<(), FormatError> {
-    const BROKEN: FormatError = FormatError::new("a row is cut off");
-    let (mut at, mut object) = (0, Object::default());
-    while at < bytes.len() {
-        let len = read_varint(bytes, &mut at)? as usize;
-        let row = bytes.get(at..at + len).ok_or(BROKEN)?;
-        at += len;
-        read_object(kind, row, &mut object)?;
+    let (mut rows, mut object) = (Varints::new(bytes), Object::default());
+    while !rows.is_done() {
+        read_object(kind, &mut rows, &mut object)?;
         take(&object);
     }
     Ok(())

@@ -17,6 +17,7 @@ use crate::geometry::Extent;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 use crate::io::SizeHint;
 use crate::osm::{Bbox, Edges, KindSet, Location, ObjectKind, id_rank};
+use crate::pbf::wire::Varints;
 use crate::pbf::{BlobEntry, Block, EncodedFrame, FrameEncoder, Object, ObjectBody, feature};
 use crate::runtime::{Context, Pass};
 
@@ -302,28 +303,13 @@ fn read_row<'r>(
     row: &'r [u8],
     object: &mut Object<'r>,
 ) -> Result<Bbox, FormatError> {
-    let truncated = || FormatError::new("a row is cut off");
-    let (_, mut rest) = row
-        .split_at_checked(size_of::<u64>())
-        .ok_or_else(truncated)?;
-    let mut bbox = Bbox::EMPTY;
-    if kind != ObjectKind::Node {
-        let (edges, object) = rest.split_first_chunk().ok_or_else(truncated)?;
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = Extent::from_bytes(edges).edges();
-        bbox = Bbox {
-            min_lat_e7: south,
-            max_lat_e7: north,
-            min_lon_e7: west,
-            max_lon_e7: east,
-        };
-        rest = object;
-    }
-    read_object(kind, rest, object)?;
+    let mut row = Varints::new(row);
+    row.read_array::<{ size_of::<u64>() }>()?;
+    let bbox = match kind {
+        ObjectKind::Node => Bbox::EMPTY,
+        ObjectKind::Way | ObjectKind::Relation => Extent::from_bytes(&row.read_array()?).to_bbox(),
+    };
+    read_object(kind, &mut row, object)?;
     Ok(bbox)
 }
 

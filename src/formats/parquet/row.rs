@@ -6,7 +6,7 @@ use crate::error::FormatError;
 use crate::formats::features::{Feature, Geometry};
 use crate::geometry::{Point, put_points, read_points};
 use crate::osm::ObjectKind;
-use crate::pbf::wire::{Varints, put_text, put_varint, take_text};
+use crate::pbf::wire::{Varints, put_text, put_varint};
 use crate::pbf::{RowInfo, put_row_info};
 
 /// Appends a feature as a row. Rows begin with kind and id, so rows with equal sort keys are ordered by kind and id.
@@ -45,19 +45,19 @@ pub(crate) struct FeatureRow<'a> {
     pub info: RowInfo<'a>,
     pub geometry_type: GeometryType,
     /// The geometry, followed by the tags.
-    rest: &'a [u8],
+    rest: Varints<'a>,
 }
 
 impl<'a> FeatureRow<'a> {
     /// Reads a row.
     pub(crate) fn parse(row: &'a [u8]) -> Result<Self, FormatError> {
         const BROKEN: FormatError = FormatError::new("a row is broken");
-        let (head, mut rest) = row.split_first_chunk::<10>().ok_or(BROKEN)?;
-        let [kind, id @ .., geometry] = *head;
+        let mut rest = Varints::new(row);
+        let [kind, id @ .., geometry] = rest.read_array::<10>()?;
         Ok(Self {
             kind: ObjectKind::from_number(kind.into()).ok_or(BROKEN)?,
             id: (u64::from_be_bytes(id) ^ 1 << 63) as i64,
-            info: RowInfo::take(&mut rest)?,
+            info: RowInfo::read(&mut rest)?,
             geometry_type: *GeometryType::ALL.get(usize::from(geometry)).ok_or(BROKEN)?,
             rest,
         })
@@ -68,7 +68,7 @@ impl<'a> FeatureRow<'a> {
         &self,
         buffer: &'b mut GeometryBuffer,
     ) -> Result<(Geometry<'b>, StoredTags<'a>), FormatError> {
-        let mut values = Varints::new(self.rest);
+        let mut values = self.rest;
         let GeometryBuffer {
             points,
             lines,
@@ -102,18 +102,18 @@ impl<'a> FeatureRow<'a> {
                 Geometry::MultiPolygon(polygons)
             }
         };
-        Ok((geometry, StoredTags(values.rest())))
+        Ok((geometry, StoredTags(values)))
     }
 }
 
 /// An iterator over the tags of a row, which are stored as alternating keys and values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct StoredTags<'a>(&'a [u8]);
+pub(crate) struct StoredTags<'a>(Varints<'a>);
 
 impl StoredTags<'_> {
     /// The size in bytes of the tags that are left.
-    pub(super) const fn len(&self) -> usize {
-        self.0.len()
+    pub(super) fn len(&self) -> usize {
+        self.0.rest().len()
     }
 }
 
@@ -122,13 +122,15 @@ impl<'a> Iterator for StoredTags<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = &mut self.0;
-        if rest.is_empty() {
+        let texts = &mut self.0;
+        if texts.is_done() {
             return None;
         }
-        let tag = take_text(rest).and_then(|key| Ok((key, take_text(rest)?)));
+        let tag = texts
+            .read_text()
+            .and_then(|key| Ok((key, texts.read_text()?)));
         if tag.is_err() {
-            *rest = &[];
+            *texts = Varints::new(&[]);
         }
         Some(tag)
     }

@@ -3,7 +3,7 @@
 use super::element::Info;
 use crate::error::FormatError;
 use crate::pbf::InfoFields;
-use crate::pbf::wire::{Varints, put_sint, put_text, take_text};
+use crate::pbf::wire::{Varints, put_sint, put_text};
 
 /// The metadata of an object as it is stored in a row.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,14 +50,13 @@ pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) {
 }
 
 impl<'a> RowInfo<'a> {
-    /// Reads the metadata that [`put_row_info`] has written, and removes it from the start of `row`.
-    pub(crate) fn take(row: &mut &'a [u8]) -> Result<Self, FormatError> {
-        const CUT_OFF: FormatError = FormatError::new("a row is cut off");
-        let (flags, rest) = row.split_first().ok_or(CUT_OFF)?;
-        let (present, mut values) = (InfoFields::from_bits(*flags), Varints::new(rest));
+    /// Reads the metadata that [`put_row_info`] has written.
+    pub(crate) fn read(row: &mut Varints<'a>) -> Result<Self, FormatError> {
+        let [flags] = row.read_array()?;
+        let present = InfoFields::from_bits(flags);
         let mut number = |field| {
             let is_present = present.contains(field);
-            is_present.then(|| values.read_sint()).transpose()
+            is_present.then(|| row.read_sint()).transpose()
         };
         let mut info = Self {
             present,
@@ -67,9 +66,8 @@ impl<'a> RowInfo<'a> {
             uid: number(InfoFields::UID)?.map(|uid| uid as i32),
             user: None,
         };
-        *row = values.rest();
         if present.contains(InfoFields::USER) {
-            info.user = Some(take_text(row)?);
+            info.user = Some(row.read_text()?);
         }
         Ok(info)
     }

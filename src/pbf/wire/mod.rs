@@ -284,16 +284,6 @@ pub fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Removes a string that was written by [`put_text`] from the start of `data`. Returns the bytes of the string.
-pub fn take_text<'a>(data: &mut &'a [u8]) -> Result<&'a [u8], FormatError> {
-    let mut pos = 0;
-    let len = usize::try_from(read_varint(data, &mut pos)?).unwrap_or(usize::MAX);
-    let text = data.get(pos..).and_then(|rest| rest.split_at_checked(len));
-    let (text, rest) = text.ok_or(FormatError::new("a text ends behind its data"))?;
-    *data = rest;
-    Ok(text)
-}
-
 /// Appends a varint field.
 pub fn put_varint_field(out: &mut Vec<u8>, number: u32, value: u64) {
     put_varint(out, u64::from(number) << 3);

@@ -107,7 +107,10 @@ pub fn are_short_varints(run: &[u8]) -> bool {
 /// The error for a run that ends within a number of eight bytes.
 const TRUNCATED_FIXED: FormatError = FormatError::new("a number of eight bytes is cut off");
 
-/// Reads the values of a packed run in order.
+/// The error for bytes that end within a text or an array.
+const TRUNCATED: FormatError = FormatError::new("a row is cut off");
+
+/// Reads the values of a packed run, or the fields of a row, in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Varints<'a> {
     run: &'a [u8],
@@ -172,6 +175,36 @@ impl<'a> Varints<'a> {
         let word = word_at(self.run, self.pos).ok_or(TRUNCATED_FIXED)?;
         self.pos += 8;
         Ok(word as i64)
+    }
+
+    /// Returns the next `len` bytes. Fails if fewer are left.
+    #[inline]
+    pub fn read_bytes(&mut self, len: usize) -> Result<&'a [u8], FormatError> {
+        let bytes = self.rest().get(..len).ok_or(TRUNCATED)?;
+        self.pos += len;
+        Ok(bytes)
+    }
+
+    /// Returns the next `LEN` bytes. Fails if fewer are left.
+    #[inline]
+    pub fn read_array<const LEN: usize>(&mut self) -> Result<[u8; LEN], FormatError> {
+        let bytes = self.rest().first_chunk().ok_or(TRUNCATED)?;
+        self.pos += LEN;
+        Ok(*bytes)
+    }
+
+    /// Returns the bytes of a string that was written by [`put_text`](super::put_text).
+    #[inline]
+    pub fn read_text(&mut self) -> Result<&'a [u8], FormatError> {
+        let len = usize::try_from(self.read()?).unwrap_or(usize::MAX);
+        self.read_bytes(len)
+    }
+
+    /// Returns a string that was written by [`put_text`](super::put_text). Fails if it is not UTF-8.
+    #[inline]
+    pub fn read_str(&mut self) -> Result<&'a str, FormatError> {
+        let text = std::str::from_utf8(self.read_text()?);
+        text.map_err(|_| FormatError::new("a text is not UTF-8"))
     }
 
     /// Calls `f` with each prefix sum of the remaining zigzag-coded values, and a repeat count. Consecutive equal sums
