@@ -17,7 +17,6 @@ mod members;
 mod omitted;
 mod recent_nodes;
 mod steps;
-mod way_search;
 
 use super::augmented_diff::{AugmentedDiffs, ChangedNodes, OngoingDiffs};
 use super::{add_locations_to_ways, augmented_diff};
@@ -217,18 +216,7 @@ pub(crate) fn run_on(options: &Options, base: PbfFile, ctx: &Context) -> Result<
     ctx.expect_phases(phases + 6 * options.augmented_diffs.outputs.len() as u64);
     let versions = options.augmented_diffs.kept_versions();
     let read = || read_changes(&options.changes, SameTime::LastRead, versions, ctx);
-    apply_to(options, base, read, &mut AllChanges, ctx)
-}
-
-/// Works like [`run`], but applies those changes that `read_changes` returns and `filter` accepts. `read_changes` must
-/// return the [versions](AugmentedDiffs::kept_versions) that the augmented diffs need.
-pub(crate) fn apply(
-    options: &Options,
-    read_changes: impl FnOnce() -> Result<ChangeSet>,
-    filter: &mut dyn ChangeFilter,
-    ctx: &Context,
-) -> Result<Summary> {
-    apply_to(options, open_base(options, ctx)?, read_changes, filter, ctx)
+    apply(options, base, read, &mut AllChanges, ctx)
 }
 
 /// Fails if the base is a text file that the output would replace, or a history file.
@@ -244,7 +232,9 @@ fn check_kind(options: &Options, file: &PbfFile) -> Result<()> {
     Ok(())
 }
 
-fn apply_to(
+/// Works like [`run_on`], but applies those changes that `read_changes` returns and `filter` accepts. `read_changes` must
+/// return the [versions](AugmentedDiffs::kept_versions) that the augmented diffs need.
+pub(crate) fn apply(
     options: &Options,
     file: PbfFile,
     read_changes: impl FnOnce() -> Result<ChangeSet>,

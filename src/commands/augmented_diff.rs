@@ -48,7 +48,7 @@ pub(crate) use earlier::is_replaceable;
 pub use feed::ActionList;
 use find::{Findings, GeometryNeeds, Search};
 use groups::Groups;
-use history::{History, Replaces, Steps};
+use history::{Replaces, Steps};
 pub(crate) use nodes::ChangedNodes;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -210,6 +210,16 @@ setters!(Selection {
     filter: Vec<ObjectExpression>,
     max_relation_members: Option<u64>,
 });
+
+impl Selection {
+    /// The geometries that the selected actions need.
+    fn geometry_needs(&self, follows_routes: bool) -> GeometryNeeds {
+        GeometryNeeds {
+            max_members: self.max_relation_members.unwrap_or(u64::MAX),
+            follows_routes,
+        }
+    }
+}
 
 impl Output {
     /// The directory for temporary files.
@@ -456,15 +466,9 @@ fn find<'s, 'c>(
     selection: &Selection,
     scratch: &Path,
 ) -> Result<Findings<'c>> {
-    let steps = Steps::default();
-    let history = History::new(changes, steps, base.replaces, base.may_lack_nodes());
     let nodes = ChangedNodes::new(changes, base.replaces, scratch);
-    let most = selection.max_relation_members;
-    let needs = GeometryNeeds {
-        max_members: most.unwrap_or(u64::MAX),
-        follows_routes: true,
-    };
-    Search::begin(*base, history, nodes, needs, scratch)?.finish()
+    let (steps, needs) = (Steps::default(), selection.geometry_needs(true));
+    Search::begin(*base, (changes, steps), nodes, needs, scratch)?.finish()
 }
 
 /// Begins the search for the objects that changes concern.
@@ -482,15 +486,10 @@ fn search<'s, 'c>(
         [Output::ByChangeFile { .. }] => Steps::by_file(changes)?,
         _ => Steps::default(),
     };
-    let history = History::new(changes, steps, base.replaces, base.may_lack_nodes());
     let scratch = outputs.first().map(|output| output.scratch_directory());
     let scratch = scratch.unwrap_or_else(std::env::temp_dir);
-    let most = selection.max_relation_members;
-    let needs = GeometryNeeds {
-        max_members: most.unwrap_or(u64::MAX),
-        follows_routes: outputs.iter().any(|output| output.has_features()),
-    };
-    Search::begin(base, history, nodes, needs, &scratch)
+    let needs = selection.geometry_needs(outputs.iter().any(|output| output.has_features()));
+    Search::begin(base, (changes, steps), nodes, needs, &scratch)
 }
 
 /// Writes the actions that follow from the findings.

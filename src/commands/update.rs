@@ -551,7 +551,9 @@ impl<'a> Applying<'a> {
             Some(cut) => cut,
             None => &mut all,
         };
-        let applied = apply_changes::apply(&apply, || Ok(download.changes), filter, ctx)?;
+        let base = apply_changes::open_base(&apply, ctx)?;
+        let read = || Ok(download.changes);
+        let applied = apply_changes::apply(&apply, base, read, filter, ctx)?;
         summary.applied = Some(Applied {
             created: applied.created,
             modified: applied.modified,

@@ -35,6 +35,7 @@ pub(crate) mod stored_locations;
 pub(crate) mod text_sink;
 mod text_versions;
 pub(crate) mod way_locations;
+pub(crate) mod way_search;
 
 pub(crate) use block_packer::Encoders;
 pub use element_reader::ElementReader;

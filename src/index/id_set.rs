@@ -3,6 +3,8 @@
 use super::chunk::{Chunk, Slot};
 use super::id_batch::IdBatch;
 use super::table::{ChunkTable, join, split};
+use crate::osm::ObjectKind;
+use crate::pbf::BlobEntry;
 
 /// A set of the ids of objects of one kind. Ids may be any `i64`, dense or sparse, in any order.
 ///
@@ -128,6 +130,16 @@ impl IdSet {
     /// positive ids. If `first` is not positive, 0 and all negative ids count as in the range.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
         !self.is_empty() && self.chunks.may_meet(first, last)
+    }
+
+    /// Whether a blob may contain an object of `kind` with an id of the set. The id range of the blob is compared only if
+    /// the blob has objects of a single kind.
+    pub(crate) fn may_be_in(&self, entry: &BlobEntry, kind: ObjectKind) -> bool {
+        let may_meet = || match entry.kinds.single() {
+            Some(_) => self.may_meet(entry.min_id, entry.max_id),
+            None => true,
+        };
+        !self.is_empty() && entry.kinds.contains(kind) && may_meet()
     }
 
     /// Returns the number of ids in the set.

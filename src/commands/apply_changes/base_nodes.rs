@@ -205,13 +205,8 @@ pub(super) fn look_up(
     ctx: &Context,
 ) -> Result<FxHashMap<i64, Option<Location>>> {
     let mut locations = FxHashMap::default();
-    let may_have = |entry: &BlobEntry| {
-        entry.kinds.contains(ObjectKind::Node)
-            && !ids.is_empty()
-            && (entry.kinds.single().is_none() || ids.may_meet(entry.min_id, entry.max_id))
-    };
     Scan::bare("look up nodes", file, plan, ctx).run(
-        may_have,
+        |entry| ids.may_be_in(entry, ObjectKind::Node),
         |_, block| {
             let mut found = Vec::new();
             block.for_each_node(|id, location, _| {

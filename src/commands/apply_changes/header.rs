@@ -86,7 +86,7 @@ pub(super) fn output_header(
     let mut header = base.clone();
     header.set_optional(feature::SORTED, true);
     header.set_locations(nodes);
-    carry_on(&mut header, changes.states(), options, ctx);
+    set_replication_state(&mut header, changes.states(), options, ctx);
     let header_box = widen_box(&mut header, changes, filter);
     options.output.header.apply(&mut header);
     (header, header_box)
@@ -95,7 +95,7 @@ pub(super) fn output_header(
 /// Sets the replication state of a header to the state after `changes`. If changes do not continue the state of the
 /// header, the state is left unchanged, because the data still contains all changes up to that state. In this case,
 /// prints a warning unless the user sets the state.
-pub(super) fn carry_on(
+pub(super) fn set_replication_state(
     header: &mut HeaderBlock,
     changes: &[ChangeState],
     options: &Options,

@@ -1,7 +1,7 @@
 //! Applies changes to a history file by adding the versions in the change files to those in the base.
 
 use super::Options;
-use super::header::carry_on;
+use super::header::set_replication_state;
 use crate::engine::input;
 use crate::engine::sort::{Dedupe, EqualVersions, SortJob, Summary, sort_files};
 use crate::engine::{HeaderOption, OutputOptions};
@@ -57,7 +57,7 @@ pub(crate) fn add_to_history(
     let sources = change_sources(&inputs, ctx)?;
     let states = change_states(&options.changes, &sources)?;
     let mut header = base.header.clone();
-    carry_on(&mut header, &states, options, ctx);
+    set_replication_state(&mut header, &states, options, ctx);
     let changes = inputs.into_iter().zip(&sources);
     let changes = changes
         .map(|(input, source)| input::to_pbf(input, source.format(), encoding.compression, ctx));

@@ -47,10 +47,7 @@ impl OmittedNodes {
 
     /// Returns the nodes of the base that have to go, if a blob may contain some of them.
     pub(super) fn leaving_in(&self, entry: &BlobEntry) -> Option<&IdSet> {
-        let may_have = entry.kinds.contains(ObjectKind::Node)
-            && !self.leaving.is_empty()
-            && (entry.kinds.single().is_none()
-                || self.leaving.may_meet(entry.min_id, entry.max_id));
+        let may_have = self.leaving.may_be_in(entry, ObjectKind::Node);
         may_have.then_some(&self.leaving)
     }
 }
@@ -68,13 +65,9 @@ pub(super) struct LeavingRule<'r> {
 impl LeavingRule<'_> {
     /// Whether a blob may contain a node that has to go.
     fn may_have(&self, entry: &BlobEntry) -> bool {
-        let may_have_no_longer_needed = || {
-            !self.no_longer_needed.is_empty()
-                && (entry.kinds.single().is_none()
-                    || self.no_longer_needed.may_meet(entry.min_id, entry.max_id))
-        };
-        entry.kinds.contains(ObjectKind::Node)
-            && (self.recent.may_have_old(entry) || may_have_no_longer_needed())
+        let is_needed_no_longer = || self.no_longer_needed.may_be_in(entry, ObjectKind::Node);
+        entry.kinds.contains(ObjectKind::Node) && self.recent.may_have_old(entry)
+            || is_needed_no_longer()
     }
 
     /// Whether the node with this id has to go if it has no tags and a certain age.

@@ -1,17 +1,10 @@
-//! Finds blobs of the base that may have certain objects, and visits these objects.
+//! The ids of changed objects, and visits to the nodes that have them.
 
 use crate::error::FormatError;
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, SortedIds};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, Block, Object};
-
-/// Whether a blob may have an object of the given kind with an id in `ids`.
-pub(super) fn may_have(entry: &BlobEntry, kind: ObjectKind, ids: &IdSet) -> bool {
-    entry.kinds.contains(kind)
-        && !ids.is_empty()
-        && (entry.kinds.single().is_none() || ids.may_meet(entry.min_id, entry.max_id))
-}
+use crate::pbf::{Block, Object};
 
 /// Returns the ids of the objects of a kind that have a change.
 pub(super) fn ids_of(changes: &ChangeSet, kind: ObjectKind) -> IdSet {

@@ -1,9 +1,9 @@
 //! Finds the objects that changes concern, and reads what their geometry needs.
 
 use super::Base;
-use super::blobs::{ids_of, may_have};
+use super::blobs::ids_of;
 use super::geometry::{MemberWays, NeededNodes, NodeState, Nodes, SelectedWays, StoredWays};
-use super::history::History;
+use super::history::{History, Steps};
 use super::kept::KeptObjects;
 use super::nodes::ChangedNodes;
 use super::relations::{ChangedMembers, find_relations};
@@ -16,12 +16,12 @@ use super::ways::{
 use crate::engine::block_observer::{BlockObserver, CandidateRefs};
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
-use crate::engine::stored_locations::{StoredLocations, way_ages};
+use crate::engine::way_search::WaySearch;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, SortedIds};
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Object, ObjectBody, WayNodes};
+use crate::pbf::{BlobEntry, Block, Object, ObjectBody};
 use crate::runtime::{Pass, lock, unlocked};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
@@ -118,23 +118,22 @@ pub(super) struct Search<'s, 'c> {
     /// The blobs of relations that were read for `member_ids`.
     relations: PayloadCache,
     ways: Mutex<WayTally>,
-    /// The first error that [`observe`](Self::observe) could not return.
-    failed: Mutex<Option<Error>>,
     geometry: GeometryNeeds,
     scratch: PathBuf,
 }
 
 impl<'s, 'c> Search<'s, 'c> {
-    /// Reads the changed nodes that `nodes` has not seen yet, and which ways are members of relations. The history must
-    /// not know the state of the base yet. Temporary files will be in the directory `scratch`.
+    /// Reads the changed nodes that `nodes` has not seen yet, and which ways are members of relations. Temporary files
+    /// will be in the directory `scratch`.
     pub(super) fn begin(
         base: Base<'s>,
-        mut history: History<'c>,
+        (changes, steps): (&'c ChangeSet, Steps),
         nodes: ChangedNodes,
         geometry: GeometryNeeds,
         scratch: &Path,
     ) -> Result<Self> {
-        let nodes = nodes.finish(&base, history.changes)?;
+        let mut history = History::new(changes, steps, base.replaces, base.may_lack_nodes());
+        let nodes = nodes.finish(&base, changes)?;
         history.set_status(&nodes.status);
         history.settle(ObjectKind::Node);
         let relations = relation_cache(&base);
@@ -148,7 +147,6 @@ impl<'s, 'c> Search<'s, 'c> {
             member_ids: early.ids,
             relations,
             ways: Mutex::new(tally),
-            failed: Mutex::default(),
             geometry,
             scratch: scratch.to_owned(),
         })
@@ -168,7 +166,6 @@ impl<'s, 'c> Search<'s, 'c> {
 
     /// Reads the rest of the ways, the relations, and what the geometry of all objects needs.
     pub(super) fn finish(self) -> Result<Findings<'c>> {
-        lock(&self.failed).take().map_or(Ok(()), Err)?;
         find_ways(&self.base, &self.finder(), &mut lock(&self.ways))?;
         let ways = unlocked(self.ways);
         let mut history = self.history;
@@ -236,11 +233,7 @@ impl BlockObserver for Search<'_, '_> {
             Some(refs) => finder.of_refs(entry, block, refs)?,
             None => finder.of_block(entry, block)?,
         };
-        let mut ways = lock(&self.ways);
-        ways.kept.set_in_order(false);
-        if let Err(error) = ways.add(entry, found, &self.member_ids) {
-            lock(&self.failed).get_or_insert(error);
-        }
+        lock(&self.ways).add_observed(entry, found, &self.member_ids);
         Ok(())
     }
 }
@@ -361,8 +354,8 @@ fn read_nodes(base: &Base<'_>, needed: &IdSet, nodes: &mut Nodes) -> Result<()> 
     let unlocated = nodes.unlocated().clone();
     let sorted: SortedIds = needed.ids().collect();
     Scan::bare("nodes", base.file, base.plan, base.ctx).run_versions(
-        |entry| may_have(entry, ObjectKind::Node, needed),
-        |entry| may_have(entry, ObjectKind::Node, &unlocated),
+        |entry| needed.may_be_in(entry, ObjectKind::Node),
+        |entry| unlocated.may_be_in(entry, ObjectKind::Node),
         |nodes| {
             let mut found = Vec::new();
             nodes.for_each_version(
@@ -389,42 +382,14 @@ fn find_in_ways(base: &Base<'_>, history: &History<'_>, nodes: &mut Nodes) -> Re
     if missing.is_empty() {
         return Ok(());
     }
-    let mut stored = StoredLocations::default();
-    Scan::bare("nodes in ways", base.file, base.plan, base.ctx).run(
-        |entry| entry.kinds.contains(ObjectKind::Way),
-        |_, block| {
-            let refs = WayNodes::of(block)?;
-            let mut ways = Vec::new();
-            missing.for_each_present(&refs.refs, |at| ways.push(refs.way_index_of(at)));
-            let (mut found, mut located) = (Vec::new(), Vec::new());
-            if ways.is_empty() {
-                return Ok(Vec::new());
-            }
-            let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
-            block.for_each_way_location(is_wanted, |way, refs, locations| {
-                for (id, location) in refs.iter().zip(locations.into_iter().flatten()) {
-                    if let Some(location) = location.filter(|location| location.is_on_earth())
-                        && missing.contains(*id)
-                    {
-                        if located.last() != Some(&way) {
-                            located.push(way);
-                        }
-                        found.push((located.len() - 1, *id, location));
-                    }
-                }
-            })?;
-            let ages = way_ages(block, &located)?;
-            let found = found.into_iter();
-            Ok(found
-                .map(|(slot, id, location)| (id, ages[slot], location))
-                .collect())
-        },
-        |found| {
-            for (id, age, location) in found {
-                stored.add(id, age, location);
-            }
-        },
-    )?;
+    let search = WaySearch {
+        wanted: &missing,
+        moved: &FxHashMap::default(),
+        leaving: &IdSet::default(),
+        changes: history.changes,
+        finds_released: false,
+    };
+    let stored = search.run(base.file, base.plan, base.ctx)?.stored;
     for (id, location) in stored.iter() {
         let (version, location) = (0, Some(location));
         nodes.set(id, NodeState { version, location });

@@ -1,7 +1,7 @@
 //! Reads the changed nodes of the base.
 
 use super::Base;
-use super::blobs::{for_each_node, ids_of, may_have};
+use super::blobs::{for_each_node, ids_of};
 use super::geometry::NodeState;
 use super::history::{Replaces, Status};
 use super::kept::{KeptObjects, KeptRows};
@@ -109,7 +109,7 @@ impl ChangedNodes {
             .with_strings()
             .try_run(
                 |entry| {
-                    may_have(entry, ObjectKind::Node, &self.ids)
+                    self.ids.may_be_in(entry, ObjectKind::Node)
                         && !seen.contains(&entry.number.into())
                 },
                 |entry, block| Ok((*entry, self.of_block(changes, block)?)),
@@ -129,7 +129,7 @@ impl BlockObserver for ChangedNodes {
         block: &Block<'_>,
         _: Option<CandidateRefs<'_>>,
     ) -> std::result::Result<(), FormatError> {
-        if !may_have(entry, ObjectKind::Node, &self.ids) {
+        if !self.ids.may_be_in(entry, ObjectKind::Node) {
             return Ok(());
         }
         let found = self.of_block(changes, block)?;

@@ -1,14 +1,13 @@
 //! Finds the ways that changes concern, and reads the ways that are members of relations.
 
 use super::Base;
-use super::blobs::may_have;
 use super::geometry::{NeededNodes, NodeState, SelectedWays, StoredWays, base_location};
 use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::block_observer::CandidateRefs;
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, Remainders};
 use crate::osm::{Location, ObjectKind};
@@ -148,7 +147,7 @@ impl WayFinder<'_, '_> {
     fn picks(&self, entry: &BlobEntry) -> bool {
         let changed_nodes = self.moves.history.changed(ObjectKind::Node);
         entry.kinds.contains(ObjectKind::Way)
-            && (!changed_nodes.is_empty() || may_have(entry, ObjectKind::Way, self.changed))
+            && (!changed_nodes.is_empty() || self.changed.may_be_in(entry, ObjectKind::Way))
     }
 
     /// Returns the ways of a block that are searched for.
@@ -184,7 +183,7 @@ impl WayFinder<'_, '_> {
                 wanted[nodes.way_index_of(*at)].0 = true;
             }
         }
-        if may_have(entry, ObjectKind::Way, self.changed) {
+        if self.changed.may_be_in(entry, ObjectKind::Way) {
             let changed = self.changed;
             changed.for_each_present(&ids, |way| wanted[way].0 = true);
         }
@@ -222,6 +221,8 @@ pub(super) struct WayTally {
     pub members: KeptMembers,
     /// The numbers of the blobs that were searched.
     seen: FxHashSet<u64>,
+    /// The first error of an observed blob.
+    failed: Option<Error>,
 }
 
 impl WayTally {
@@ -235,16 +236,20 @@ impl WayTally {
             kept,
             members,
             seen: FxHashSet::default(),
+            failed: None,
+        }
+    }
+
+    /// Adds the ways of a blob that another command has decoded.
+    pub(super) fn add_observed(&mut self, entry: &BlobEntry, found: FoundWays, ids: &MemberIds) {
+        self.kept.set_in_order(false);
+        if let Err(error) = self.add(entry, found, ids) {
+            self.failed.get_or_insert(error);
         }
     }
 
     /// Adds the ways of a blob. Blobs may come in any order.
-    pub(super) fn add(
-        &mut self,
-        entry: &BlobEntry,
-        found: FoundWays,
-        ids: &MemberIds,
-    ) -> Result<()> {
+    fn add(&mut self, entry: &BlobEntry, found: FoundWays, ids: &MemberIds) -> Result<()> {
         self.seen.insert(entry.number.into());
         self.status.extend(found.status);
         self.reshaped.extend(found.reshaped);
@@ -266,6 +271,7 @@ pub(super) fn find_ways(
     finder: &WayFinder<'_, '_>,
     tally: &mut WayTally,
 ) -> Result<()> {
+    tally.failed.take().map_or(Ok(()), Err)?;
     let seen = tally.seen.clone();
     Scan::bare("ways", base.file, base.plan, base.ctx)
         .with_strings()
@@ -395,7 +401,7 @@ pub(super) fn read_member_ways(
     take: impl FnMut(SelectedWays) -> Result<()>,
 ) -> Result<()> {
     Scan::bare("member ways", base.file, base.plan, base.ctx).try_run(
-        |entry| may_have(entry, ObjectKind::Way, wanted),
+        |entry| wanted.may_be_in(entry, ObjectKind::Way),
         |entry, block| {
             let mut ways = StoredWays::of(entry, block);
             block.for_each_stored_way(|_, way| {

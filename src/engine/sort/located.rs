@@ -179,10 +179,8 @@ impl WayLocations {
             }
             MergeStep::Copy(source) => {
                 let entry = &source.entry;
-                let is_needed = !wanted.is_empty()
-                    && (entry.kinds.single().is_none()
-                        || wanted.may_meet(entry.min_id, entry.max_id));
-                (is_needed && has_nodes(entry)).then(|| Shard::of(*source))
+                let is_needed = wanted.may_be_in(entry, ObjectKind::Node);
+                is_needed.then(|| Shard::of(*source))
             }
         });
         let mut locations: FxHashMap<i64, Option<Location>> = FxHashMap::default();

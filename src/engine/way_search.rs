@@ -1,8 +1,8 @@
 //! The search through the ways of a base: which of them move, which locations they store, and which nodes they need, or
 //! needed before changes replaced them.
 
-use crate::engine::scan::Scan;
-use crate::engine::stored_locations::{StoredLocations, WayAge, way_ages};
+use super::scan::Scan;
+use super::stored_locations::{StoredLocations, WayAge, way_ages};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{Change, ChangeSet};
@@ -13,7 +13,7 @@ use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A search through the ways of a base.
-pub(super) struct WaySearch<'s> {
+pub(crate) struct WaySearch<'s> {
     /// The nodes whose locations are searched.
     pub wanted: &'s IdSet,
     /// The new locations of changed nodes.
@@ -27,7 +27,7 @@ pub(super) struct WaySearch<'s> {
 
 /// The result of a [`WaySearch`].
 #[derive(Default)]
-pub(super) struct FoundInWays {
+pub(crate) struct FoundInWays {
     /// The offsets of the blobs with ways whose nodes move.
     pub touched: FxHashSet<u64>,
     /// The locations of the wanted nodes.
@@ -69,7 +69,7 @@ impl BlobWays {
 
 impl WaySearch<'_> {
     /// Reads the ways of the base. If the search has no nodes, reads only blobs whose ways the changes replace.
-    pub(super) fn run(self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<FoundInWays> {
+    pub(crate) fn run(self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<FoundInWays> {
         let mut all = self.wanted.clone();
         all.extend(self.moved.keys().copied());
         all.extend(self.leaving.ids());
