@@ -1,8 +1,9 @@
 //! The locations that ways store for nodes which a file does not have.
 
 use crate::error::FormatError;
+use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::Block;
+use crate::pbf::{Block, WayNodes};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
@@ -40,6 +41,38 @@ pub(crate) fn way_ages(block: &Block<'_>, ways: &[usize]) -> Result<Vec<WayAge>,
         index += 1;
     }
     Ok(ages)
+}
+
+/// Returns the ways of a block that refer to a node in `ids`, as ascending indices into [`WayNodes::ways`].
+pub(crate) fn ways_with_nodes(nodes: &WayNodes, ids: &IdSet) -> Vec<usize> {
+    let mut ways = Vec::new();
+    ids.for_each_present(&nodes.refs, |at| ways.push(nodes.way_index_of(at)));
+    ways.dedup();
+    ways
+}
+
+/// Calls `visit` for each reference to a node in `ids` from a way of a block that stores locations. The arguments are
+/// the index of the way, the id of the node, and its location in the way. `nodes` are the references of the ways.
+pub(crate) fn for_each_stored_location(
+    block: &Block<'_>,
+    nodes: &WayNodes,
+    ids: &IdSet,
+    mut visit: impl FnMut(usize, i64, Option<Location>),
+) -> Result<(), FormatError> {
+    let ways = ways_with_nodes(nodes, ids);
+    if ways.is_empty() {
+        return Ok(());
+    }
+    block.for_each_way_location(
+        |way| ways.binary_search(&way).is_ok(),
+        |way, refs, stored| {
+            for (id, location) in refs.iter().zip(stored.unwrap_or_default()) {
+                if ids.contains(*id) {
+                    visit(way, *id, *location);
+                }
+            }
+        },
+    )
 }
 
 /// Returns the nodes whose locations are stored by the ways of a block that are kept. `is_kept` has an element for each

@@ -2,7 +2,7 @@
 //! needed before changes replaced them.
 
 use super::scan::Scan;
-use super::stored_locations::{StoredLocations, WayAge, way_ages};
+use super::stored_locations::{StoredLocations, WayAge, way_ages, ways_with_nodes};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{Change, ChangeSet};
@@ -82,12 +82,7 @@ impl WaySearch<'_> {
             |entry, block| {
                 let nodes = WayNodes::of(block)?;
                 let mut ways = self.changed_ways(entry, &nodes);
-                all.for_each_present(&nodes.refs, |at| {
-                    let way = nodes.way_index_of(at);
-                    if ways.last() != Some(&way) {
-                        ways.push(way);
-                    }
-                });
+                ways.extend(ways_with_nodes(&nodes, &all));
                 ways.sort_unstable();
                 ways.dedup();
                 let mut found = BlobWays {

@@ -9,6 +9,7 @@ use super::side::Side;
 use super::{Format, Options};
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
+use crate::engine::stored_locations::for_each_stored_location;
 use crate::error::{FormatError, Result};
 use crate::formats::WayLocations;
 use crate::index::{IdSet, SharedIdSet};
@@ -305,24 +306,10 @@ fn only_in_first(sides: [&order::Side; 2], ctx: &Context) -> Result<IdSet> {
 
 /// Returns those of the `wanted` nodes whose locations the ways of a block store.
 fn located_among(wanted: &IdSet, block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
-    let nodes = WayNodes::of(block)?;
-    let mut ways = Vec::new();
-    wanted.for_each_present(&nodes.refs, |at| {
-        let way = nodes.way_index_of(at);
-        if ways.last() != Some(&way) {
-            ways.push(way);
-        }
-    });
-    let mut found = Vec::new();
-    if ways.is_empty() {
-        return Ok(found);
-    }
-    let is_picked = |way: usize| ways.binary_search(&way).is_ok();
-    block.for_each_way_location(is_picked, |_, refs, locations| {
-        for (id, location) in refs.iter().zip(locations.into_iter().flatten()) {
-            if location.is_some_and(Location::is_on_earth) && wanted.contains(*id) {
-                found.push(*id);
-            }
+    let (nodes, mut found) = (WayNodes::of(block)?, Vec::new());
+    for_each_stored_location(block, &nodes, wanted, |_, id, location| {
+        if location.is_some_and(Location::is_on_earth) {
+            found.push(id);
         }
     })?;
     Ok(found)

@@ -1,6 +1,7 @@
 //! Compares the locations that the ways of several inputs store for nodes that the inputs may lack.
 
 use crate::engine::scan::Scan;
+use crate::engine::stored_locations::for_each_stored_location;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::IdSet;
@@ -146,30 +147,19 @@ fn stored_in(
     wanted: &IdSet,
     age_of_input: StoredAge,
 ) -> Result<Vec<(i64, Option<Location>, StoredAge)>, FormatError> {
-    let nodes = WayNodes::of(block)?;
-    let (mut ways, mut stored) = (Vec::new(), Vec::new());
-    wanted.for_each_present(&nodes.refs, |at| {
-        let way = nodes.way_index_of(at);
-        if ways.last() != Some(&way) {
-            ways.push(way);
-        }
-    });
-    if ways.is_empty() {
-        return Ok(stored);
+    let (nodes, mut stored) = (WayNodes::of(block)?, Vec::new());
+    for_each_stored_location(block, &nodes, wanted, |way, id, location| {
+        stored.push((way, id, location));
+    })?;
+    if stored.is_empty() {
+        return Ok(Vec::new());
     }
     let ages = ages_of_ways(block, age_of_input)?;
-    block.for_each_way_location(
-        |way| ways.binary_search(&way).is_ok(),
-        |way, refs, locations| {
-            let age = ages.get(way).copied().unwrap_or(age_of_input);
-            for (id, location) in refs.iter().zip(locations.into_iter().flatten()) {
-                if wanted.contains(*id) {
-                    stored.push((*id, *location, age));
-                }
-            }
-        },
-    )?;
-    Ok(stored)
+    let age_of = |way: usize| ages.get(way).copied().unwrap_or(age_of_input);
+    let stored = stored.into_iter();
+    Ok(stored
+        .map(|(way, id, location)| (id, location, age_of(way)))
+        .collect())
 }
 
 /// Returns the ages of all ways of a block, in the order of the ways.

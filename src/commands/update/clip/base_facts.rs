@@ -5,6 +5,7 @@ use super::region::ClipRegion;
 use crate::commands::extract::Strategy;
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
+use crate::engine::stored_locations::for_each_stored_location;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::formats::{Change, ChangeSet};
@@ -349,28 +350,12 @@ impl BaseLookup<'_> {
                 found.referred.push(nodes.refs[at]);
             }
         });
-        let mut with_stored = Vec::new();
-        unlocated.for_each_present(&nodes.refs, |at| {
-            let way = nodes.way_index_of(at);
-            if with_stored.last() != Some(&way) {
-                with_stored.push(way);
-            }
-        });
-        if with_stored.is_empty() {
-            return Ok(found);
-        }
         let mut test = self.region.test();
-        block.for_each_way_location(
-            |way| with_stored.binary_search(&way).is_ok(),
-            |_, refs, stored| {
-                for (id, location) in refs.iter().zip(stored.into_iter().flatten()) {
-                    let location = location.filter(|location| location.is_on_earth());
-                    if let Some(location) = location.filter(|_| unlocated.contains(*id)) {
-                        found.stored.push((*id, test.has(location)));
-                    }
-                }
-            },
-        )?;
+        for_each_stored_location(block, &nodes, unlocated, |_, id, location| {
+            if let Some(location) = location.filter(|location| location.is_on_earth()) {
+                found.stored.push((id, test.has(location)));
+            }
+        })?;
         Ok(found)
     }
 
