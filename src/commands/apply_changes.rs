@@ -18,7 +18,7 @@ mod omitted;
 mod recent_nodes;
 mod steps;
 
-use super::augmented_diff::{AugmentedDiffs, ChangedNodes, OngoingDiffs};
+use super::augmented_diff::{AugmentedDiffs, OngoingDiffs};
 use super::{add_locations_to_ways, augmented_diff};
 use crate::engine::block_observer::BlockObserver;
 use crate::engine::location_form::LocationForm;
@@ -26,7 +26,7 @@ use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, input, repeats};
 use crate::error::{Advice, Error, Result, shown};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
-use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
+use crate::formats::{ChangeSet, SameTime, read_changes};
 use crate::io::SizeHint;
 use crate::osm::format_timestamp;
 use crate::pbf::{BlobFlags, HeaderBlock, InfoFields, feature};
@@ -251,7 +251,8 @@ pub(crate) fn apply(
     check_base(&file, &plan)?;
     let ctx = &repeats::refuse(&file, &plan, ctx)?;
     filter.filter(&file, &plan, &mut changes, ctx)?;
-    let versions = write_versions(options, &file, &plan, &mut changes, ctx)?;
+    let diffs = &options.augmented_diffs;
+    let versions = diffs.write_versions(&file, &plan, &mut changes, ctx)?;
     if versions.is_some() {
         // An object may have been kept for an older version only.
         filter.filter(&file, &plan, &mut changes, ctx)?;
@@ -307,27 +308,6 @@ fn warn_of_removed_locations(options: &Options, file: &PbfFile, plan: &BlobPlan,
     );
 }
 
-/// Writes the augmented diff that needs all versions of changes, if there is one. Afterwards, `changes` has only the
-/// newest change of each object. Other augmented diffs are made while the changes are applied.
-fn write_versions(
-    options: &Options,
-    file: &PbfFile,
-    plan: &BlobPlan,
-    changes: &mut ChangeSet,
-    ctx: &Context,
-) -> Result<Option<augmented_diff::Summary>> {
-    let AugmentedDiffs { selection, .. } = &options.augmented_diffs;
-    let mut written = None;
-    for output in options.augmented_diffs.of_versions(KeptVersions::All) {
-        let summary = augmented_diff::of_changes(file, plan, changes, output, selection, ctx)?;
-        written = Some(summary);
-    }
-    if written.is_some() {
-        changes.keep_newest(ctx);
-    }
-    Ok(written)
-}
-
 /// Returns `file` if its ways have locations. Otherwise adds locations to its ways, and returns the result, which is a
 /// temporary file in the directory `scratch`.
 fn located_base(
@@ -377,10 +357,7 @@ fn write(
         counts: ChangeCounts::default(),
         ctx,
     };
-    let diffs = options.augmented_diffs.of_versions(KeptVersions::Newest);
-    let nodes = diffs
-        .first()
-        .map(|output| ChangedNodes::for_output(&changes, output));
+    let nodes = options.augmented_diffs.changed_nodes(&changes);
     if let Some(locations) = &mut locations {
         // The new locations in ways come only from those changes of nodes that have an effect. Whether a change is older
         // than the base turns out only when its node is written, so nodes are written before ways.
@@ -392,18 +369,13 @@ fn write(
         locations.restore_base_location(outdated, file, plan, ctx)?;
         locations.locate(&mut changes);
     }
-    let outputs = (diffs, &options.augmented_diffs.selection);
-    let begin = |nodes| OngoingDiffs::begin(file, plan, &changes, outputs, nodes, ctx);
+    let (diffs, base) = (&options.augmented_diffs, (file, plan));
+    let begin = |nodes| OngoingDiffs::begin(diffs, base, &changes, nodes, ctx);
     let diffs = nodes.map(begin).transpose()?;
     let observer = diffs.as_ref().map(OngoingDiffs::observer);
     writer.write(steps, &changes, locations.as_ref(), observer)?;
-    let (mut augmented_diff, mut expired_tiles) = (None, None);
-    for (output, summary) in diffs.map_or(Ok(Vec::new()), OngoingDiffs::finish)? {
-        match output {
-            augmented_diff::Output::Tiles { .. } => expired_tiles = Some(summary),
-            _ => augmented_diff = Some(summary),
-        }
-    }
+    let finished = diffs.map(OngoingDiffs::finish).transpose()?;
+    let [augmented_diff, expired_tiles] = finished.unwrap_or_default();
     Ok(Summary {
         replication_sequence,
         replication_timestamp,

@@ -49,7 +49,7 @@ pub use feed::ActionList;
 use find::{Findings, GeometryNeeds, Search};
 use groups::Groups;
 use history::{Replaces, Steps};
-pub(crate) use nodes::ChangedNodes;
+use nodes::ChangedNodes;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 pub use summary::Summary;
@@ -195,8 +195,37 @@ impl AugmentedDiffs {
         OutputTarget::check_distinct(targets, &[])
     }
 
+    /// Writes the augmented diff that needs all versions of changes, if there is one. Afterwards, `changes` has only the
+    /// newest change of each object. The base `file` must be in canonical order.
+    pub(crate) fn write_versions(
+        &self,
+        file: &PbfFile,
+        plan: &BlobPlan,
+        changes: &mut ChangeSet,
+        ctx: &Context,
+    ) -> Result<Option<Summary>> {
+        let base = Base::new(file, plan, Replaces::IfNewer, ctx);
+        let mut written = None;
+        for output in self.of_versions(KeptVersions::All) {
+            written = Some(write(&base, changes, output, &self.selection)?);
+        }
+        if written.is_some() {
+            changes.keep_newest(ctx);
+        }
+        Ok(written)
+    }
+
+    /// Begins the search for changed nodes; `None` if no output needs the newest versions of changes.
+    pub(crate) fn changed_nodes(&self, changes: &ChangeSet) -> Option<ChangedNodes> {
+        let outputs = self.of_versions(KeptVersions::Newest).into_iter();
+        let mut nodes = outputs.map(|output| {
+            ChangedNodes::new(changes, Replaces::IfNewer, &output.scratch_directory())
+        });
+        nodes.next()
+    }
+
     /// The outputs that need the given versions of changes.
-    pub(crate) fn of_versions(&self, versions: KeptVersions) -> Vec<&Output> {
+    fn of_versions(&self, versions: KeptVersions) -> Vec<&Output> {
         let outputs = self.outputs.iter();
         outputs
             .filter(|output| output.kept_versions() == versions)
@@ -380,20 +409,6 @@ fn with_differences<T>(
     })
 }
 
-/// Writes an augmented diff of `changes` to the base `file`, which is in canonical order. The changes must have the
-/// [versions](Output::kept_versions) that the output needs.
-pub(crate) fn of_changes(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    changes: &ChangeSet,
-    output: &Output,
-    selection: &Selection,
-    ctx: &Context,
-) -> Result<Summary> {
-    let base = Base::new(file, plan, Replaces::IfNewer, ctx);
-    write(&base, changes, output, selection)
-}
-
 /// Augmented diffs that are made while another command applies the changes. Blobs of ways that both need are decoded
 /// once.
 pub(crate) struct OngoingDiffs<'o, 'c> {
@@ -403,26 +418,18 @@ pub(crate) struct OngoingDiffs<'o, 'c> {
     selection: &'o Selection,
 }
 
-impl ChangedNodes {
-    /// Begins the search for the changed nodes of an augmented diff that is made while changes are applied.
-    pub(crate) fn for_output(changes: &ChangeSet, output: &Output) -> Self {
-        Self::new(changes, Replaces::IfNewer, &output.scratch_directory())
-    }
-}
-
 impl<'o, 'c> OngoingDiffs<'o, 'c> {
-    /// Begins augmented diffs of `changes` to the base `file`, which is in canonical order. The changes must have the
-    /// [versions](Output::kept_versions) that the outputs need. Several outputs must all need the newest versions.
-    /// `nodes` has seen those blobs of nodes that the other command has decoded.
+    /// Begins the augmented diffs that need the newest versions of `changes` to the base `file`, which is in canonical
+    /// order. `nodes` has seen those blobs of nodes that the other command has decoded.
     pub(crate) fn begin(
-        file: &'o PbfFile,
-        plan: &'o BlobPlan,
+        diffs: &'o AugmentedDiffs,
+        (file, plan): (&'o PbfFile, &'o BlobPlan),
         changes: &'c ChangeSet,
-        (outputs, selection): (Vec<&'o Output>, &'o Selection),
         nodes: ChangedNodes,
         ctx: &'o Context,
     ) -> Result<Self> {
         let base = Base::new(file, plan, Replaces::IfNewer, ctx);
+        let (outputs, selection) = (diffs.of_versions(KeptVersions::Newest), &diffs.selection);
         Ok(Self {
             search: search(base, changes, nodes, &outputs, selection)?,
             base,
@@ -437,14 +444,18 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
     }
 
     /// Reads the blobs that the [observer](Self::observer) was not shown, and writes the augmented diffs. Returns the
-    /// content of each output.
-    pub(crate) fn finish(self) -> Result<Vec<(&'o Output, Summary)>> {
+    /// content of the one with actions, and of the one with tiles.
+    pub(crate) fn finish(self) -> Result<[Option<Summary>; 2]> {
         let findings = self.search.finish()?;
-        let (base, selection) = (&self.base, self.selection);
-        let outputs = self.outputs.into_iter();
-        outputs
-            .map(|output| Ok((output, encode(base, &findings, output, selection)?)))
-            .collect()
+        let [mut actions, mut tiles] = [None, None];
+        for output in self.outputs {
+            let written = encode(&self.base, &findings, output, self.selection)?;
+            match output {
+                Output::Tiles { .. } => tiles = Some(written),
+                _ => actions = Some(written),
+            }
+        }
+        Ok([actions, tiles])
     }
 }
 
