@@ -328,12 +328,10 @@ fn attach(
         && slot.has_room(slot.last, kind, new)
         && (slot.changes.is_empty() && part.start == gap.start || slot.changes.end == part.start)
     {
-        let start = if slot.changes.is_empty() {
-            part.start
-        } else {
-            slot.changes.start
-        };
-        slot.changes = start..part.end;
+        if slot.changes.is_empty() {
+            slot.changes.start = part.start;
+        }
+        slot.changes.end = part.end;
         return true;
     }
     if let Some(slot) = after.first_mut()
@@ -341,12 +339,10 @@ fn attach(
         && part.end == gap.end
         && (slot.changes.is_empty() || slot.changes.start == part.end)
     {
-        let end = if slot.changes.is_empty() {
-            part.end
-        } else {
-            slot.changes.end
-        };
-        slot.changes = part.start..end;
+        if slot.changes.is_empty() {
+            slot.changes.end = part.end;
+        }
+        slot.changes.start = part.start;
         return true;
     }
     false
