@@ -15,7 +15,7 @@ use crate::error::{Advice, Error, ErrorKind, Result};
 use crate::file::PbfFile;
 use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, is_container, write_index};
 use crate::index::{IdSet, RowLimits, RowSorter, SortedRows};
-use crate::io::{ListedDirectory, StreamOutput, remove_unlisted};
+use crate::io::{OutputDirectory, StreamOutput, remove_unlisted};
 use crate::osm::ObjectId;
 use crate::runtime::{Context, human_bytes};
 use crate::system::available_memory;
@@ -154,7 +154,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let file = input::open(&options.input, ctx)?;
     let mut directory = IndexDirectory::open(&options.directory, options.overwrite, ctx)?;
-    let collected = collect(&file, options, directory.files.place(), ctx)?;
+    let collected = collect(&file, options, directory.files.scratch_directory(), ctx)?;
     let output = directory.create()?;
     let written = write_index(&collected.rows, &collected.interpolated, output, ctx)?;
     let bytes = written.output.len();
@@ -264,7 +264,7 @@ fn collect(
 /// The directory of an index that is being written. Its manifest names the file with the index.
 struct IndexDirectory {
     path: PathBuf,
-    files: ListedDirectory,
+    files: OutputDirectory,
     /// The name of the new index file.
     file: String,
 }
@@ -275,7 +275,7 @@ impl IndexDirectory {
             let error = Error::file_of(path, ErrorKind::Exists, "there is an index already");
             return Err(error.advise(Advice::Replace));
         }
-        let files = ListedDirectory::create_or_extend(path, is_own, ctx)?;
+        let files = OutputDirectory::create_or_extend(path, is_own, ctx)?;
         remove_unlisted(path, is_index_file, || Manifest::listed_in(path));
         // The process id in the name keeps builds that run at the same time from writing the same file.
         let process = std::process::id();
@@ -293,7 +293,7 @@ impl IndexDirectory {
 
     /// Creates the new index file.
     fn create(&mut self) -> Result<StreamOutput> {
-        Ok(StreamOutput::new(self.files.open(&self.file)?))
+        Ok(StreamOutput::new(self.files.open(Path::new(&self.file))?))
     }
 
     /// Writes a manifest that names the new file, and removes the old index file.
@@ -305,7 +305,8 @@ impl IndexDirectory {
         let bytes = serde_json::to_vec_pretty(&manifest);
         let mut bytes = bytes.map_err(|error| Error::Internal(error.to_string()))?;
         bytes.push(b'\n');
-        self.files.complete(vec![output], MANIFEST, &bytes, ctx)?;
+        self.files
+            .complete_with_list(vec![output], Path::new(MANIFEST), &bytes, ctx)?;
         // Removes the old index file and the files of killed builds. A file that cannot be removed only wastes space.
         remove_unlisted(&self.path, is_index_file, || {
             Manifest::listed_in(&self.path)

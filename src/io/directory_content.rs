@@ -1,7 +1,8 @@
-//! Tells whether all files of a directory that is to be replaced were written by this program.
+//! Tells which files of a directory were written by this program.
 
 use super::staging::is_temporary;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A function that tells whether this program has written a file, given the path of the file within its directory, and
@@ -24,112 +25,119 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// Returns the content of a directory, ignoring the entry `staged`. Does not follow symbolic links.
+    /// Returns the content of a directory, ignoring its entry `staged`. Does not follow symbolic links.
     pub(super) fn of(directory: &Path, staged: Option<&Path>, is_own: IsOwn) -> Self {
-        match walk(directory, Path::new(""), DEPTH, staged, is_own) {
-            Ok(true) => Self::Own,
-            Ok(false) => Self::Nothing,
-            Err(path) => Self::Foreign(path),
+        let mut entries = entries(directory, is_own);
+        entries.retain(|entry| staged != Some(&directory.join(&entry.path)));
+        let is_foreign = |(index, entry): (usize, &DirectoryEntry)| match entry.kind {
+            EntryKind::Own => false,
+            // A directory that is empty or cannot be read.
+            EntryKind::Directory => !entries
+                .get(index + 1)
+                .is_some_and(|next| next.path.starts_with(&entry.path)),
+            EntryKind::Temporary | EntryKind::Foreign => true,
+        };
+        match (0..).zip(&entries).position(is_foreign) {
+            Some(index) => Self::Foreign(entries[index].path.clone()),
+            None if entries.is_empty() => Self::Nothing,
+            None => Self::Own,
         }
     }
 }
 
-/// Whether a directory has entries. The error is the path of the first entry that this program has not written.
-fn walk(
-    root: &Path,
-    below: &Path,
-    depth: u32,
-    staged: Option<&Path>,
-    is_own: IsOwn,
-) -> Result<bool, PathBuf> {
-    let entries = match fs::read_dir(root.join(below)) {
-        Ok(entries) => entries,
-        // The directory is missing, or its path is that of a file. In the second case, creating the directory fails
-        // later and reports the cause.
-        Err(_) if below.as_os_str().is_empty() => return Ok(false),
-        Err(_) => return Err(below.to_owned()),
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(|_| below.to_owned())?;
-        if staged != Some(entry.path().as_path()) {
-            paths.push((below.join(entry.file_name()), entry.file_type().ok()));
-        }
-    }
-    paths.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-    for (path, kind) in &paths {
-        let is_good = match kind {
-            Some(kind) if kind.is_dir() && depth > 1 => {
-                walk(root, path, depth - 1, staged, is_own)?
+/// An entry of a directory or of a directory below it.
+struct DirectoryEntry {
+    /// The path relative to the directory.
+    path: PathBuf,
+    kind: EntryKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EntryKind {
+    /// A directory, whose entries are listed, too.
+    Directory,
+    /// A file that this program has written.
+    Own,
+    /// A temporary file of this program.
+    Temporary,
+    /// Anything else, such as a staging directory or a symbolic link.
+    Foreign,
+}
+
+/// Returns the entries of a directory and of all directories below it, sorted by path. Returns nothing if there is no
+/// directory at this path; creating it fails later and reports the cause.
+fn entries(root: &Path, is_own: IsOwn) -> Vec<DirectoryEntry> {
+    let mut found = Vec::new();
+    list(root, Path::new(""), DEPTH, is_own, &mut found);
+    found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+fn list(root: &Path, below: &Path, depth: u32, is_own: IsOwn, found: &mut Vec<DirectoryEntry>) {
+    let entries = fs::read_dir(root.join(below));
+    for entry in entries.into_iter().flatten().flatten() {
+        let path = below.join(entry.file_name());
+        let is_temporary = is_temporary(&entry.file_name());
+        let kind = match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 1 && !is_temporary => {
+                list(root, &path, depth - 1, is_own, found);
+                EntryKind::Directory
             }
-            Some(kind) if kind.is_file() => {
-                File::open(root.join(path)).is_ok_and(|file| is_own(path, &file))
-            }
-            _ => false,
+            Ok(kind) if kind.is_file() && is_temporary => EntryKind::Temporary,
+            Ok(kind) if kind.is_file() => match File::open(entry.path()) {
+                Ok(file) if is_own(&path, &file) => EntryKind::Own,
+                _ => EntryKind::Foreign,
+            },
+            _ => EntryKind::Foreign,
         };
-        if !is_good {
-            return Err(path.clone());
-        }
+        found.push(DirectoryEntry { path, kind });
     }
-    Ok(!paths.is_empty())
 }
 
 /// Returns the paths, relative to a directory, of the files in it that this program has written. Does not follow
 /// symbolic links.
 pub(super) fn own_files(directory: &Path, is_own: IsOwn) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    find_own(directory, Path::new(""), DEPTH, is_own, &mut files);
-    files
-}
-
-fn find_own(root: &Path, below: &Path, depth: u32, is_own: IsOwn, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = fs::read_dir(root.join(below)) else {
-        return;
-    };
-    for entry in entries
-        .flatten()
-        .filter(|entry| !is_temporary(&entry.file_name()))
-    {
-        let path = below.join(entry.file_name());
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth > 1 => {
-                find_own(root, &path, depth - 1, is_own, files);
-            }
-            Ok(kind)
-                if kind.is_file()
-                    && File::open(entry.path()).is_ok_and(|file| is_own(&path, &file)) =>
-            {
-                files.push(path);
-            }
-            _ => {}
-        }
-    }
+    let own = entries(directory, is_own).into_iter();
+    let own = own.filter(|entry| entry.kind == EntryKind::Own);
+    own.map(|entry| entry.path).collect()
 }
 
 /// Removes from a directory all files that this program has written, including temporary files. Then removes the empty
 /// directories within the directory.
 pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
-    remove_below(directory, Path::new(""), DEPTH, is_own);
+    // The entries of a directory come after it.
+    for entry in entries(directory, is_own).iter().rev() {
+        let path = directory.join(&entry.path);
+        let _ = match entry.kind {
+            EntryKind::Own | EntryKind::Temporary => fs::remove_file(path),
+            EntryKind::Directory => fs::remove_dir(path),
+            EntryKind::Foreign => Ok(()),
+        };
+    }
 }
 
-fn remove_below(root: &Path, below: &Path, depth: u32, is_own: IsOwn) {
-    let Ok(entries) = fs::read_dir(root.join(below)) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let path = below.join(entry.file_name());
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth > 1 && !is_temporary(&entry.file_name()) => {
-                remove_below(root, &path, depth - 1, is_own);
-                let _ = fs::remove_dir(root.join(path));
-            }
-            Ok(kind) if kind.is_file() => {
-                let is_own = |file| is_temporary(&entry.file_name()) || is_own(&path, &file);
-                if File::open(entry.path()).is_ok_and(is_own) {
-                    let _ = fs::remove_file(entry.path());
-                }
-            }
-            _ => {}
+/// Removes the files that killed processes have left in a directory. A file is removed if `is_ours` accepts its name
+/// and content, no process has locked it, and the list does not name it. `listed` returns the name in the list, or
+/// `None` if there is no list. If `listed` fails, no file is removed.
+pub(crate) fn remove_unlisted(
+    directory: &Path,
+    is_ours: impl Fn(&str, &File) -> bool,
+    listed: impl Fn() -> io::Result<Option<String>>,
+) {
+    let entries = fs::read_dir(directory);
+    for entry in entries.into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let Some(file) = File::open(entry.path()).ok().filter(|_| is_file) else {
+            continue;
+        };
+        // The list is read only after the file is locked. If another process held the lock before, that process has
+        // already written its list.
+        let is_left = is_ours(&name, &file)
+            && file.try_lock().is_ok()
+            && listed().is_ok_and(|listed| listed.as_ref() != Some(&name));
+        if is_left {
+            let _ = fs::remove_file(entry.path());
         }
     }
 }

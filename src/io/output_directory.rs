@@ -1,26 +1,24 @@
-//! Directories of output files that appear as a whole or not at all.
+//! Directories of output files that appear together or not at all.
 
 use super::directory_content::{Content, IsOwn, remove_own};
 use super::output::Directory;
 use super::output_target::real_path;
 use super::replaced_files::ReplacedFiles;
-use super::staging::{self, MOVING, REPLACED, Staging, is_denied};
-use super::{OpenOutput, unfinished};
+use super::staging::{self, COMPLETE, MOVING, Staging, flush_entries, is_denied, move_entries};
+use super::{OpenOutput, OutputTarget, StreamOutput, access, temporary, unfinished};
 use crate::error::{Error, Result};
 use crate::runtime::{Cancellation, Context};
 use crate::system::{self, Call};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A directory of new files, which get their names together. The files are removed unless [`complete`](Self::complete)
+/// New files of a directory, which get their names together. The files are removed unless [`complete`](Self::complete)
 /// succeeds.
 ///
-/// The files are written to a hidden directory beside the target (`staging`), which gets the name of the target when
-/// all files are complete and on disk. The hidden directory replaces an older directory in one step where the system
-/// can do that, and otherwise in two. If the target is a mount point or the working directory, cannot be renamed, or
-/// has files of other programs, its files are replaced one after another instead. The next run removes the files that a
-/// killed run has left.
+/// The files are written to a hidden directory ([`staging`]), whose content gets its names as the [`NamingPolicy`] says
+/// when all files are complete and on disk. The next run removes the files that a killed run has left. If the file
+/// system has no locks on directories (NFS), the staging directories of killed runs stay.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     /// The path of the directory as the user wrote it.
@@ -28,13 +26,29 @@ pub(crate) struct OutputDirectory {
     /// The path of the directory without symbolic links.
     real: PathBuf,
     staging: Staging,
+    policy: NamingPolicy,
     /// The files of an earlier run, whose access the new files get.
     replaced: ReplacedFiles,
     /// The warning that the new files cannot have all attributes of those that they replace.
     warning: Option<String>,
-    is_own: IsOwn,
-    overwrite: bool,
     cancellation: Cancellation,
+}
+
+/// How the files of an [`OutputDirectory`] get their names.
+#[derive(Debug)]
+enum NamingPolicy {
+    /// The staging directory gets the name of the directory. It replaces an older directory in one step where the
+    /// system can do that, and otherwise in two. If the directory is a mount point or the working directory, cannot be
+    /// renamed, or has files that `is_own` does not recognise, its own files are replaced one after another instead.
+    Replace { is_own: IsOwn, overwrite: bool },
+    /// The files have their final names from the start, in a directory that exists, and are found by readers when the
+    /// list names them, which is replaced last.
+    List,
+    /// The files are moved to the directory, in which other files stay as they are. Before, the staging directory gets a
+    /// mark. If the process is killed after the mark, the next update moves the rest of the files; if it is killed
+    /// before the mark, the next update removes them. The field is the lock on the directory; `None` on systems where
+    /// directories cannot be opened.
+    Update { _lock: Option<File> },
 }
 
 impl OutputDirectory {
@@ -48,26 +62,88 @@ impl OutputDirectory {
         ctx: &Context,
     ) -> Result<Self> {
         let real = real_path(root);
-        staging::clear(&real, |directory| remove_own(directory, is_own));
+        staging::clear(&real, is_own);
         check_empty(root, &Content::of(&real, None, is_own), overwrite)?;
         let staging = Staging::begin(root, &real)?;
+        let policy = NamingPolicy::Replace { is_own, overwrite };
         let replaced = ReplacedFiles::of(&real, is_own);
-        let opened = File::open(staging.path()).ok();
-        let warning = opened.and_then(|directory| replaced.pass_to_root(&directory));
-        Ok(Self {
+        let mut output = Self::with(root, real, staging, policy, replaced, ctx);
+        let opened = File::open(output.staging.path()).ok();
+        output.warning = opened.and_then(|directory| output.replaced.pass_to_root(&directory));
+        Ok(output)
+    }
+
+    /// Begins a set of files that a list, one of them, names to readers. A directory that does not exist is created.
+    /// The new files replace those that `is_own` recognises, and get their access.
+    /// [`complete_with_list`](Self::complete_with_list) completes the set.
+    pub(crate) fn create_or_extend(root: &Path, is_own: IsOwn, ctx: &Context) -> Result<Self> {
+        let real = real_path(root);
+        if !real.is_dir() {
+            return Self::create(root, false, is_own, ctx);
+        }
+        staging::clear(&real, is_own);
+        let replaced = ReplacedFiles::of(&real, is_own);
+        let staging = Staging::in_place(real.clone());
+        Ok(Self::with(
+            root,
+            real,
             staging,
+            NamingPolicy::List,
+            replaced,
+            ctx,
+        ))
+    }
+
+    /// Begins an update of the directory `root`, which is created if it does not exist. Completes or removes the files
+    /// that killed updates have left.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be created or changed, or another run updates it.
+    pub(crate) fn update(root: &Path, ctx: &Context) -> Result<Self> {
+        let failed = |error| Error::io(root, "cannot create the directory", error);
+        if !root.is_dir() {
+            fs::create_dir(root).map_err(failed)?;
+        }
+        let policy = NamingPolicy::Update { _lock: lock(root)? };
+        let real = root.canonicalize().map_err(failed)?;
+        let within = real.join("update");
+        for remnant in temporary::remnants(&within) {
+            let recovered = staging::recover_update(&remnant, &real);
+            recovered.map_err(|error| Error::io(&remnant, "cannot complete an update", error))?;
+        }
+        let staging = Staging::named_as(&within).map_err(failed)?;
+        let replaced = ReplacedFiles::named(&real, Vec::new());
+        Ok(Self::with(root, real, staging, policy, replaced, ctx))
+    }
+
+    fn with(
+        root: &Path,
+        real: PathBuf,
+        staging: Staging,
+        policy: NamingPolicy,
+        replaced: ReplacedFiles,
+        ctx: &Context,
+    ) -> Self {
+        Self {
             root: root.to_owned(),
             real,
+            staging,
+            policy,
             replaced,
-            warning,
-            is_own,
-            overwrite,
+            warning: None,
             cancellation: ctx.cancellation.clone(),
-        })
+        }
+    }
+
+    /// The directory in which the files are written, and in which there may be temporary files without names.
+    pub(crate) fn scratch_directory(&self) -> &Path {
+        self.staging.path()
     }
 
     /// Opens a new file at `path`, which is relative to this directory. Creates the directories of the path that do not
-    /// exist yet. The file and the directories get the access of those that they replace.
+    /// exist yet. The file and the directories get the access of those that they replace before the first byte is
+    /// written.
     pub(crate) fn open(&mut self, path: &Path) -> Result<OpenOutput> {
         let mut below = PathBuf::new();
         for name in path.parent().into_iter().flatten() {
@@ -75,11 +151,8 @@ impl OutputDirectory {
             if !self.staging.path().join(&below).is_dir() {
                 let made = self.staging.make(&below);
                 made.map_err(|error| {
-                    Error::io(
-                        &self.root.join(&below),
-                        "cannot create the directory",
-                        error,
-                    )
+                    let shown = self.root.join(&below);
+                    Error::io(&shown, "cannot create the directory", error)
                 })?;
                 if let Ok(directory) = File::open(self.staging.path().join(&below)) {
                     let warning = self.replaced.pass_to_directory(&below, &directory);
@@ -99,38 +172,90 @@ impl OutputDirectory {
     /// directory. Files of other programs stay in the target directory, and a warning names the first of them. Fails if
     /// the work has been cancelled.
     pub(crate) fn complete(self, ctx: &Context) -> Result<()> {
-        let (real, staged) = (&self.real, self.staging.path());
-        let content = Content::of(real, Some(staged), self.is_own);
-        check_empty(&self.root, &content, self.overwrite)?;
-        if let Some(path) = self.staging.foreign_in_place(real, self.is_own) {
-            let cause = "pbfhogg did not write this, and needs its name for a part of the table: move it away";
-            return Err(Error::file(&self.root.join(path), cause));
-        }
-        if let Content::Foreign(path) = &content {
-            ctx.warn(format!(
-                "{}: {} was not written by pbfhogg: it stays, and programs that read the whole directory find it there",
-                self.root.display(),
-                path.display()
-            ));
+        if let NamingPolicy::Replace { is_own, overwrite } = self.policy {
+            self.check_place(is_own, overwrite, ctx)?;
         }
         if let Some(warning) = &self.warning {
             ctx.warn(warning.clone());
         }
         let flushed = self.staging.flush();
         self.cancellation.check()?;
-        let placed = flushed.and_then(|()| {
+        let named = flushed.and_then(|()| {
             unfinished::end(None, &self.staging.created, || {
                 system::admit(Call::Rename, 0)?;
-                put_in_place(&self.staging, real, self.is_own)
+                match self.policy {
+                    NamingPolicy::Replace { is_own, .. } => {
+                        put_in_place(&self.staging, &self.real, is_own)
+                    }
+                    NamingPolicy::Update { .. } => mark_update(self.staging.path(), &self.real),
+                    NamingPolicy::List => Ok(()),
+                }
             })
         });
-        placed.map_err(|error| {
-            Error::io(
-                &self.root,
-                "cannot give the finished output its name",
-                error,
-            )
-        })
+        let named = named.and_then(|()| match self.policy {
+            // From the mark on, the staging directory stays until all of its files have been moved.
+            NamingPolicy::Update { .. } => {
+                staging::recover_update(self.staging.path(), &self.real)?;
+                flush_entries(&self.real)
+            }
+            NamingPolicy::Replace { .. } | NamingPolicy::List => Ok(()),
+        });
+        let action = "cannot give the finished output its name";
+        named.map_err(|error| Error::io(&self.root, action, error))
+    }
+
+    /// Commits `files`, writes the list, which is called `name`, and completes the directory.
+    pub(crate) fn complete_with_list(
+        mut self,
+        files: Vec<StreamOutput>,
+        name: &Path,
+        list: &[u8],
+        ctx: &Context,
+    ) -> Result<()> {
+        if !matches!(self.policy, NamingPolicy::List) {
+            let mut output = StreamOutput::new(self.open(name)?);
+            output.write(list)?;
+            for file in files.into_iter().chain([output]) {
+                file.commit_unflushed()?;
+            }
+            return self.complete(ctx);
+        }
+        if let Some(warning) = &self.warning {
+            ctx.warn(warning.clone());
+        }
+        // The locks keep other runs from mistaking the new files for those that a killed process left.
+        let _held: Vec<_> = files.iter().map(StreamOutput::hold).collect();
+        for file in files {
+            file.commit()?;
+        }
+        let target = OutputTarget::File {
+            path: self.root.join(name),
+            overwrite: true,
+        };
+        let output = OpenOutput::open(target, ctx)?;
+        let _ = self.replaced.pass_to_file(name, &output.file);
+        let mut output = StreamOutput::new(output);
+        output.write(list)?;
+        output.commit_with(&self.staging.created).map(drop)
+    }
+
+    /// Fails if the files cannot replace those in the directory. Warns of files that stay there.
+    fn check_place(&self, is_own: IsOwn, overwrite: bool, ctx: &Context) -> Result<()> {
+        let (root, real) = (&self.root, &self.real);
+        let content = Content::of(real, Some(self.staging.path()), is_own);
+        check_empty(root, &content, overwrite)?;
+        if let Some(path) = self.staging.foreign_in_place(real, is_own) {
+            let cause = "pbfhogg did not write this, and needs its name for a part of the table: move it away";
+            return Err(Error::file(&root.join(path), cause));
+        }
+        if let Content::Foreign(path) = &content {
+            ctx.warn(format!(
+                "{}: {} was not written by pbfhogg: it stays, and programs that read the whole directory find it there",
+                root.display(),
+                path.display()
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -143,121 +268,30 @@ fn check_empty(root: &Path, content: &Content, overwrite: bool) -> Result<()> {
     Err(Error::file(root, cause))
 }
 
-impl Staging {
-    /// Whether the staging directory is in `root`, and not beside it.
-    pub(super) fn is_within(&self, root: &Path) -> bool {
-        self.path().parent() == Some(root)
-    }
-
-    /// Creates a directory in the staging directory.
-    pub(super) fn make(&mut self, name: &Path) -> io::Result<()> {
-        let path = self.path().join(name);
-        self.add(path.clone());
-        fs::create_dir(path)
-    }
-
-    /// The temporary path to which the old directory is moved before it is replaced. It is beside the staging
-    /// directory.
-    pub(super) fn name_for_replaced(&self) -> PathBuf {
-        let name = self
-            .path()
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        let name = name.trim_end_matches(".tmp");
-        self.path().with_file_name(format!("{name}{REPLACED}"))
-    }
-
-    /// Moves the content of the staging directory to `root`, one entry after another. The [mark](Self::mark) stays.
-    pub(super) fn move_to(&self, root: &Path) -> io::Result<()> {
-        move_entries(self.path(), root, MOVING)
-    }
-
-    /// Flushes the files and the entries of all directories to disk.
-    pub(super) fn flush(&self) -> io::Result<()> {
-        // One flush of the whole file system takes less time than flushes of many files.
-        const MANY: usize = 32;
-        if self.created.len() > MANY && system::sync_file_system(self.path())? {
-            return Ok(());
+/// Locks a directory. Fails if another run has locked it.
+fn lock(root: &Path) -> Result<Option<File>> {
+    let Ok(file) = File::open(root) else {
+        return Ok(None);
+    };
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => {
+            Err(Error::file(root, "another run writes to this directory"))
         }
-        for path in &self.created {
-            if path.is_dir() {
-                flush_entries(path)?;
-            } else {
-                // A file that only its owner may read, and nobody write, can be flushed on Unix all the same.
-                let opened = OpenOptions::new().write(true).open(path);
-                system::sync(&opened.or_else(|_| File::open(path))?)?;
-            }
-        }
-        Ok(())
+        // Some file systems have no locks on directories.
+        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(file)),
     }
-
-    /// Returns the first path within `root` at which a staged file or directory must be placed, but where something
-    /// exists that `is_own` does not recognise. Does not follow symbolic links.
-    fn foreign_in_place(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
-        let in_the_way = |staged: &&Path| {
-            let place = root.join(staged);
-            place.symlink_metadata().is_ok_and(|found| {
-                if self.path().join(staged).is_dir() {
-                    !found.is_dir()
-                } else {
-                    let is_own = |file| is_own(staged, &file);
-                    !found.is_file() || !File::open(place).is_ok_and(is_own)
-                }
-            })
-        };
-        let below = self.created.iter().skip(1);
-        let mut below = below.filter_map(|path| path.strip_prefix(self.path()).ok());
-        below.find(in_the_way).map(Path::to_owned)
-    }
-
-    /// Creates the mark in the staging directory. The mark tells later runs that the files are being moved one by one,
-    /// and that the target is incomplete until the mark is removed.
-    pub(super) fn mark(&self) -> io::Result<()> {
-        File::create(self.path().join(MOVING)).map(drop)
-    }
-
-    /// Removes the mark, and then the staging directory, which is empty without the mark.
-    pub(super) fn end(&self) {
-        let _ = fs::remove_file(self.path().join(MOVING));
-        let _ = fs::remove_dir(self.path());
-    }
-}
-
-/// Moves the entries of a directory to another directory, one after another, except the one that is called `mark`. If
-/// both directories contain a subdirectory of the same name, moves the entries of that subdirectory.
-pub(super) fn move_entries(from: &Path, to: &Path, mark: &str) -> io::Result<()> {
-    let names: io::Result<Vec<_>> = fs::read_dir(from)?
-        .map(|entry| Ok(entry?.file_name()))
-        .collect();
-    let mut names = names?;
-    names.sort_unstable();
-    for name in names.iter().filter(|name| *name != mark) {
-        let (old, new) = (from.join(name), to.join(name));
-        if old.is_dir() && new.is_dir() {
-            move_entries(&old, &new, mark)?;
-            flush_entries(&new)?;
-            fs::remove_dir(old)?;
-        } else {
-            fs::rename(old, new)?;
-        }
-    }
-    Ok(())
-}
-
-/// Flushes the entries of a directory to disk.
-fn flush_entries(directory: &Path) -> io::Result<()> {
-    Directory::of(&directory.join("entry")).sync()
 }
 
 /// Gives the files in a staging directory their names in the directory `real`.
 fn put_in_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     let has_foreign = matches!(Content::of(real, None, is_own), Content::Foreign(_));
     if staging.is_within(real) || has_foreign {
-        return move_files(staging, real, is_own);
+        return move_files(staging.path(), real, is_own);
     }
     match rename(staging, real, is_own) {
-        Err(error) if is_denied(&error) && real.is_dir() => move_files(staging, real, is_own),
+        Err(error) if is_denied(&error) && real.is_dir() => {
+            move_files(staging.path(), real, is_own)
+        }
         result => result,
     }
 }
@@ -266,7 +300,7 @@ fn put_in_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()>
 fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     let (staged, parent) = (staging.path(), Directory::of(real));
     if let (true, Ok(file)) = (real.is_dir(), File::open(staged)) {
-        let _ = super::access::keep(real, &file);
+        let _ = access::keep(real, &file);
     }
     if Content::of(real, None, is_own) == Content::Nothing {
         #[cfg(windows)]
@@ -293,16 +327,34 @@ fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
 }
 
 /// Removes the old files from the directory `real`, and then moves the files of a staging directory there one by one.
-fn move_files(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
-    staging.mark()?;
-    flush_entries(staging.path())?;
+fn move_files(staged: &Path, real: &Path, is_own: IsOwn) -> io::Result<()> {
+    File::create(staged.join(MOVING))?;
+    flush_entries(staged)?;
     remove_own(real, is_own);
-    let moved = staging
-        .move_to(real)
+    let moved = move_entries(staged, real, MOVING)
         .and_then(|()| flush_entries(real))
         .inspect_err(|_| remove_own(real, is_own));
-    staging.end();
+    let _ = fs::remove_file(staged.join(MOVING));
+    let _ = fs::remove_dir(staged);
     moved
+}
+
+/// Passes the access of the files in `real` on to those that will replace them, and marks the update in a staging
+/// directory as complete.
+fn mark_update(staged: &Path, real: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(staged)? {
+        let entry = entry?;
+        let old = real.join(entry.file_name());
+        if old.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if old.exists() {
+            let _ = access::keep(&old, &staging::open_to_change(&entry.path())?);
+        }
+    }
+    File::create(staged.join(COMPLETE))?.sync_all()?;
+    flush_entries(staged)?;
+    flush_entries(real)
 }
 
 #[cfg(all(test, unix))]

@@ -1,11 +1,10 @@
 //! Tests of the replacement of directories, on systems that can exchange names and on those that cannot.
 
-use super::super::{DirectoryUpdate, ListedDirectory, StreamOutput};
 use super::*;
 use crate::runtime::Context;
 use crate::system::faults::{Fault, Faults};
 use rustix::io::Errno;
-use std::io::Read;
+use std::io::{Read, Write};
 
 /// Whether a file counts as written by an earlier run. The content of such a file begins with `own`.
 fn is_own(_: &Path, mut file: &File) -> bool {
@@ -188,12 +187,12 @@ fn files_stay_with_the_list_only() {
         }
         for is_complete in [false, true] {
             let mut directory =
-                ListedDirectory::create_or_extend(&root, is_own, &Context::default()).unwrap();
-            let mut file = StreamOutput::new(directory.open("data").unwrap());
+                OutputDirectory::create_or_extend(&root, is_own, &Context::default()).unwrap();
+            let mut file = StreamOutput::new(directory.open(Path::new("data")).unwrap());
             file.write(b"data").unwrap();
             if is_complete {
                 directory
-                    .complete(vec![file], "list", b"list", &Context::default())
+                    .complete_with_list(vec![file], Path::new("list"), b"list", &Context::default())
                     .unwrap();
             } else {
                 file.commit().unwrap();
@@ -221,10 +220,10 @@ fn a_cancelled_directory_is_not_completed() {
     for is_committed in [false, true] {
         let ctx = Context::default();
         let mut whole = OutputDirectory::create(&at("whole"), false, is_own, &ctx).unwrap();
-        let mut listed = ListedDirectory::create_or_extend(&at("listed"), is_own, &ctx).unwrap();
-        let mut update = DirectoryUpdate::begin(&at("update"), &ctx).unwrap();
+        let mut listed = OutputDirectory::create_or_extend(&at("listed"), is_own, &ctx).unwrap();
+        let mut update = OutputDirectory::update(&at("update"), &ctx).unwrap();
         let of_whole = write(whole.open(Path::new("part")).unwrap());
-        let of_listed = write(listed.open("part").unwrap());
+        let of_listed = write(listed.open(Path::new("part")).unwrap());
         let of_update = write(update.open(Path::new("part")).unwrap());
         if is_committed {
             of_whole.commit_unflushed().unwrap();
@@ -236,17 +235,74 @@ fn a_cancelled_directory_is_not_completed() {
             assert!(is_cancelled(of_update.commit_unflushed().map(drop)));
         }
         assert!(is_cancelled(whole.complete(&ctx)));
-        assert!(is_cancelled(listed.complete(
+        assert!(is_cancelled(listed.complete_with_list(
             vec![of_listed],
-            "list",
+            Path::new("list"),
             b"list",
             &ctx
         )));
-        assert!(is_cancelled(update.complete()));
+        assert!(is_cancelled(update.complete(&ctx)));
         assert!(!at("whole").exists() && !at("listed").exists());
         assert_eq!(fs::read_dir(at("update")).unwrap().count(), 0);
         fs::remove_dir(at("update")).unwrap();
     }
     assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     drop(faults);
+}
+
+fn put(update: &mut OutputDirectory, name: &str, text: &str) {
+    let mut output = update.open(Path::new(name)).unwrap();
+    output.file.write_all(text.as_bytes()).unwrap();
+    output.output.commit_unflushed().unwrap();
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn files_get_their_names_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("dir");
+    let mut update = OutputDirectory::update(&root, &Context::default()).unwrap();
+    put(&mut update, "a", "1");
+    assert!(OutputDirectory::update(&root, &Context::default()).is_err());
+    drop(update);
+    assert!(names(&root).is_empty());
+    let mut update = OutputDirectory::update(&root, &Context::default()).unwrap();
+    put(&mut update, "a", "1");
+    put(&mut update, "b", "2");
+    update.complete(&Context::default()).unwrap();
+    let mut update = OutputDirectory::update(&root, &Context::default()).unwrap();
+    put(&mut update, "b", "3");
+    update.complete(&Context::default()).unwrap();
+    assert_eq!(names(&root), ["a", "b"]);
+    assert_eq!(fs::read_to_string(root.join("b")).unwrap(), "3");
+}
+
+#[test]
+fn the_next_update_ends_what_a_killed_one_has_begun() {
+    for is_complete in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let mut update = OutputDirectory::update(root, &Context::default()).unwrap();
+        put(&mut update, "a", "1");
+        put(&mut update, "b", "2");
+        // A killed process removes nothing.
+        let left = root.join(".update.pbfhogg-1-1.tmp");
+        fs::rename(update.staging.path(), &left).unwrap();
+        drop(update);
+        if is_complete {
+            File::create(left.join(COMPLETE)).unwrap();
+            fs::rename(left.join("a"), root.join("a")).unwrap();
+        }
+        drop(OutputDirectory::update(root, &Context::default()).unwrap());
+        let expected: &[&str] = if is_complete { &["a", "b"] } else { &[] };
+        assert_eq!(names(root), expected);
+    }
 }

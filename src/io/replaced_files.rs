@@ -64,7 +64,7 @@ impl ReplacedFiles {
 
     fn pass(&self, old: &[PathBuf], name: &Path, new: &File, least: u32) -> Option<String> {
         let same = self.root.join(name);
-        let has_same = old.iter().any(|old| old == name) && same.symlink_metadata().is_ok();
+        let has_same = same.symlink_metadata().is_ok();
         let old = if has_same {
             vec![same]
         } else {

@@ -2,25 +2,30 @@
 //! together.
 //!
 //! A staging directory for the directory NAME is called `.NAME.pbfhogg-….tmp`. It is beside NAME or, if NAME cannot be
-//! renamed, inside NAME. A staging directory is locked as long as its process uses it. A later run with the same output
+//! renamed or is only added to, inside NAME. A staging directory is locked as long as its process uses it. A later run with the same output
 //! removes unlocked staging directories, which killed processes have left. If the file system has no locks on
 //! directories (NFS), the staging directories of killed processes stay.
 
-use super::output::check_directory;
+use super::directory_content::{IsOwn, remove_own};
+use super::output::{Directory, check_directory};
 use super::temporary::directory_of;
 use super::{temporary, unfinished};
 use crate::error::{Error, Result};
+use crate::system;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The name of the mark, a file in a staging directory. The mark means that files are being moved from there to the
-/// target one by one.
+/// The name of a mark, a file in a staging directory. This mark means that files are being moved from there to the
+/// target one by one, and that the target is incomplete until the mark is removed. The next run removes all of them.
 pub(super) const MOVING: &str = ".moving";
+/// The name of the mark of an update. This mark means that all files of the update are in the staging directory or
+/// moved, and on disk. The next run moves the rest of them.
+pub(super) const COMPLETE: &str = ".complete";
 /// The suffix of the temporary name of a directory that is being replaced. The directory is removed afterwards.
-pub(super) const REPLACED: &str = "-replaced.tmp";
+const REPLACED: &str = "-replaced.tmp";
 
 /// A staging directory. Dropping it removes the directory and its files, unless they have been moved to their final
 /// place.
@@ -90,15 +95,81 @@ impl Staging {
         }
     }
 
+    /// Returns a value for files that are created with their final names in the existing directory `root`.
+    pub(super) const fn in_place(root: PathBuf) -> Self {
+        Self {
+            path: root,
+            created: Vec::new(),
+            _lock: None,
+        }
+    }
+
     /// The path of the directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the staging directory is in `root`, and not beside it.
+    pub(super) fn is_within(&self, root: &Path) -> bool {
+        self.path().parent() == Some(root)
     }
 
     /// Registers a file that was created in the staging directory.
     pub(super) fn add(&mut self, path: PathBuf) {
         unfinished::add(&path);
         self.created.push(path);
+    }
+
+    /// Creates a directory in the staging directory.
+    pub(super) fn make(&mut self, name: &Path) -> io::Result<()> {
+        let path = self.path().join(name);
+        self.add(path.clone());
+        fs::create_dir(path)
+    }
+
+    /// The temporary path to which the old directory is moved before it is replaced. It is beside the staging
+    /// directory.
+    pub(super) fn name_for_replaced(&self) -> PathBuf {
+        let name = self.path().file_name().unwrap_or_default();
+        let name = name.to_string_lossy();
+        let name = name.trim_end_matches(".tmp");
+        self.path().with_file_name(format!("{name}{REPLACED}"))
+    }
+
+    /// Flushes the files and the entries of all directories to disk.
+    pub(super) fn flush(&self) -> io::Result<()> {
+        // One flush of the whole file system takes less time than flushes of many files.
+        const MANY: usize = 32;
+        if self.created.len() > MANY && system::sync_file_system(self.path())? {
+            return Ok(());
+        }
+        for path in &self.created {
+            if path.is_dir() {
+                flush_entries(path)?;
+            } else {
+                system::sync(&open_to_change(path)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the first path within `root` at which a staged file or directory must be placed, but where something
+    /// exists that `is_own` does not recognise. Does not follow symbolic links.
+    pub(super) fn foreign_in_place(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
+        let in_the_way = |staged: &&Path| {
+            let place = root.join(staged);
+            place.symlink_metadata().is_ok_and(|found| {
+                if self.path().join(staged).is_dir() {
+                    !found.is_dir()
+                } else {
+                    let is_own = |file| is_own(staged, &file);
+                    !found.is_file() || !File::open(place).is_ok_and(is_own)
+                }
+            })
+        };
+        let below = self.created.iter().skip(1);
+        let mut below = below.filter_map(|path| path.strip_prefix(self.path()).ok());
+        below.find(in_the_way).map(Path::to_owned)
     }
 }
 
@@ -128,9 +199,42 @@ pub(super) fn is_denied(error: &io::Error) -> bool {
     kinds.contains(&error.kind())
 }
 
+/// Opens a file of this program to flush it or to change its access. A file that only its owner may read, and nobody
+/// write, can be flushed on Unix all the same.
+pub(super) fn open_to_change(path: &Path) -> io::Result<File> {
+    let opened = OpenOptions::new().write(true).open(path);
+    opened.or_else(|_| File::open(path))
+}
+
+/// Flushes the entries of a directory to disk.
+pub(super) fn flush_entries(directory: &Path) -> io::Result<()> {
+    Directory::of(&directory.join("entry")).sync()
+}
+
+/// Moves the entries of a directory to another directory, one after another, except the mark. If both directories
+/// contain a subdirectory of the same name, moves the entries of that subdirectory.
+pub(super) fn move_entries(from: &Path, to: &Path, mark: &str) -> io::Result<()> {
+    let names: io::Result<Vec<_>> = fs::read_dir(from)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect();
+    let mut names = names?;
+    names.sort_unstable();
+    for name in names.iter().filter(|name| *name != mark) {
+        let (old, new) = (from.join(name), to.join(name));
+        if old.is_dir() && new.is_dir() {
+            move_entries(&old, &new, mark)?;
+            flush_entries(&new)?;
+            fs::remove_dir(old)?;
+        } else {
+            fs::rename(old, new)?;
+        }
+    }
+    Ok(())
+}
+
 /// Removes the staging directories of `root` that killed runs have left, and completes or undoes the replacements that
-/// those runs had begun. `remove` removes from a directory the files that this program has written.
-pub(super) fn clear(root: &Path, remove: impl Fn(&Path)) {
+/// those runs had begun.
+pub(super) fn clear(root: &Path, is_own: IsOwn) {
     let within = root.join(root.file_name().unwrap_or_default());
     let mut remnants = temporary::remnants(root);
     remnants.extend(temporary::remnants(&within));
@@ -144,12 +248,21 @@ pub(super) fn clear(root: &Path, remove: impl Fn(&Path)) {
             let _ = fs::rename(&remnant, root);
         } else {
             if remnant.join(MOVING).exists() {
-                remove(root);
+                remove_own(root, is_own);
             }
-            remove(&remnant);
+            remove_own(&remnant, is_own);
             let _ = fs::remove_dir(&remnant);
         }
     }
+}
+
+/// Moves the files of a staging directory to `root` if the update that wrote them is complete. Then removes the staging
+/// directory.
+pub(super) fn recover_update(staged: &Path, root: &Path) -> io::Result<()> {
+    if staged.join(COMPLETE).exists() {
+        move_entries(staged, root, COMPLETE)?;
+    }
+    fs::remove_dir_all(staged)
 }
 
 /// Whether a name is that of a temporary file of this program, or of the mark of a staging directory.

@@ -12,7 +12,7 @@ use crate::engine::text_sink::warn_replaced;
 use crate::error::{Error, Result};
 use crate::formats::{AugmentedXml, TextCompression, TextOutput, XmlAction};
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows};
-use crate::io::DirectoryUpdate;
+use crate::io::OutputDirectory;
 use crate::osm::{TypeThenId, id_from_rank, id_rank};
 use std::collections::BTreeMap;
 use std::fs;
@@ -113,7 +113,7 @@ pub(super) fn write(
     groups: &Groups<'_>,
 ) -> Result<Summary> {
     let ctx = base.ctx;
-    let mut update = DirectoryUpdate::begin(directory, ctx)?;
+    let mut update = OutputDirectory::update(directory, ctx)?;
     let sorter = RowSorter::new(LIMITS, KEY, update.scratch_directory(), ctx);
     let mut replaced = 0;
     let new_encoder = || GroupRows {
@@ -155,7 +155,7 @@ pub(super) fn write(
     files.complete()?;
     summary.files = Some(files.count);
     ctx.stats.bytes_written.add(files.bytes);
-    update.complete()?;
+    update.complete(ctx)?;
     warn_replaced(replaced, ctx);
     Ok(summary)
 }
@@ -208,7 +208,7 @@ impl Actions {
 struct Files<'f> {
     directory: &'f Path,
     groups: &'f Groups<'f>,
-    update: &'f mut DirectoryUpdate,
+    update: &'f mut OutputDirectory,
     count: u64,
     bytes: u64,
 }
