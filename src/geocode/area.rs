@@ -97,11 +97,9 @@ fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 const BROKEN_AREA: FormatError = FormatError::new("an area is broken");
 
 /// An iterator over the encoded tags of an area. Each item is a key and a value as bytes, which should be UTF-8. At
-/// bytes that are not a tag, the iteration ends, and the bytes stay in `bytes`.
+/// bytes that are not a tag, the iteration ends before these bytes.
 #[derive(Debug, Clone, Copy)]
-struct AreaTags<'c> {
-    bytes: &'c [u8],
-}
+struct AreaTags<'c>(Varints<'c>);
 
 /// A tag of an area: the number of its key in [`KEYS`] or, if the key has no number, the key itself, and the value.
 type AreaTag<'c> = (Result<KeyNumber, &'c [u8]>, &'c [u8]);
@@ -110,15 +108,15 @@ impl<'c> AreaTags<'c> {
     /// Returns the next tag.
     #[inline]
     fn next_tag(&mut self) -> Option<AreaTag<'c>> {
-        let mut values = Varints::new(self.bytes);
-        let number = usize::try_from(values.read().ok()?).ok()?;
+        let mut row = self.0;
+        let number = usize::try_from(row.read().ok()?).ok()?;
         let key = match number.checked_sub(1) {
             Some(number) if number < KEYS.len() => Ok(KeyNumber(number as u8)),
             Some(_) => return None,
-            None => Err(values.read_text().ok()?),
+            None => Err(row.read_text().ok()?),
         };
-        let value = values.read_text().ok()?;
-        self.bytes = values.rest();
+        let value = row.read_text().ok()?;
+        self.0 = row;
         Some((key, value))
     }
 }
@@ -224,7 +222,7 @@ impl<'c> Area<'c> {
         extent: Extent,
         tags: [&'c [u8]; 2],
     ) -> Result<Self, FormatError> {
-        let [known, names] = tags;
+        let [known, names] = tags.map(Varints::new);
         let mut area = Self {
             kind,
             id,
@@ -233,8 +231,8 @@ impl<'c> Area<'c> {
             code: None,
             extent,
             present: 0,
-            known: AreaTags { bytes: known },
-            names: AreaTags { bytes: names },
+            known: AreaTags(known),
+            names: AreaTags(names),
         };
         let mut known = area.known;
         while let Some((key, value)) = known.next_tag() {
@@ -249,7 +247,7 @@ impl<'c> Area<'c> {
                 area.code = Some(std::str::from_utf8(value).map_err(|_| BROKEN_AREA)?);
             }
         }
-        if known.bytes.is_empty() {
+        if known.0.is_done() {
             Ok(area)
         } else {
             Err(BROKEN_AREA)
@@ -325,7 +323,7 @@ pub(crate) struct Areas<'c> {
     pub section: usize,
 }
 
-/// Copies the bytes of a number at offset `at`.
+/// Returns `LEN` bytes at offset `at`.
 #[inline]
 fn number<const LEN: usize, const ALL: usize>(bytes: &[u8; ALL], at: usize) -> [u8; LEN] {
     std::array::from_fn(|index| bytes[at + index])

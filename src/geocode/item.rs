@@ -179,19 +179,14 @@ fn put_texts(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 }
 
 /// Reads the tags that [`put_texts`] has written.
-fn texts<'b>(values: &mut Varints<'b>) -> Result<Vec<(&'b str, &'b str)>, FormatError> {
-    let count = values.read()?;
-    let mut tags = Vec::with_capacity(capacity(count, values.rest()));
+fn texts<'b>(row: &mut Varints<'b>) -> Result<Vec<(&'b str, &'b str)>, FormatError> {
+    let count = row.read()?;
+    // A tag has at least two bytes, so the rest of the row limits the memory that a wrong count can reserve.
+    let mut tags = Vec::with_capacity((row.rest().len() / 2).min(count as usize));
     for _ in 0..count {
-        tags.push((values.read_str()?, values.read_str()?));
+        tags.push((row.read_str()?, row.read_str()?));
     }
     Ok(tags)
-}
-
-/// The capacity to reserve for `count` values that are read from `bytes`. It is at most the number of bytes, because a
-/// value has at least one byte.
-fn capacity(count: u64, bytes: &[u8]) -> usize {
-    bytes.len().min(count as usize)
 }
 
 pub(super) fn put_head(out: &mut Vec<u8>, kind: ObjectKind, shape: Shape, id: i64) {

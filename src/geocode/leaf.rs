@@ -266,9 +266,7 @@ impl<'c> LeafItem<'c> {
     fn parse(bytes: &'c [u8], leaf: &Leaf<'c>) -> Result<Self, FormatError> {
         let mut values = Varints::new(bytes);
         let (kind, shape, id) = head(&mut values)?;
-        let tags_len = usize::try_from(values.read()?).map_err(|_| BROKEN)?;
-        let parts = values.rest().split_at_checked(tags_len);
-        let (tags, lines) = parts.ok_or(BROKEN)?;
+        let (tags, lines) = (values.read_text()?, values.rest());
         Ok(LeafItem {
             kind,
             id,

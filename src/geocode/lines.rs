@@ -45,10 +45,7 @@ pub(super) fn for_each_point(
     mut visit: impl FnMut(Point, bool),
 ) -> Result<(), FormatError> {
     let mut values = Varints::new(bytes);
-    let lines = values.read()?;
-    let mut rest = values.rest();
-    for _ in 0..lines {
-        let mut values = Varints::new(rest);
+    for _ in 0..values.read()? {
         let number = values.read()?;
         let points = usize::try_from(number >> 1).map_err(|_| BROKEN)?;
         let (wide, steps) = match (points, number & 1 == 1) {
@@ -56,13 +53,8 @@ pub(super) fn for_each_point(
             (_, true) => (points, 0),
             (_, false) => (1, points - 1),
         };
-        let take = |bytes, count: usize, len| {
-            let len = count.checked_mul(len).ok_or(BROKEN)?;
-            <[u8]>::split_at_checked(bytes, len).ok_or(BROKEN)
-        };
-        let (wide, behind) = take(values.rest(), wide, 8)?;
-        let (steps, behind) = take(behind, steps, 4)?;
-        rest = behind;
+        let mut take = |count: usize, len| values.read_bytes(count.checked_mul(len).ok_or(BROKEN)?);
+        let (wide, steps) = (take(wide, 8)?, take(steps, 4)?);
         let (mut last, mut is_first) = (
             Point {
                 lat_e7: 0,

@@ -336,6 +336,7 @@ impl<'a> Varints<'a> {
     }
 
     /// Returns the bytes that have not been read.
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         &self.run[self.pos..]
     }
