@@ -257,7 +257,7 @@ fn declaring(dir: &Path, optional: &[&str], objects: &[crate::common::Object]) -
 }
 
 #[test]
-fn a_feature_that_the_header_declares_in_vain_is_found() {
+fn check_reports_an_unused_required_feature() {
     let dir = tempfile::tempdir().unwrap();
     let ways = [way(1, &[1, 2], &[]), way(2, &[2, 1], &[])];
     let path = declaring(dir.path(), &["LocationsOnWays"], &ways);

@@ -134,6 +134,7 @@ mod text_inputs;
 mod text_outputs;
 mod time_filter;
 mod toc_hosts;
+mod type_names;
 mod update;
 mod update_chains;
 mod update_clip;

@@ -258,7 +258,7 @@ fn a_full_disk_is_said_before_it_is_met_and_costs_nothing() {
 }
 
 #[test]
-fn io_uring_that_is_refused_is_done_without_and_said() {
+fn falls_back_and_warns_when_io_uring_is_refused() {
     if !strace() {
         return;
     }

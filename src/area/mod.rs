@@ -315,7 +315,7 @@ fn polygons_bounded_by(
             break;
         }
         let sides = sides::Sides::of(&segments, &corners);
-        let rings = rings::Rings::of(&segments, &corners, &sides);
+        let rings = rings::AreaRings::of(&segments, &corners, &sides);
         // If all ways of an outer ring have the role `inner`, the ring is a hole, and the ring around the hole is
         // missing. Inside and outside are then swapped in this hole and in all rings within the hole. Leaving out the
         // hole corrects the rings within it.

@@ -8,7 +8,7 @@ use crate::geometry::{Extent, Point, doubled_area};
 use std::cmp::{Ordering, Reverse};
 
 /// A simple ring.
-struct Ring {
+struct SimpleRing {
     points: Vec<Point>,
     is_outer: bool,
     /// The index of the boundary that contains the ring.
@@ -16,8 +16,8 @@ struct Ring {
 }
 
 /// The rings of an area.
-pub(super) struct Rings {
-    rings: Vec<Ring>,
+pub(super) struct AreaRings {
+    rings: Vec<SimpleRing>,
     /// The parent of each boundary in a disjoint-set forest. Each set contains the boundaries of one polygon.
     polygon: Vec<usize>,
     /// For each segment, the index of its ring.
@@ -30,7 +30,7 @@ struct Path {
     segments: Vec<u32>,
 }
 
-impl Rings {
+impl AreaRings {
     pub(super) fn of(segments: &Segments<'_>, corners: &Corners, sides: &Sides) -> Self {
         let count = segments.list.len();
         let mut rings = Self {
@@ -117,7 +117,7 @@ impl Rings {
         }
         debug_assert!(points.len() > 2 && points.len() <= segments.list.len());
         let boundary = self.polygon.len() - 1;
-        self.rings.push(Ring {
+        self.rings.push(SimpleRing {
             points: from_least(points),
             is_outer,
             boundary,
@@ -187,7 +187,7 @@ impl Rings {
             .zip(&self.rings)
             .zip(&*flags)
             .filter(|(_, flag)| **flag);
-        let boxes = marked.filter_map(|((ring, Ring { points, .. }), _)| {
+        let boxes = marked.filter_map(|((ring, SimpleRing { points, .. }), _)| {
             Extent::of(points).map(|extent| (ring, extent))
         });
         let mut boxes: Vec<(usize, Extent)> = boxes.collect();
@@ -218,8 +218,8 @@ impl Rings {
         let (outers, holes): (Vec<_>, Vec<_>) = rings.into_iter().partition(|ring| ring.is_outer);
         let mut index_of = vec![usize::MAX; self.polygon.len()];
         let mut polygons: Vec<AreaPolygon> = Vec::with_capacity(outers.len());
-        let by_corner = |a: &Ring, b: &Ring| compare(&a.points, &b.points);
-        let sorted = |mut rings: Vec<Ring>| {
+        let by_corner = |a: &SimpleRing, b: &SimpleRing| compare(&a.points, &b.points);
+        let sorted = |mut rings: Vec<SimpleRing>| {
             rings.sort_by(by_corner);
             rings
         };

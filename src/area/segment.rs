@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 /// A segment between two different locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(super) struct AreaSegment {
     /// The western end, or the southern end of a vertical segment.
     pub first: Point,
     /// The eastern end, or the northern end of a vertical segment.
@@ -24,7 +24,7 @@ pub(super) fn turn(a: Point, b: Point, point: Point) -> i128 {
     Edge { from: a, to: b }.side(HalfUnitPoint::of(point))
 }
 
-impl Segment {
+impl AreaSegment {
     pub(super) fn new(a: Point, b: Point, way: u32) -> Self {
         let (first, second) = match from_west(a, b) {
             Ordering::Greater => (b, a),
@@ -62,7 +62,7 @@ pub(super) enum Meeting {
 }
 
 /// Returns how two segments meet. The second must not begin west of the first.
-pub(super) fn meeting(a: &Segment, b: &Segment) -> Meeting {
+pub(super) fn meeting(a: &AreaSegment, b: &AreaSegment) -> Meeting {
     match a.edge().relation_to(&b.edge()) {
         EdgeRelation::Apart => Meeting::Allowed,
         EdgeRelation::Crossing => Meeting::Crossing,
@@ -87,7 +87,7 @@ pub(super) fn meeting(a: &Segment, b: &Segment) -> Meeting {
 }
 
 /// Returns the intersection of two segments that cross, rounded.
-pub(super) fn intersection(a: &Segment, b: &Segment) -> Point {
+pub(super) fn intersection(a: &AreaSegment, b: &AreaSegment) -> Point {
     let (one, two) = (
         turn(b.first, b.second, a.first),
         turn(b.first, b.second, a.second),

@@ -1,8 +1,8 @@
 //! The segments of the ways that bound an area.
 
 use super::problems::{MOST_OF_KIND, ProblemList};
+pub(super) use super::segment::{AreaSegment, from_west, turn};
 use super::segment::{Meeting, intersection, meeting};
-pub(super) use super::segment::{Segment, from_west, turn};
 use super::sweep::first_crossing;
 use super::{AreaProblem, AreaWay, ProblemKind};
 use crate::geometry::Point;
@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 /// The segments of an area, sorted by their ends. West precedes east, then south precedes north.
 pub(super) struct Segments<'a> {
     pub ways: &'a [AreaWay<'a>],
-    pub list: Vec<Segment>,
+    pub list: Vec<AreaSegment>,
 }
 
 /// Returns the index of the first point in the order of [`from_west`]; 0 if there are no points.
@@ -47,7 +47,7 @@ impl<'a> Segments<'a> {
                 if from.point != to.point {
                     segments
                         .list
-                        .push(Segment::new(from.point, to.point, index));
+                        .push(AreaSegment::new(from.point, to.point, index));
                 } else if from.id != to.id {
                     problems.add(AreaProblem {
                         kind: ProblemKind::DuplicateNode,
@@ -58,7 +58,7 @@ impl<'a> Segments<'a> {
                 }
             }
         }
-        let order = |a: &Segment, b: &Segment| {
+        let order = |a: &AreaSegment, b: &AreaSegment| {
             let ends = from_west(a.first, b.first).then(from_west(a.second, b.second));
             ends.then(a.way.cmp(&b.way))
         };
@@ -93,7 +93,7 @@ impl<'a> Segments<'a> {
     }
 
     /// Returns the id of the way to which a segment belongs.
-    pub(super) fn way_id(&self, segment: &Segment) -> i64 {
+    pub(super) fn way_id(&self, segment: &AreaSegment) -> i64 {
         self.ways[segment.way as usize].id
     }
 
@@ -134,8 +134,8 @@ impl<'a> Segments<'a> {
     /// west of the first.
     fn add_crossing(
         &self,
-        a: &Segment,
-        b: &Segment,
+        a: &AreaSegment,
+        b: &AreaSegment,
         known: &mut FxHashSet<(Point, [Option<i64>; 2])>,
         problems: &mut ProblemList,
     ) {

@@ -1,7 +1,7 @@
 //! Determines on which side of each segment the inside of the area lies.
 
 use super::problems::ProblemList;
-use super::segments::{Segment, Segments, from_west, turn};
+use super::segments::{AreaSegment, Segments, from_west, turn};
 use super::sweep::OrderedSweep;
 use super::{AreaProblem, ProblemKind};
 use crate::geometry::Point;
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 /// One end of a segment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct End {
+pub(super) struct SegmentEnd {
     pub point: Point,
     /// The index of the segment.
     pub segment: u32,
@@ -20,7 +20,7 @@ pub(super) struct End {
 /// The ends of segments, grouped by location into corners. Corners are sorted from west to east, then from south to
 /// north. The ends at a corner are in counter-clockwise order, starting in the south.
 pub(super) struct Corners {
-    ends: Vec<End>,
+    ends: Vec<SegmentEnd>,
     /// For each corner, the index of its first end in `ends`. The last element is the length of `ends`.
     starts: Vec<u32>,
     /// For each segment, the indices in `ends` of its first and its second end.
@@ -31,7 +31,7 @@ pub(super) struct Corners {
 
 /// Whether the direction from `from` to `to` leads west, or due south. [`turn`] can compare directions in the same
 /// half-plane.
-fn half(from: Point, to: Point) -> bool {
+fn is_western(from: Point, to: Point) -> bool {
     (to.lon_e7, to.lat_e7) < (from.lon_e7, from.lat_e7)
 }
 
@@ -40,14 +40,14 @@ impl Corners {
         let mut ends = Vec::with_capacity(segments.list.len() * 2);
         for (index, segment) in (0..).zip(&segments.list) {
             for (point, is_first) in [(segment.first, true), (segment.second, false)] {
-                ends.push(End {
+                ends.push(SegmentEnd {
                     point,
                     segment: index,
                     is_first,
                 });
             }
         }
-        let other = |end: &End| {
+        let other = |end: &SegmentEnd| {
             let segment = &segments.list[end.segment as usize];
             if end.is_first {
                 segment.second
@@ -58,7 +58,7 @@ impl Corners {
         ends.sort_unstable_by(|a, b| {
             from_west(a.point, b.point).then_with(|| {
                 let (to_a, to_b) = (other(a), other(b));
-                let halves = half(a.point, to_a).cmp(&half(b.point, to_b));
+                let halves = is_western(a.point, to_a).cmp(&is_western(b.point, to_b));
                 halves.then_with(|| 0.cmp(&turn(a.point, to_a, to_b)))
             })
         });
@@ -92,7 +92,7 @@ impl Corners {
     }
 
     /// The ends at a corner, counter-clockwise.
-    pub(super) fn at(&self, corner: usize) -> &[End] {
+    pub(super) fn at(&self, corner: usize) -> &[SegmentEnd] {
         &self.ends[self.range(corner)]
     }
 
@@ -104,7 +104,7 @@ impl Corners {
     }
 
     /// Returns the next end, in clockwise order around the corner, after the given end of a segment.
-    pub(super) fn clockwise(&self, segment: u32, is_first: bool) -> &End {
+    pub(super) fn clockwise(&self, segment: u32, is_first: bool) -> &SegmentEnd {
         let (corner, index) = self.place_of(segment, is_first);
         let ends = self.at(corner);
         &ends[index.checked_sub(1).unwrap_or(ends.len() - 1)]
@@ -191,7 +191,7 @@ const MOST_LOOKED_AT: usize = 16;
 
 /// A vertical sweep line that moves from west to east.
 struct Sweep<'a> {
-    segments: &'a [Segment],
+    segments: &'a [AreaSegment],
     /// The number of segments that begin west of the line.
     begun: usize,
     /// The segments that the line may cross.
@@ -255,7 +255,7 @@ impl<'a> Sweep<'a> {
 }
 
 /// Whether, of two segments that a vertical line crosses, the first lies above the second. The segments must not cross.
-fn is_above(one: &Segment, other: &Segment) -> bool {
+fn is_above(one: &AreaSegment, other: &AreaSegment) -> bool {
     // Compares the more eastern of the two western ends with the other segment. If that end lies on the other segment,
     // compares the more western of the two eastern ends.
     let by = match from_west(one.first, other.first) {

@@ -1,7 +1,7 @@
 //! Decides whether segments cross, and finds the segment below a point, in time that grows with the number of segments
 //! and not with the number of pairs.
 
-use super::segment::{Meeting, Segment, from_west, meeting};
+use super::segment::{AreaSegment, Meeting, from_west, meeting};
 use crate::geometry::Point;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::ops::Bound;
 /// A segment that the sweep line meets, ordered from south to north. Two such segments have an order as long as they do
 /// not cross.
 #[derive(Debug, Clone, Copy)]
-struct Met(Segment);
+struct Met(AreaSegment);
 
 impl Ord for Met {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -52,7 +52,7 @@ struct SweepLine(BTreeSet<Met>);
 
 impl SweepLine {
     /// Adds a segment. Returns it with a neighbour that it crosses, if there is one.
-    fn insert(&mut self, segment: Segment) -> Option<[Segment; 2]> {
+    fn insert(&mut self, segment: AreaSegment) -> Option<[AreaSegment; 2]> {
         let new = Met(segment);
         let near = self.neighbours(&new);
         self.0.insert(new);
@@ -61,7 +61,7 @@ impl SweepLine {
     }
 
     /// Removes a segment. Returns its neighbours if they cross.
-    fn remove(&mut self, segment: Segment) -> Option<[Segment; 2]> {
+    fn remove(&mut self, segment: AreaSegment) -> Option<[AreaSegment; 2]> {
         let ended = Met(segment);
         self.0.remove(&ended);
         match self.neighbours(&ended) {
@@ -71,7 +71,7 @@ impl SweepLine {
     }
 
     /// Returns the segments directly south and north of a segment.
-    fn neighbours(&self, of: &Met) -> [Option<Segment>; 2] {
+    fn neighbours(&self, of: &Met) -> [Option<AreaSegment>; 2] {
         let below = self.0.range((Bound::Unbounded, Bound::Excluded(of)));
         let above = self.0.range((Bound::Excluded(of), Bound::Unbounded));
         let (mut below, mut above) = (below, above);
@@ -82,18 +82,18 @@ impl SweepLine {
 /// The segments above and below points that follow one another from west to east.
 pub(super) struct OrderedSweep<'a> {
     /// The segments, sorted by their ends. They must not cross.
-    segments: &'a [Segment],
+    segments: &'a [AreaSegment],
     /// The number of segments that have begun.
     begun: usize,
     /// The same segments, sorted by their second ends.
-    by_end: Vec<Segment>,
+    by_end: Vec<AreaSegment>,
     /// The number of segments that have ended.
     ended: usize,
     line: SweepLine,
 }
 
 impl<'a> OrderedSweep<'a> {
-    pub(super) fn new(segments: &'a [Segment]) -> Self {
+    pub(super) fn new(segments: &'a [AreaSegment]) -> Self {
         let mut by_end = segments.to_vec();
         by_end.sort_unstable_by(|a, b| from_west(a.second, b.second));
         Self {
@@ -117,14 +117,14 @@ impl<'a> OrderedSweep<'a> {
             self.begun += 1;
         }
         self.end_before(point);
-        let at = Met(Segment {
+        let at = Met(AreaSegment {
             first: point,
             second: point,
             way: 0,
         });
         let [below, _] = self.line.neighbours(&at);
         let below = below?;
-        let order = |segment: &Segment| {
+        let order = |segment: &AreaSegment| {
             let first = from_west(segment.first, below.first);
             first.then_with(|| from_west(segment.second, below.second))
         };
@@ -143,7 +143,7 @@ impl<'a> OrderedSweep<'a> {
 }
 
 /// Returns two segments, the one that begins in the west first, if they cross or overlap.
-fn crossing(a: Segment, b: Segment) -> Option<[Segment; 2]> {
+fn crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> {
     let [a, b] = match from_west(a.first, b.first) {
         Ordering::Greater => [b, a],
         _ => [a, b],
@@ -154,14 +154,14 @@ fn crossing(a: Segment, b: Segment) -> Option<[Segment; 2]> {
 /// Returns two of the segments that cross or overlap; `None` if no two do. The segments are sorted by their ends, from
 /// west to east, and are all different. A line sweeps over them, and compares each segment only with its neighbours on
 /// the line (M. Shamos, D. Hoey, "Geometric intersection problems", 1976).
-pub(super) fn first_crossing(segments: &[Segment]) -> Option<[Segment; 2]> {
+pub(super) fn first_crossing(segments: &[AreaSegment]) -> Option<[AreaSegment; 2]> {
     let mut by_end = segments.to_vec();
     by_end.sort_unstable_by(|a, b| from_west(a.second, b.second));
     let mut ends = by_end.into_iter().peekable();
     let mut line = SweepLine::default();
     for segment in segments {
         // A segment that ends where this one begins leaves the line first, because they may share this point.
-        let is_over = |end: &Segment| from_west(end.second, segment.first) != Ordering::Greater;
+        let is_over = |end: &AreaSegment| from_west(end.second, segment.first) != Ordering::Greater;
         while let Some(ended) = ends.next_if(is_over) {
             if let Some(found) = line.remove(ended) {
                 return Some(found);
@@ -180,13 +180,13 @@ mod tests {
     use crate::for_tests::random::Random;
     use crate::geometry::Point;
 
-    fn segment(ends: [[i32; 2]; 2]) -> Segment {
+    fn segment(ends: [[i32; 2]; 2]) -> AreaSegment {
         let [a, b] = ends.map(|[lon_e7, lat_e7]| Point { lat_e7, lon_e7 });
-        Segment::new(a, b, 0)
+        AreaSegment::new(a, b, 0)
     }
 
-    fn sorted(mut segments: Vec<Segment>) -> Vec<Segment> {
-        let ends = |segment: &Segment| [segment.first, segment.second];
+    fn sorted(mut segments: Vec<AreaSegment>) -> Vec<AreaSegment> {
+        let ends = |segment: &AreaSegment| [segment.first, segment.second];
         segments.sort_unstable_by(|a, b| {
             from_west(a.first, b.first).then(from_west(a.second, b.second))
         });

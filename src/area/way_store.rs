@@ -15,14 +15,14 @@ pub(crate) struct WayStore {
     wanted: Arc<RankSet>,
     has_node_ids: bool,
     /// The position of each wanted way, indexed by the rank of its id; `None` for a way that is not stored.
-    positions: Vec<Option<Position>>,
+    positions: Vec<Option<StoredWayPosition>>,
     batches: Vec<Box<[u8]>>,
     /// The relations that are members of routes.
     nested: Arc<NestedRelations>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Position {
+struct StoredWayPosition {
     /// The index of the batch plus one. It is never zero, so `Option<Position>` needs no additional space.
     batch: std::num::NonZeroU32,
     start: u32,
@@ -83,7 +83,7 @@ impl WayStore {
         let number = std::num::NonZeroU32::MIN.saturating_add(self.batches.len() as u32);
         self.batches.push(batch.bytes.into_boxed_slice());
         for (rank, start) in batch.ways {
-            self.positions[rank as usize] = Some(Position {
+            self.positions[rank as usize] = Some(StoredWayPosition {
                 batch: number,
                 start,
             });
@@ -93,7 +93,8 @@ impl WayStore {
     /// Appends the nodes of a way to `nodes`, unless one of them has no location.
     pub(crate) fn read(&self, id: i64, nodes: &mut Vec<AreaNode>) -> StoredWay {
         let rank = self.wanted.rank(id);
-        let Some(Position { batch, start }) = rank.and_then(|rank| self.positions[rank as usize])
+        let Some(StoredWayPosition { batch, start }) =
+            rank.and_then(|rank| self.positions[rank as usize])
         else {
             return StoredWay::Missing;
         };

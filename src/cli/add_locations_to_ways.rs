@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs, parse_size};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::Context;
 use crate::commands::add_locations_to_ways::{self, IndexType, Summary};
 use crate::commands::sort;
@@ -72,11 +72,11 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let conventions = session.conventions;
     if args.show_index_types {
         session.print(conventions.index_types)?;
-        return Ok(Answer::Yes);
+        return Ok(CommandAnswer::Yes);
     }
     let ctx = args.run.context(session);
     let joined = Joined::of(session, &args.inputs, args.temp_dir.as_deref(), &ctx)?;

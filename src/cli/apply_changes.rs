@@ -2,7 +2,7 @@ use super::args::{InputKind, RunArgs, WriteArgs, names_history};
 use super::augmented_diff::EffectArgs;
 use super::conventions::parse_with;
 use super::session::Session;
-use super::{Answer, show, wrong_files};
+use super::{CommandAnswer, show, wrong_files};
 use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
 use crate::commands::augmented_diff::{AugmentedDiffs, is_replaceable};
 use crate::file::PbfFile;
@@ -83,7 +83,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.context(session)?;
     let output = if args.in_place {
         args.write.in_place(session, &args.base)?
@@ -192,7 +192,7 @@ fn add_to_history(
     options: &apply_changes::Options,
     base: PbfFile,
     ctx: &Context,
-) -> Result<Answer> {
+) -> Result<CommandAnswer> {
     let same_version = if args.redact || session.conventions.redacts_history {
         SameVersion::Redact
     } else {

@@ -1,7 +1,7 @@
 use super::args::names::{self, Implied};
 use super::args::{RegionArgs, RunArgs, Stdout, parse_size, text_target};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::augmented_diff::{self, MAX_ZOOM, Options, Output, Selection, Summary};
 use crate::osm::ObjectExpression;
 use crate::runtime::Context;
@@ -41,7 +41,7 @@ pub struct Args {
     /// adiff has the old and the new object, with the locations of all nodes of ways and members. The others have a
     /// feature or a row for each object, with the old and the new tags, and the geometries that `export` would write.
     #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_form)]
-    format: Option<Form>,
+    format: Option<DiffFormArg>,
     /// Write a file for each changeset, CHANGESET.adiff, in the directory that -o names
     ///
     /// If the file of a changeset exists, it is continued: an object that occurs again keeps its first old state, and
@@ -60,7 +60,7 @@ pub struct Args {
     )]
     expire_tiles: Option<Zooms>,
     #[command(flatten)]
-    selection: SelectionArgs,
+    selection: ActionArgs,
     /// Memory for ways that are members of relations; what does not fit goes to a temporary file
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
     max_memory: u64,
@@ -70,7 +70,7 @@ pub struct Args {
 
 /// The actions to write. The region and the expressions look at objects before and after the changes.
 #[derive(Debug, clap::Args)]
-pub struct SelectionArgs {
+pub struct ActionArgs {
     /// Leave out ways and relations that have no change of their own
     #[arg(long)]
     direct_only: bool,
@@ -133,7 +133,7 @@ impl EffectArgs {
     }
 }
 
-impl SelectionArgs {
+impl ActionArgs {
     fn selection(&self, session: &Session, ctx: &Context) -> Result<Selection> {
         Ok(Selection::default()
             .direct_only(self.direct_only)
@@ -145,7 +145,7 @@ impl SelectionArgs {
 
 /// The form of an augmented diff in one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum DiffFormArg {
     Xml,
     GeoJson,
     GeoJsonSeq,
@@ -155,12 +155,12 @@ pub enum Form {
 /// A range of zoom levels.
 type Zooms = RangeInclusive<u8>;
 
-fn parse_form(text: &str) -> Result<Form, String> {
+fn parse_form(text: &str) -> Result<DiffFormArg, String> {
     match text {
-        "adiff" => Ok(Form::Xml),
-        "geojson" => Ok(Form::GeoJson),
-        "geojsonseq" => Ok(Form::GeoJsonSeq),
-        "parquet" | "geoparquet" => Ok(Form::Parquet),
+        "adiff" => Ok(DiffFormArg::Xml),
+        "geojson" => Ok(DiffFormArg::GeoJson),
+        "geojsonseq" => Ok(DiffFormArg::GeoJsonSeq),
+        "parquet" | "geoparquet" => Ok(DiffFormArg::Parquet),
         _ => Err("expected adiff, geojson, geojsonseq or parquet".into()),
     }
 }
@@ -176,7 +176,7 @@ fn parse_zooms(text: &str) -> Result<Zooms, String> {
 }
 
 /// Returns the form that the ending of a file name asks for. Returns `None` if the ending is not known.
-fn form_of_name(path: &Path) -> Option<Form> {
+fn form_of_name(path: &Path) -> Option<DiffFormArg> {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let name = [".gz", ".bz2", ".zst"]
         .iter()
@@ -219,24 +219,26 @@ pub fn one_file(
     session: &Session,
     path: &Path,
     overwrite: bool,
-    form: Option<Form>,
+    form: Option<DiffFormArg>,
 ) -> Result<Output> {
     let target = text_target(session, path, overwrite)?;
     if form.is_none() {
         NAMED.check_name(session, path)?;
     }
-    let form = form.or_else(|| form_of_name(path)).unwrap_or(Form::Xml);
+    let form = form
+        .or_else(|| form_of_name(path))
+        .unwrap_or(DiffFormArg::Xml);
     Ok(match form {
-        Form::Xml => Output::Xml(target),
-        Form::GeoJson => Output::GeoJson {
+        DiffFormArg::Xml => Output::Xml(target),
+        DiffFormArg::GeoJson => Output::GeoJson {
             target,
             is_sequence: false,
         },
-        Form::GeoJsonSeq => Output::GeoJson {
+        DiffFormArg::GeoJsonSeq => Output::GeoJson {
             target,
             is_sequence: true,
         },
-        Form::Parquet => Output::Parquet(target),
+        DiffFormArg::Parquet => Output::Parquet(target),
     })
 }
 
@@ -264,7 +266,7 @@ fn by_changeset(session: &Session, directory: &Path) -> Result<Output> {
     Ok(Output::ByChangeset(directory.to_owned()))
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if let Some(kind) = args.run.input_format {
         kind.check_data(session, "the content of a change file shows its format")?;
     }

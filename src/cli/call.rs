@@ -2,7 +2,7 @@
 
 use super::conventions::PBFHOGG;
 use super::session::Session;
-use super::{Answer, Cli, Command, handles_signals, parse, run, usage};
+use super::{Cli, Command, CommandAnswer, handles_signals, parse, run, usage};
 use crate::{Context, Error};
 use clap::{ArgAction, CommandFactory};
 use serde::Serialize;
@@ -58,7 +58,7 @@ pub fn call(words: Vec<OsString>, ctx: &Context) -> Result<Called, CallError> {
     let printed = session.into_printed();
     match answer {
         Ok(answer) => Ok(Called {
-            is_yes: answer == Answer::Yes,
+            is_yes: answer == CommandAnswer::Yes,
             printed,
         }),
         Err(error) => Err(match error.downcast::<Error>() {

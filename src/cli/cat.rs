@@ -1,6 +1,6 @@
-use super::args::{Attribute, ChangesetKindArgs, OutputArgs, RunArgs};
+use super::args::{AttributeArg, ChangesetKindArgs, OutputArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show, sort};
+use super::{CommandAnswer, show, sort};
 use crate::commands::{self, cat};
 use crate::engine::Format;
 use anyhow::Result;
@@ -40,7 +40,7 @@ pub struct Args {
         value_enum,
         hide_possible_values = true
     )]
-    clean: Vec<Attribute>,
+    clean: Vec<AttributeArg>,
     /// Keep only the data blobs with these numbers, such as 1-64 or 7; `pbfhogg inspect --blobs` lists them
     #[arg(long, value_name = "FROM-TO", value_parser = parse_blobs, conflicts_with = "dedupe")]
     blobs: Option<RangeInclusive<u64>>,
@@ -56,7 +56,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let mut output = args.output.options(session)?;
     if args.inputs.len() > 1 {
@@ -78,7 +78,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         output,
         kinds: args.kinds.set(),
         changesets: args.kinds.has_changesets(),
-        clean: Attribute::all_of(&args.clean),
+        clean: AttributeArg::all_of(&args.clean),
         blobs: args.blobs.clone(),
         rescan: args.force,
         accepts_mixture: session.conventions.merges_data,
@@ -97,7 +97,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             },
         )
     })?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }
 
 /// Parses the number of a blob, or the numbers of the first and the last blob of a range.

@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs, parse_time};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::changeset_filter::{self, Criteria};
 use crate::geometry::parse_corners;
 use anyhow::Result;
@@ -81,7 +81,7 @@ impl Args {
     }
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let output = args.output.options(session)?;
     let options = changeset_filter::Options::new(&args.input, output).criteria(args.criteria()?);

@@ -1,6 +1,6 @@
 use super::args::{KindArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::cli::args::Stdout;
 use crate::commands::check::{self, Dangling, IndexCheck, Missing, Summary};
 use crate::error::shown;
@@ -64,7 +64,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let refs = args.refs || refs_only;
     let ids = args.ids || args.full;
@@ -103,7 +103,7 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<Answer> {
         let report = || text(args, &summary);
         session.report(&args.run, &ctx, &summary, Stdout::Answer, report)?;
     }
-    Ok(Answer::yes_if(summary.is_sound()))
+    Ok(CommandAnswer::yes_if(summary.is_sound()))
 }
 
 /// Returns the report that osmium's `check-refs` prints.

@@ -1,6 +1,6 @@
 //! Completions for shells.
 
-use super::Answer;
+use super::CommandAnswer;
 use super::session::Session;
 use anyhow::Result;
 use clap_complete::Shell;
@@ -19,7 +19,7 @@ pub struct Args {
     shell: Shell,
 }
 
-pub fn run(session: &Session, args: &Args, mut program: clap::Command) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args, mut program: clap::Command) -> Result<CommandAnswer> {
     let mut script = Vec::new();
     clap_complete::generate(
         args.shell,
@@ -28,5 +28,5 @@ pub fn run(session: &Session, args: &Args, mut program: clap::Command) -> Result
         &mut script,
     );
     session.print(&String::from_utf8_lossy(&script))?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }

@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::degrade::{self, Defects};
 use anyhow::Result;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let options = degrade::Options {
         input: args.input.clone(),

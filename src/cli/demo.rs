@@ -1,5 +1,5 @@
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::{apply_changes, cat, diff, inspect, synth};
 use crate::engine::OutputOptions;
 use crate::file::WriteOptions;
@@ -41,10 +41,10 @@ pub struct Args {
     objects: u64,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = Context::default();
     let folder = ScratchDirectory::create(None)?;
-    let job = Job {
+    let job = Demonstration {
         folder: folder.path().to_owned(),
         objects: args.objects,
         ctx,
@@ -73,7 +73,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     if !is_good {
         bail!("the result is not what it should be");
     }
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }
 
 /// Returns the URL of a file with an absolute path.
@@ -87,14 +87,14 @@ fn file_url(path: &Path) -> String {
 }
 
 /// The steps of the demonstration. All steps write their files to one directory.
-struct Job {
+struct Demonstration {
     folder: PathBuf,
     /// The approximate number of objects of the synthetic world.
     objects: u64,
     ctx: Context,
 }
 
-impl Job {
+impl Demonstration {
     fn world(&self, name: &str, day: u32, changes: u32) -> synth::Options {
         // The demonstration imitates files from other programs, and most of these have no table of contents.
         let write = WriteOptions {

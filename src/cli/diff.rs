@@ -1,9 +1,9 @@
 use super::args::names::Implied;
 use super::args::{FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, names_changes, text_target};
-use super::augmented_diff::Form;
+use super::augmented_diff::DiffFormArg;
 use super::conventions::{Conventions, parse_with};
 use super::session::Session;
-use super::{Answer, augmented_diff, show, wrong_files};
+use super::{CommandAnswer, augmented_diff, show, wrong_files};
 use crate::Context;
 use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, page};
 use crate::commands::{self, HeaderOptions, InheritedFields, cat};
@@ -107,7 +107,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let conventions = session.conventions;
     if derive_changes && let Some(output) = other_format(session, args)? {
@@ -163,7 +163,9 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Answe
         format!("{}: {}\n", written.display(), counts(&total))
     })?;
     let is_derived = (is_osc || args.html.is_some()) && !args.exit_code;
-    Ok(Answer::yes_if(is_derived || summary.total().is_same()))
+    Ok(CommandAnswer::yes_if(
+        is_derived || summary.total().is_same(),
+    ))
 }
 
 /// Writes a page. It shows objects one by one if there are not too many differences.
@@ -212,17 +214,24 @@ fn is_augmented(args: &Args, derive_changes: bool) -> bool {
 }
 
 /// Writes an augmented diff.
-fn augmented(session: &Session, args: &Args, ctx: &Context) -> Result<Answer> {
+fn augmented(session: &Session, args: &Args, ctx: &Context) -> Result<CommandAnswer> {
     if args.html.is_some() || args.kinds.set() != KindSet::ALL {
         bail!("an augmented diff has all kinds of objects, and no page: leave out --html and -t");
     }
-    let output = augmented_diff::one_file(session, &args.output, args.overwrite, Some(Form::Xml))?;
+    let output = augmented_diff::one_file(
+        session,
+        &args.output,
+        args.overwrite,
+        Some(DiffFormArg::Xml),
+    )?;
     let summary = commands::augmented_diff::between(&args.old, &args.new, &output, ctx)?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));
     session.report(&args.run, ctx, &summary, stdout, || {
         augmented_diff::report(&summary)
     })?;
-    Ok(Answer::yes_if(!args.exit_code || summary.actions() == 0))
+    Ok(CommandAnswer::yes_if(
+        !args.exit_code || summary.actions() == 0,
+    ))
 }
 
 /// Prints the counts to standard error if an option asks for them.
@@ -287,7 +296,7 @@ fn derive_in(
     args: &Args,
     output: OutputOptions,
     ctx: &Context,
-) -> Result<Answer> {
+) -> Result<CommandAnswer> {
     session.complain(&format!(
         "{}: warning: the output is not a change file: -f osc makes one\n",
         session.conventions.name

@@ -3,7 +3,7 @@ use super::args::{RunArgs, parse_size, text_target};
 use super::export_format::{FormatArgs, statements};
 use super::export_selection::SelectionArgs;
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::export::{
     self, AREA_TAGS, Config, ExportFormat, FeatureRules, Incomplete, Options, Problem, Severity,
     Summary, Theme,
@@ -77,7 +77,7 @@ pub struct Args {
     incomplete: Incomplete,
     /// Index type for the locations of nodes: auto, dense, sparse, external, or none if ways have them
     #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index)]
-    index_type: LocationSource,
+    index_type: StoredLocationArg,
     /// Print the index types, and exit
     #[arg(short = 'I', long)]
     show_index_types: bool,
@@ -101,22 +101,22 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let conventions = session.conventions;
     if args.print_default_config {
         session.print(&export::default_config(
             (!conventions.exports_twice).then_some(&AREA_TAGS),
         ))?;
-        return Ok(Answer::Yes);
+        return Ok(CommandAnswer::Yes);
     }
     if args.format.print_themes {
         session.print(Theme::built_in_text())?;
-        return Ok(Answer::Yes);
+        return Ok(CommandAnswer::Yes);
     }
     if args.show_index_types {
         session.print(conventions.index_types)?;
         session.print("none\n")?;
-        return Ok(Answer::Yes);
+        return Ok(CommandAnswer::Yes);
     }
     let ctx = args.run.context(session);
     let config = match &args.config {
@@ -202,12 +202,12 @@ fn options(session: &Session, args: &Args, config: Config, ctx: &Context) -> Res
     options.rules = config.rules;
     args.selection.apply_to(session, &mut options, ctx)?;
     options.incomplete = args.incomplete;
-    options.locations_in_ways = args.index_type == LocationSource::Ways;
+    options.locations_in_ways = args.index_type == StoredLocationArg::Ways;
     options.only_locations_in_ways =
         options.locations_in_ways && session.conventions.takes_none_for_no_index;
     options.index_type = match args.index_type {
-        LocationSource::Ways => IndexType::default(),
-        LocationSource::Nodes(index_type) => index_type,
+        StoredLocationArg::Ways => IndexType::default(),
+        StoredLocationArg::Nodes(index_type) => index_type,
     };
     options.temp_dir = args.temp_dir.clone();
     options.max_memory = args.max_memory;
@@ -262,16 +262,16 @@ fn text(options: &Options, summary: &Summary, are_shown: bool) -> String {
 
 /// The source of node locations for ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LocationSource {
+enum StoredLocationArg {
     Ways,
     Nodes(IndexType),
 }
 
-fn parse_index(text: &str) -> Result<LocationSource, String> {
+fn parse_index(text: &str) -> Result<StoredLocationArg, String> {
     match text {
-        "none" => Ok(LocationSource::Ways),
+        "none" => Ok(StoredLocationArg::Ways),
         _ => parse_index_type(text)
-            .map(LocationSource::Nodes)
+            .map(StoredLocationArg::Nodes)
             .map_err(|error| format!("{error}, or none")),
     }
 }

@@ -1,6 +1,6 @@
-use super::args::{Attribute, FormatSpec, OutputArgs, RunArgs, Stdout, parse_size, region};
+use super::args::{AttributeArg, FormatSpec, OutputArgs, RunArgs, Stdout, parse_size, region};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::HeaderOption;
 use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
 use crate::geometry::Shape;
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     #[command(flatten)]
-    region: RegionArgs,
+    region: ExtractRegionArgs,
     #[command(flatten)]
     strategy: StrategyArgs,
     /// Write the bounding box of the region to the header
@@ -53,7 +53,7 @@ pub struct Args {
         value_enum,
         hide_possible_values = true
     )]
-    clean: Vec<Attribute>,
+    clean: Vec<AttributeArg>,
     /// Accept a history file: if one version of an object is kept, all its versions are kept
     ///
     /// With this option, a change file is cut, too, as far as it says where its objects are.
@@ -74,7 +74,7 @@ pub struct Args {
 /// The regions to cut out.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-struct RegionArgs {
+struct ExtractRegionArgs {
     /// A box: min_lon,min_lat,max_lon,max_lat; it crosses the antimeridian if min_lon is greater than max_lon
     #[arg(short, long, value_name = "BOX", allow_hyphen_values = true)]
     bbox: Option<String>,
@@ -258,7 +258,7 @@ impl Args {
     }
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut ctx = args.run.context(session);
     if args.with_history {
         ctx.disorder = Disorder::Accept;
@@ -269,7 +269,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         extracts: args.extracts(session, &ctx)?,
         strategy,
         set_bounds: args.set_bounds,
-        clean: Attribute::all_of(&args.clean),
+        clean: AttributeArg::all_of(&args.clean),
         write: args
             .output
             .write

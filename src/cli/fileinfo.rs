@@ -1,7 +1,7 @@
-use super::Answer;
+use super::CommandAnswer;
 use super::args::{ChangesetKindArgs, RunArgs};
 use super::session::Session;
-use crate::commands::fileinfo::{self, Facts, IdRange, MetadataFields, Summary};
+use crate::commands::fileinfo::{self, Facts, IdBounds, MetadataFields, Summary};
 use crate::error::path_without_credentials;
 use crate::formats::{TextCompression, TextFormat};
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
@@ -51,11 +51,11 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if args.show_variables {
         return session
             .print(&(KEYS.join("\n") + "\n"))
-            .map(|()| Answer::Yes);
+            .map(|()| CommandAnswer::Yes);
     }
     let wants_json = args.run.json;
     if let Some(key) = &args.get {
@@ -70,7 +70,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     let ctx = args.run.context(session);
     let summary = fileinfo::run(&options, &ctx)?;
     ctx.observer.finished();
-    let info = Info {
+    let info = FileSummary {
         name: path_without_credentials(&path).into_owned(),
         is_stream: path.as_os_str() == "-",
         summary: &summary,
@@ -82,7 +82,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         None if wants_json => info.json()? + "\n",
         None => info.text(),
     })?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }
 
 /// The keys of --get, in the order in which osmium prints them.
@@ -145,7 +145,7 @@ fn check_key(key: &str, is_extended: bool) -> Result<()> {
 }
 
 /// A summary, with the file name as given on the command line.
-struct Info<'a> {
+struct FileSummary<'a> {
     name: String,
     is_stream: bool,
     summary: &'a Summary,
@@ -158,7 +158,7 @@ const fn buffers(facts: &Facts) -> u64 {
     facts.buffer_bytes.div_ceil(BUFFER)
 }
 
-impl Info<'_> {
+impl FileSummary<'_> {
     const fn format(&self) -> &'static str {
         match self.summary.format {
             None => "PBF",
@@ -192,7 +192,7 @@ impl Info<'_> {
             "file.format" => self.format().into(),
             "file.compression" => self.compression().into(),
             "file.size" => summary.bytes.to_string(),
-            "header.with_history" => yes(summary.with_history).into(),
+            "header.with_history" => yes_or_no(summary.with_history).into(),
             "header.boxes" if summary.boxes.is_empty() => return None,
             "header.boxes" => {
                 let boxes = summary.boxes.iter();
@@ -218,7 +218,7 @@ impl Info<'_> {
         for bbox in &summary.boxes {
             let _ = writeln!(out, "    {}", boxed(bbox));
         }
-        let _ = writeln!(out, "  With history: {}", yes(summary.with_history));
+        let _ = writeln!(out, "  With history: {}", yes_or_no(summary.with_history));
         out.push_str("  Options:\n");
         for (name, value) in &summary.options {
             let _ = writeln!(out, "    {name}={value}");
@@ -254,7 +254,7 @@ impl Info<'_> {
     }
 }
 
-const fn yes(is: bool) -> &'static str {
+const fn yes_or_no(is: bool) -> &'static str {
     if is { "yes" } else { "no" }
 }
 
@@ -286,8 +286,8 @@ fn data_value(key: &str, facts: &Facts) -> Option<String> {
         "data.bbox" => boxed(&facts.bbox),
         "data.timestamp.first" => time(first),
         "data.timestamp.last" => time(last),
-        "data.objects_ordered" => yes(facts.is_ordered).into(),
-        "data.multiple_versions" => versions(facts).map_or("unknown", yes).into(),
+        "data.objects_ordered" => yes_or_no(facts.is_ordered).into(),
+        "data.multiple_versions" => versions(facts).map_or("unknown", yes_or_no).into(),
         "data.crc32" => facts
             .checksum()
             .map_or_else(String::new, |sum| format!("{sum:x}")),
@@ -316,7 +316,7 @@ fn data_value(key: &str, facts: &Facts) -> Option<String> {
                     .into_iter()
                     .find(|(found, _)| found == name)?
                     .1;
-                yes(has).into()
+                yes_or_no(has).into()
             }
             _ => return None,
         },
@@ -325,7 +325,7 @@ fn data_value(key: &str, facts: &Facts) -> Option<String> {
 
 /// Returns the name, the plural, the number of objects and the range of ids of each kind of object. Changesets come
 /// first.
-fn of_kinds(facts: &Facts) -> [(&'static str, &'static str, u64, IdRange); 4] {
+fn of_kinds(facts: &Facts) -> [(&'static str, &'static str, u64, IdBounds); 4] {
     let counts = facts.counts();
     let of = |kind: ObjectKind| {
         let index = kind as usize;
@@ -348,13 +348,13 @@ fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
         let _ = writeln!(out, "  Timestamps:\n    First: {}", time(first));
         let _ = writeln!(out, "    Last: {}", time(last));
     }
-    let ordered = yes(facts.is_ordered);
+    let ordered = yes_or_no(facts.is_ordered);
     let _ = writeln!(out, "  Objects ordered (by type and id): {ordered}");
     out.push_str("  Multiple versions of same object: ");
     match versions(facts) {
         None => out.push_str("unknown (because objects in file are unordered)\n"),
         Some(has) => {
-            let _ = writeln!(out, "{}", yes(has));
+            let _ = writeln!(out, "{}", yes_or_no(has));
             if has != with_history {
                 out.push_str("    WARNING! This is different from the setting in the header.\n");
             }
@@ -486,7 +486,7 @@ struct JsonKinds<T> {
 }
 
 impl<T> JsonKinds<T> {
-    fn of(facts: &Facts, value: impl Fn(u64, IdRange) -> T) -> Self {
+    fn of(facts: &Facts, value: impl Fn(u64, IdBounds) -> T) -> Self {
         let [changesets, nodes, ways, relations] =
             of_kinds(facts).map(|(_, _, count, ids)| value(count, ids));
         Self {

@@ -1,7 +1,7 @@
 use super::add_locations_to_ways::parse_index_type;
 use super::args::{RunArgs, names, parse_size};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::build_geocode_index::{self, COARSE_SEARCH_RADIUS, SEARCH_RADIUS};
 use crate::commands::geocode;
 use crate::engine::IndexType;
@@ -80,7 +80,7 @@ fn parse_radius(text: &str) -> Result<f64, String> {
     radius.ok_or_else(|| "expected metres from 0 to 50000".into())
 }
 
-pub fn build(session: &Session, args: &BuildArgs) -> Result<Answer> {
+pub fn build(session: &Session, args: &BuildArgs) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     names::directory("an index is a directory").check_name(session, &args.output_dir)?;
     let levels = [args.street_level, args.coarse_level, args.admin_level];
@@ -233,7 +233,7 @@ impl Args {
     }
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let jobs = match args.jobs {
         0 => std::thread::available_parallelism().map_or(1, Into::into),
         jobs => jobs,
@@ -245,7 +245,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             .timeout(Duration::from_secs(args.timeout))
             .cors(args.cors.clone());
         geocode::serve(&options, &|line| eprintln!("pbfhogg: {line}"))?;
-        return Ok(Answer::Yes);
+        return Ok(CommandAnswer::Yes);
     }
     let options = geocode::Options::new(&args.index)
         .query(QueryOptions {
@@ -275,5 +275,5 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             warn_of_exchanged(session, &summary);
         }
     }
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }

@@ -1,6 +1,6 @@
 use super::args::{IdArgs, OutputArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::getid;
 use crate::error::shown;
 use crate::index::IdSets;
@@ -45,7 +45,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args, invert: bool) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args, invert: bool) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let invert = invert || args.invert;
     if invert && (args.add_referenced || args.add_parents) {
@@ -83,7 +83,7 @@ pub fn run(session: &Session, args: &Args, invert: bool) -> Result<Answer> {
             show::bytes(summary.kept.written.bytes),
         )
     })?;
-    Ok(Answer::yes_if(complete))
+    Ok(CommandAnswer::yes_if(complete))
 }
 
 /// Returns a message with the number of objects that were not found, and the first few of their ids.

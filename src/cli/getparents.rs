@@ -1,6 +1,6 @@
 use super::args::{IdArgs, OutputArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::getparents;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let options = getparents::Options {
         input: args.input.clone(),

@@ -1,5 +1,5 @@
 use super::session::Session;
-use super::{Answer, man, usage};
+use super::{CommandAnswer, man, usage};
 use anyhow::{Result, bail};
 use std::io::{IsTerminal, Write as _};
 use std::process::Command;
@@ -24,17 +24,19 @@ const TOPICS: [(&str, &str); 3] = [
     ("output-headers", include_str!("help/output-headers.txt")),
 ];
 
-pub fn run(session: &Session, args: &Args, program: clap::Command) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args, program: clap::Command) -> Result<CommandAnswer> {
     let mut command = program.name(session.conventions.name);
     if let [word] = args.words.as_slice()
         && let Some((_, text)) = TOPICS.iter().find(|(topic, _)| topic == word)
     {
-        return session.print(text).map(|()| Answer::Yes);
+        return session.print(text).map(|()| CommandAnswer::Yes);
     }
     command.build();
     if args.words.is_empty() {
         let help = usage::with_groups(command).render_long_help();
-        return session.print(&help.to_string()).map(|()| Answer::Yes);
+        return session
+            .print(&help.to_string())
+            .map(|()| CommandAnswer::Yes);
     }
     for word in &args.words {
         let Some(found) = command.find_subcommand(word) else {
@@ -46,7 +48,7 @@ pub fn run(session: &Session, args: &Args, program: clap::Command) -> Result<Ans
     if !(std::io::stdout().is_terminal() && shows_page(&command)?) {
         session.print(&command.render_long_help().to_string())?;
     }
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }
 
 /// Shows the manual page of a command with the program `man`. Returns `false` if `man` is missing or fails.

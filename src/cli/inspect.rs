@@ -1,6 +1,6 @@
 use super::args::{RunArgs, text_target};
 use super::session::Session;
-use super::{Answer, inspect_views, show, show_object, tags_count, usage};
+use super::{CommandAnswer, inspect_views, show, show_object, tags_count, usage};
 use crate::cli::args::Stdout;
 use crate::commands::inspect::page::{self, PageOptions};
 use crate::commands::inspect::{self, KindSummary, Statistics, Summary};
@@ -89,7 +89,7 @@ enum View {
     Tags(tags_count::Args),
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if let Some(View::Tags(args)) = &args.view {
         return tags_count::run(session, args);
     }
@@ -128,15 +128,17 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             let is = if indexed { "indexed" } else { "not indexed" };
             session.print(&format!("{is} (index: {})\n", index.name()))?;
         }
-        return Ok(Answer::yes_if(indexed));
+        return Ok(CommandAnswer::yes_if(indexed));
     }
     let summary = inspect::run(&options, &ctx)?;
     if let Some(key) = &args.get {
         args.run.end(session, &ctx, Stdout::Taken)?;
         return match summary.get(key) {
-            Some(value) => session.print(&format!("{value}\n")).map(|()| Answer::Yes),
+            Some(value) => session
+                .print(&format!("{value}\n"))
+                .map(|()| CommandAnswer::Yes),
             None => match unknown_key(&summary, key) {
-                None => Ok(Answer::No),
+                None => Ok(CommandAnswer::No),
                 Some(mistake) => bail!(mistake),
             },
         };
@@ -153,7 +155,7 @@ fn write_page(
     input: PathBuf,
     path: &Path,
     ctx: &Context,
-) -> Result<Answer> {
+) -> Result<CommandAnswer> {
     let output = text_target(session, path, args.overwrite)?;
     let stdout = Stdout::from(&output);
     let summary = page::write(&PageOptions::new(input, output), ctx)?;

@@ -2,7 +2,8 @@
 
 use super::show;
 use crate::commands::inspect::{
-    Anomalies, BlobLine, ByKind, Extended, IdRange, NodeStatistics, Summary, WayLocations,
+    Anomalies, BlobLine, ByKind, Extended, IdDistribution, NodeStatistics, Summary,
+    WayLocationStatistics,
 };
 use crate::osm::Degrees;
 use std::fmt::Write;
@@ -120,7 +121,7 @@ fn nodes(found: &NodeStatistics) -> String {
     out
 }
 
-fn locations(found: &WayLocations) -> String {
+fn locations(found: &WayLocationStatistics) -> String {
     let mut out = String::from("Locations in ways\n");
     line(&mut out, "  form", found.form);
     line(&mut out, "  ways", show::number(found.ways));
@@ -162,7 +163,7 @@ fn anomalies(found: &Anomalies) -> String {
     out
 }
 
-fn id_ranges(ranges: &[IdRange]) -> String {
+fn id_ranges(ranges: &[IdDistribution]) -> String {
     let mut out = format!(
         "{:<10}{:>21}{:>21}{:>10}{:>10}{:>14}{:>18}\n",
         "Ids", "smallest", "largest", "in use", "blobs", "overlapping", "widest blob"

@@ -1,6 +1,6 @@
 use super::args::{FormatSpec, OutputArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::locations_index::{self, Options};
 use crate::engine::Format;
 use crate::pbf::InfoFields;
@@ -53,7 +53,7 @@ pub struct QueryArgs {
     run: RunArgs,
 }
 
-pub fn create(session: &Session, args: &CreateArgs) -> Result<Answer> {
+pub fn create(session: &Session, args: &CreateArgs) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let options = Options::new(&args.input, &args.index_file).update(args.update);
     let summary = locations_index::create(&options, &ctx)?;
@@ -73,7 +73,7 @@ pub fn create(session: &Session, args: &CreateArgs) -> Result<Answer> {
     })
 }
 
-pub fn query(session: &Session, args: &QueryArgs) -> Result<Answer> {
+pub fn query(session: &Session, args: &QueryArgs) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     match (&args.id, args.dump) {
         (Some(_), true) => bail!("give an id or --dump, not both"),
@@ -88,11 +88,11 @@ pub fn query(session: &Session, args: &QueryArgs) -> Result<Answer> {
                     let lat = crate::osm::format_e7(location.lat_e7());
                     session
                         .print(&format!("({lon},{lat})\n"))
-                        .map(|()| Answer::Yes)
+                        .map(|()| CommandAnswer::Yes)
                 }
                 None => {
                     session.complain(&format!("id {id} not found\n"));
-                    Ok(Answer::No)
+                    Ok(CommandAnswer::No)
                 }
             }
         }
@@ -100,7 +100,7 @@ pub fn query(session: &Session, args: &QueryArgs) -> Result<Answer> {
     }
 }
 
-fn dump(session: &Session, args: &QueryArgs, ctx: &crate::Context) -> Result<Answer> {
+fn dump(session: &Session, args: &QueryArgs, ctx: &crate::Context) -> Result<CommandAnswer> {
     let mut output = args.output.options_or(session, &FormatSpec::opl())?;
     // An index stores no metadata. Metadata attributes without values are written only if `add_metadata` is given.
     let is_asked = args.output.write.output_format.as_ref();

@@ -1,6 +1,6 @@
 //! Manual pages, made from the help of the commands.
 
-use super::Answer;
+use super::CommandAnswer;
 use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
 use anyhow::{Context as _, Result};
 use clap::builder::Resettable;
@@ -25,7 +25,7 @@ pub struct Args {
     overwrite: bool,
 }
 
-pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
+pub fn run(args: &Args, program: clap::Command) -> Result<CommandAnswer> {
     let mut program = program;
     program.build();
     DirBuilder::new()
@@ -35,7 +35,7 @@ pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
     let mut pages = Vec::new();
     add_pages(&program, args, &mut pages)?;
     commit_together(pages)?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }
 
 /// Adds the manual pages of a command and of all its visible subcommands.

@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs, data_ending};
 use super::session::Session;
-use super::{Answer, show, wrong_files};
+use super::{CommandAnswer, show, wrong_files};
 use crate::Context;
 use crate::commands::merge_changes::{self, Options};
 use crate::commands::sort::{self, Dedupe, LastChange};
@@ -71,7 +71,7 @@ fn check_name(session: &Session, output: &OutputArgs) -> Result<()> {
     }
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut ctx = context(session, args)?;
     let output = args.output.changes(session)?;
     if !session.conventions.merges_data && !ctx.data_as_changes {

@@ -131,15 +131,15 @@ enum Command {
 
 /// The answer of a command that ended without an error. The answer determines the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum CommandAnswer {
     /// The command did its work, and every check or comparison succeeded: exit status 0.
     Yes,
     /// A check or comparison failed, or something that the user asked for was not found: exit status 1.
     No,
 }
 
-impl Answer {
-    /// Returns [`Answer::Yes`] if `is_yes`, else [`Answer::No`].
+impl CommandAnswer {
+    /// Returns [`CommandAnswer::Yes`] if `is_yes`, else [`CommandAnswer::No`].
     const fn yes_if(is_yes: bool) -> Self {
         if is_yes { Self::Yes } else { Self::No }
     }
@@ -162,8 +162,8 @@ pub fn main_with(words: Vec<OsString>) -> u8 {
     }
     let session = Session::new(conventions, &matches, None);
     match run(&session, &cli.command, &matches) {
-        Ok(Answer::Yes) => 0,
-        Ok(Answer::No) => 1,
+        Ok(CommandAnswer::Yes) => 0,
+        Ok(CommandAnswer::No) => 1,
         Err(error) => failure(conventions, &error),
     }
 }
@@ -201,7 +201,7 @@ fn adapt_values(command: clap::Command, conventions: &'static Conventions) -> cl
     let command = command.mut_args(|arg| {
         let arg = with_values(arg, conventions, args::FormatSpec::parse);
         let arg = with_values(arg, conventions, args::InputKind::parse);
-        let arg = with_values(arg, conventions, args::HeaderBox::parse);
+        let arg = with_values(arg, conventions, args::OutputBox::parse);
         let arg = with_values(arg, conventions, args::parse_header);
         with_values(arg, conventions, diff::DiffFormat::parse)
     });
@@ -233,7 +233,7 @@ fn handles_signals(command: &Command) -> bool {
 }
 
 /// Runs a command, whose arguments are also in `matches`.
-fn run(session: &Session, command: &Command, matches: &clap::ArgMatches) -> Result<Answer> {
+fn run(session: &Session, command: &Command, matches: &clap::ArgMatches) -> Result<CommandAnswer> {
     args::open_stats(session, matches)?;
     match command {
         Command::Inspect(args) => inspect::run(session, args),
@@ -276,7 +276,7 @@ fn run(session: &Session, command: &Command, matches: &clap::ArgMatches) -> Resu
         Command::Demo(args) => demo::run(session, args),
         Command::Version => {
             session.print(concat!("pbfhogg ", env!("CARGO_PKG_VERSION"), "\n"))?;
-            Ok(Answer::Yes)
+            Ok(CommandAnswer::Yes)
         }
     }
 }

@@ -31,12 +31,12 @@ pub struct Terminal {
     has_bar: bool,
     level: Level,
     started: Instant,
-    job: Mutex<Job>,
+    job: Mutex<ShownProgress>,
 }
 
 /// The progress of a command, which runs one phase after the other.
 #[derive(Default)]
-struct Job {
+struct ShownProgress {
     bar: Option<ProgressBar>,
     /// The number of phases that were announced.
     phases: u64,
@@ -65,7 +65,7 @@ impl Terminal {
         }
     }
 
-    fn job(&self) -> MutexGuard<'_, Job> {
+    fn job(&self) -> MutexGuard<'_, ShownProgress> {
         lock(&self.job)
     }
 
@@ -89,7 +89,7 @@ impl Terminal {
     }
 
     /// Changes the job, and draws the bar if [`PATIENCE`] has passed since the start. Does nothing if no bar is wanted.
-    fn update(&self, change: impl FnOnce(&mut Job)) {
+    fn update(&self, change: impl FnOnce(&mut ShownProgress)) {
         if !self.has_bar {
             return;
         }
@@ -101,7 +101,7 @@ impl Terminal {
     }
 }
 
-impl Job {
+impl ShownProgress {
     fn show(&mut self) {
         let phases = self
             .phases
@@ -119,7 +119,7 @@ impl Job {
     }
 }
 
-impl Job {
+impl ShownProgress {
     /// Returns the name of the current phase, with its progress if the total is known.
     fn message(&self) -> String {
         let (done, total) = (self.done, self.total);
@@ -223,11 +223,11 @@ mod tests {
 
     #[test]
     fn a_bar_counts_what_its_phase_counts_and_ends_at_its_end() {
-        let mut job = Job {
+        let mut job = ShownProgress {
             phase: Some("tables"),
             done: 2_000,
             total: 30_000,
-            ..Job::default()
+            ..ShownProgress::default()
         };
         assert_eq!(job.message(), "tables, 2.0 kB of 30.0 kB");
         job.has_rows = true;

@@ -1,6 +1,6 @@
 use super::args::{KindArgs, OutputArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::renumber::{self, Orphans, show_index};
 use crate::osm::ObjectKind;
 use anyhow::{Result, bail};
@@ -66,14 +66,14 @@ enum OrphanAction {
     Keep,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if let (Some(kind), Some(directory)) = (args.show_index, &args.index_directory) {
         let mut text = String::new();
         show_index(directory, kind, |(old, new)| {
             let _ = writeln!(text, "{old} {new}");
         })?;
         session.print(&text)?;
-        return Ok(Answer::Yes);
+        return Ok(CommandAnswer::Yes);
     }
     let Some(input) = &args.input else {
         bail!("give an input file");
@@ -112,7 +112,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             show::bytes(summary.written.bytes),
         )
     })?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }
 
 /// Parses `ID`, the first new id of all kinds, or `ID,ID,ID`, the first new ids of nodes, ways and relations. An id of

@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::repack;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub struct Args {
     objects_per_blob: u32,
     /// Order of the objects of each kind; hilbert stores objects together that are close to each other
     #[arg(long, value_name = "LAYOUT", default_value = "unchanged")]
-    layout: Layout,
+    layout: LayoutName,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -43,20 +43,20 @@ pub struct Args {
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Layout {
+enum LayoutName {
     Unchanged,
     Hilbert,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let options = repack::Options {
         input: args.input.clone(),
         output: args.output.options(session)?,
         objects_per_blob: args.objects_per_blob as usize,
         layout: match args.layout {
-            Layout::Unchanged => repack::Layout::Unchanged,
-            Layout::Hilbert => repack::Layout::Hilbert,
+            LayoutName::Unchanged => repack::Layout::Unchanged,
+            LayoutName::Hilbert => repack::Layout::Hilbert,
         },
     };
     let summary = repack::run(&options, &ctx)?;
@@ -72,5 +72,5 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
             show::number(summary.blobs_copied),
         )
     })?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }

@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs, Stdout, text_target};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::repair::{
     self, InvalidUtf8, Loss, LostIds, MendedBlob, Options, Report, Salvage,
 };
@@ -61,7 +61,7 @@ enum Utf8 {
     Drop,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     if args.dry_run && args.output.output.is_some() {
         bail!("--dry-run writes nothing: leave -o away");
@@ -88,9 +88,9 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     };
     session.report(&args.run, &ctx, &report, stdout, || text(&report, &options))?;
     Ok(if report.is_complete() {
-        Answer::Yes
+        CommandAnswer::Yes
     } else {
-        Answer::No
+        CommandAnswer::No
     })
 }
 

@@ -1,4 +1,4 @@
-use super::Answer;
+use super::CommandAnswer;
 use super::args::{ChangesetKindArgs, FormatSpec, RunArgs, Stdout};
 use super::conventions::parse_with;
 use super::session::Session;
@@ -36,7 +36,7 @@ pub struct Args {
     )]
     ids: Vec<String>,
     #[command(flatten)]
-    format: FormatArgs,
+    format: ShownFormatArgs,
     #[command(flatten)]
     kinds: ChangesetKindArgs,
     /// Do not use a pager
@@ -49,7 +49,7 @@ pub struct Args {
 /// The format in which objects are shown.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
-struct FormatArgs {
+struct ShownFormatArgs {
     /// Show readable text with one line for each attribute (default without ids)
     #[arg(short = 'd', long)]
     format_debug: bool,
@@ -64,7 +64,7 @@ struct FormatArgs {
     output_format: Option<FormatSpec>,
 }
 
-impl FormatArgs {
+impl ShownFormatArgs {
     /// Returns the options of the text format to show; `None` if no format was given. Fails if the format is not a text
     /// format.
     fn text(&self, session: &Session) -> Result<Option<TextOptions>> {
@@ -104,7 +104,7 @@ fn text_options(session: &Session, name: &str) -> Result<TextOptions> {
     Ok(text)
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let format = match args.format.text(session)? {
         None if !args.ids.is_empty() => {
             return run_with(session, &args.input, &args.ids, &args.run);
@@ -139,7 +139,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         missing.is_empty()
     };
     args.run.end(session, &ctx, Stdout::Taken)?;
-    Ok(Answer::yes_if(is_complete))
+    Ok(CommandAnswer::yes_if(is_complete))
 }
 
 /// A program that shows text page by page. Dropping the pager closes the input of the program, and waits until it ends.
@@ -209,8 +209,13 @@ fn parse_ids(texts: &[String]) -> Result<Vec<ObjectId>> {
 }
 
 /// Prints the objects with the given ids. An id without a letter is a node id. Prints ids that are not in the file to
-/// standard error, and returns [`Answer::No`] if there are any.
-pub fn run_with(session: &Session, input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
+/// standard error, and returns [`CommandAnswer::No`] if there are any.
+pub fn run_with(
+    session: &Session,
+    input: &Path,
+    ids: &[String],
+    run: &RunArgs,
+) -> Result<CommandAnswer> {
     let ctx = run.context(session);
     let options = show::Options {
         input: input.to_owned(),
@@ -221,7 +226,7 @@ pub fn run_with(session: &Session, input: &Path, ids: &[String], run: &RunArgs) 
         summary.objects.iter().map(text).collect()
     })?;
     say_missing(session, summary.missing.iter(), run);
-    Ok(Answer::yes_if(summary.missing.is_empty()))
+    Ok(CommandAnswer::yes_if(summary.missing.is_empty()))
 }
 
 /// Replaces control characters with escapes, so that the text is safe to print.

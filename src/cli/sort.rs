@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::sort::{self, Dedupe};
 use crate::{Context, Disorder};
 use anyhow::Result;
@@ -22,7 +22,7 @@ pub struct Args {
     inputs: Vec<PathBuf>,
     /// No effect: every file is sorted in bounded memory
     #[arg(short, long, hide = true, value_name = "STRATEGY")]
-    strategy: Option<Strategy>,
+    strategy: Option<SortStrategy>,
     /// No effect, because all versions in history files are always kept
     #[arg(short = 'H', long, hide = true)]
     with_history: bool,
@@ -34,13 +34,13 @@ pub struct Args {
 
 /// The names of osmium's strategies, which scripts may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Strategy {
+enum SortStrategy {
     Simple,
     Multipass,
 }
 
 /// Sorts the inputs into one output. If `merge`, leaves out duplicates as [`Conventions::merged_versions`] requires.
-pub fn run(session: &Session, args: &Args, merge: bool) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args, merge: bool) -> Result<CommandAnswer> {
     let mut ctx = args.run.context(session);
     if merge && session.conventions.tells_disorder {
         ctx.disorder = Disorder::Tell {
@@ -68,7 +68,7 @@ pub fn run_with(
     options: &sort::Options,
     run: &RunArgs,
     ctx: &Context,
-) -> Result<Answer> {
+) -> Result<CommandAnswer> {
     let summary = sort::run(options, ctx)?;
     session.report(run, ctx, &summary, &options.output.target, || {
         format!(

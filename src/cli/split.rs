@@ -1,6 +1,6 @@
 use super::args::{RunArgs, WriteArgs, names, parse_size};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::split::{self, Parts};
 use crate::io::OutputTarget;
 use anyhow::{Result, bail};
@@ -43,7 +43,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     names::directory("split writes a directory of files").check_name(session, &args.output)?;
     let parts = match (args.parts, args.size) {
@@ -75,5 +75,5 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         );
         out
     })?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }

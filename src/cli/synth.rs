@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs, names};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::synth;
 use crate::io::OutputTarget;
 use anyhow::Result;
@@ -46,7 +46,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let output = args.output.options(session)?;
     if let Some(directory) = &args.changes_dir {
@@ -86,5 +86,5 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         }
         out
     })?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }

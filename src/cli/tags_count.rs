@@ -1,7 +1,7 @@
 use super::args::names::Implied;
 use super::args::{ExpressionArgs, KindArgs, RunArgs, Stdout, parse_size, text_target};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::tags_count::{self, Summary, TagOrder};
 use crate::formats::TextOutput;
 use crate::io::OutputTarget;
@@ -39,7 +39,7 @@ pub struct Args {
         default_value = "count-desc",
         value_enum
     )]
-    sort: Order,
+    sort: CountOrder,
     /// Maximum memory for counts, such as 500M or 2G; further counts go to temporary files
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
     max_memory: u64,
@@ -57,14 +57,14 @@ pub struct Args {
 
 /// The order of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Order {
+enum CountOrder {
     CountDesc,
     CountAsc,
     NameAsc,
     NameDesc,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let options = tags_count::Options {
         input: args.input.clone(),
@@ -73,10 +73,10 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         min_count: args.min_count,
         max_count: args.max_count,
         order: match args.sort {
-            Order::CountDesc => TagOrder::CountDescending,
-            Order::CountAsc => TagOrder::CountAscending,
-            Order::NameDesc => TagOrder::NameDescending,
-            Order::NameAsc => TagOrder::NameAscending,
+            CountOrder::CountDesc => TagOrder::CountDescending,
+            CountOrder::CountAsc => TagOrder::CountAscending,
+            CountOrder::NameDesc => TagOrder::NameDescending,
+            CountOrder::NameAsc => TagOrder::NameAscending,
         },
         max_memory: args.max_memory,
     };
@@ -104,7 +104,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     if !args.run.quiet && !args.run.json {
         lines(&summary, |text| session.print(text))?;
     }
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }
 
 /// Formats one line for each counted key or tag. Calls `write` with chunks of lines, because there may be millions of

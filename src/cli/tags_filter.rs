@@ -2,7 +2,7 @@ mod hints;
 
 use super::args::{ExpressionArgs, OutputArgs, RunArgs};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::Context;
 use crate::commands::tags_filter::{self, FilterInput, Options, changes};
 use crate::file::PbfFile;
@@ -69,7 +69,7 @@ pub struct Args {
     /// A change file is filtered into a change file. All deletions are kept, because they lack the tags of the object.
     /// An object that loses the tag is left out: where the output is applied, it stays in the base.
     #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
-    input_kind: Option<InputKind>,
+    input_kind: Option<FilteredInput>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub struct Args {
 
 /// The kind of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum InputKind {
+enum FilteredInput {
     Pbf,
     Osc,
 }
@@ -87,15 +87,15 @@ impl Args {
     /// Returns the content of the input if the options or the conventions determine it.
     fn content(&self, session: &Session) -> Option<FileContent> {
         match self.input_kind {
-            Some(InputKind::Osc) => Some(FileContent::Changes),
-            Some(InputKind::Pbf) => Some(FileContent::Data),
+            Some(FilteredInput::Osc) => Some(FileContent::Changes),
+            Some(FilteredInput::Pbf) => Some(FileContent::Data),
             None if session.conventions.filters_changes_as_data => Some(FileContent::Data),
             None => None,
         }
     }
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut ctx = args.run.context(session);
     ctx.change_format = ctx.input_format;
     ctx.data_as_changes = ctx.input_is_change;
@@ -121,7 +121,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
         (Err(_), Err(_)) => None,
     };
     let Some(encoding) = encoding else {
-        return of_data.map(|_| Answer::Yes);
+        return of_data.map(|_| CommandAnswer::Yes);
     };
     match tags_filter::open(&args.input, args.content(session), &encoding, &ctx)? {
         FilterInput::Changes(input) => {
@@ -137,7 +137,7 @@ fn filter_data(
     file: &PbfFile,
     options: &Options,
     ctx: &Context,
-) -> Result<Answer> {
+) -> Result<CommandAnswer> {
     let summary = tags_filter::filter(file, options, ctx)?;
     if summary.kept.written.objects == Some(0) {
         warn_of_empty(args, options, summary.has_keys, ctx);
@@ -168,7 +168,7 @@ fn filter_data(
             show::bytes(summary.kept.written.bytes),
         )
     })?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }
 
 /// Warns that no object is kept, and gives the likely reason.
@@ -187,7 +187,7 @@ fn filter_changes(
     input: &Input,
     options: &Options,
     ctx: &Context,
-) -> Result<Answer> {
+) -> Result<CommandAnswer> {
     let summary = changes::filter(input, options, ctx)?;
     if summary.matched == 0 {
         warn_of_empty(args, options, None, ctx);
@@ -202,5 +202,5 @@ fn filter_changes(
             show::number(summary.dropped),
         )
     })?;
-    Ok(Answer::Yes)
+    Ok(CommandAnswer::Yes)
 }

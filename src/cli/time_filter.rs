@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs, parse_time};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::commands::time_filter::{self, When};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let options = time_filter::Options {
         input: args.input.clone(),

@@ -1,7 +1,7 @@
 use super::args::{RunArgs, Stdout, WriteArgs, names, parse_size, parse_time};
 use super::augmented_diff::{self, EffectArgs};
 use super::session::Session;
-use super::{Answer, show, signals};
+use super::{CommandAnswer, show, signals};
 use crate::commands::apply_changes;
 use crate::commands::augmented_diff::is_replaceable;
 use crate::commands::update::{self, AugmentedDiff, Exec, Goal, Options, Strategy, Summary};
@@ -288,7 +288,7 @@ impl WebArgs {
     }
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let options = args.options(session)?;
     let files = args.web.files()?;
     let Some(seconds) = args.watch else {
@@ -314,7 +314,7 @@ fn watch(
     options: &Options,
     files: &AnyFiles,
     pause: Duration,
-) -> Result<Answer> {
+) -> Result<CommandAnswer> {
     let end = signals::on_request()?;
     let (mut is_first, mut was_behind, mut is_ended) = (true, false, false);
     loop {
@@ -342,20 +342,25 @@ fn watch(
         };
         is_first = false;
         if is_ended || end.is_wanted() || is_done && end.wait(pause) {
-            return Ok(Answer::Yes);
+            return Ok(CommandAnswer::Yes);
         }
     }
 }
 
 /// Prints the report. Fails if the command after the update has failed.
-fn finish(session: &Session, args: &Args, ctx: &Context, summary: &Summary) -> Result<Answer> {
+fn finish(
+    session: &Session,
+    args: &Args,
+    ctx: &Context,
+    summary: &Summary,
+) -> Result<CommandAnswer> {
     let stdout = Stdout::Answer;
     session.report(&args.run, ctx, summary, stdout, || report(args, summary))?;
     let written = args.output.as_ref().unwrap_or(&args.file);
     summary
         .exec
         .map_or(Ok(()), |executed| executed.check(written))?;
-    Ok(Answer::yes_if(summary.is_current))
+    Ok(CommandAnswer::yes_if(summary.is_current))
 }
 
 fn report(args: &Args, summary: &Summary) -> String {

@@ -8,7 +8,7 @@
 mod nodes;
 
 pub use crate::engine::IndexType;
-use crate::engine::changesets::Place;
+use crate::engine::changesets::Placement;
 use crate::engine::filter::{
     BlobDecision, FilterItem, FilterOutput, FilterPass, FilteredWriter, Transformed, size_hint,
 };
@@ -202,13 +202,13 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
     };
     let parts = NodeParts::of(&plan.entries);
     let locator = WayLocator::new(&file, &plan, &parts, &options.locate(), ctx)?;
-    let job = Job {
+    let job = LocatingRun {
         file: &file,
         parts: &parts,
         members: members.as_ref(),
         declared_nodes: declared_nodes(&file, &plan, options),
         options,
-        tally: Tally::default(),
+        tally: LocatedCounts::default(),
         ctx,
     };
     let (kept, scratch_bytes) = job.write(&locator, output)?;
@@ -269,23 +269,23 @@ pub(crate) fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Re
 
 /// Counts that are collected while ways are written.
 #[derive(Default)]
-struct Tally {
+struct LocatedCounts {
     ways: AtomicU64,
     references: AtomicU64,
     /// The number of references that keep the location which the way stores.
     stored: AtomicU64,
-    missing: Mutex<Missing>,
+    missing: Mutex<MissingReferences>,
 }
 
 /// The number of references whose locations stay unknown, and the ids of their nodes.
 #[derive(Default)]
-struct Missing {
+struct MissingReferences {
     references: u64,
     nodes: IdSet,
 }
 
 /// The input, the options and the counts of a run.
-struct Job<'f> {
+struct LocatingRun<'f> {
     file: &'f PbfFile,
     parts: &'f NodeParts,
     /// The nodes that are kept even without tags; `None` if all nodes are kept.
@@ -293,11 +293,11 @@ struct Job<'f> {
     /// The feature in the header that says which nodes the output has; `None` if the header does not say it.
     declared_nodes: Option<&'static str>,
     options: &'f Options,
-    tally: Tally,
+    tally: LocatedCounts,
     ctx: &'f Context,
 }
 
-impl<'f> Job<'f> {
+impl<'f> LocatingRun<'f> {
     /// Writes the output. Also returns the maximum total size of the temporary files in bytes, if there were any.
     fn write(
         &self,
@@ -305,7 +305,7 @@ impl<'f> Job<'f> {
         output: OpenOutput,
     ) -> Result<(WriteSummary, Option<u64>)> {
         let mut writer = self.begin(output)?;
-        writer.put_changesets(Place::Before, &self.options.output)?;
+        writer.put_changesets(Placement::Before, &self.options.output)?;
         let locations =
             locator.locate(|nodes, store| self.write_nodes(&mut writer, nodes, store))?;
         let items = if locator.passes_nodes() {
@@ -322,7 +322,7 @@ impl<'f> Job<'f> {
                 feature::SOME_NODES
             });
         }
-        writer.put_changesets(Place::Behind, &self.options.output)?;
+        writer.put_changesets(Placement::Behind, &self.options.output)?;
         Ok((finish(writer)?, locations.scratch_bytes()))
     }
 

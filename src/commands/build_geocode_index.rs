@@ -19,7 +19,7 @@ use crate::io::{OutputDirectory, StreamOutput, remove_unlisted};
 use crate::osm::ObjectId;
 use crate::runtime::{Context, human_bytes};
 use crate::system::available_memory;
-use collect::{Collector, Shared};
+use collect::{Collector, CollectorState};
 use kinds::wanted_areas;
 use numbered_cells::NumberedCells;
 use relations::Relations;
@@ -218,7 +218,7 @@ fn collect(
         max_memory: options.max_memory.or_else(|| default_memory(file, options)),
         ranges: None,
     };
-    let shared = Shared {
+    let shared = CollectorState {
         sorter: RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir, ctx),
         relations: Relations::default(),
         numbered: NumberedCells::new(),

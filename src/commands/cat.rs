@@ -2,7 +2,7 @@
 //! objects as text.
 
 use super::changesets;
-use crate::engine::changesets::{Place, has_room, note_left_out, put};
+use crate::engine::changesets::{Placement, has_room, note_left_out, put};
 use crate::engine::headers::{header_of_part, merged_header};
 use crate::engine::input_content::refuse_mixture;
 use crate::engine::repeat_count::{ProvenRepeats, is_versioned};
@@ -147,13 +147,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         if options.changesets && !has_room(&options.output) {
             note_left_out(file, ctx);
         }
-        put_changesets(file, Place::Before, options, &mut sink, ctx)?;
+        put_changesets(file, Placement::Before, options, &mut sink, ctx)?;
         if options.clean.is_empty() {
             copy(file, &locations, options, &mut sink, &mut repeats, ctx)?
         } else {
             write_clean(file, &locations, options, &mut sink, ctx)?
         }
-        put_changesets(file, Place::Behind, options, &mut sink, ctx)?;
+        put_changesets(file, Placement::Behind, options, &mut sink, ctx)?;
     }
     tell_repeats(&repeats, &files, options, ctx);
     let mut closed = sink.close()?;
@@ -211,7 +211,7 @@ fn header(files: &[PbfFile], options: &Options) -> Result<HeaderBlock> {
 /// Writes the changesets of a text input, if [`Options::changesets`] is set.
 fn put_changesets(
     file: &PbfFile,
-    place: Place,
+    place: Placement,
     options: &Options,
     sink: &mut Sink,
     ctx: &Context,

@@ -20,7 +20,9 @@ use crate::index::{IdSet, SharedIdSet};
 use crate::osm::{KindSet, ObjectKind, id_from_rank};
 use crate::pbf::feature;
 use crate::runtime::{Context, Disorder};
-use blob_check::{BlobFindings, Ends, KindCheck, Order, Position, StoredLocations};
+use blob_check::{
+    BlobEnds, BlobFindings, KindCheck, OrderRule, StoredLocationUse, ViolationPosition,
+};
 use contents::{ContentFindings, ContentRules};
 use locations::{compare_with_nodes, unused_nodes};
 use std::collections::BTreeMap;
@@ -216,13 +218,13 @@ struct Check<'a> {
     options: &'a Options,
     file: &'a PbfFile,
     plan: &'a BlobPlan,
-    order: Order,
+    order: OrderRule,
     /// The ids of all objects of each kind; empty for a kind whose ids are not needed.
     sets: [IdSet; 3],
     /// The first and last object of each blob of the plan; `None` if the blob was not read for its ids.
-    ends: Vec<Option<Ends>>,
+    ends: Vec<Option<BlobEnds>>,
     /// The violations to list, by the index of the blob in the plan and their position in the blob.
-    ids: BTreeMap<(usize, Position), IdViolation>,
+    ids: BTreeMap<(usize, ViolationPosition), IdViolation>,
     /// The missing nodes and ways that are members of relations, indexed by kind. Each is counted once.
     missing_members: [IdSet; 2],
     /// The plan indices of the blobs in which relations refer to relations. References to relations are looked up when
@@ -244,7 +246,7 @@ impl<'a> Check<'a> {
             options,
             file,
             plan,
-            order: Order {
+            order: OrderRule {
                 is_free: file.has_spatial_layout(),
                 history: file.header.has(feature::HISTORY),
             },
@@ -289,13 +291,13 @@ impl Check<'_> {
         self.options.refs && has_refs && self.options.kinds.contains(kind)
     }
 
-    fn stored_locations(&self) -> StoredLocations {
+    fn stored_locations(&self) -> StoredLocationUse {
         if self.options.needs_nodes {
-            StoredLocations::Ignored
+            StoredLocationUse::Ignored
         } else if LocationForm::of(self.file, self.plan).may_lack_nodes() {
-            StoredLocations::Always
+            StoredLocationUse::Always
         } else {
-            StoredLocations::IfMissing
+            StoredLocationUse::IfMissing
         }
     }
 
@@ -470,7 +472,7 @@ impl Check<'_> {
 
     /// Counts a violation. Keeps it for the list if it is among the first [`Options::max_listed`] violations in file
     /// order.
-    fn violation(&mut self, position: (usize, Position), violation: IdViolation) {
+    fn violation(&mut self, position: (usize, ViolationPosition), violation: IdViolation) {
         *self.violations(violation.duplicate) += 1;
         // Violations are not found in file order, but the list keeps the first violations in file order.
         self.ids.insert(position, violation);
@@ -523,7 +525,7 @@ impl Check<'_> {
     /// Compares the last object of each blob with the first object of the next blob.
     fn between_blobs(&mut self) {
         let ends = std::mem::take(&mut self.ends);
-        let mut before: Option<Ends> = None;
+        let mut before: Option<BlobEnds> = None;
         for (index, ends) in ends.into_iter().enumerate() {
             let Some(ends) = ends else { continue };
             if let Some((_, last, _, last_version)) = before

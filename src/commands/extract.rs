@@ -8,7 +8,7 @@ mod strategy;
 pub use crate::geometry::{Antimeridian, BoxRegion, CornerOrder, Polygon, Ring, parse_box};
 pub use crate::geometry::{Shape, ShapeError, parse_bbox};
 pub use crate::region_file::{
-    Config, ConfigExtract, ShapeFileKind, read_config, read_shape, read_shape_as,
+    ConfigExtract, ExtractConfig, ShapeFileKind, read_config, read_shape, read_shape_as,
 };
 pub use strategy::{RelationTypes, Strategy};
 
@@ -234,7 +234,7 @@ fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     };
     passes.reverse();
     while let Some(range) = passes.pop() {
-        let pass = Pass {
+        let pass = ExtractPass {
             options,
             file,
             extracts: &options.extracts[range.clone()],
@@ -323,14 +323,14 @@ fn opening_stopped() -> Error {
 }
 
 /// The regions that are cut out in one pass over the input.
-struct Pass<'a> {
+struct ExtractPass<'a> {
     options: &'a Options,
     file: &'a PbfFile,
     extracts: &'a [Extract],
     budget: &'a Budget,
 }
 
-impl Pass<'_> {
+impl ExtractPass<'_> {
     /// Cuts out the regions. Returns `None`, and writes nothing, if the ids of the kept objects need too much memory.
     fn run(
         &self,

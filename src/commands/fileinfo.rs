@@ -15,7 +15,7 @@ use crate::io::Input;
 use crate::osm::{Bbox, KindSet};
 use crate::pbf::{HeaderBlock, Object};
 use crate::runtime::Context;
-pub use facts::{Facts, IdRange, MetadataFields};
+pub use facts::{Facts, IdBounds, MetadataFields};
 use std::path::PathBuf;
 
 /// The options of `fileinfo`.

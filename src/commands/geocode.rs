@@ -37,8 +37,8 @@ use crate::geometry::Extent;
 use crate::osm::{Bbox, Location};
 use crossbeam_channel::Receiver;
 use csv::RowForm;
-use lines::{Input, Lines, Quotes};
-use places::TableForm;
+use lines::{InputLines, LineInput, Quotes};
+use places::LineForm;
 use rayon::prelude::*;
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::Range;
@@ -163,8 +163,8 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
     let threads = threads.build();
     let threads =
         threads.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
-    let mut input = Input::new(input, options.limit);
-    let mut job = Job {
+    let mut input = LineInput::new(input, options.limit);
+    let mut job = LookupRun {
         options,
         bbox: index.bbox()?,
         index: &index,
@@ -255,13 +255,13 @@ impl Answers {
 }
 
 /// The state of a run over the lines of an input.
-struct Job<'o> {
+struct LookupRun<'o> {
     options: &'o Options,
     index: &'o GeocodeIndex,
     /// The box of the index.
     bbox: Bbox,
     /// The form of the table; `None` before the first line that is not blank.
-    table: Option<TableForm>,
+    table: Option<LineForm>,
     /// The form of the rows of a table to which answers are appended.
     rows: Option<RowForm>,
     /// The index of the line with column names, if that line is in the current group of lines, and its answer, which is
@@ -271,9 +271,9 @@ struct Job<'o> {
     lines_before: u64,
 }
 
-impl Job<'_> {
+impl LookupRun<'_> {
     /// Detects the form of the table from the first line that is not blank, unless the form is known.
-    fn begin(&mut self, lines: &Lines) -> Result<()> {
+    fn begin(&mut self, lines: &InputLines) -> Result<()> {
         let Some(first) = lines.first_text().filter(|_| self.table.is_none()) else {
             return Ok(());
         };
@@ -282,7 +282,7 @@ impl Job<'_> {
             let number = self.number(lines, first);
             Error::file(Path::new("-"), format!("line {number}: {cause}"))
         };
-        let form = TableForm::of(&String::from_utf8_lossy(line), self.options.columns);
+        let form = LineForm::of(&String::from_utf8_lossy(line), self.options.columns);
         let form = form.map_err(failed)?;
         let mut header = Vec::new();
         if self.options.is_csv {
@@ -301,11 +301,11 @@ impl Job<'_> {
     fn quotes(&self) -> Quotes {
         self.table
             .as_ref()
-            .map_or(Quotes::Undecided, TableForm::quotes)
+            .map_or(Quotes::Undecided, LineForm::quotes)
     }
 
     /// Returns the number of a line of the current group, counted from 1 on.
-    fn number(&self, lines: &Lines, line: usize) -> u64 {
+    fn number(&self, lines: &InputLines, line: usize) -> u64 {
         self.lines_before + lines.breaks_before(line) + 1
     }
 
@@ -355,7 +355,7 @@ impl Job<'_> {
 
     /// Answers lines. Places are looked up in the order of a Hilbert curve, because places near each other use the same
     /// parts of the index. These parts then stay in the processor cache.
-    fn answers_to(&self, lines: &Lines) -> Result<Answers> {
+    fn answers_to(&self, lines: &InputLines) -> Result<Answers> {
         let question = |number: usize| -> Question {
             let place = self.place_in(lines.get(number));
             let point = place.as_ref().ok().map(|place| Extent::at((*place).into()));

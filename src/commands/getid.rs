@@ -177,7 +177,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     chosen.add_copied(plan.entries.iter().filter(is_copied));
     let header = header_of_part(file.header.clone(), options.keeps_nodes_of_ways(&wanted));
     let job = FilterJob::with_output("get objects", &file, plan, output, header, &options.output);
-    let rule = Rule {
+    let rule = KeepRule {
         options,
         wanted: &wanted,
         added: &added,
@@ -293,7 +293,7 @@ fn followed(
 
 /// The rule by which objects are kept.
 #[derive(Clone, Copy)]
-struct Rule<'a> {
+struct KeepRule<'a> {
     options: &'a Options,
     wanted: &'a IdSets,
     /// The ids of the objects that wanted objects refer to, and of the objects that refer to wanted objects.
@@ -305,7 +305,7 @@ struct Rule<'a> {
     chosen: &'a Chosen,
 }
 
-impl Rule<'_> {
+impl KeepRule<'_> {
     fn decide(
         &self,
         entry: &BlobEntry,

@@ -78,7 +78,7 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
         }
         let text = String::from_utf8_lossy(&line);
         if ids.is_empty() && columns.is_none() {
-            columns = Columns::of_title(&text);
+            columns = IdColumns::of_title(&text);
             if columns.is_some() {
                 continue;
             }
@@ -102,7 +102,7 @@ fn first_id(line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String>
         return Ok(None);
     };
     let parsed = ObjectId::parse(word, default);
-    let columns = Columns { kind: 0, id: 1 };
+    let columns = IdColumns { kind: 0, id: 1 };
     match (&parsed, columns.id(line, default)) {
         (Err(_), Ok(Some(id))) => Ok(Some(id)),
         _ => parsed.map(Some),
@@ -110,12 +110,12 @@ fn first_id(line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String>
 }
 
 /// The columns of a table that have the kind and the id of an object.
-struct Columns {
+struct IdColumns {
     kind: usize,
     id: usize,
 }
 
-impl Columns {
+impl IdColumns {
     /// Returns the columns that the first line of a table names; `None` if the line does not name a column of kinds and
     /// a column of ids.
     fn of_title(line: &str) -> Option<Self> {

@@ -14,11 +14,11 @@ pub mod show;
 
 pub use crate::geometry::CellCounts;
 pub use anomalies::{Anomalies, Anomaly};
-pub use blobs::{BlobLine, IdRange, KindSummary};
+pub use blobs::{BlobLine, IdDistribution, KindSummary};
 pub use census::Statistics;
-pub use charts::{Charts, Months, Part};
+pub use charts::{ChartPart, Charts, Months};
 pub use compression::{CompressionSummary, LevelGuess, SampledCompression};
-pub use coordinates::{NodeStatistics, WayLocations};
+pub use coordinates::{NodeStatistics, WayLocationStatistics};
 pub use extended::{ByKind, Extended};
 
 use crate::engine::input;
@@ -157,7 +157,7 @@ pub struct Summary {
     pub node_statistics: Option<NodeStatistics>,
     /// Statistics of the locations in ways; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub way_locations: Option<WayLocations>,
+    pub way_locations: Option<WayLocationStatistics>,
     /// The data of the charts on a page; `None` if not requested. Not serialized.
     #[serde(skip)]
     pub charts: Option<Charts>,
@@ -166,7 +166,7 @@ pub struct Summary {
     pub anomalies: Option<Anomalies>,
     /// The distribution of the ids of each kind; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub id_ranges: Option<Vec<IdRange>>,
+    pub id_ranges: Option<Vec<IdDistribution>>,
     /// The first blobs of the file, at most as many as [`Options::list_blobs`] allows; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob_list: Option<Vec<BlobLine>>,
@@ -448,7 +448,7 @@ fn report(
             .extended
             .then(|| census.extended.statistics(contents.sorted == Some(false))),
         node_statistics: asked.nodes.then_some(census.nodes),
-        way_locations: asked.locations.then_some(WayLocations {
+        way_locations: asked.locations.then_some(WayLocationStatistics {
             form,
             ..census.locations
         }),

@@ -108,7 +108,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
         let opened = OpenOutput::open(target, ctx)?;
         (opened.file, Some(opened.output))
     };
-    let mut index = IndexWriter::new(target).map_err(failed)?;
+    let mut index = EntryWriter::new(target).map_err(failed)?;
     let mut summary = Summary::default();
     Scan::bare("read locations", &file, &plan, ctx).try_run(
         |entry| entry.kinds.contains(ObjectKind::Node),
@@ -170,7 +170,7 @@ fn check_room(path: &Path, id: u64, has: u64) -> Result<()> {
 }
 
 /// Writes entries of an index. Adjacent entries are written together.
-struct IndexWriter {
+struct EntryWriter {
     file: File,
     /// The number of entries in the file, including those that `run` will replace.
     len: u64,
@@ -178,7 +178,7 @@ struct IndexWriter {
     run: (u64, Vec<u8>),
 }
 
-impl IndexWriter {
+impl EntryWriter {
     fn new(file: File) -> io::Result<Self> {
         let mut writer = Self {
             len: file.metadata()?.len() / ENTRY,

@@ -10,7 +10,7 @@ mod index_files;
 mod new_ids;
 mod numbering;
 
-use crate::engine::changesets::{self, Place};
+use crate::engine::changesets::{self, Placement};
 use crate::engine::input_content::refuse_changes;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::scan::Scan;
@@ -24,7 +24,7 @@ use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{Block, HeaderBlock, feature, patch_ids};
 use crate::runtime::Context;
 pub use index_files::{IdPair, show_index};
-use new_ids::Ids;
+use new_ids::NewIdLookup;
 use numbering::{IdList, Numbering};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -147,7 +147,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let size_hint = SizeHint::default();
     let header = header(&file, options, &numberings);
     let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
-    changesets::put(&file, Place::Before, &options.output, &mut sink, ctx)?;
+    changesets::put(&file, Placement::Before, &options.output, &mut sink, ctx)?;
     let mut renumbering = Renumbering {
         file: &file,
         plan,
@@ -166,7 +166,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     renumbering.number(ObjectKind::Relation)?;
     let orphans = renumbering.number_orphans()?;
     ambiguous += renumbering.write_rest(&mut sink)?;
-    changesets::put(&file, Place::Behind, &options.output, &mut sink, ctx)?;
+    changesets::put(&file, Placement::Behind, &options.output, &mut sink, ctx)?;
     let numberings = renumbering.numberings;
     // The map gets its name before the output does, because every id of the output must be in the map. A map with ids
     // that no file has is harmless.
@@ -300,7 +300,7 @@ impl<'f> Renumbering<'f> {
             Vec::new,
             |patched, blob, encoder| {
                 patched.clear();
-                let mut ids = Ids::new(numberings, kinds);
+                let mut ids = NewIdLookup::new(numberings, kinds);
                 patch_ids(blob.payload, &mut ids, patched)?;
                 match ids.entry(blob.entry) {
                     Some(entry) => encoder.add_edited_with_entry(patched, blob.columns, &entry)?,

@@ -115,7 +115,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut summary = Summary::default();
     BlobPass::new("repack", &file.input, ctx).run(
         items,
-        || Worker::new(options),
+        || RepackWorker::new(options),
         |reader, worker, item| {
             let outcome = worker.repack(reader, &item)?;
             Ok((item.position, outcome))
@@ -123,8 +123,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         |(position, outcome)| {
             match (&outcome, position) {
                 (BlobOutcome::Drop | BlobOutcome::Copy(_), _) => summary.blobs_copied += 1,
-                (_, Position::Fits) => summary.blobs_recompressed += 1,
-                (_, Position::After(_)) => summary.blobs_repacked += 1,
+                (_, OutputPosition::Fits) => summary.blobs_recompressed += 1,
+                (_, OutputPosition::After(_)) => summary.blobs_repacked += 1,
             }
             sink.add(&file.input, outcome)
         },
@@ -136,8 +136,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// A blob of the input, and the position of its objects in the blobs of the output.
 struct RepackItem {
     entry: BlobEntry,
-    position: Position,
-    /// Whether the blob is read. A blob at [`Position::Fits`] is read only if its compression may have to change.
+    position: OutputPosition,
+    /// Whether the blob is read. A blob at [`OutputPosition::Fits`] is read only if its compression may have to change.
     is_read: bool,
 }
 
@@ -156,12 +156,12 @@ impl WorkItem for RepackItem {
 }
 
 /// The options and the encoder of a worker.
-struct Worker<'o> {
+struct RepackWorker<'o> {
     options: &'o Options,
     encoder: FrameEncoder,
 }
 
-impl<'o> Worker<'o> {
+impl<'o> RepackWorker<'o> {
     fn new(options: &'o Options) -> Self {
         Self {
             options,
@@ -175,8 +175,8 @@ impl<'o> Worker<'o> {
     fn repack(&mut self, reader: &mut BlobDecoder, item: &RepackItem) -> Result<BlobOutcome> {
         let (write, entry) = (&self.options.output.encoding(), &item.entry);
         match item.position {
-            Position::Fits if !item.is_read => Ok(BlobOutcome::Copy(*entry)),
-            Position::Fits => {
+            OutputPosition::Fits if !item.is_read => Ok(BlobOutcome::Copy(*entry)),
+            OutputPosition::Fits => {
                 let stored = reader.read(entry)?;
                 if !write.compression.differs_from(stored.blob.encoding) {
                     return Ok(BlobOutcome::Copy(*entry));
@@ -189,7 +189,7 @@ impl<'o> Worker<'o> {
                 let frames = frames.map_err(|error| reader.error(entry, error))?;
                 Ok(BlobOutcome::Frames(frames))
             }
-            Position::After(before) => {
+            OutputPosition::After(before) => {
                 let most = self.options.objects_per_blob;
                 let cut = |payload: &[u8]| {
                     write.check_strings(payload)?;
@@ -217,7 +217,7 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
 
 /// The position of a blob's objects in the blobs of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Position {
+enum OutputPosition {
     /// The objects form exactly one blob of the output. That blob is full, or no further object of the same kind
     /// follows it directly.
     Fits,
@@ -242,7 +242,7 @@ fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<Rep
             pending = entry.kinds.last().map(|kind| (kind, None));
             items.push(RepackItem {
                 entry,
-                position: Position::After(None),
+                position: OutputPosition::After(None),
                 is_read: true,
             });
             continue;
@@ -254,13 +254,13 @@ fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<Rep
         let is_full = count == objects_per_blob || (count < objects_per_blob && next != Some(kind));
         let is_known = entry.flags.has(BlobFlags::HASHED);
         let position = if before == Some(0) && is_full && is_known {
-            Position::Fits
+            OutputPosition::Fits
         } else {
-            Position::After(before)
+            OutputPosition::After(before)
         };
         pending = match position {
-            Position::Fits => None,
-            Position::After(before) => Some((
+            OutputPosition::Fits => None,
+            OutputPosition::After(before) => Some((
                 kind,
                 before.map(|before| (before + count) % objects_per_blob),
             )),
@@ -268,7 +268,7 @@ fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<Rep
         items.push(RepackItem {
             entry,
             position,
-            is_read: recompresses || position != Position::Fits,
+            is_read: recompresses || position != OutputPosition::Fits,
         });
     }
     items

@@ -121,7 +121,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// The objects that one call of a worker generates.
 #[derive(Debug, Clone, Copy)]
-enum WorkItem {
+enum GeneratedObjects {
     /// The objects of one kind that a group of [`TOWNS_PER_ITEM`] towns has in the base, in their state at the end of
     /// [`Options::day`]. The number is the index of the group.
     Towns(ObjectKind, u64),
@@ -140,8 +140,8 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     let mut sink = Sink::create(&options.output, header, SizeHint::default(), ctx)?;
     let units = world.towns().div_ceil(TOWNS_PER_ITEM);
     let portions = ObjectKind::ALL.into_iter().flat_map(|kind| {
-        let towns = (0..units).map(move |unit| WorkItem::Towns(kind, unit));
-        towns.chain((1..=options.day).map(move |day| WorkItem::Created(kind, day)))
+        let towns = (0..units).map(move |unit| GeneratedObjects::Towns(kind, unit));
+        towns.chain((1..=options.day).map(move |day| GeneratedObjects::Created(kind, day)))
     });
     let _phase = ctx.phase("synth", 0);
     parallel_classify_phase(
@@ -153,7 +153,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
             let mut add =
                 |object: &town::SyntheticObject| object.with(|object| encoder.add(object));
             let added = match part {
-                WorkItem::Towns(kind, unit) => {
+                GeneratedObjects::Towns(kind, unit) => {
                     let first = unit * TOWNS_PER_ITEM;
                     let towns = first..(first + TOWNS_PER_ITEM).min(world.towns());
                     towns.into_iter().try_for_each(|town| {
@@ -161,7 +161,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
                         objects.iter().try_for_each(&mut add)
                     })
                 }
-                WorkItem::Created(kind, day) => (0..world.towns()).try_for_each(|town| {
+                GeneratedObjects::Created(kind, day) => (0..world.towns()).try_for_each(|town| {
                     let created = Town::new(world, town).created_on(kind, day);
                     created.iter().try_for_each(&mut add)
                 }),

@@ -130,7 +130,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     ctx.expect_phases(1);
     let file = input::open(&options.input, ctx)?;
-    let counter = Counter::new(options);
+    let counter = TagCounter::new(options);
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let blobs = plan.entries.iter().filter(|entry| counter.selects(entry));
     let table = CountTable::new(options.max_memory);
@@ -139,7 +139,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             .holding(2)
             .run(
                 blobs.collect(),
-                Scratch::default,
+                CountBuffers::default,
                 |reader, scratch, entry: &BlobEntry| {
                     let prefilter =
                         |strings: &StringTable<'_>| counter.cannot_match(strings).then_some(());
@@ -171,19 +171,19 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// The kind of an object, and the indices of a key and its value in the string table of a block.
-type Tag = (ObjectKind, u32, u32);
+type TagIndices = (ObjectKind, u32, u32);
 
 /// The buffers of a worker, which are reused for each block.
 #[derive(Default)]
-struct Scratch {
+struct CountBuffers {
     /// The number of occurrences of each tag whose key matches an expression with a value.
-    tags: FxHashMap<Tag, u64>,
+    tags: FxHashMap<TagIndices, u64>,
     /// The number of occurrences of each key that is counted with any value, by the index of the key in the string
     /// table; 0 for all other strings.
     keys: Vec<u64>,
 }
 
-struct Counter {
+struct TagCounter {
     /// The expressions without a value, which count keys; `None` if every key is counted.
     keys: Option<ObjectFilter>,
     /// The expressions with a value, which count tags.
@@ -193,7 +193,7 @@ struct Counter {
     joined: Option<Vec<ObjectExpression>>,
 }
 
-impl Counter {
+impl TagCounter {
     fn new(options: &Options) -> Self {
         let has_value = |one: &ObjectExpression| one.tag.as_ref().is_some_and(|tag| tag.has_value);
         let expressions = options.expressions.iter().cloned();
@@ -224,7 +224,7 @@ impl Counter {
     fn count(
         &self,
         block: &Block<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut CountBuffers,
         table: &CountTable,
     ) -> Result<(), FormatError> {
         if let Some(expressions) = &self.joined {
@@ -267,7 +267,7 @@ impl Counter {
         &self,
         kind: ObjectKind,
         strings: &StringTable<'_>,
-        scratch: &Scratch,
+        scratch: &CountBuffers,
         table: &CountTable,
     ) -> Result<(), FormatError> {
         for (key, count) in strings.iter().zip(&scratch.keys) {
@@ -286,7 +286,7 @@ impl Counter {
     fn add_tags(
         &self,
         strings: &StringTable<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut CountBuffers,
         table: &CountTable,
     ) -> Result<(), FormatError> {
         for ((kind, key, value), count) in scratch.tags.drain() {

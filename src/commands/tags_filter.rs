@@ -136,7 +136,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// Does the same as [`run`], with an input that is open already. Ignores [`Options::input`].
 pub(crate) fn filter(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(if options.omit_referenced { 1 } else { 4 });
-    let filter = Filter {
+    let filter = FilterRun {
         objects: ObjectFilter::new(options.expressions.iter().cloned()),
         invert: options.invert,
         has_strings: AtomicBool::new(false),
@@ -184,7 +184,7 @@ pub(crate) fn open(
     Ok(FilterInput::Objects(Box::new(file)))
 }
 
-struct Filter {
+struct FilterRun {
     objects: ObjectFilter,
     invert: bool,
     /// Whether the strings of at least one blob were read.
@@ -193,7 +193,7 @@ struct Filter {
     has_keys: AtomicBool,
 }
 
-impl Filter {
+impl FilterRun {
     /// Decides about a blob by the kinds of its objects.
     fn decide_by_kinds(&self, kinds: KindSet) -> BlobDecision {
         match kinds.intersection(self.objects.kinds()).is_empty() {
@@ -283,7 +283,7 @@ impl Filter {
         let search = search_for(&sets, file, ctx)?;
         let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));
         let lacks_nodes = LocationForm::of(file, &plan).may_lack_nodes();
-        let kept = KeptObjects {
+        let kept = KeptReferences {
             matched: &matched,
             added: &added,
             only_referenced: if options.remove_tags {
@@ -370,7 +370,7 @@ impl Filter {
 }
 
 /// The objects that are kept if the objects are, too, that matching objects refer to.
-struct KeptObjects<'k> {
+struct KeptReferences<'k> {
     matched: &'k IdSets,
     /// The objects that the matching objects refer to.
     added: &'k IdSets,
@@ -384,7 +384,7 @@ struct KeptObjects<'k> {
     chosen: Chosen,
 }
 
-impl KeptObjects<'_> {
+impl KeptReferences<'_> {
     /// Selects the kept objects of a block. Returns the number of the referenced objects in it, and, if they are
     /// collected, their ids.
     fn select(

@@ -66,7 +66,7 @@ pub enum When {
 
 impl When {
     /// Whether a version is wanted. The version is valid from its timestamp to `until`.
-    const fn wants(self, version: Version, until: i64) -> bool {
+    const fn wants(self, version: ObjectVersion, until: i64) -> bool {
         let from = version.time;
         match self {
             Self::At(time) => from <= time && until > time && !version.is_deleted,
@@ -114,7 +114,7 @@ const NOT_OF_CHANGES: &str =
 
 /// A version of an object.
 #[derive(Debug, Clone, Copy)]
-struct Version {
+struct ObjectVersion {
     key: TypeThenId,
     /// The timestamp in seconds since 1970; 0 if it is not known.
     time: i64,
@@ -274,13 +274,13 @@ fn select_versions(
     block: &Block<'_>,
     when: When,
     selection: &mut Selection,
-    next: impl FnOnce() -> Option<Version>,
+    next: impl FnOnce() -> Option<ObjectVersion>,
 ) -> Result<(), FormatError> {
     let mut versions = Versions::new(block);
     let Some(mut version) = versions.next()? else {
         return Ok(());
     };
-    let mut select = |version: Version, next: Option<Version>| {
+    let mut select = |version: ObjectVersion, next: Option<ObjectVersion>| {
         let next = next.filter(|next| next.key == version.key);
         let until = next.map_or(i64::MAX, |next| next.time);
         selection.push(Selected::whole_if(when.wants(version, until)));
@@ -307,12 +307,12 @@ impl<'b> Versions<'b> {
         }
     }
 
-    fn next(&mut self) -> Result<Option<Version>, FormatError> {
+    fn next(&mut self) -> Result<Option<ObjectVersion>, FormatError> {
         let Some(key) = self.objects.next_key()? else {
             return Ok(None);
         };
         let age = self.objects.version_info()?;
-        Ok(Some(Version {
+        Ok(Some(ObjectVersion {
             key,
             time: self.block.units.seconds(age.timestamp),
             is_deleted: age.is_deleted,
@@ -349,7 +349,7 @@ impl<'f> Continued<'f> {
 
     /// Returns the first version in the blob after the blob of `entry`. `None` if this version cannot belong to the
     /// last object in the blob of `entry`, or if the next blob cannot be read.
-    fn next(&self, entry: &BlobEntry) -> Option<Version> {
+    fn next(&self, entry: &BlobEntry) -> Option<ObjectVersion> {
         let next = self.next.get(&entry.offset)?;
         let mut reader = BlobDecoder::new(&self.file.input, self.ctx);
         // An error in the next blob is reported when that blob itself is processed.

@@ -25,7 +25,7 @@ pub use clip::Clipped;
 use clip::RegionCut;
 use download::{Download, Downloader};
 use exec::FollowUp;
-use position::{Position, Start};
+use position::{FilePosition, Start};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -261,7 +261,7 @@ fn update(
 ) -> Result<Summary> {
     let lock = lock(options)?;
     let follow_up = FollowUp::of(options);
-    let position = Position::of(&options.file, ctx)?;
+    let position = FilePosition::of(&options.file, ctx)?;
     let caught_up = exec::catch_up(follow_up.as_ref(), options, &position, ctx)?;
     let ladder = ladder(options, &position, transport, pause)?;
     warn_of_future(&ladder, ctx);
@@ -435,7 +435,7 @@ fn warn_of_future(ladder: &Ladder<'_>, ctx: &Context) {
 /// Returns the servers in the options or, if there are none, the server in the header of the file.
 fn ladder<'t>(
     options: &Options,
-    position: &Position,
+    position: &FilePosition,
     transport: &'t dyn Transport,
     pause: &'t (dyn Fn(Duration) -> Result<(), Fault> + Sync),
 ) -> Result<Ladder<'t>> {
@@ -487,7 +487,7 @@ fn check_age(start: State, options: &Options) -> Result<()> {
 struct Applying<'a> {
     options: &'a Options,
     output: &'a OutputOptions,
-    position: &'a Position,
+    position: &'a FilePosition,
     /// The state of the file.
     start: State,
     ctx: &'a Context,
@@ -497,7 +497,7 @@ impl<'a> Applying<'a> {
     const fn new(
         options: &'a Options,
         output: &'a OutputOptions,
-        (position, start): (&'a Position, State),
+        (position, start): (&'a FilePosition, State),
         ctx: &'a Context,
     ) -> Self {
         Self {

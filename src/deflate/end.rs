@@ -103,14 +103,14 @@ mod entry {
 
 /// A canonical prefix code.
 #[derive(Default)]
-struct Code {
+struct PrefixCode {
     /// The number of codes of each length.
     counts: [u16; MAX_CODE + 1],
     /// The symbols in the order of their codes.
     symbols: Vec<u16>,
 }
 
-impl Code {
+impl PrefixCode {
     /// Sets the lengths of the codes. `None` if a length exceeds [`MAX_CODE`].
     fn set(&mut self, lengths: &[u8]) -> Option<()> {
         self.counts = [0; MAX_CODE + 1];
@@ -187,9 +187,9 @@ impl Code {
 
 /// The codes of a block, and the tables built from them.
 struct Tables {
-    literals: Code,
-    distances: Code,
-    lengths: Code,
+    literals: PrefixCode,
+    distances: PrefixCode,
+    lengths: PrefixCode,
     /// Entries of single literals and lengths.
     singles: Box<[u16; TABLE]>,
     /// The table of literals, followed by the table of distances. An entry of the table of literals may join several
@@ -201,9 +201,9 @@ struct Tables {
 impl Default for Tables {
     fn default() -> Self {
         Self {
-            literals: Code::default(),
-            distances: Code::default(),
-            lengths: Code::default(),
+            literals: PrefixCode::default(),
+            distances: PrefixCode::default(),
+            lengths: PrefixCode::default(),
             singles: Box::new([0; TABLE]),
             table: Box::new([0; 2 * TABLE]),
             length_table: [0; LENGTH_TABLE],

@@ -29,7 +29,7 @@ const MIN_WAITING: usize = 4;
 type BlockSlice = (Arc<EncodedBlock>, Range<usize>);
 
 /// The objects to encode, and the channel for the encoded frames.
-struct Job {
+struct EncodingJob {
     source: JobSource,
     done: Sender<Result<Vec<EncodedFrame>>>,
 }
@@ -222,7 +222,7 @@ pub(crate) struct Encoders {
     options: WriteOptions,
     /// The number of objects in a full block.
     most: usize,
-    queue: OnceCell<JobQueue<Job>>,
+    queue: OnceCell<JobQueue<EncodingJob>>,
     /// The threads that encode text outputs.
     pub(crate) text: Rc<TextEncoders>,
 }
@@ -246,7 +246,7 @@ impl Encoders {
     fn encode(&self, source: JobSource) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
         if self.queue.get().is_none() {
             let (most, options, ctx) = (self.most, self.options, self.ctx.clone());
-            let work = move |jobs: &Receiver<Job>| work(jobs, most, options, &ctx);
+            let work = move |jobs: &Receiver<EncodingJob>| work(jobs, most, options, &ctx);
             let _ = self.queue.set(JobQueue::start(
                 "encode",
                 self.ctx.jobs,
@@ -256,12 +256,12 @@ impl Encoders {
         }
         let (done, frames) = bounded(1);
         let queue = self.queue.get().ok_or_else(stopped)?;
-        queue.send(Job { source, done })?;
+        queue.send(EncodingJob { source, done })?;
         Ok(frames)
     }
 }
 
-fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions, ctx: &Context) {
+fn work(jobs: &Receiver<EncodingJob>, most: usize, options: WriteOptions, ctx: &Context) {
     let mut worker = EncodeWorker::new(most, options, ctx);
     for job in jobs {
         let encoded = catch_unwind(AssertUnwindSafe(|| {

@@ -16,7 +16,7 @@ const CHUNK: usize = 1 << 20;
 
 /// The place of changesets in an output, relative to the other objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Placement {
     /// Before the other objects, for an input whose first object is a changeset.
     Before,
     /// After the other objects, for an input whose first object is not a changeset.
@@ -27,7 +27,7 @@ pub(crate) enum Place {
 /// Does nothing if the changesets do not belong to `place`, or if the output format cannot hold changesets.
 pub(crate) fn put(
     file: &PbfFile,
-    place: Place,
+    place: Placement,
     output: &OutputOptions,
     sink: &mut Sink,
     ctx: &Context,
@@ -42,7 +42,7 @@ pub(crate) fn put(
     let Some(format) = format_of(text, ctx.input_format)? else {
         return Ok(());
     };
-    if holds_changesets(text, format)? != (place == Place::Before) {
+    if holds_changesets(text, format)? != (place == Placement::Before) {
         return Ok(());
     }
     let mut buffer = ChangesetText::new(&options);

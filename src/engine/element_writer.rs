@@ -32,14 +32,14 @@ use std::path::{Path, PathBuf};
 pub struct ElementWriter {
     sink: Sink,
     builder: BlockBuilder,
-    order: Order,
+    order: ElementOrder,
     holds_deleted: bool,
     path: PathBuf,
     ctx: Context,
 }
 
 /// The order in which the user of an [`ElementWriter`] adds objects.
-enum Order {
+enum ElementOrder {
     /// Canonical order. The value is the key and the version of the last object that was added.
     Canonical(Option<(TypeThenId, u32)>),
     /// Any order. The objects are first written to a temporary file. [`ElementWriter::finish`] then sorts them into the
@@ -74,7 +74,12 @@ impl ElementWriter {
     pub fn new(output: OutputOptions, ctx: Context) -> Result<Self> {
         let path = output.target.path().to_owned();
         let sink = Sink::create(&output, header(&output), SizeHint::default(), &ctx)?;
-        Ok(Self::of_sink(sink, Order::Canonical(None), path, ctx))
+        Ok(Self::of_sink(
+            sink,
+            ElementOrder::Canonical(None),
+            path,
+            ctx,
+        ))
     }
 
     /// Creates a writer that accepts objects in any order. The objects are kept in an unnamed temporary file beside the
@@ -95,13 +100,13 @@ impl ElementWriter {
         let sink = Sink::create(&unsorted, header(&output), SizeHint::default(), &ctx)?;
         Ok(Self::of_sink(
             sink,
-            Order::Any(Box::new((scratch, output))),
+            ElementOrder::Any(Box::new((scratch, output))),
             path,
             ctx,
         ))
     }
 
-    fn of_sink(sink: Sink, order: Order, path: PathBuf, ctx: Context) -> Self {
+    fn of_sink(sink: Sink, order: ElementOrder, path: PathBuf, ctx: Context) -> Self {
         Self {
             sink,
             builder: BlockBuilder::default(),
@@ -120,7 +125,7 @@ impl ElementWriter {
     /// written.
     pub fn write(&mut self, object: &Object<'_>) -> Result<()> {
         let key = (object.key(), object.info.version.unwrap_or(0));
-        if let Order::Canonical(last) = &mut self.order {
+        if let ElementOrder::Canonical(last) = &mut self.order {
             if last.is_some_and(|last| key < last) {
                 return Err(out_of_order(&self.path, object));
             }
@@ -161,8 +166,8 @@ impl ElementWriter {
         }
         let written = sink.finish()?.written;
         let (scratch, output) = match self.order {
-            Order::Canonical(_) => return Ok(written),
-            Order::Any(pair) => *pair,
+            ElementOrder::Canonical(_) => return Ok(written),
+            ElementOrder::Any(pair) => *pair,
         };
         let input = Input::from_temporary(scratch.open()?, &self.path)?;
         let job = SortJob {

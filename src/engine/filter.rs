@@ -7,7 +7,7 @@ mod selection;
 mod worker;
 
 use super::block_packer::Encoders;
-use super::changesets::{Place, put};
+use super::changesets::{Placement, put};
 use super::output_options::{Format, OutputOptions};
 use super::partial_blob_cache::PartialBlobCache;
 use super::sink::{BlobOutcome, Sink, WriteSummary};
@@ -372,7 +372,11 @@ impl<'f> FilteredWriter<'f> {
 
     /// Writes changesets to the first output, if the file was converted from a text input with changesets that belong
     /// to `place`.
-    pub(crate) fn put_changesets(&mut self, place: Place, output: &OutputOptions) -> Result<()> {
+    pub(crate) fn put_changesets(
+        &mut self,
+        place: Placement,
+        output: &OutputOptions,
+    ) -> Result<()> {
         let first = self.sinks.first_mut();
         first.map_or(Ok(()), |sink| put(self.file, place, output, sink, self.ctx))
     }

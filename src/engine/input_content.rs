@@ -100,7 +100,7 @@ pub(crate) fn refuse_mixture(files: &[PbfFile], ctx: &Context) -> Result<()> {
 }
 
 /// Counts the deletions in blobs that are spread over the file.
-fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<Deletions> {
+fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<DeletionCounts> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let may_have = |(_, entry): &(usize, &BlobEntry)| {
         !entry.flags.has(BlobFlags::SCANNED) || entry.flags.has(BlobFlags::DELETED)
@@ -108,7 +108,7 @@ fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<Deletions> {
     let entries: Vec<_> = plan.entries.iter().enumerate().filter(may_have).collect();
     let step = entries.len().div_ceil(MAX_BLOBS).max(1);
     let mut decoder = BlobDecoder::new(&file.input, ctx);
-    let mut deletions = Deletions::default();
+    let mut deletions = DeletionCounts::default();
     // The last blob is always among them, because changes may be sorted by action, and deletions come last then.
     for (position, entry) in entries.into_iter().rev().step_by(step) {
         ctx.cancellation.check()?;
@@ -144,14 +144,14 @@ struct Deletion {
 
 /// The numbers of deletions in some blobs.
 #[derive(Debug, Clone, Copy, Default)]
-struct Deletions {
+struct DeletionCounts {
     /// Deletions that follow an earlier version of the object.
     of_known: u64,
     /// Deletions without an earlier version in the blob.
     lone: u64,
 }
 
-impl Deletions {
+impl DeletionCounts {
     /// Adds deletions of a block, at most one for each object. Returns the first object of the block if it was counted
     /// as a lone deletion: the block before may have its earlier versions.
     fn count(&mut self, block: &Block<'_>) -> Result<Option<TypeThenId>, FormatError> {

@@ -152,7 +152,7 @@ pub(crate) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
 
 /// The members of relations in a block.
 #[derive(Default)]
-struct Members {
+struct BlockMembers {
     /// Pairs of a parent relation and a member relation.
     nested: DistinctList<(i64, i64)>,
     others: DistinctList<(ObjectKind, i64)>,
@@ -170,8 +170,8 @@ fn members(
     block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
     is_followed: impl Fn(i64) -> bool,
-) -> Result<Members, FormatError> {
-    let mut members = Members::default();
+) -> Result<BlockMembers, FormatError> {
+    let mut members = BlockMembers::default();
     block.for_each_member(|relation, kind, id| match kind {
         ObjectKind::Relation if is_followed(relation) => members.nested.push((relation, id)),
         ObjectKind::Node | ObjectKind::Way if is_wanted(relation) => {

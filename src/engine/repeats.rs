@@ -160,7 +160,7 @@ fn repeated_ends(plan: &BlobPlan) -> Option<FxHashSet<TypeThenId>> {
 
 /// The objects that were found to occur twice in a file.
 #[derive(Debug)]
-pub(crate) struct Findings {
+pub(crate) struct RepeatFindings {
     treatment: Repeats,
     input: Input,
     /// The range of bytes of the data frames.
@@ -171,7 +171,7 @@ pub(crate) struct Findings {
     counted: Mutex<RepeatCount>,
 }
 
-impl Findings {
+impl RepeatFindings {
     /// Returns `None` if the file is known or stated to be a history or a change file, or known to have each object
     /// once.
     fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
@@ -245,7 +245,7 @@ impl Findings {
 
 /// How a blob is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum BlobRole {
     /// No other blob is known to have ids of its range.
     Alone,
     /// Other blobs have ids of its range.
@@ -255,9 +255,9 @@ enum Role {
 /// A watch over the blobs in which an object may occur twice.
 #[derive(Debug)]
 struct RepeatWatch {
-    findings: Findings,
+    findings: RepeatFindings,
     /// The blobs that are watched, by their numbers.
-    roles: FxHashMap<u32, Role>,
+    roles: FxHashMap<u32, BlobRole>,
     /// Whether the blobs that are not in `roles` are watched, each of them alone.
     watches_others: bool,
     seen: Mutex<Seen>,
@@ -275,7 +275,7 @@ struct Seen {
 
 impl RepeatWatch {
     fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
-        let findings = Findings::of(file, plan, treatment, ctx)?;
+        let findings = RepeatFindings::of(file, plan, treatment, ctx)?;
         let mut seen = Seen::default();
         if plan.entries.iter().any(BlobEntry::has_kinds_only) {
             // The blobs between those whose ranges are known are compared with their neighbours.
@@ -341,7 +341,7 @@ impl RepeatWatch {
 
 impl PayloadWatch for RepeatWatch {
     fn see(&self, input: usize, entry: &BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
-        let others = self.watches_others.then_some(Role::Alone);
+        let others = self.watches_others.then_some(BlobRole::Alone);
         let role = self.roles.get(&entry.number).copied().or(others);
         let Some(role) = role.filter(|_| input == self.findings.input.number()) else {
             return Ok(());
@@ -355,7 +355,7 @@ impl PayloadWatch for RepeatWatch {
             return Ok(());
         };
         let is_strict = found.flags.has(BlobFlags::UNIQUE_IDS);
-        if role == Role::Overlapping {
+        if role == BlobRole::Overlapping {
             return self.add_ids(&Block::parse_bare(payload)?, is_strict);
         }
         if !is_strict {
@@ -383,7 +383,7 @@ impl Repeated {
         }
     }
 
-    fn add_to(&self, findings: &Findings) -> Result<(), FormatError> {
+    fn add_to(&self, findings: &RepeatFindings) -> Result<(), FormatError> {
         match self.first {
             Some(first) => findings.add(self.count, first),
             None => Ok(()),
@@ -400,7 +400,7 @@ fn ids_of(block: &Block<'_>) -> Result<[Vec<i64>; 3], FormatError> {
 
 /// Returns the blobs that are watched according to their entries: those whose ranges of ids overlap, and those in which
 /// an object may occur twice.
-fn roles(entries: &[BlobEntry]) -> FxHashMap<u32, Role> {
+fn roles(entries: &[BlobEntry]) -> FxHashMap<u32, BlobRole> {
     let ranges = entries.iter().filter(|entry| entry.count > 0);
     let mut ranges: Vec<_> = ranges
         .filter_map(|entry| Some((entry.first_key()?, entry.last_key()?, entry)))
@@ -411,12 +411,12 @@ fn roles(entries: &[BlobEntry]) -> FxHashMap<u32, Role> {
     for (first, last, entry) in ranges {
         match furthest.filter(|(end, _)| *end >= first) {
             Some((_, other)) => {
-                roles.insert(other, Role::Overlapping);
-                roles.insert(entry.number, Role::Overlapping);
+                roles.insert(other, BlobRole::Overlapping);
+                roles.insert(entry.number, BlobRole::Overlapping);
             }
             None if entry.flags.has(BlobFlags::UNIQUE_IDS) => {}
             None => {
-                roles.insert(entry.number, Role::Alone);
+                roles.insert(entry.number, BlobRole::Alone);
             }
         }
         if furthest.is_none_or(|(end, _)| end < last) {
@@ -428,7 +428,7 @@ fn roles(entries: &[BlobEntry]) -> FxHashMap<u32, Role> {
 
 /// The objects that a command selects, which must not include an object twice.
 pub(crate) struct Chosen {
-    findings: Option<Findings>,
+    findings: Option<RepeatFindings>,
     ids: Mutex<[IdSet; 3]>,
 }
 
@@ -438,7 +438,9 @@ impl Chosen {
     pub(crate) fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Self {
         let findings = match ctx.disorder {
             Disorder::Refuse => None,
-            Disorder::Accept | Disorder::Tell { .. } => Findings::of(file, plan, treatment, ctx),
+            Disorder::Accept | Disorder::Tell { .. } => {
+                RepeatFindings::of(file, plan, treatment, ctx)
+            }
         };
         Self {
             findings,

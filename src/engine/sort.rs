@@ -26,7 +26,7 @@ use crate::io::{Input, SizeHint};
 use crate::osm::{TypeThenId, Unversioned};
 use crate::pbf::{BlobEntry, BlobFlags, FrameEncoder, HeaderBlock, feature};
 use crate::runtime::{Context, Disorder, Pass};
-use located::WayLocations;
+use located::WayLocationRule;
 use merge::merge_shard;
 use serde::Serialize;
 use std::path::Path;
@@ -90,14 +90,14 @@ pub struct LastChange {
 /// The versions of an object that are kept. This is a [`Dedupe`] that was resolved for given inputs, which may be
 /// history files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KeptVersions {
+enum ResolvedDedupe {
     All,
     EachVersion(EqualVersions),
     HighestVersion,
     LastChange(LastChange),
 }
 
-impl KeptVersions {
+impl ResolvedDedupe {
     /// Returns the flag of blobs in which no version has to be removed, or moved.
     const fn order(self) -> BlobFlags {
         match self {
@@ -165,18 +165,18 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
     header.set_optional(feature::SORTED, true);
     job.output.header.apply(&mut header);
-    let kept = KeptVersions::of(job.dedupe, &header);
+    let kept = ResolvedDedupe::of(job.dedupe, &header);
     let mut plans: Vec<BlobPlan> = Vec::with_capacity(files.len());
     for file in &files {
         match plan_of(job, &files, file, &header, kept, ctx)? {
-            Attempt::Sorted(summary) => return Ok(summary),
-            Attempt::Unsorted(plan) => plans.push(plan),
+            CopyAttempt::Sorted(summary) => return Ok(summary),
+            CopyAttempt::Unsorted(plan) => plans.push(plan),
         }
     }
     let tells = tells_repeats(job, kept, &files, &plans, ctx);
     let mut locations = match (job.keeps_locations, kept) {
-        (true, KeptVersions::All) => WayLocations::Keep,
-        _ => WayLocations::decide(&files, &plans, kept, &mut header, ctx)?,
+        (true, ResolvedDedupe::All) => WayLocationRule::Keep,
+        _ => WayLocationRule::decide(&files, &plans, kept, &mut header, ctx)?,
     };
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
     let steps = merge_steps(plans, kept);
@@ -191,7 +191,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         }
     };
     locations.find_moved(&steps, &inputs, kept, ctx)?;
-    let rules = Rules {
+    let rules = SortRules {
         kept,
         locations,
         tells_repeats: tells,
@@ -204,7 +204,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     if job.changesets {
         changesets::put_sorted(
             &files,
-            kept != KeptVersions::All,
+            kept != ResolvedDedupe::All,
             &job.output,
             &mut sink,
             ctx,
@@ -222,15 +222,15 @@ fn plan_of(
     files: &[PbfFile],
     file: &PbfFile,
     header: &HeaderBlock,
-    kept: KeptVersions,
+    kept: ResolvedDedupe,
     ctx: &Context,
-) -> Result<Attempt> {
+) -> Result<CopyAttempt> {
     let attempt = if files.len() == 1 {
         copy_while_sorted(job, file, header, kept, ctx)?
     } else {
-        Attempt::Unsorted(BlobPlan::open(file, PlanNeeds::Order, ctx)?)
+        CopyAttempt::Unsorted(BlobPlan::open(file, PlanNeeds::Order, ctx)?)
     };
-    if let Attempt::Unsorted(plan) = &attempt {
+    if let CopyAttempt::Unsorted(plan) = &attempt {
         check_order(job, file, plan, files.len() > 1, ctx)?;
     }
     Ok(attempt)
@@ -258,13 +258,13 @@ fn check_order(
 /// Whether to warn of objects that occur again. In histories and change files, they do.
 fn tells_repeats(
     job: &SortJob,
-    kept: KeptVersions,
+    kept: ResolvedDedupe,
     files: &[PbfFile],
     plans: &[BlobPlan],
     ctx: &Context,
 ) -> bool {
     job.tells_repeats
-        && kept == KeptVersions::All
+        && kept == ResolvedDedupe::All
         && !files.iter().any(|file| is_versioned(file, ctx))
         && !plans.iter().any(|plan| plan.any(BlobFlags::DELETED))
 }
@@ -278,7 +278,7 @@ fn path_of_only(files: &[PbfFile]) -> Option<&Path> {
 }
 
 /// Plans the steps that merge all inputs. `plans` has the plan of each input.
-fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
+fn merge_steps(plans: Vec<BlobPlan>, kept: ResolvedDedupe) -> Vec<MergeStep> {
     let entries = plans.into_iter().map(|plan| plan.entries).enumerate();
     let blobs: Vec<Source> = entries
         .flat_map(|(file, entries)| {
@@ -287,7 +287,7 @@ fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
         })
         .collect();
     match kept {
-        KeptVersions::All => plan_steps(blobs, SHARD_BYTES),
+        ResolvedDedupe::All => plan_steps(blobs, SHARD_BYTES),
         _ => plan_steps(without_equals(blobs, kept.equal_blobs()), SHARD_BYTES)
             .into_iter()
             .map(MergeStep::with_each_id_once)
@@ -297,7 +297,7 @@ fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
 
 /// The locations in ways on which several inputs agree that are written one after the other, without a merge.
 #[derive(Default)]
-pub(crate) struct AgreedLocations(WayLocations);
+pub(crate) struct AgreedLocations(WayLocationRule);
 
 impl AgreedLocations {
     /// Compares the locations in the ways of the inputs if the header of an input says that its ways may store
@@ -306,13 +306,13 @@ impl AgreedLocations {
         let may_lack_nodes =
             |file: &PbfFile| LocationForm::of_header(&file.header, false).may_lack_nodes();
         if files.len() < 2 || !files.iter().any(may_lack_nodes) {
-            return Ok(Self(WayLocations::Keep));
+            return Ok(Self(WayLocationRule::Keep));
         }
         let plans = files.iter();
         let plans = plans.map(|file| BlobPlan::open(file, PlanNeeds::Order, ctx));
         let plans = plans.collect::<Result<Vec<_>>>()?;
-        let kept = KeptVersions::All;
-        let mut locations = WayLocations::decide(files, &plans, kept, header, ctx)?;
+        let kept = ResolvedDedupe::All;
+        let mut locations = WayLocationRule::decide(files, &plans, kept, header, ctx)?;
         let inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
         locations.find_moved(&merge_steps(plans, kept), &inputs, kept, ctx)?;
         Ok(Self(locations))
@@ -334,14 +334,14 @@ impl AgreedLocations {
 }
 
 /// The rules by which the objects of the inputs become objects of the output.
-struct Rules {
-    kept: KeptVersions,
-    locations: WayLocations,
+struct SortRules {
+    kept: ResolvedDedupe,
+    locations: WayLocationRule,
     /// Whether objects that occur again are counted.
     tells_repeats: bool,
 }
 
-impl Rules {
+impl SortRules {
     /// Counts the objects that occur again in a blob that is copied. Decodes the blob only if its entry says that there
     /// are such objects.
     fn repeated_in(&self, sources: &mut Sources, source: &Source) -> Result<RepeatCount> {
@@ -354,7 +354,7 @@ impl Rules {
 }
 
 /// The result of [`copy_while_sorted`].
-enum Attempt {
+enum CopyAttempt {
     Sorted(Summary),
     /// The file is not in order, or the output is a stream or text. No output was produced.
     Unsorted(BlobPlan),
@@ -366,9 +366,9 @@ fn copy_while_sorted(
     job: &SortJob,
     file: &PbfFile,
     header: &HeaderBlock,
-    kept: KeptVersions,
+    kept: ResolvedDedupe,
     ctx: &Context,
-) -> Result<Attempt> {
+) -> Result<CopyAttempt> {
     // Bytes that were written to a stream cannot be withdrawn, and text is slow to write. A stream or a text file is
     // therefore not written before the order is known.
     let mut sink = if job.output.is_streamed() {
@@ -403,7 +403,7 @@ fn copy_while_sorted(
         },
     )?;
     Ok(match sink {
-        None => Attempt::Unsorted(BlobPlan { entries }),
+        None => CopyAttempt::Unsorted(BlobPlan { entries }),
         Some(sink) => {
             let plan = BlobPlan { entries };
             if tells_repeats(
@@ -415,7 +415,7 @@ fn copy_while_sorted(
             ) {
                 repeats::warn(file, &plan, ctx)?;
             }
-            Attempt::Sorted(Summary::of(sink.finish()?, 0))
+            CopyAttempt::Sorted(Summary::of(sink.finish()?, 0))
         }
     })
 }
@@ -424,7 +424,7 @@ fn write_steps(
     job: &SortJob,
     inputs: &[&Input],
     steps: Vec<MergeStep>,
-    rules: &Rules,
+    rules: &SortRules,
     sink: &mut Sink,
     ctx: &Context,
 ) -> Result<RepeatCount> {
@@ -434,7 +434,7 @@ fn write_steps(
         steps,
         || {
             let mut encoder = FrameEncoder::new(write.compression, write.blob_index);
-            if matches!(rules.locations, WayLocations::Drop) {
+            if matches!(rules.locations, WayLocationRule::Drop) {
                 encoder.drop_locations();
             }
             (Sources::new(inputs, ctx), encoder)
@@ -471,9 +471,9 @@ fn change_locations(
     sources: &mut Sources,
     encoder: &mut FrameEncoder,
     source: Source,
-    rules: &Rules,
+    rules: &SortRules,
 ) -> Result<(usize, BlobOutcome)> {
-    if let WayLocations::Agree(_) = rules.locations {
+    if let WayLocationRule::Agree(_) = rules.locations {
         let payload = sources.payload(&source)?;
         let relocated = rules.locations.relocated(&source.entry, &payload);
         let relocated = relocated.map_err(|error| sources.error(&source, error))?;

@@ -18,7 +18,7 @@ const CHUNK: usize = 1 << 20;
 const BLOCKS: usize = 1 << 19;
 
 /// A part of an output, to convert to text.
-struct Job {
+struct TextJob {
     part: OutputChunk,
     form: TextForm,
     /// The index of the output.
@@ -33,7 +33,7 @@ struct TextForm {
 }
 
 /// Consecutive objects of a part as text.
-struct Chunk {
+struct TextPortion {
     /// The index of the output.
     index: usize,
     text: ObjectChunk,
@@ -67,7 +67,7 @@ impl ChunkOrder {
 }
 
 /// A document that is being written, and facts about the objects written so far.
-struct Document {
+struct OpenDocument {
     file: TextDocument,
     objects: u64,
     order: ChunkOrder,
@@ -110,14 +110,14 @@ fn control_characters(count: u64) -> String {
 
 /// A document whose objects are all written, but which is not flushed to disk.
 pub(crate) struct UnflushedText {
-    document: Document,
+    document: OpenDocument,
     ctx: Context,
 }
 
 impl UnflushedText {
     /// Completes the file, flushes it to disk, and gives it its name.
     pub(crate) fn finish(self) -> Result<Written> {
-        let Document {
+        let OpenDocument {
             file,
             objects,
             order,
@@ -231,9 +231,9 @@ impl TextSink {
 /// Threads that convert parts to text, for one output or for several. The threads are started with the first part.
 pub(crate) struct TextEncoders {
     ctx: Context,
-    queue: RefCell<Option<ChunkQueue<Job, Chunk>>>,
+    queue: RefCell<Option<ChunkQueue<TextJob, TextPortion>>>,
     /// The documents of the outputs; `None` for each output that is finished.
-    documents: RefCell<Vec<Option<Document>>>,
+    documents: RefCell<Vec<Option<OpenDocument>>>,
 }
 
 impl TextEncoders {
@@ -248,7 +248,7 @@ impl TextEncoders {
     /// Adds an output, and returns its index.
     fn add_document(&self, file: TextDocument) -> usize {
         let mut documents = self.documents.borrow_mut();
-        documents.push(Some(Document {
+        documents.push(Some(OpenDocument {
             file,
             objects: 0,
             order: ChunkOrder::default(),
@@ -274,10 +274,10 @@ impl TextEncoders {
                 )?)
             }
         };
-        queue.push(Job { part, form, index }, |chunk| self.write(chunk))
+        queue.push(TextJob { part, form, index }, |chunk| self.write(chunk))
     }
 
-    fn write(&self, chunk: Chunk) -> Result<()> {
+    fn write(&self, chunk: TextPortion) -> Result<()> {
         let mut documents = self.documents.borrow_mut();
         let document = documents[chunk.index].as_mut().ok_or_else(finished)?;
         document.objects += chunk.text.objects;
@@ -335,7 +335,7 @@ impl TextWorker {
     }
 
     /// Converts a part to text, and sends the chunks.
-    fn encode(&mut self, job: &Job, chunks: &ChunkSender<Chunk>) -> Result<()> {
+    fn encode(&mut self, job: &TextJob, chunks: &ChunkSender<TextPortion>) -> Result<()> {
         let text = match &mut self.text {
             Some((form, text)) if *form == job.form => text,
             other => {
@@ -363,7 +363,7 @@ struct ChunkWriter<'a> {
     order: ChunkOrder,
     inexact: u64,
     index: usize,
-    chunks: &'a ChunkSender<Chunk>,
+    chunks: &'a ChunkSender<TextPortion>,
 }
 
 impl ChunkWriter<'_> {
@@ -398,7 +398,7 @@ impl ChunkWriter<'_> {
         let text = text.map_err(|error| failed(&error))?;
         // The text is cut into pieces, because the text of a single object may be much longer than a chunk.
         text.in_pieces(8 * CHUNK, |text| {
-            let sent = self.chunks.send(Chunk {
+            let sent = self.chunks.send(TextPortion {
                 index: self.index,
                 text,
                 order: std::mem::take(&mut self.order),

@@ -34,7 +34,7 @@ pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
             input: Vec::new(),
             text: Vec::new(),
             at: 0,
-            state: State::Reading,
+            state: DecodingState::Reading,
         }),
     })
 }
@@ -113,7 +113,7 @@ impl Read for Failing {
 
 /// The state of a [`Decoding`] after the part of the text that it decoded last.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum DecodingState {
     Reading,
     /// The text is at its end.
     Ended,
@@ -130,7 +130,7 @@ struct Decoding<R> {
     /// The decoded text. Its first `at` bytes were passed on.
     text: Vec<u8>,
     at: usize,
-    state: State,
+    state: DecodingState,
 }
 
 impl<R: Read> Decoding<R> {
@@ -148,14 +148,18 @@ impl<R: Read> Decoding<R> {
                 let (result, read, written) =
                     decoder.decode_to_utf8_without_replacement(input, text, ends);
                 let state = match result {
-                    DecoderResult::InputEmpty if ends => State::Ended,
-                    DecoderResult::InputEmpty | DecoderResult::OutputFull => State::Reading,
-                    DecoderResult::Malformed(..) => State::Failed,
+                    DecoderResult::InputEmpty if ends => DecodingState::Ended,
+                    DecoderResult::InputEmpty | DecoderResult::OutputFull => DecodingState::Reading,
+                    DecoderResult::Malformed(..) => DecodingState::Failed,
                 };
                 (state, read, written)
             }
             Coding::Latin1 | Coding::Utf8 => {
-                let state = if ends { State::Ended } else { State::Reading };
+                let state = if ends {
+                    DecodingState::Ended
+                } else {
+                    DecodingState::Reading
+                };
                 let written = mem::convert_latin1_to_utf8(&self.input, &mut self.text);
                 (state, self.input.len(), written)
             }
@@ -177,9 +181,9 @@ impl<R: Read> Read for Decoding<R> {
                 return Ok(count);
             }
             match self.state {
-                State::Reading => self.decode()?,
-                State::Ended => return Ok(0),
-                State::Failed => {
+                DecodingState::Reading => self.decode()?,
+                DecodingState::Ended => return Ok(0),
+                DecodingState::Failed => {
                     let name = match &self.coding {
                         Coding::Other(decoder) => decoder.encoding().name(),
                         Coding::Latin1 | Coding::Utf8 => "ISO-8859-1",
@@ -205,7 +209,7 @@ mod tests {
             input: Vec::new(),
             text: Vec::new(),
             at: 0,
-            state: State::Reading,
+            state: DecodingState::Reading,
         };
         reader.read_to_string(&mut text)?;
         Ok(text)

@@ -17,7 +17,7 @@ struct Coordinates {
 
 /// Parses a chunk of a file. The chunk must consist of whole lines.
 pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, TextDamage> {
-    let mut parser = Parser {
+    let mut parser = OplParser {
         objects: ChangeSet::default(),
         text: String::new(),
     };
@@ -43,13 +43,13 @@ pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, TextDamage> {
     Ok(parser.objects)
 }
 
-struct Parser {
+struct OplParser {
     objects: ChangeSet,
     /// The buffer in which strings are unescaped.
     text: String,
 }
 
-impl Parser {
+impl OplParser {
     /// Parses a line. An error consists of an offset in the line and a message.
     fn line(&mut self, line: &str) -> Result<(), (usize, String)> {
         let kind = match line.chars().next() {

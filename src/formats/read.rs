@@ -138,12 +138,12 @@ impl ObjectSource {
     /// Returns the objects of a chunk. `decoder` is the decoder of the worker, which is created when it is needed.
     fn parse(
         &self,
-        chunk: Chunk,
+        chunk: InputChunk,
         decoder: &mut Option<BlobDecoder>,
         ctx: &Context,
     ) -> Result<ChangeSet> {
         let mut set = match chunk {
-            Chunk::Text(text, format) => {
+            InputChunk::Text(text, format) => {
                 let nodes = match self.form {
                     SourceForm::Geometry(_) => WayNodesIn::WaysAndMembers,
                     SourceForm::Text(_) | SourceForm::Versions(_) | SourceForm::Pbf(_) => {
@@ -152,8 +152,8 @@ impl ObjectSource {
                 };
                 text.parse(self.input.path(), format, nodes)?
             }
-            Chunk::Objects(objects) => *objects,
-            Chunk::Blob(entry) => {
+            InputChunk::Objects(objects) => *objects,
+            InputChunk::Blob(entry) => {
                 let decoder = decoder.get_or_insert_with(|| BlobDecoder::new(&self.input, ctx));
                 decoder.switch_to(&self.input);
                 decoder.decode(&entry, ChangeSet::of_block)?
@@ -167,13 +167,13 @@ impl ObjectSource {
 }
 
 /// A part of a file: text or a blob that a worker parses, or objects of a format that only one thread can read.
-enum Chunk {
+enum InputChunk {
     Text(TextChunk, TextFormat),
     Objects(Box<ChangeSet>),
     Blob(Box<BlobEntry>),
 }
 
-impl Chunk {
+impl InputChunk {
     /// The estimated memory in bytes of the chunk and of its results.
     fn cost(&self) -> u64 {
         /// The estimated length of the text of a blob, for each byte of the blob.
@@ -254,23 +254,23 @@ impl Chunks<'_> {
 }
 
 impl Iterator for Chunks<'_> {
-    type Item = Result<Chunk>;
+    type Item = Result<InputChunk>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Self::Text(chunks, format) => {
                 let chunk = chunks.next()?;
-                Some(chunk.map(|text| Chunk::Text(text, *format)))
+                Some(chunk.map(|text| InputChunk::Text(text, *format)))
             }
             Self::O5m(chunks) => {
                 let objects = chunks.next()?.map(Box::new);
-                Some(objects.map(Chunk::Objects))
+                Some(objects.map(InputChunk::Objects))
             }
             Self::Pbf { start, frames } => match start.take() {
-                Some(start) => Some(Ok(Chunk::Objects(start))),
+                Some(start) => Some(Ok(InputChunk::Objects(start))),
                 None => {
                     let head = frames.next()?;
-                    Some(head.map(|head| Chunk::Blob(Box::new(head.entry))))
+                    Some(head.map(|head| InputChunk::Blob(Box::new(head.entry))))
                 }
             },
         }
@@ -356,7 +356,7 @@ pub(crate) fn salvage_texts<S, T: Send>(
     let read = parallel_classify_phase(
         ctx.limits(BUDGET),
         chunks.by_ref(),
-        Chunk::cost,
+        InputChunk::cost,
         init,
         |scratch, chunk| {
             let (objects, damage) = chunk.salvage(input.path());
@@ -397,10 +397,12 @@ pub(crate) fn salvage_start(input: &Input, format: TextFormat) -> Result<ChangeS
 pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
     check(input, format)?;
     match Chunks::open(input, format, None)?.next() {
-        Some(Ok(Chunk::Text(text, format))) => text.parse(input.path(), format, WayNodesIn::Ways),
-        Some(Ok(Chunk::Objects(objects))) => Ok(*objects),
+        Some(Ok(InputChunk::Text(text, format))) => {
+            text.parse(input.path(), format, WayNodesIn::Ways)
+        }
+        Some(Ok(InputChunk::Objects(objects))) => Ok(*objects),
         Some(Err(error)) => Err(error),
-        Some(Ok(Chunk::Blob(_))) | None => Ok(ChangeSet::default()),
+        Some(Ok(InputChunk::Blob(_))) | None => Ok(ChangeSet::default()),
     }
 }
 

@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 /// A buffer of changesets as text.
 #[derive(Debug)]
 pub(crate) enum ChangesetText {
-    Opl(Lines),
-    Xml(Lines),
+    Opl(ChangesetLines),
+    Xml(ChangesetLines),
     Debug(DebugText),
 }
 
@@ -23,8 +23,10 @@ impl ChangesetText {
     /// Creates an empty buffer for text with the given options.
     pub(crate) fn new(options: &TextOptions) -> Self {
         match options.format {
-            TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => Self::Opl(Lines::default()),
-            TextFormat::Osm | TextFormat::OsmChange => Self::Xml(Lines::default()),
+            TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => {
+                Self::Opl(ChangesetLines::default())
+            }
+            TextFormat::Osm | TextFormat::OsmChange => Self::Xml(ChangesetLines::default()),
             TextFormat::Debug => Self::Debug(DebugText::new(options)),
         }
     }
@@ -57,12 +59,12 @@ impl ChangesetText {
 
 /// A buffer of changesets in OPL or OSM XML.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct ChangesetLines {
     text: TextBuffer,
     times: TimeFormatter,
 }
 
-impl Lines {
+impl ChangesetLines {
     /// Appends a changeset as a line of OPL. Comments are left out.
     fn put_opl(&mut self, changeset: &Changeset) {
         let text = &mut self.text;

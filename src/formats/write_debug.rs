@@ -108,7 +108,7 @@ impl Paint {
     }
 
     /// Appends the index of a node, member or comment.
-    fn index(self, out: &mut TextBuffer, index: usize, width: usize) {
+    fn put_index(self, out: &mut TextBuffer, index: usize, width: usize) {
         self.code(out, WHITE);
         let _ = write!(out, "    {index:0width$}: ");
         self.code(out, RESET);
@@ -308,7 +308,7 @@ impl DebugText {
         let _ = writeln!(self.text, "{}", changeset.comments_count);
         let width = digits(comments.len());
         for (index, comment) in comments.iter().enumerate() {
-            paint.index(&mut self.text, index, width);
+            paint.put_index(&mut self.text, index, width);
             paint.put(&mut self.text, CYAN, "date");
             self.text.push_str(": ");
             self.put_time(comment.date);
@@ -336,7 +336,7 @@ fn put_nodes(text: &mut TextBuffer, paint: Paint, refs: &[i64], locations: &[Opt
     }
     let width = digits(refs.len());
     for (index, id) in refs.iter().enumerate() {
-        paint.index(text, index, width);
+        paint.put_index(text, index, width);
         let _ = write!(text, "{id:>10}");
         if let Some(location) = locations.get(index).copied().flatten() {
             text.push_str(" (");
@@ -352,7 +352,7 @@ fn put_members(text: &mut TextBuffer, paint: Paint, members: &[Member<'_>]) {
     let _ = writeln!(text, "{}", members.len());
     let width = digits(members.len());
     for (index, member) in members.iter().enumerate() {
-        paint.index(text, index, width);
+        paint.put_index(text, index, width);
         let kind = match member.kind {
             ObjectKind::Node => "node",
             ObjectKind::Way => "way ",

@@ -44,7 +44,7 @@ pub(super) fn parse(
     let text = text.trim_start_matches('\u{feff}');
     let mark = marked - text.len();
     let mut reader = quick_xml::Reader::from_str(text);
-    let mut parser = Parser {
+    let mut parser = XmlObjectParser {
         format,
         objects: ChangeSet::default(),
         stack: Vec::new(),
@@ -137,7 +137,7 @@ const CONTAINERS: [&str; 8] = [
     "relation",
 ];
 
-struct Parser {
+struct XmlObjectParser {
     format: TextFormat,
     objects: ChangeSet,
     stack: Vec<Ancestor>,
@@ -156,7 +156,7 @@ struct Parser {
     is_last: bool,
 }
 
-impl Parser {
+impl XmlObjectParser {
     fn read(&mut self, reader: &mut quick_xml::Reader<&[u8]>) -> Result<(), String> {
         loop {
             if self.draft.is_none() {

@@ -4,10 +4,10 @@
 //! other. Words are written as [`words`](super::letters::words) returns them: in lower case and without marks.
 
 /// A list of words that stand for each other. The first one stands for all.
-type Group = &'static [&'static str];
+type WordGroup = &'static [&'static str];
 
 /// Words at the end of a name, and their abbreviations.
-const LAST: [Group; 61] = [
+const LAST: [WordGroup; 61] = [
     &["street", "st", "str"],
     &["road", "rd"],
     &["avenue", "ave", "av"],
@@ -72,7 +72,7 @@ const LAST: [Group; 61] = [
 ];
 
 /// Words at the start of a name, and their abbreviations.
-const FIRST: [Group; 32] = [
+const FIRST: [WordGroup; 32] = [
     &["avenue", "avenida", "avinguda", "av", "ave", "avda", "avd"],
     &[
         "boulevard",
@@ -119,7 +119,7 @@ const FIRST: [Group; 32] = [
 ];
 
 /// Words anywhere in a name, and their abbreviations. At the start and the end of a name, the other tables come first.
-const ANYWHERE: [Group; 21] = [
+const ANYWHERE: [WordGroup; 21] = [
     &["saint", "st", "sankt", "sint"],
     &["sainte", "ste"],
     &["santa", "sta"],
@@ -144,7 +144,7 @@ const ANYWHERE: [Group; 21] = [
 ];
 
 /// Words for directions, and their abbreviations.
-const DIRECTIONS: [Group; 8] = [
+const DIRECTIONS: [WordGroup; 8] = [
     &["north", "n"],
     &["south", "s"],
     &["east", "e"],
@@ -157,7 +157,7 @@ const DIRECTIONS: [Group; 8] = [
 
 /// Types of streets in languages with Cyrillic letters, and their abbreviations. They may be before or after the name
 /// proper. Some spellings omit the first one, the word for a street.
-const CYRILLIC: [Group; 16] = [
+const CYRILLIC: [WordGroup; 16] = [
     &["улица", "ул", "вулиця", "вуліца", "вул"],
     &["проспект", "праспект", "прасп", "просп", "пр"],
     &[
@@ -211,7 +211,7 @@ const HYPHENATED: [([&str; 2], &str); 11] = [
 const ENDINGS: [(&str, &str); 3] = [("strasse", "str"), ("straat", "str"), ("platz", "pl")];
 
 /// Returns the first word of the group that contains `word`.
-fn standing_for(groups: &[Group], word: &str) -> Option<&'static str> {
+fn standing_for(groups: &[WordGroup], word: &str) -> Option<&'static str> {
     let group = groups.iter().find(|group| group.contains(&word))?;
     group.first().copied()
 }

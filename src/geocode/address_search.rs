@@ -5,11 +5,11 @@ use super::address_tags::{
 };
 use super::folding::StreetNames;
 use super::interpolation::interpolated;
-use super::item::{BROKEN, STREET, Shape, tag, text_tag};
+use super::item::{BROKEN, ItemShape, STREET, tag, text_tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
 use super::local_projection::LocalProjection;
-use super::query::{Chosen, Near, Query};
+use super::query::{ChosenAddress, Near, Query};
 use crate::error::{Error, Result};
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
@@ -47,9 +47,9 @@ impl<'i> Query<'i, '_> {
         address: Option<&Near<'i>>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         interpolation: Option<&Near<'i>>,
-    ) -> Result<Option<Chosen<'i>>> {
+    ) -> Result<Option<ChosenAddress<'i>>> {
         match self.inside(address)? {
-            Some(near) => Ok(Some(Chosen::of(self.completed(near)?))),
+            Some(near) => Ok(Some(ChosenAddress::of(self.completed(near)?))),
             None => self.beside(address, street, interpolation),
         }
     }
@@ -128,7 +128,7 @@ impl<'i> Query<'i, '_> {
         let mut best: Option<(f64, super::index::Hit<'i>)> = None;
         let index = self.index;
         index.visit_near(layer, self.place, 0.0, |found, _| {
-            let is_area = found.squared == 0.0 && found.item.shape == Shape::Area;
+            let is_area = found.squared == 0.0 && found.item.shape == ItemShape::Area;
             if is_area && (layer == Layer::Buildings || item_is_address(&found.item)?) {
                 let size = size(&projection, &found.item.lines()?);
                 let key = |size, found: &super::index::Hit<'_>| (size, found.key());
@@ -166,7 +166,7 @@ impl<'i> Query<'i, '_> {
     /// address of the area. The query point lies beside the area. A node completes the address if the area has no
     /// number, or if both have the same number and only the node has a street.
     fn node_of(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
-        if area.found.item.shape != Shape::Area {
+        if area.found.item.shape != ItemShape::Area {
             return Ok(None);
         }
         let mut numbers = NUMBERS.iter();
@@ -192,7 +192,7 @@ impl<'i> Query<'i, '_> {
         address: Option<&Near<'i>>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         interpolation: Option<&Near<'i>>,
-    ) -> Result<Option<Chosen<'i>>> {
+    ) -> Result<Option<ChosenAddress<'i>>> {
         let radius = self.index.manifest().search_radius;
         let is_near = |near: &&Near<'i>| near.distance_m() <= radius;
         // A street with another name contradicts an address if it is nearer than the address.
@@ -239,11 +239,11 @@ impl<'i> Query<'i, '_> {
             is_nearer && !is_of_other(between)
         });
         Ok(match between {
-            Some(between) => Some(Chosen {
+            Some(between) => Some(ChosenAddress {
                 number: self.number_at(between)?,
                 near: self.completed(between.clone())?,
             }),
-            None => near.map(Chosen::of),
+            None => near.map(ChosenAddress::of),
         })
     }
 

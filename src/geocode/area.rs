@@ -330,7 +330,7 @@ fn number<const LEN: usize, const ALL: usize>(bytes: &[u8; ALL], at: usize) -> [
 }
 
 /// The header of a part.
-struct Head {
+struct PartHeader {
     /// The offset of the record of the area in the section.
     record: u64,
     south: i64,
@@ -340,7 +340,7 @@ struct Head {
     count: u64,
 }
 
-impl Head {
+impl PartHeader {
     /// Returns the number of the band that contains a latitude.
     fn band(&self, lat_e7: i32) -> Option<u64> {
         let north_of = i64::from(lat_e7) - self.south;
@@ -355,11 +355,11 @@ impl<'c> Areas<'c> {
     }
 
     /// Reads the header of a part.
-    fn head(&self, part: u64) -> Result<Head> {
+    fn head(&self, part: u64) -> Result<PartHeader> {
         let head: [u8; HEAD_LEN] = self.container.array(self.section, part)?;
         let record = part.checked_sub(u64::from_le_bytes(number(&head, 0)));
         let record = record.ok_or_else(|| self.container.damaged("the record of an area"))?;
-        let head = Head {
+        let head = PartHeader {
             record,
             south: i32::from_le_bytes(number(&head, 8)).into(),
             height: u32::from_le_bytes(number(&head, 12)).into(),
@@ -375,7 +375,7 @@ impl<'c> Areas<'c> {
     fn edges_of(
         &self,
         part: u64,
-        head: &Head,
+        head: &PartHeader,
         bands: std::ops::Range<u64>,
     ) -> Result<impl Iterator<Item = Edge> + use<'c>> {
         let starts = part + HEAD_LEN as u64;
@@ -458,7 +458,7 @@ mod tests {
     use super::*;
     use crate::for_tests::random::Random;
     use crate::geocode::container::container_of;
-    use crate::geocode::item::{Item, Lines, Shape};
+    use crate::geocode::item::{IndexedItem, ItemShape, Lines};
 
     #[test]
     fn a_part_holds_the_places_that_its_rings_enclose() {
@@ -479,10 +479,10 @@ mod tests {
             }
             lines.pop();
             let tags = [("name", "A"), ("admin_level", "8"), ("name:x", "Å")];
-            let item = Item {
+            let item = IndexedItem {
                 kind: ObjectKind::Relation,
                 id: -5,
-                shape: Shape::Area,
+                shape: ItemShape::Area,
                 lines: Lines::Many(&lines),
                 tags: &tags,
             };
@@ -542,10 +542,10 @@ mod tests {
             lat_e7: 0,
             lon_e7: 10,
         };
-        let item = Item {
+        let item = IndexedItem {
             kind: ObjectKind::Relation,
             id: 1,
-            shape: Shape::Area,
+            shape: ItemShape::Area,
             lines: Lines::One(&[low, corner, high, low]),
             tags: &[("name", "A"), ("boundary", "administrative")],
         };

@@ -105,7 +105,7 @@ impl<'a, 'i> Roles<'a, 'i> {
 }
 
 /// The boundaries around a place, in the order of their levels.
-struct Boundaries<'a, 'i> {
+struct CityBoundaries<'a, 'i> {
     all: Vec<Roles<'a, 'i>>,
     /// The levels of municipalities in the country, or the usual ones.
     levels: &'static [u8],
@@ -113,7 +113,7 @@ struct Boundaries<'a, 'i> {
     is_country_known: bool,
 }
 
-impl<'a, 'i> Boundaries<'a, 'i> {
+impl<'a, 'i> CityBoundaries<'a, 'i> {
     fn of(areas: &'a [Area<'i>], country_code: Option<&str>) -> Self {
         let of_country = municipality_levels(country_code);
         Self {
@@ -159,7 +159,7 @@ pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
 ) -> Option<(&'a Area<'i>, &'static str)> {
-    let boundaries = Boundaries::of(areas, country_code);
+    let boundaries = CityBoundaries::of(areas, country_code);
     let municipality = boundaries.municipality();
     let around = || boundaries.around(municipality);
     let is_role = |area: &&Roles<'_, '_>| {
@@ -187,7 +187,7 @@ pub(super) fn guess<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
 ) -> Option<(&'a Area<'i>, &'static str)> {
-    let boundaries = Boundaries::of(areas, country_code);
+    let boundaries = CityBoundaries::of(areas, country_code);
     let by_namesake = boundaries.around(None).find(|area| area.namesake.is_some());
     let at_usual_level = || {
         let is_known = has_own_levels(country_code);
@@ -207,7 +207,7 @@ pub(super) fn city_named<'a, 'i>(
     country_code: Option<&str>,
     is_named: impl Fn(&Area<'i>) -> bool,
 ) -> Option<(&'a Area<'i>, &'static str)> {
-    let boundaries = Boundaries::of(areas, country_code);
+    let boundaries = CityBoundaries::of(areas, country_code);
     let is_settlement = |area: &&Roles<'_, '_>| {
         let is_municipality = boundaries.levels.contains(&area.level) && !area.is_other();
         let by_node = area.centre.is_some() && !area.is_other() || area.namesake.is_some();

@@ -10,26 +10,26 @@ use super::place_names::PlaceNames;
 use std::cmp::Reverse;
 
 /// A part of an address, and the object from which it comes.
-pub(super) type Part<'i, T = &'i str> = Option<(T, NearObject)>;
+pub(super) type AddressPart<'i, T = &'i str> = Option<(T, NearObject)>;
 
 /// The parts of an address.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Parts<'i> {
-    house_number: Part<'i, String>,
+pub(super) struct AddressParts<'i> {
+    house_number: AddressPart<'i, String>,
     /// The parts that come from the same object as the house number.
     of_house: OfHouse<'i>,
-    pub street: Part<'i>,
-    place: Part<'i>,
-    postcode: Part<'i>,
-    pub suburb: Part<'i>,
-    pub city: Part<'i>,
+    pub street: AddressPart<'i>,
+    place: AddressPart<'i>,
+    postcode: AddressPart<'i>,
+    pub suburb: AddressPart<'i>,
+    pub city: AddressPart<'i>,
     /// The city as the address spells it.
     written_city: Option<&'i str>,
     pub city_kind: Option<&'i str>,
-    county: Part<'i>,
-    state: Part<'i>,
+    county: AddressPart<'i>,
+    state: AddressPart<'i>,
     state_code: Option<&'i str>,
-    country: Part<'i>,
+    country: AddressPart<'i>,
     country_code: Option<String>,
 }
 
@@ -103,7 +103,7 @@ fn place_of<'a, 'i>(areas: &'a [Area<'i>], kinds: &[&str]) -> Option<(&'a Area<'
 }
 
 /// Returns the postcode of the finest area that has one.
-fn postcode_of<'i>(areas: &[Area<'i>]) -> Part<'i> {
+fn postcode_of<'i>(areas: &[Area<'i>]) -> AddressPart<'i> {
     let postal = areas.iter().filter_map(|area| {
         let code = area.tag(const { KeyNumber::of("postal_code") })?.trim();
         Some((code, area)).filter(|_| !code.is_empty())
@@ -112,7 +112,7 @@ fn postcode_of<'i>(areas: &[Area<'i>]) -> Part<'i> {
     Some((code, area.object()))
 }
 
-impl<'i> Parts<'i> {
+impl<'i> AddressParts<'i> {
     /// Sets the parts from the tags of an object with an address.
     pub(super) fn add_address(
         &mut self,

@@ -3,7 +3,7 @@
 use super::area::{Area, Areas};
 use super::container::Container;
 use super::layout::{AREA_SECTION, Layer, SECTION_COUNT};
-use super::leaf::{Leaf, LeafItem};
+use super::leaf::{ItemLeaf, LeafItem};
 use super::local_projection::LocalProjection;
 use super::packed_rtree::PackedRTree;
 use super::write::part_places;
@@ -212,7 +212,7 @@ impl GeocodeIndex {
             let mut visit_leaf = |leaf, limit: &mut f64| {
                 let bytes = tree.leaf(&self.container, leaf)?;
                 let mut visited = || {
-                    let leaf = Leaf::parse(bytes)?;
+                    let leaf = ItemLeaf::parse(bytes)?;
                     let mut queue = leaf.queue(&projection);
                     while let Some(number) = queue.next(*limit) {
                         let item = leaf.item(number)?;

@@ -130,7 +130,7 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
     } else {
         0.0
     };
-    let rule = Rule::parse(tag(tags, "addr:interpolation")?)?;
+    let rule = InterpolationRule::parse(tag(tags, "addr:interpolation")?)?;
     between(&from.number, &to.number, rule, part)
 }
 
@@ -145,7 +145,7 @@ fn numbered_nodes(list: &str) -> impl Iterator<Item = (usize, String)> {
 /// Whether two neighbouring house numbers of an interpolation way have more than [`MAX_STEPS`] steps between them, so
 /// that no number is made there. `list` is the value of [`NUMBERS`], and `rule` that of `addr:interpolation`.
 pub(super) fn has_too_many(list: &str, rule: &str) -> bool {
-    let Some(rule) = Rule::parse(rule) else {
+    let Some(rule) = InterpolationRule::parse(rule) else {
         return false;
     };
     let numbers: Vec<String> = numbered_nodes(list).map(|(_, number)| number).collect();
@@ -159,14 +159,14 @@ pub(super) fn has_too_many(list: &str, rule: &str) -> bool {
 
 /// The value of `addr:interpolation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
+enum InterpolationRule {
     /// The difference of two neighbouring numbers.
     Step(i64),
     /// Neighbouring houses differ in their letters.
     Letters,
 }
 
-impl Rule {
+impl InterpolationRule {
     fn parse(text: &str) -> Option<Self> {
         match text.trim().to_lowercase().as_str() {
             "even" | "odd" => Some(Self::Step(2)),
@@ -188,25 +188,25 @@ fn are_ranges(ends: &[HouseNumber<'_>; 2]) -> bool {
 
 /// Returns the number of steps from one end to the other: the number of house numbers without the first one. It is
 /// negative if the numbers decrease. Returns `None` if the ends do not fit the rule.
-fn steps_between(ends: &[HouseNumber<'_>; 2], rule: Rule) -> Option<i64> {
+fn steps_between(ends: &[HouseNumber<'_>; 2], rule: InterpolationRule) -> Option<i64> {
     let [first, last] = ends;
     let numbers = ends.map(|end| end.number());
     let letters = last.letter_position() - first.letter_position();
     match (rule, numbers) {
         _ if first.prefix != last.prefix || are_ranges(ends) => None,
-        (Rule::Letters, _) if first.digits == last.digits => Some(letters),
-        (Rule::Step(step), [Some(first), Some(last)]) if first != last => {
+        (InterpolationRule::Letters, _) if first.digits == last.digits => Some(letters),
+        (InterpolationRule::Step(step), [Some(first), Some(last)]) if first != last => {
             let difference = last - first;
             (difference % step == 0).then_some(difference / step)
         }
         // Between 7 and 7a, there is no other number, whatever the rule.
-        (Rule::Step(_), [Some(_), Some(_)]) if letters.abs() <= 1 => Some(letters),
+        (InterpolationRule::Step(_), [Some(_), Some(_)]) if letters.abs() <= 1 => Some(letters),
         _ => None,
     }
 }
 
 /// Returns the house number at the fraction `part` of the distance from `from` to `to`.
-fn between(from: &str, to: &str, rule: Rule, part: f64) -> Option<String> {
+fn between(from: &str, to: &str, rule: InterpolationRule, part: f64) -> Option<String> {
     let ends = [HouseNumber::parse(from)?, HouseNumber::parse(to)?];
     let [first, _] = ends;
     let steps = steps_between(&ends, rule).filter(|steps| steps.abs() <= MAX_STEPS)?;
@@ -217,8 +217,8 @@ fn between(from: &str, to: &str, rule: Rule, part: f64) -> Option<String> {
         return Some(end.trim().to_owned());
     }
     match rule {
-        Rule::Letters => lettered(&ends, first.letter_position() + at),
-        Rule::Step(step) => numbered(&ends, first.number()? + at * step),
+        InterpolationRule::Letters => lettered(&ends, first.letter_position() + at),
+        InterpolationRule::Step(step) => numbered(&ends, first.number()? + at * step),
     }
 }
 
@@ -266,7 +266,14 @@ mod tests {
 
     /// The different numbers along a way, in their order.
     fn numbers(from: &str, to: &str, rule: &str) -> Vec<String> {
-        let at = |part: u32| between(from, to, Rule::parse(rule)?, f64::from(part) / 1000.0);
+        let at = |part: u32| {
+            between(
+                from,
+                to,
+                InterpolationRule::parse(rule)?,
+                f64::from(part) / 1000.0,
+            )
+        };
         let mut numbers: Vec<String> = (0..=1000).filter_map(at).collect();
         numbers.dedup();
         numbers

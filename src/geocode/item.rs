@@ -109,7 +109,7 @@ pub(crate) const NUMBERS: &str = "#";
 
 /// The type of the geometry of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ItemShape {
     /// One point.
     Point,
     /// Lines.
@@ -118,7 +118,7 @@ pub(crate) enum Shape {
     Area,
 }
 
-impl Shape {
+impl ItemShape {
     pub(super) fn from_number(number: u64) -> Option<Self> {
         [Self::Point, Self::Line, Self::Area]
             .get(usize::try_from(number).ok()?)
@@ -148,10 +148,10 @@ impl<'a> Lines<'a> {
 
 /// An object with a geometry.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Item<'a> {
+pub(crate) struct IndexedItem<'a> {
     pub kind: ObjectKind,
     pub id: i64,
-    pub shape: Shape,
+    pub shape: ItemShape,
     pub lines: Lines<'a>,
     pub tags: &'a [(&'a str, &'a str)],
 }
@@ -189,7 +189,7 @@ fn texts<'b>(row: &mut Varints<'b>) -> Result<Vec<(&'b str, &'b str)>, FormatErr
     Ok(tags)
 }
 
-pub(super) fn put_head(out: &mut Vec<u8>, kind: ObjectKind, shape: Shape, id: i64) {
+pub(super) fn put_head(out: &mut Vec<u8>, kind: ObjectKind, shape: ItemShape, id: i64) {
     put_varint(out, kind as u64 | (shape as u64) << 2);
     put_sint(out, id);
 }
@@ -202,7 +202,7 @@ fn put_lines(out: &mut Vec<u8>, lines: Lines<'_>) {
     }
 }
 
-impl Item<'_> {
+impl IndexedItem<'_> {
     /// Appends the item as a row.
     pub(crate) fn put_row(&self, out: &mut Vec<u8>) {
         put_head(out, self.kind, self.shape, self.id);
@@ -220,7 +220,7 @@ impl Item<'_> {
 #[derive(Debug)]
 pub(crate) struct RowItem<'r> {
     pub kind: ObjectKind,
-    pub shape: Shape,
+    pub shape: ItemShape,
     pub id: i64,
     pub lines: RowLines,
     pub tags: Vec<(&'r str, &'r str)>,
@@ -244,10 +244,10 @@ impl RowLines {
 
 pub(super) const BROKEN: FormatError = FormatError::new("an item is broken");
 
-pub(super) fn head(values: &mut Varints<'_>) -> Result<(ObjectKind, Shape, i64), FormatError> {
+pub(super) fn head(values: &mut Varints<'_>) -> Result<(ObjectKind, ItemShape, i64), FormatError> {
     let number = values.read()?;
     let kind = ObjectKind::from_number(number & 3).ok_or(BROKEN)?;
-    let shape = Shape::from_number(number >> 2).ok_or(BROKEN)?;
+    let shape = ItemShape::from_number(number >> 2).ok_or(BROKEN)?;
     Ok((kind, shape, values.read_sint()?))
 }
 
@@ -281,8 +281,8 @@ impl<'r> RowItem<'r> {
     }
 
     /// Returns the row as an item.
-    pub(crate) fn item(&self) -> Item<'_> {
-        Item {
+    pub(crate) fn item(&self) -> IndexedItem<'_> {
+        IndexedItem {
             kind: self.kind,
             id: self.id,
             shape: self.shape,

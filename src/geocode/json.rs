@@ -34,7 +34,7 @@ impl Answer<'_> {
     }
 }
 
-fn put_address(members: &mut Members<'_>, address: &Address<'_>) {
+fn put_address(members: &mut JsonMembers<'_>, address: &Address<'_>) {
     members.part("house_number", address.house_number.as_deref());
     members.part("house_name", address.house_name);
     members.part("unit", address.unit);
@@ -55,7 +55,7 @@ fn put_address(members: &mut Members<'_>, address: &Address<'_>) {
     members.part("country_code", address.country_code.as_deref());
 }
 
-fn put_sources(members: &mut Members<'_>, sources: &Sources) {
+fn put_sources(members: &mut JsonMembers<'_>, sources: &Sources) {
     let mut source = |key, source: &Option<NearObject>| {
         if let Some(source) = source {
             members.object(key, |members| put_object(members, source));
@@ -72,12 +72,12 @@ fn put_sources(members: &mut Members<'_>, sources: &Sources) {
     source("country", &sources.country);
 }
 
-fn put_nearest(members: &mut Members<'_>, nearest: &Nearest<'_>) {
+fn put_nearest(members: &mut JsonMembers<'_>, nearest: &Nearest<'_>) {
     fn near<T>(
-        members: &mut Members<'_>,
+        members: &mut JsonMembers<'_>,
         key: &'static str,
         near: Option<&T>,
-        put: fn(&mut Members<'_>, &T),
+        put: fn(&mut JsonMembers<'_>, &T),
     ) {
         if let Some(near) = near {
             members.object(key, |members| put(members, near));
@@ -96,45 +96,45 @@ fn put_nearest(members: &mut Members<'_>, nearest: &Nearest<'_>) {
     near(members, "place", nearest.place.as_ref(), put_place);
 }
 
-fn put_object(members: &mut Members<'_>, object: &NearObject) {
+fn put_object(members: &mut JsonMembers<'_>, object: &NearObject) {
     members.text("type", object.kind.name());
     members.number("id", object.id);
     let metres = (object.distance_m * 100.0).round() / 100.0;
     members.number("distance_m", metres);
 }
 
-fn put_answering(members: &mut Members<'_>, answering: &AnsweringObject<'_>) {
+fn put_answering(members: &mut JsonMembers<'_>, answering: &AnsweringObject<'_>) {
     put_object(members, &answering.object);
     members.part("category", answering.class.map(|(key, _)| key));
     members.part("kind", answering.class.map(|(_, value)| value));
     members.part("name", answering.name);
 }
 
-fn put_near_address(members: &mut Members<'_>, near: &NearAddress<'_>) {
+fn put_near_address(members: &mut JsonMembers<'_>, near: &NearAddress<'_>) {
     put_object(members, &near.object);
     members.part("house_number", near.house_number.as_deref());
     members.part("street", near.street);
     members.part("place", near.place);
 }
 
-fn put_street(members: &mut Members<'_>, near: &NearStreet<'_>) {
+fn put_street(members: &mut JsonMembers<'_>, near: &NearStreet<'_>) {
     put_object(members, &near.object);
     members.text("name", near.name);
 }
 
-fn put_road(members: &mut Members<'_>, near: &NearRoad<'_>) {
+fn put_road(members: &mut JsonMembers<'_>, near: &NearRoad<'_>) {
     put_object(members, &near.object);
     members.text("highway", near.highway);
     members.part("ref", near.reference);
 }
 
-fn put_place(members: &mut Members<'_>, near: &NearPlace<'_>) {
+fn put_place(members: &mut JsonMembers<'_>, near: &NearPlace<'_>) {
     put_object(members, &near.object);
     members.text("place", near.place);
     members.text("name", near.name);
 }
 
-fn put_area(members: &mut Members<'_>, area: &NamedArea<'_>) {
+fn put_area(members: &mut JsonMembers<'_>, area: &NamedArea<'_>) {
     members.text("type", area.object_kind.name());
     members.number("id", area.id);
     members.number("admin_level", area.admin_level);
@@ -146,9 +146,9 @@ fn degrees(e7: i32) -> f64 {
     f64::from(e7) / 1e7
 }
 
-fn object(out: &mut Vec<u8>, put: impl FnOnce(&mut Members<'_>)) {
+fn object(out: &mut Vec<u8>, put: impl FnOnce(&mut JsonMembers<'_>)) {
     out.push(b'{');
-    put(&mut Members {
+    put(&mut JsonMembers {
         out,
         is_first: true,
     });
@@ -156,12 +156,12 @@ fn object(out: &mut Vec<u8>, put: impl FnOnce(&mut Members<'_>)) {
 }
 
 /// Writes the members of a JSON object.
-struct Members<'o> {
+struct JsonMembers<'o> {
     out: &'o mut Vec<u8>,
     is_first: bool,
 }
 
-impl Members<'_> {
+impl JsonMembers<'_> {
     #[inline]
     fn key(&mut self, key: &'static str) {
         if !std::mem::take(&mut self.is_first) {
@@ -172,12 +172,12 @@ impl Members<'_> {
         self.out.extend_from_slice(b"\":");
     }
 
-    fn object(&mut self, key: &'static str, put: impl FnOnce(&mut Members<'_>)) {
+    fn object(&mut self, key: &'static str, put: impl FnOnce(&mut JsonMembers<'_>)) {
         self.key(key);
         object(self.out, put);
     }
 
-    fn list<T>(&mut self, key: &'static str, items: &[T], put: fn(&mut Members<'_>, &T)) {
+    fn list<T>(&mut self, key: &'static str, items: &[T], put: fn(&mut JsonMembers<'_>, &T)) {
         self.key(key);
         self.out.push(b'[');
         for (number, item) in items.iter().enumerate() {

@@ -6,7 +6,7 @@
 //! precede the other tags of an item, so that a lookup of such a tag does not pass over names in all languages.
 
 use super::child_queue::{ChildQueue, QUEUE_LEN};
-use super::item::{BROKEN, KEYS, Shape, head};
+use super::item::{BROKEN, ItemShape, KEYS, head};
 use super::lines::for_each_point;
 use super::local_projection::{LocalProjection, crosses_ray, segment_distance};
 use crate::error::FormatError;
@@ -149,7 +149,7 @@ impl<'c> Texts<'c> {
 
 /// A leaf.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Leaf<'c> {
+pub(super) struct ItemLeaf<'c> {
     units: Units,
     boxes: &'c [[u8; UNITS_LEN]],
     /// The end of each item in `items`.
@@ -158,7 +158,7 @@ pub(super) struct Leaf<'c> {
     texts: Texts<'c>,
 }
 
-impl<'c> Leaf<'c> {
+impl<'c> ItemLeaf<'c> {
     /// Parses the header of a leaf.
     #[inline]
     pub(super) fn parse(bytes: &'c [u8]) -> Result<Self, FormatError> {
@@ -255,7 +255,7 @@ impl<'c> Leaf<'c> {
 pub(crate) struct LeafItem<'c> {
     pub kind: ObjectKind,
     pub id: i64,
-    pub shape: Shape,
+    pub shape: ItemShape,
     texts: Texts<'c>,
     tags: &'c [u8],
     lines: &'c [u8],
@@ -263,7 +263,7 @@ pub(crate) struct LeafItem<'c> {
 
 impl<'c> LeafItem<'c> {
     #[inline]
-    fn parse(bytes: &'c [u8], leaf: &Leaf<'c>) -> Result<Self, FormatError> {
+    fn parse(bytes: &'c [u8], leaf: &ItemLeaf<'c>) -> Result<Self, FormatError> {
         let mut values = Varints::new(bytes);
         let (kind, shape, id) = head(&mut values)?;
         let (tags, lines) = (values.read_text()?, values.rest());
@@ -284,7 +284,7 @@ impl<'c> LeafItem<'c> {
         projection: &LocalProjection,
         place: Point,
     ) -> Result<f64, FormatError> {
-        let is_area = self.shape == Shape::Area;
+        let is_area = self.shape == ItemShape::Area;
         let mut nearest = f64::INFINITY;
         let (mut last, mut is_inside) = ((ORIGIN, [0.0; 2]), false);
         for_each_point(self.lines, |point, is_first| {
@@ -322,7 +322,7 @@ impl<'c> LeafItem<'c> {
             }
             last = point;
         })?;
-        Ok(self.shape == Shape::Area && around.holds())
+        Ok(self.shape == ItemShape::Area && around.holds())
     }
 
     /// Returns the lines of the item, or the rings of an area.
@@ -381,7 +381,7 @@ impl<'c> LeafItem<'c> {
 mod tests {
     use super::super::leaf_encoder::LeafEncoder;
     use super::*;
-    use crate::geocode::item::{Item, Lines, RowItem};
+    use crate::geocode::item::{IndexedItem, Lines, RowItem};
 
     fn point(lat_e7: i32, lon_e7: i32) -> Point {
         Point { lat_e7, lon_e7 }
@@ -393,7 +393,7 @@ mod tests {
 
     /// Returns the items of a leaf, and their boxes.
     fn items_of(bytes: &[u8]) -> Result<Vec<(LeafItem<'_>, Extent)>, FormatError> {
-        let leaf = Leaf::parse(bytes)?;
+        let leaf = ItemLeaf::parse(bytes)?;
         let with_item = |(number, extent)| Ok((leaf.item(number)?, extent));
         leaf.boxes().map(with_item).collect()
     }
@@ -408,10 +408,10 @@ mod tests {
             point(10, 10),
         ];
         let items = [
-            Item {
+            IndexedItem {
                 kind: ObjectKind::Way,
                 id: i64::MAX,
-                shape: Shape::Area,
+                shape: ItemShape::Area,
                 lines: Lines::One(&square),
                 tags: &[
                     ("addr:housenumber", "12"),
@@ -419,17 +419,17 @@ mod tests {
                     ("x", ""),
                 ],
             },
-            Item {
+            IndexedItem {
                 kind: ObjectKind::Node,
                 id: -3,
-                shape: Shape::Point,
+                shape: ItemShape::Point,
                 lines: Lines::One(&[point(i32::MIN, i32::MAX)]),
                 tags: &[("addr:street", "Main Street")],
             },
-            Item {
+            IndexedItem {
                 kind: ObjectKind::Relation,
                 id: 7,
-                shape: Shape::Line,
+                shape: ItemShape::Line,
                 lines: Lines::Many(&[vec![point(1, 2), point(3, 4)], vec![point(-5, 6)]]),
                 tags: &[],
             },
@@ -486,10 +486,10 @@ mod tests {
 
     #[test]
     fn damaged_leaves_are_errors_or_other_items() {
-        let item = Item {
+        let item = IndexedItem {
             kind: ObjectKind::Way,
             id: 1,
-            shape: Shape::Line,
+            shape: ItemShape::Line,
             lines: Lines::One(&[point(1, 2), point(300, 400)]),
             tags: &[("name", "A"), ("k", "v")],
         };
@@ -515,16 +515,16 @@ mod tests {
         for (at, value) in [(12, 17), (14, 0), (14, 3), (15, 0), (15, 1)] {
             let mut damaged = bytes.clone();
             damaged[at] = value;
-            assert!(Leaf::parse(&damaged).is_err(), "{at}");
+            assert!(ItemLeaf::parse(&damaged).is_err(), "{at}");
         }
     }
 
     #[test]
     fn an_item_without_points_is_an_error() {
-        let item = Item {
+        let item = IndexedItem {
             kind: ObjectKind::Way,
             id: 1,
-            shape: Shape::Line,
+            shape: ItemShape::Line,
             lines: Lines::Many(&[]),
             tags: &[],
         };
@@ -533,7 +533,7 @@ mod tests {
         let row = RowItem::parse(&row).unwrap();
         let items = [(&row, Extent::at(point(1, 2)))];
         let (bytes, _) = LeafEncoder::new().encode(&items).unwrap();
-        let item = Leaf::parse(&bytes).unwrap().item(0).unwrap();
+        let item = ItemLeaf::parse(&bytes).unwrap().item(0).unwrap();
         let place = point(1, 2);
         assert!(
             item.distance(&LocalProjection::around(place), place)

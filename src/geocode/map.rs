@@ -4,7 +4,7 @@ use super::area::Areas;
 use super::index::GeocodeIndex;
 use super::item::BROKEN;
 use super::layout::{AREA_SECTION, Layer};
-use super::leaf::Leaf;
+use super::leaf::ItemLeaf;
 use super::write::part_places;
 use crate::error::Result;
 use crate::geometry::{Extent, Point};
@@ -197,7 +197,7 @@ impl MapWalk {
     ) -> Result<bool> {
         let bytes = index.tree(layer.layer()).leaf(index.container(), leaf)?;
         let mut visit_lines = || {
-            let leaf = Leaf::parse(bytes)?;
+            let leaf = ItemLeaf::parse(bytes)?;
             let boxes = leaf.boxes().skip(self.visited);
             for (number, of_item) in boxes {
                 if of_item.meets(&self.extent) {

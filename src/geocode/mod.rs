@@ -51,7 +51,9 @@ pub(crate) use folding::{entries, is_same_name};
 pub(crate) use house_numbers::node_list;
 pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};
-pub(crate) use item::{CENTRE, Item, LABEL, Lines, NUMBERS, STREET, Shape, tag, text_tag};
+pub(crate) use item::{
+    CENTRE, IndexedItem, ItemShape, LABEL, Lines, NUMBERS, STREET, tag, text_tag,
+};
 pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, on_other_side, unwrap};
 pub use map::{MapLayer, MapPiece, MapWalk};
 pub use options::QueryOptions;

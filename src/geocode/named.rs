@@ -3,7 +3,7 @@
 use super::answer::NearObject;
 use super::area::Area;
 use super::city::city_named;
-use super::compose::{Parts, country_code_of};
+use super::compose::{AddressParts, country_code_of};
 use super::folding::{StreetNames, entries, is_same_name};
 use super::item::{KeyNumber, text_tag};
 use super::layout::Layer;
@@ -79,7 +79,7 @@ impl<'i> Query<'i, '_> {
     /// no object is found for the street, uses `street`, the nearest street. Returns the street, if there is one.
     pub(super) fn resolve(
         &self,
-        parts: &mut Parts<'i>,
+        parts: &mut AddressParts<'i>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         areas: &[Area<'i>],
     ) -> Result<Option<Near<'i>>> {

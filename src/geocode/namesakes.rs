@@ -88,13 +88,13 @@ fn city_of(row: &RowItem<'_>) -> Option<City> {
 
 /// The findings about boundaries.
 #[derive(Default)]
-struct Found {
+struct BoundaryFindings {
     namesakes: Vec<Namesake>,
     /// The index of a city, and the level of a boundary around it that has another name.
     others: Vec<(usize, u8)>,
 }
 
-impl Found {
+impl BoundaryFindings {
     /// Adds a row of the layer of areas. `cities` must be in the order of their latitudes.
     fn add(&mut self, row: &RowItem<'_>, cities: &[City]) {
         let level = tag(&row.tags, "admin_level").and_then(|level| level.parse::<u8>().ok());
@@ -188,7 +188,7 @@ impl Namesakes {
         let cities = cities(sorted, rows, ctx)?;
         let (mut namesakes, mut levels) = (Vec::new(), vec![0u16; cities.len()]);
         let read = |row: &[u8]| {
-            let mut found = Found::default();
+            let mut found = BoundaryFindings::default();
             found.add(&RowItem::parse(row)?, &cities);
             Ok::<_, FormatError>(found)
         };

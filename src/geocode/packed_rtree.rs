@@ -127,7 +127,7 @@ fn place_of(places: &[u8], number: usize) -> Option<[u64; 2]> {
 
 /// A level of a tree.
 #[derive(Debug)]
-struct Level {
+struct TreeLevel {
     /// The offset of the first node of the level in the section of the nodes.
     start: u64,
     /// The size of a node in bytes.
@@ -142,11 +142,11 @@ pub(crate) struct PackedRTree {
     /// The first section of the tree.
     section: usize,
     /// The levels, from the parents of leaves up to the root. Empty if the tree has no leaves.
-    levels: Vec<Level>,
+    levels: Vec<TreeLevel>,
 }
 
 /// A node: its level, and its number in the level.
-type Node = (usize, u64);
+type TreeNode = (usize, u64);
 
 /// The children of one node.
 struct Children<'c> {
@@ -234,7 +234,7 @@ impl PackedRTree {
         let (mut levels, mut start) = (Vec::new(), COUNT_LEN);
         while children > 0 {
             let node_len = BOXES_LEN + if levels.is_empty() { PLACES_LEN } else { 0 };
-            levels.push(Level {
+            levels.push(TreeLevel {
                 start,
                 node_len,
                 children,
@@ -284,10 +284,10 @@ impl PackedRTree {
     fn children<'c>(
         &self,
         container: &'c Container,
-        node: Option<Node>,
+        node: Option<TreeNode>,
     ) -> Result<Option<Children<'c>>> {
         let (level, number) = node.unwrap_or((self.levels.len().saturating_sub(1), 0));
-        let Some(Level {
+        let Some(TreeLevel {
             start,
             node_len,
             children,
@@ -324,7 +324,7 @@ impl PackedRTree {
         &self,
         container: &Container,
         projection: &LocalProjection,
-        node: Option<Node>,
+        node: Option<TreeNode>,
         limit: &mut f64,
         visit: &mut impl FnMut(u64, &mut f64) -> Result<()>,
     ) -> Result<()> {
@@ -358,7 +358,7 @@ impl PackedRTree {
         &self,
         container: &Container,
         extent: &Extent,
-        node: Option<Node>,
+        node: Option<TreeNode>,
         visit: &mut impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
         let Some(children) = self.children(container, node)? else {
@@ -380,7 +380,12 @@ impl PackedRTree {
         self.count_in(container, extent, None)
     }
 
-    fn count_in(&self, container: &Container, extent: &Extent, node: Option<Node>) -> Result<u64> {
+    fn count_in(
+        &self,
+        container: &Container,
+        extent: &Extent,
+        node: Option<TreeNode>,
+    ) -> Result<u64> {
         let Some(children) = self.children(container, node)? else {
             return Ok(0);
         };
@@ -427,7 +432,7 @@ impl PackedRTree {
         &self,
         container: &Container,
         extent: &Extent,
-        node: Option<Node>,
+        node: Option<TreeNode>,
         from: u64,
         skipped: &mut u64,
     ) -> Result<Option<u64>> {

@@ -5,7 +5,7 @@ use super::answer::{
     Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearRoad, NearStreet, Nearest,
 };
 use super::area::Area;
-use super::compose::{Parts, country_code_of, country_in_address, label};
+use super::compose::{AddressParts, country_code_of, country_in_address, label};
 use super::folding::StreetNames;
 use super::index::{GeocodeIndex, Hit};
 use super::item::{tag, text_tag};
@@ -19,14 +19,14 @@ use crate::geometry::{Extent, Point};
 use crate::osm::Location;
 
 /// The tags of an object.
-type TagList<'i> = Vec<(&'i str, &'i str)>;
+type QueriedTags<'i> = Vec<(&'i str, &'i str)>;
 
 /// An object near the query point, with its tags.
 #[derive(Debug, Clone)]
 pub(super) struct Near<'i> {
     pub found: Hit<'i>,
     extent: Option<Extent>,
-    pub tags: TagList<'i>,
+    pub tags: QueriedTags<'i>,
 }
 
 impl<'i> Near<'i> {
@@ -90,14 +90,14 @@ impl<'i> Near<'i> {
 }
 
 /// The address that was chosen as the answer.
-pub(super) struct Chosen<'i> {
+pub(super) struct ChosenAddress<'i> {
     /// The object with the address.
     pub near: Near<'i>,
     /// The house number.
     pub number: Option<String>,
 }
 
-impl<'i> Chosen<'i> {
+impl<'i> ChosenAddress<'i> {
     pub(super) fn of(near: Near<'i>) -> Self {
         Self {
             number: house_number(&near.tags),
@@ -107,7 +107,7 @@ impl<'i> Chosen<'i> {
 }
 
 /// Returns the code of the country that contains the query point or, if it is not known, that the address names.
-fn country_code(areas: &[Area<'_>], chosen: Option<&Chosen<'_>>) -> Option<String> {
+fn country_code(areas: &[Area<'_>], chosen: Option<&ChosenAddress<'_>>) -> Option<String> {
     country_code_of(areas).or_else(|| country_in_address(&chosen?.near.tags))
 }
 
@@ -258,19 +258,19 @@ impl<'i> Query<'i, '_> {
     /// result are spelled as in the address, and `resolve` replaces them later.
     fn compose(
         &self,
-        chosen: Option<Chosen<'i>>,
+        chosen: Option<ChosenAddress<'i>>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         areas: &[Area<'i>],
-    ) -> Result<Parts<'i>> {
+    ) -> Result<AddressParts<'i>> {
         let manifest = self.index.manifest();
-        let mut parts = Parts::default();
+        let mut parts = AddressParts::default();
         // A chosen address without a street gets the nearest street only within `search_radius`, the smaller one of the
         // two radii.
         let radius = match chosen {
             Some(_) => manifest.search_radius,
             None => manifest.coarse_search_radius,
         };
-        if let Some(Chosen { near, number }) = chosen {
+        if let Some(ChosenAddress { near, number }) = chosen {
             parts.add_address(number, &near.tags, near.object());
         }
         if self.options.resolves_names {

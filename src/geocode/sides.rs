@@ -2,7 +2,7 @@
 
 use super::folding::folded;
 use super::index::Hit;
-use super::item::{Shape, text_tag};
+use super::item::{ItemShape, text_tag};
 use super::local_projection::{LocalProjection, segment_distance};
 use crate::error::FormatError;
 
@@ -13,7 +13,7 @@ const EQUALLY_NEAR: f64 = 1e-6;
 
 /// The side of a street, as seen along its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum StreetSide {
     Left,
     Right,
 }
@@ -28,7 +28,7 @@ fn is_of_sides(name: &str, [left, right]: [&str; 2]) -> bool {
 }
 
 /// Returns the side of a line on which the origin is; `None` if the origin is on the line.
-fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<Side> {
+fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<StreetSide> {
     // The squared distance of the nearest segment, and the distance of the origin from the straight line through it,
     // which is positive on the left. At a corner, two segments are equally near, and the side is that of the segment
     // whose straight line is farther.
@@ -50,8 +50,8 @@ fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<Side> {
         nearest = nearest.min(squared);
     }
     match across {
-        across if across > ON_STREET => Some(Side::Left),
-        across if across < -ON_STREET => Some(Side::Right),
+        across if across > ON_STREET => Some(StreetSide::Left),
+        across if across < -ON_STREET => Some(StreetSide::Right),
         _ => None,
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn name_by_side<'i>(
     else {
         return Ok(());
     };
-    if found.item.shape != Shape::Line || left == right {
+    if found.item.shape != ItemShape::Line || left == right {
         return Ok(());
     }
     let Some((_, name)) = tags.iter_mut().find(|(key, _)| *key == "name") else {
@@ -84,8 +84,8 @@ pub(super) fn name_by_side<'i>(
     };
     let lines: Vec<Vec<[f64; 2]>> = lines.iter().map(project).collect();
     match side_of(&lines) {
-        Some(Side::Left) => *name = left,
-        Some(Side::Right) => *name = right,
+        Some(StreetSide::Left) => *name = left,
+        Some(StreetSide::Right) => *name = right,
         None => {}
     }
     Ok(())
@@ -103,12 +103,12 @@ mod tests {
             side_of(&[line.to_vec()])
         };
         for (place, side) in [
-            ([0.0, 0.0], Some(Side::Right)),
-            ([0.0, 7.0], Some(Side::Left)),
-            ([7.0, 0.0], Some(Side::Left)),
-            ([6.0, 7.0], Some(Side::Left)),
+            ([0.0, 0.0], Some(StreetSide::Right)),
+            ([0.0, 7.0], Some(StreetSide::Left)),
+            ([7.0, 0.0], Some(StreetSide::Left)),
+            ([6.0, 7.0], Some(StreetSide::Left)),
             // Beyond the end of the line.
-            ([4.0, -12.0], Some(Side::Right)),
+            ([4.0, -12.0], Some(StreetSide::Right)),
             ([0.0, 5.0], None),
         ] {
             assert_eq!(moved(place), side, "{place:?}");

@@ -3,7 +3,7 @@
 use super::antimeridian::{at_other_edge, is_on_antimeridian};
 use super::edge;
 use super::edge::{Edge, HalfUnitBox, HalfUnitPoint};
-use super::quadtree::{Cell, GroupEdges, Leaf, Node, Quadtree};
+use super::quadtree::{Cell, GroupEdges, Leaf, Quadtree, QuadtreeNode};
 use super::shape::{Point, Shape};
 use crate::osm::Bbox;
 
@@ -32,7 +32,7 @@ pub struct Cover {
 
 /// The kind of contact between the edges of a region and a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Contact {
+enum EdgeContact {
     /// No edge meets the box.
     None,
     /// Edges meet the border of the box, but none meets its interior.
@@ -118,7 +118,7 @@ impl AreaIndex {
             self.inside(bbox, &contacts)
         };
         let touched = (0u32..).zip(&contacts).filter(|&(region, &contact)| {
-            contact > Contact::None && inside.binary_search(&region).is_err()
+            contact > EdgeContact::None && inside.binary_search(&region).is_err()
         });
         Cover {
             touched: touched.map(|(region, _)| region).collect(),
@@ -133,8 +133,8 @@ impl AreaIndex {
     }
 
     /// Returns the kind of contact between each region and a box.
-    fn contacts(&self, bbox: &Bbox) -> Vec<Contact> {
-        let mut contacts = vec![Contact::None; self.regions];
+    fn contacts(&self, bbox: &Bbox) -> Vec<EdgeContact> {
+        let mut contacts = vec![EdgeContact::None; self.regions];
         let bounds = HalfUnitBox {
             min: HalfUnitPoint::of(corner_of(bbox)),
             max: HalfUnitPoint::of(Point {
@@ -150,7 +150,7 @@ impl AreaIndex {
             }
             let is_within = is_within(&cell_bounds, &bounds);
             match self.tree.nodes[number] {
-                Node::Inner {
+                QuadtreeNode::Inner {
                     quarters,
                     first,
                     end,
@@ -158,7 +158,7 @@ impl AreaIndex {
                     let groups = self.tree.crossing_in(first..end);
                     if is_within {
                         for &group in groups {
-                            mark(&mut contacts, group, Contact::Inside);
+                            mark(&mut contacts, group, EdgeContact::Inside);
                         }
                     } else if groups
                         .iter()
@@ -168,10 +168,10 @@ impl AreaIndex {
                         pending.extend(quarters.zip(cell.quarters()));
                     }
                 }
-                Node::Leaf(leaf) => {
+                QuadtreeNode::Leaf(leaf) => {
                     for part in self.tree.group_edges_of(leaf) {
                         if is_within {
-                            mark(&mut contacts, part.group, Contact::Inside);
+                            mark(&mut contacts, part.group, EdgeContact::Inside);
                         } else if has_no_inner_edge(&contacts, part.group) {
                             let contact = self.contact_of(part, &bounds);
                             mark(&mut contacts, part.group, contact);
@@ -184,14 +184,14 @@ impl AreaIndex {
     }
 
     /// Returns the kind of contact between a box and the edges of one group in a leaf.
-    fn contact_of(&self, part: &GroupEdges, bounds: &HalfUnitBox) -> Contact {
-        let mut contact = Contact::None;
+    fn contact_of(&self, part: &GroupEdges, bounds: &HalfUnitBox) -> EdgeContact {
+        let mut contact = EdgeContact::None;
         for edge in self.tree.edges_of(part) {
             if edge.meets_inside(bounds) {
-                return Contact::Inside;
+                return EdgeContact::Inside;
             }
-            if contact == Contact::None && edge.meets(bounds) {
-                contact = Contact::Border;
+            if contact == EdgeContact::None && edge.meets(bounds) {
+                contact = EdgeContact::Border;
             }
         }
         contact
@@ -199,7 +199,7 @@ impl AreaIndex {
 
     /// Returns the regions that contain a box with an area. If no edge of a region meets the interior of the box, the
     /// region contains all of the interior or none of it, so one interior point decides.
-    fn inside(&self, bbox: &Bbox, contacts: &[Contact]) -> Vec<u32> {
+    fn inside(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
         let corner = HalfUnitPoint::of(corner_of(bbox));
         let point = HalfUnitPoint {
             x: corner.x + 1,
@@ -214,11 +214,11 @@ impl AreaIndex {
 
     /// Returns the regions that contain a box without an area, which is a point or a line. If it is a line, regions
     /// with an edge that meets the line are omitted.
-    fn inside_flat(&self, bbox: &Bbox, contacts: &[Contact]) -> Vec<u32> {
+    fn inside_flat(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
         let point = corner_of(bbox);
         let is_point = bbox.max_lat_e7 == point.lat_e7 && bbox.max_lon_e7 == point.lon_e7;
         let mut regions = self.regions_at(bbox, |cell, part| self.tree.contains(cell, part, point));
-        regions.retain(|&region| is_point || contacts[region as usize] == Contact::None);
+        regions.retain(|&region| is_point || contacts[region as usize] == EdgeContact::None);
         regions
     }
 
@@ -269,11 +269,11 @@ fn is_within(a: &HalfUnitBox, b: &HalfUnitBox) -> bool {
     a.min.x >= b.min.x && a.max.x <= b.max.x && a.min.y >= b.min.y && a.max.y <= b.max.y
 }
 
-fn has_no_inner_edge(contacts: &[Contact], region: u32) -> bool {
-    contacts[region as usize] < Contact::Inside
+fn has_no_inner_edge(contacts: &[EdgeContact], region: u32) -> bool {
+    contacts[region as usize] < EdgeContact::Inside
 }
 
-fn mark(contacts: &mut [Contact], region: u32, contact: Contact) {
+fn mark(contacts: &mut [EdgeContact], region: u32, contact: EdgeContact) {
     let known = &mut contacts[region as usize];
     *known = contact.max(*known);
 }

@@ -101,7 +101,7 @@ struct Polygons<'a> {
 }
 
 /// An edge, and its range from `least` to `most` along the direction of the sweep.
-struct Span {
+struct SweepEdge {
     least: i64,
     most: i64,
     number: u32,
@@ -167,9 +167,9 @@ impl<'a> Polygons<'a> {
         meetings
     }
 
-    /// Collects the [`Span`] of each edge into `spans`, sorted by `least`. The sweep runs perpendicular to the longest
-    /// edge.
-    fn collect_spans(&self, references: &[u32], spans: &mut Vec<Span>) {
+    /// Collects the [`SweepEdge`] of each edge into `spans`, sorted by `least`. The sweep runs perpendicular to the
+    /// longest edge.
+    fn collect_spans(&self, references: &[u32], spans: &mut Vec<SweepEdge>) {
         let edges = || {
             let numbers = references.iter();
             numbers.map(|&number| (number, self.tree.edges[number as usize]))
@@ -187,7 +187,7 @@ impl<'a> Polygons<'a> {
         spans.clear();
         spans.extend(edges().map(|(number, edge)| {
             let (from, to) = (across(edge.from), across(edge.to));
-            Span {
+            SweepEdge {
                 least: from.min(to),
                 most: from.max(to),
                 number,
@@ -197,7 +197,7 @@ impl<'a> Polygons<'a> {
         spans.sort_unstable_by_key(|span| span.least);
     }
 
-    fn note_meeting(&self, span: &Span, other: &Span, meetings: &mut Contacts) {
+    fn note_meeting(&self, span: &SweepEdge, other: &SweepEdge, meetings: &mut Contacts) {
         match span.edge.relation_to(&other.edge) {
             EdgeRelation::Apart => {}
             EdgeRelation::Crossing => {

@@ -6,16 +6,16 @@ use std::cmp::Ordering;
 
 /// The position of a point relative to a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum RingSide {
     Inside,
     Edge,
     Outside,
 }
 
 /// A point as x and y in half units of 1e-7 degree. In these units, the middle of an edge has integer coordinates, too.
-type HalfUnitPoint = (i64, i64);
+type HalfUnitPosition = (i64, i64);
 
-fn doubled(point: Point) -> HalfUnitPoint {
+fn doubled(point: Point) -> HalfUnitPosition {
     (i64::from(point.lon_e7) * 2, i64::from(point.lat_e7) * 2)
 }
 
@@ -27,21 +27,21 @@ fn edges(points: &[Point]) -> impl Iterator<Item = (Point, Point)> + '_ {
 
 /// Returns the side of the line from `a` to `b` on which a point lies. `Greater` is left, `Less` is right, and `Equal`
 /// is on the line.
-fn turn(a: HalfUnitPoint, b: HalfUnitPoint, point: HalfUnitPoint) -> Ordering {
+fn turn(a: HalfUnitPosition, b: HalfUnitPosition, point: HalfUnitPosition) -> Ordering {
     let wide = i128::from;
     let left = wide(b.0 - a.0) * wide(point.1 - a.1);
     let right = wide(b.1 - a.1) * wide(point.0 - a.0);
     left.cmp(&right)
 }
 
-fn side(ring: &[Point], point: HalfUnitPoint) -> Side {
+fn side(ring: &[Point], point: HalfUnitPosition) -> RingSide {
     let mut inside = false;
     for (a, b) in edges(ring) {
         let (a, b) = (doubled(a), doubled(b));
         let turn = turn(a, b, point);
         let beside = |a: i64, b: i64, value: i64| a.min(b) <= value && value <= a.max(b);
         if turn == Ordering::Equal && beside(a.0, b.0, point.0) && beside(a.1, b.1, point.1) {
-            return Side::Edge;
+            return RingSide::Edge;
         }
         // Counts the edges east of the point that span its latitude. The point lies on the left of such an edge if it
         // leads upwards, and on the right if it leads downwards.
@@ -51,7 +51,11 @@ fn side(ring: &[Point], point: HalfUnitPoint) -> Side {
             inside = !inside;
         }
     }
-    if inside { Side::Inside } else { Side::Outside }
+    if inside {
+        RingSide::Inside
+    } else {
+        RingSide::Outside
+    }
 }
 
 /// A ring with its area, and with its bounding box, which quickly rules out most containments.
@@ -93,7 +97,7 @@ impl<'a> Measured<'a> {
             (a.0.midpoint(b.0), a.1.midpoint(b.1))
         });
         let mut sides = corners.chain(middles).map(|point| side(self.points, point));
-        sides.find(|&side| side != Side::Edge) != Some(Side::Outside)
+        sides.find(|&side| side != RingSide::Edge) != Some(RingSide::Outside)
     }
 }
 

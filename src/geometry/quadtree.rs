@@ -92,7 +92,7 @@ pub struct Leaf {
 
 /// A node of the tree.
 #[derive(Debug, Clone, Copy)]
-pub enum Node {
+pub enum QuadtreeNode {
     /// A cell that is divided into four.
     Inner {
         /// The index in [`Quadtree::nodes`] of the first of four consecutive quarters.
@@ -112,7 +112,7 @@ pub struct Quadtree {
     /// The cell of the root, which contains all edges.
     pub root: Cell,
     /// The nodes; the first is the root.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<QuadtreeNode>,
     /// The groups with edges in each inner node, node by node. Nodes with the same groups share a range.
     pub crossing: Vec<u32>,
     /// The groups with edges in each leaf, leaf by leaf. An entry is called a part of the leaf.
@@ -144,12 +144,12 @@ impl Quadtree {
         let mut number = 0;
         loop {
             match self.nodes[number] {
-                Node::Inner { quarters, .. } => {
+                QuadtreeNode::Inner { quarters, .. } => {
                     level = level.saturating_sub(1);
                     let quarter = (right >> level & 1) | (up >> level & 1) << 1;
                     number = quarters as usize + quarter as usize;
                 }
-                Node::Leaf(leaf) => {
+                QuadtreeNode::Leaf(leaf) => {
                     let cell = Cell {
                         x: self.root.x + (right >> level << level),
                         y: self.root.y + (up >> level << level),

@@ -1,7 +1,7 @@
 //! Builds a quadtree level by level, so that all parts of the tree are equally coarse if its size limit is reached.
 
 use super::edge::{Edge, HalfUnitPoint};
-use super::quadtree::{Cell, GroupEdges, Leaf, Node, Quadtree};
+use super::quadtree::{Cell, GroupEdges, Leaf, Quadtree, QuadtreeNode};
 use rustc_hash::FxHashMap;
 
 /// A leaf with more edges than this is divided.
@@ -17,11 +17,11 @@ const MAX_SIZE_PER_EDGE: usize = 16;
 const WEIGHT_FOR_FREE: usize = 8192;
 
 /// A node that is to become an inner node or a leaf.
-struct Pending {
+struct PendingNode {
     node: usize,
     cell: Cell,
     set: u32,
-    /// The range in [`Level::parts`] of the groups with edges in the node.
+    /// The range in [`PendingLevel::parts`] of the groups with edges in the node.
     parts: (usize, usize),
     /// The range in [`Quadtree::crossing`] of the groups with edges in the parent node.
     crossing: (u32, u32),
@@ -29,8 +29,8 @@ struct Pending {
 
 /// The pending nodes of one level. All their cells have the same size.
 #[derive(Default)]
-struct Level {
-    pending: Vec<Pending>,
+struct PendingLevel {
+    pending: Vec<PendingNode>,
     parts: Vec<GroupEdges>,
     references: Vec<u32>,
 }
@@ -43,7 +43,7 @@ struct Quarter {
     covering: Vec<u32>,
 }
 
-struct Builder {
+struct QuadtreeBuilder {
     tree: Quadtree,
     set_numbers: FxHashMap<Vec<u32>, u32>,
     quarters: [Quarter; 4],
@@ -63,14 +63,14 @@ impl Quadtree {
     pub fn build(edges: Vec<Edge>, ends: &[usize]) -> Self {
         let root = root_of(&edges);
         let limit = edges.len().saturating_mul(MAX_SIZE_PER_EDGE) + WEIGHT_FOR_FREE;
-        let mut builder = Builder {
+        let mut builder = QuadtreeBuilder {
             weight: edges.len() + 1,
             max_weight: limit.min(u32::MAX as usize / 2),
             set_numbers: FxHashMap::from_iter([(Vec::new(), 0)]),
             quarters: Default::default(),
             tree: Self {
                 root,
-                nodes: vec![Node::Leaf(Leaf::default())],
+                nodes: vec![QuadtreeNode::Leaf(Leaf::default())],
                 crossing: Vec::new(),
                 parts: Vec::new(),
                 references: Vec::new(),
@@ -80,7 +80,7 @@ impl Quadtree {
         };
         let mut level = builder.first_level(ends);
         while !level.pending.is_empty() {
-            let mut below = Level::default();
+            let mut below = PendingLevel::default();
             for pending in &level.pending {
                 builder.split_or_make_leaf(pending, &level, &mut below);
             }
@@ -114,9 +114,9 @@ fn is_redundant_point(edge: &Edge, next: Option<&Edge>) -> bool {
     edge.is_empty() && next.is_some_and(|next| next.from == edge.from || next.to == edge.from)
 }
 
-impl Builder {
-    fn first_level(&self, ends: &[usize]) -> Level {
-        let mut level = Level::default();
+impl QuadtreeBuilder {
+    fn first_level(&self, ends: &[usize]) -> PendingLevel {
+        let mut level = PendingLevel::default();
         let mut start = 0;
         for (group, &end) in ends.iter().enumerate() {
             let first = number(level.references.len());
@@ -136,7 +136,7 @@ impl Builder {
             }
             start = end;
         }
-        level.pending.push(Pending {
+        level.pending.push(PendingNode {
             node: 0,
             cell: self.tree.root,
             set: 0,
@@ -147,7 +147,12 @@ impl Builder {
     }
 
     /// Turns a pending node into a leaf, or into an inner node whose quarters become pending in the level below.
-    fn split_or_make_leaf(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
+    fn split_or_make_leaf(
+        &mut self,
+        pending: &PendingNode,
+        level: &PendingLevel,
+        below: &mut PendingLevel,
+    ) {
         let (first, end) = pending.parts;
         let parts = &level.parts[first..end];
         let edges: usize = parts
@@ -162,7 +167,7 @@ impl Builder {
             self.divide(pending, parts, &level.references, below)
         } else {
             let leaf = self.leaf(pending.set, parts, &level.references);
-            Node::Leaf(leaf)
+            QuadtreeNode::Leaf(leaf)
         };
         self.tree.nodes[pending.node] = node;
     }
@@ -188,11 +193,11 @@ impl Builder {
 
     fn divide(
         &mut self,
-        pending: &Pending,
+        pending: &PendingNode,
         parts: &[GroupEdges],
         references: &[u32],
-        below: &mut Level,
-    ) -> Node {
+        below: &mut PendingLevel,
+    ) -> QuadtreeNode {
         let cells = pending.cell.quarters();
         for part in parts {
             let edges = &references[part.first as usize..part.end as usize];
@@ -203,7 +208,7 @@ impl Builder {
         for (number, cell) in cells.into_iter().enumerate() {
             self.add_quarter(number, cell, pending.set, crossing, below);
         }
-        Node::Inner {
+        QuadtreeNode::Inner {
             quarters: number(quarters),
             first: crossing.0,
             end: crossing.1,
@@ -277,7 +282,7 @@ impl Builder {
         cell: Cell,
         set: u32,
         crossing: (u32, u32),
-        below: &mut Level,
+        below: &mut PendingLevel,
     ) {
         let set = self.set_with_covering(set, quarter);
         let Quarter {
@@ -286,7 +291,7 @@ impl Builder {
             covering,
         } = &mut self.quarters[quarter];
         let node = self.tree.nodes.len();
-        self.tree.nodes.push(Node::Leaf(Leaf {
+        self.tree.nodes.push(QuadtreeNode::Leaf(Leaf {
             set,
             ..Leaf::default()
         }));
@@ -299,7 +304,7 @@ impl Builder {
                 ..*part
             }));
             below.references.extend_from_slice(references);
-            below.pending.push(Pending {
+            below.pending.push(PendingNode {
                 node,
                 cell,
                 set,

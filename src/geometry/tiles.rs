@@ -20,10 +20,10 @@ const MAX_FILLED: i64 = 1 << 16;
 const MAX_TOUCHED: i64 = 1 << 22;
 
 /// A position on the grid: x, which grows to the right, and y, which grows downwards.
-type Position = [i64; 2];
+type TilePosition = [i64; 2];
 
 /// Returns the position of a point on the grid. Points beyond the edges of the map are moved to the edges.
-fn position(point: Point) -> Position {
+fn position(point: Point) -> TilePosition {
     let size = (1u64 << GRID_BITS) as f64;
     let lat = point.lat().clamp(-EDGE, EDGE);
     let x = (point.lon() + 180.0) / 360.0;
@@ -102,7 +102,7 @@ impl TileSet {
     }
 
     /// Adds the tiles that a segment touches.
-    fn add_segment(&mut self, one: Position, other: Position) {
+    fn add_segment(&mut self, one: TilePosition, other: TilePosition) {
         let shift = self.shift();
         let size = 1i64 << shift;
         let (from, to) = if one[1] <= other[1] {
@@ -135,7 +135,7 @@ impl TileSet {
         let (mut low, mut high) = ([i64::MAX; 2], [i64::MIN; 2]);
         let mut segments = Vec::new();
         for ring in rings {
-            let positions: Vec<Position> = ring.iter().map(|point| position(*point)).collect();
+            let positions: Vec<TilePosition> = ring.iter().map(|point| position(*point)).collect();
             for (index, from) in positions.iter().enumerate() {
                 let to = positions[(index + 1) % positions.len()];
                 self.add_segment(*from, to);
@@ -160,7 +160,7 @@ impl TileSet {
 
     /// Adds the tiles of a row whose centre is inside of a polygon. Tiles that the outline does not touch are inside if
     /// their centre is.
-    fn fill_row(&mut self, row: i64, segments: &[(Position, Position)]) {
+    fn fill_row(&mut self, row: i64, segments: &[(TilePosition, TilePosition)]) {
         let shift = self.shift();
         let half = (1i64 << shift) / 2;
         let y = (row << shift) + half;
@@ -186,7 +186,7 @@ impl TileSet {
 }
 
 /// Returns the x of a segment at a given y, rounded up or down. The segment must not be horizontal.
-fn at_row(from: Position, to: Position, y: i64, rounds_up: bool) -> i64 {
+fn at_row(from: TilePosition, to: TilePosition, y: i64, rounds_up: bool) -> i64 {
     let [dx, dy] = [0, 1].map(|axis| i128::from(to[axis] - from[axis]));
     let product = i128::from(y - from[1]) * dx;
     let down = product.div_euclid(dy);
@@ -197,8 +197,8 @@ fn at_row(from: Position, to: Position, y: i64, rounds_up: bool) -> i64 {
 /// Returns the first and the last column that a segment touches between `start` and `end`, which are values of y. If
 /// `is_open`, the point at `end` is left out.
 fn columns(
-    from: Position,
-    to: Position,
+    from: TilePosition,
+    to: TilePosition,
     (start, end): (i64, i64),
     is_open: bool,
     shift: u32,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     /// Whether a segment touches a tile, by clipping it at the four edges with fractions.
-    fn touches(from: Position, to: Position, [column, row]: [i64; 2], shift: u32) -> bool {
+    fn touches(from: TilePosition, to: TilePosition, [column, row]: [i64; 2], shift: u32) -> bool {
         // The segment is from + t * (to - from). Each edge restricts t, as a fraction with a common denominator.
         let scale = 1i128 << 80;
         let (mut low, mut high) = ((0i128, 1i128), (scale, scale));

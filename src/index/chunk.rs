@@ -14,7 +14,7 @@ const WINDOW: usize = 32;
 
 /// A set of 16-bit offsets.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Chunk {
+pub(super) enum OffsetSet {
     #[default]
     Empty,
     /// The offsets, in ascending order.
@@ -25,7 +25,7 @@ pub(super) enum Chunk {
 
 /// The memory that a look-up of one offset reads.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Slot<'a> {
+pub(super) enum OffsetSlot<'a> {
     /// No memory, because the chunk is empty or absent.
     #[default]
     Nowhere,
@@ -36,7 +36,7 @@ pub(super) enum Slot<'a> {
     Word(&'a u64),
 }
 
-impl Slot<'_> {
+impl OffsetSlot<'_> {
     /// Loads the memory into the processor's cache, so that the cache misses of several look-ups overlap.
     #[inline]
     pub(super) fn fetch(&self) {
@@ -71,14 +71,14 @@ impl Slot<'_> {
     }
 }
 
-impl Chunk {
+impl OffsetSet {
     /// Returns the memory that a look-up of `offset` reads.
     #[inline]
-    pub(super) fn slot(&self, offset: u16) -> Slot<'_> {
+    pub(super) fn slot(&self, offset: u16) -> OffsetSlot<'_> {
         match self {
-            Self::Empty => Slot::Nowhere,
-            Self::Array(list) => Slot::Array(list, window(list, offset).1),
-            Self::Bitmap(words) => Slot::Word(&words[usize::from(offset >> 6)]),
+            Self::Empty => OffsetSlot::Nowhere,
+            Self::Array(list) => OffsetSlot::Array(list, window(list, offset).1),
+            Self::Bitmap(words) => OffsetSlot::Word(&words[usize::from(offset >> 6)]),
         }
     }
 
@@ -183,7 +183,7 @@ impl Chunk {
         }
     }
 
-    /// Returns a [`Chunk::Bitmap`] with the same offsets.
+    /// Returns an [`OffsetSet::Bitmap`] with the same offsets.
     fn mapped(&self) -> Self {
         Self::bitmap(self.offsets())
     }
@@ -228,7 +228,7 @@ impl Chunk {
     }
 }
 
-impl Chunk {
+impl OffsetSet {
     /// Creates a chunk with the given offsets, which must be strictly ascending. This is not checked.
     pub(super) fn of_ascending(offsets: &[u16]) -> Self {
         match offsets.len() {
@@ -238,7 +238,7 @@ impl Chunk {
         }
     }
 
-    /// Creates a [`Chunk::Bitmap`].
+    /// Creates an [`OffsetSet::Bitmap`].
     pub(super) fn bitmap(offsets: impl IntoIterator<Item = u16>) -> Self {
         let mut words = Box::new([0; WORDS]);
         for offset in offsets {
@@ -326,7 +326,7 @@ pub(super) fn find_listed(list: &[u16], offset: u16) -> Option<usize> {
     list.binary_search(&offset).ok()
 }
 
-impl Offsets for Chunk {
+impl Offsets for OffsetSet {
     fn meets(&self, low: u16, high: u16) -> bool {
         match self {
             Self::Empty => false,
@@ -356,12 +356,12 @@ impl RunCounts {
     const STRIDE: usize = 8;
 
     /// Counts the offsets of a chunk. Returns the counts and the total number of offsets.
-    pub(super) fn new(chunk: &Chunk) -> (Self, u64) {
+    pub(super) fn new(chunk: &OffsetSet) -> (Self, u64) {
         let (mut before, mut count) = (Vec::new(), 0);
         match chunk {
-            Chunk::Empty => {}
-            Chunk::Array(list) => count = list.len() as u64,
-            Chunk::Bitmap(words) => {
+            OffsetSet::Empty => {}
+            OffsetSet::Array(list) => count = list.len() as u64,
+            OffsetSet::Bitmap(words) => {
                 for words in words.chunks(Self::STRIDE) {
                     before.push(count as u16);
                     count += count_ones(words);
@@ -379,17 +379,17 @@ impl RunCounts {
     pub(super) fn rank(
         &self,
         number: u64,
-        chunk: &Chunk,
+        chunk: &OffsetSet,
         offset: u16,
         last: &mut LastFound,
     ) -> Option<u64> {
         match chunk {
-            Chunk::Empty => None,
-            Chunk::Array(list) => {
+            OffsetSet::Empty => None,
+            OffsetSet::Array(list) => {
                 let at = find_near(number, list, offset, last)?;
                 Some(at as u64)
             }
-            Chunk::Bitmap(words) => {
+            OffsetSet::Bitmap(words) => {
                 let (at, bit) = (usize::from(offset >> 6), offset & 63);
                 let word = words[at];
                 if word >> bit & 1 == 0 {

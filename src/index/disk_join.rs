@@ -26,7 +26,7 @@ const BUFFER_LEN: usize = 256 << 10;
 const AT_A_TIME: u64 = 256 << 10;
 /// The maximum number of ids that are looked up at once. Lists in real files have fewer ids.
 const IDS_AT_ONCE: usize = 1 << 20;
-/// Minimum number of bytes of disk space that one call of [`Scratch::release`] frees.
+/// Minimum number of bytes of disk space that one call of [`RangeFile::release`] frees.
 const MIN_PUNCH_LEN: u64 = 8 << 20;
 
 /// Lists of node ids on disk, and the locations of these nodes.
@@ -35,9 +35,9 @@ pub(crate) struct DiskJoin {
     /// The rank of the first id of each range, ascending; the first is 0.
     starts: Vec<u64>,
     /// The files with the encoded ids of the ranges that are not resolved yet, one file per range.
-    ids: VecDeque<Scratch>,
+    ids: VecDeque<RangeFile>,
     /// The files with the encoded locations of the ranges that are resolved, one file per range.
-    locations: Vec<Scratch>,
+    locations: Vec<RangeFile>,
     /// The number of bytes in temporary files. Not updated after all ranges are resolved.
     bytes: u64,
     /// The maximum of [`bytes`](Self::bytes) so far.
@@ -109,7 +109,7 @@ impl DiskJoin {
     /// Creates a join without lists. `starts` is the rank of the first id of each range. The ranks must ascend, and the
     /// first must be 0. Fails if a temporary file cannot be created in `directory`.
     pub(crate) fn new(starts: Vec<u64>, directory: &Path) -> Result<Self> {
-        let file = |_: &u64| Scratch::create(directory);
+        let file = |_: &u64| RangeFile::create(directory);
         Ok(Self {
             ids: starts.iter().map(file).collect::<Result<_>>()?,
             locations: Vec::new(),
@@ -161,7 +161,7 @@ impl DiskJoin {
         };
         let failed = |error| cannot_write(&self.directory, error);
         ids.flush().map_err(failed)?;
-        let mut locations = Scratch::create(&self.directory)?;
+        let mut locations = RangeFile::create(&self.directory)?;
         let (bytes, peak_bytes) = (&mut self.bytes, &mut self.peak_bytes);
         let phase = ctx.phase("look up", ids.len());
         parallel_classify_phase(
@@ -350,7 +350,7 @@ impl Lookup {
     /// `directory` is for messages.
     fn run(
         &mut self,
-        file: &Scratch,
+        file: &RangeFile,
         lists: &Range<usize>,
         store: &LocationStore,
         directory: &Path,
@@ -399,7 +399,7 @@ impl Lookup {
 }
 
 /// An unnamed temporary file for one range of ids. It has one part of each list: the ids or locations in that range.
-struct Scratch {
+struct RangeFile {
     file: File,
     /// For each list, the offset at which its part ends.
     ends: Vec<u64>,
@@ -411,7 +411,7 @@ struct Scratch {
     freed_bytes: Mutex<u64>,
 }
 
-impl Scratch {
+impl RangeFile {
     fn create(directory: &Path) -> Result<Self> {
         let failed = |error| cannot_write(directory, error);
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use super::table::CHUNK_BITS;
 use super::table::{ChunkTable, Offsets, join, split};
-use super::values::Values;
+use super::values::OffsetMap;
 
 /// A map from the ids of objects of one kind to numbers. Ids may be any `i64`, in any order. A look-up returns 0 for an
 /// id without a number.
@@ -17,17 +17,17 @@ use super::values::Values;
 pub struct IdMap {
     /// A filter for look-ups, small enough for the processor's cache. Most look-ups are of ids that have no number and
     /// are not close to an id with a number. One bit of the filter answers such a look-up.
-    taken: ChunkTable<Taken>,
-    chunks: ChunkTable<Values>,
+    taken: ChunkTable<TakenGroups>,
+    chunks: ChunkTable<OffsetMap>,
     len: u64,
 }
 
 /// One bit for each group of 1024 ids of a chunk. The bit is set if any of these ids has a number. The lowest bit is
 /// for the first 1024 ids.
 #[derive(Debug, Default, Clone, Copy)]
-struct Taken(u64);
+struct TakenGroups(u64);
 
-impl Taken {
+impl TakenGroups {
     /// Returns the bit of the group of 1024 ids that contains `offset`.
     const fn bit(offset: u16) -> u64 {
         1 << (offset >> (CHUNK_BITS - 6))
@@ -40,7 +40,7 @@ impl Taken {
     }
 }
 
-impl Offsets for Taken {
+impl Offsets for TakenGroups {
     fn meets(&self, low: u16, high: u16) -> bool {
         let from_low = self.0 & (u64::MAX << Self::bit(low).trailing_zeros());
         from_low & (Self::bit(high) | (Self::bit(high) - 1)) != 0
@@ -74,7 +74,7 @@ impl IdMap {
         };
         if new != old {
             if old == 0 {
-                self.taken.chunk_mut(number).0 |= Taken::bit(offset);
+                self.taken.chunk_mut(number).0 |= TakenGroups::bit(offset);
             }
             chunk.set(offset, new);
             self.len += u64::from(old == 0);
@@ -86,7 +86,7 @@ impl IdMap {
         IdMapCursor {
             map: self,
             number: None,
-            taken: Taken::default(),
+            taken: TakenGroups::default(),
             chunk: None,
             at: 0,
         }
@@ -133,10 +133,10 @@ pub struct IdMapCursor<'m> {
     /// The chunk number of the last id looked up; `None` before the first look-up.
     number: Option<u64>,
     /// The bits in [`IdMap::taken`] of the chunk of the last id looked up.
-    taken: Taken,
+    taken: TakenGroups,
     /// The numbers of the ids in the chunk of the last id looked up; `None` until a look-up in the chunk needs them.
-    chunk: Option<&'m Values>,
-    /// The list index of the last look-up in the chunk, for [`Values::get_near`].
+    chunk: Option<&'m OffsetMap>,
+    /// The list index of the last look-up in the chunk, for [`OffsetMap::get_near`].
     at: usize,
 }
 

@@ -1,6 +1,6 @@
 //! A set of ids: a sorted list or a bitmap for each 65,536 neighbouring ids.
 
-use super::chunk::{Chunk, Slot};
+use super::chunk::{OffsetSet, OffsetSlot};
 use super::id_batch::IdBatch;
 use super::table::{ChunkTable, join, split};
 use crate::osm::ObjectKind;
@@ -13,7 +13,7 @@ use crate::pbf::BlobEntry;
 /// are in a hash table.
 #[derive(Debug, Default, Clone)]
 pub struct IdSet {
-    chunks: ChunkTable<Chunk>,
+    chunks: ChunkTable<OffsetSet>,
     len: u64,
 }
 
@@ -35,7 +35,7 @@ impl IdSet {
     }
 
     /// Creates a set from its chunks.
-    pub(super) fn of_chunks(chunks: ChunkTable<Chunk>) -> Self {
+    pub(super) fn of_chunks(chunks: ChunkTable<OffsetSet>) -> Self {
         let (below, above) = chunks.chunks();
         let len = below.iter().chain(&above).map(|(_, chunk)| chunk.len());
         Self {
@@ -96,12 +96,12 @@ impl IdSet {
     #[inline(always)]
     fn look_up(&self, ids: &[i64], mut visit: impl FnMut(usize, bool)) {
         const AT_A_TIME: usize = 64;
-        let mut spots = [Slot::default(); AT_A_TIME];
+        let mut spots = [OffsetSlot::default(); AT_A_TIME];
         for (batch, ids) in ids.chunks(AT_A_TIME).enumerate() {
             for (slot, id) in spots.iter_mut().zip(ids) {
                 *slot = self.slot(*id);
             }
-            spots.iter().take(ids.len()).for_each(Slot::fetch);
+            spots.iter().take(ids.len()).for_each(OffsetSlot::fetch);
             for (index, (slot, id)) in spots.iter().zip(ids).enumerate() {
                 visit(batch * AT_A_TIME + index, slot.contains(*id as u16));
             }
@@ -110,19 +110,19 @@ impl IdSet {
 
     /// Returns the memory that a look-up of the id reads.
     #[inline]
-    fn slot(&self, id: i64) -> Slot<'_> {
+    fn slot(&self, id: i64) -> OffsetSlot<'_> {
         let (number, offset) = split(id);
         let chunk = self.chunks.chunk(number);
-        chunk.map_or(Slot::Nowhere, |chunk| chunk.slot(offset))
+        chunk.map_or(OffsetSlot::Nowhere, |chunk| chunk.slot(offset))
     }
 
     /// The chunks of the set.
-    pub(super) const fn chunks(&self) -> &ChunkTable<Chunk> {
+    pub(super) const fn chunks(&self) -> &ChunkTable<OffsetSet> {
         &self.chunks
     }
 
     /// Converts the set into its chunks.
-    pub(super) fn into_chunks(self) -> ChunkTable<Chunk> {
+    pub(super) fn into_chunks(self) -> ChunkTable<OffsetSet> {
         self.chunks
     }
 

@@ -1,6 +1,6 @@
 //! The locations of the nodes of a chunk of 65,536 neighbouring ids.
 
-use super::chunk::{Chunk, LastFound, RunCounts};
+use super::chunk::{LastFound, OffsetSet, RunCounts};
 use super::table::{CHUNK_BITS, Offsets, split};
 use crate::osm::Location;
 use crate::system::prefer_huge_pages;
@@ -32,11 +32,11 @@ pub(super) enum LocationChunk {
     Closed(Box<Closed>),
     /// A chunk of a dense store, divided into pages. A page has the locations of all its ids. Only pages with a node
     /// are allocated.
-    Full(Box<[Option<Page>; PAGES]>),
+    Full(Box<[Option<LocationPage>; PAGES]>),
 }
 
 /// The locations of [`PAGE`] neighbouring ids.
-type Page = Box<[Option<Location>; PAGE]>;
+type LocationPage = Box<[Option<Location>; PAGE]>;
 
 /// The nodes of an open chunk, in the order in which they were added.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub(super) struct Open {
 /// The ids of a closed chunk, and the position of their locations in the list of the store.
 #[derive(Debug)]
 pub(super) struct Closed {
-    ids: Chunk,
+    ids: OffsetSet,
     counts: RunCounts,
     /// The index of the location of the first id. The locations of the other ids follow in ascending order of ids.
     start: usize,
@@ -120,11 +120,11 @@ impl LocationChunk {
             known.truncate(start);
             known.extend(locations);
         }
-        Self::of_ids(Chunk::of_ascending(offsets), start).0
+        Self::of_ids(OffsetSet::of_ascending(offsets), start).0
     }
 
     /// Creates a chunk of nodes whose locations begin at `start` in `known`. Also returns the number of nodes.
-    pub(super) fn of_ids(ids: Chunk, start: usize) -> (Self, usize) {
+    pub(super) fn of_ids(ids: OffsetSet, start: usize) -> (Self, usize) {
         let (counts, count) = RunCounts::new(&ids);
         let chunk = match count {
             0 => Self::Empty,

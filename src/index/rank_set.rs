@@ -1,6 +1,6 @@
 //! The ranks of ids in a set.
 
-use super::chunk::{Chunk, LastFound, MAX_ARRAY_LEN, RunCounts, find_near, window};
+use super::chunk::{LastFound, MAX_ARRAY_LEN, OffsetSet, RunCounts, find_near, window};
 use super::id_batch::IdBatch;
 use super::id_set::IdSet;
 use super::table::{ChunkTable, Offsets, join, split};
@@ -20,7 +20,7 @@ pub struct RankSet {
     /// their ids, so that a list needs no memory of its own, and look-ups find their way with few cache misses.
     lists: Vec<u16>,
     /// The chunks with bitmaps.
-    maps: Vec<(Chunk, RunCounts)>,
+    maps: Vec<(OffsetSet, RunCounts)>,
     len: u64,
 }
 
@@ -171,7 +171,7 @@ impl RankSet {
     /// Returns the offsets of a chunk in ascending order.
     fn offsets(&self, chunk: RankedChunk) -> impl DoubleEndedIterator<Item = u16> + '_ {
         let map = (!chunk.has_list()).then(|| &self.maps[chunk.start()].0);
-        let in_map = map.into_iter().flat_map(Chunk::offsets);
+        let in_map = map.into_iter().flat_map(OffsetSet::offsets);
         self.list(chunk).iter().copied().chain(in_map)
     }
 
@@ -308,7 +308,7 @@ impl RankSetBuilder {
             }
             set.lists.len() - count
         } else {
-            let map = Chunk::of_ascending(&self.offsets);
+            let map = OffsetSet::of_ascending(&self.offsets);
             let (counts, _) = RunCounts::new(&map);
             set.maps.push((map, counts));
             set.maps.len() - 1

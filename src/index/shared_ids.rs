@@ -1,6 +1,6 @@
 //! A set of ids that several threads fill.
 
-use super::chunk::Chunk;
+use super::chunk::OffsetSet;
 use super::id_batch::IdBatch;
 use super::id_set::IdSet;
 use super::table::{ChunkTable, shard_of};
@@ -18,7 +18,7 @@ const SHARDS: usize = 64;
 #[derive(Debug)]
 pub struct SharedIdSet(
     /// The parts. Their lists may be in any order, with duplicates.
-    [Mutex<ChunkTable<Chunk>>; SHARDS],
+    [Mutex<ChunkTable<OffsetSet>>; SHARDS],
 );
 
 impl Default for SharedIdSet {
@@ -54,7 +54,7 @@ impl SharedIdSet {
                     return;
                 };
                 let mut chunks = unlocked(part);
-                chunks.for_each_mut(Chunk::settle);
+                chunks.for_each_mut(OffsetSet::settle);
                 let set = IdSet::of_chunks(chunks);
                 let mut all = lock(&all);
                 *all = std::mem::take(&mut *all).joined(set);

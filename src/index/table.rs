@@ -16,12 +16,12 @@ const PAGE: usize = 64;
 #[derive(Debug, Default, Clone)]
 pub(super) struct ChunkTable<C> {
     /// The pages of the chunks below [`NEAR_CHUNKS`], by chunk number divided by [`PAGE`].
-    near: Vec<Option<Page<C>>>,
+    near: Vec<Option<TablePage<C>>>,
     /// The chunks that are not in `near`, by chunk number.
     far: FxHashMap<u64, C>,
 }
 
-type Page<C> = Box<[C; PAGE]>;
+type TablePage<C> = Box<[C; PAGE]>;
 
 /// Returns the page of a near chunk, and the index of the chunk in that page.
 const fn page_of(number: u64) -> (usize, usize) {
@@ -193,6 +193,6 @@ impl<C: Default + Offsets> ChunkTable<C> {
     pub(super) fn bytes(&self) -> u64 {
         let far = self.far.capacity() * (size_of::<C>() + 16);
         let pages = self.near.iter().flatten().count() * size_of::<[C; PAGE]>();
-        (self.near.capacity() * size_of::<Option<Page<C>>>() + pages + far) as u64
+        (self.near.capacity() * size_of::<Option<TablePage<C>>>() + pages + far) as u64
     }
 }

@@ -15,19 +15,19 @@ const NEAR: usize = 8;
 
 /// A map from 16-bit offsets to numbers. A look-up returns 0 for an offset without a number.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Values {
+pub(super) enum OffsetMap {
     #[default]
     Empty,
     /// The offsets that have a number, in ascending order, and the number that all of them have.
     SameNumber(Vec<u16>, u32),
     /// The offsets that have a number, in ascending order, and the number of each offset.
     Array(Vec<u16>, Vec<u32>),
-    Packed(Packed),
+    Packed(PackedValues),
 }
 
 /// For each of the 65,536 offsets, the index of its number in a palette, in as few bits as the palette needs.
 #[derive(Debug, Clone)]
-pub(super) struct Packed {
+pub(super) struct PackedValues {
     /// The numbers that were set; the first is 0.
     palette: Vec<u32>,
     /// The number of bits per offset: 1, 2, 4, 8, 16 or 32.
@@ -55,7 +55,7 @@ const fn bits_for(numbers: usize) -> u32 {
     }
 }
 
-impl Packed {
+impl PackedValues {
     fn new(bits: u32) -> Self {
         Self {
             palette: vec![0],
@@ -116,7 +116,7 @@ impl Packed {
     }
 }
 
-impl Values {
+impl OffsetMap {
     /// Returns the number of an offset; 0 if the offset has none.
     #[inline]
     pub(super) fn get(&self, offset: u16) -> u32 {
@@ -193,7 +193,7 @@ impl Values {
         }
     }
 
-    /// Returns the number of bytes that a [`Values::Array`] would use as [`Values::Packed`].
+    /// Returns the number of bytes that an [`OffsetMap::Array`] would use as [`OffsetMap::Packed`].
     fn packed_bytes(&self) -> u64 {
         let mut numbers: Vec<u32> = match self {
             Self::Array(_, numbers) => numbers.clone(),
@@ -204,9 +204,9 @@ impl Values {
         (packed_bytes(bits_for(numbers.len())) + 4 * numbers.len()) as u64
     }
 
-    /// Converts the map into [`Values::Packed`].
+    /// Converts the map into [`OffsetMap::Packed`].
     fn pack(&mut self) {
-        let mut packed = Packed::new(1);
+        let mut packed = PackedValues::new(1);
         self.each(|offset, number| packed.set(offset, number));
         *self = Self::Packed(packed);
     }
@@ -241,7 +241,7 @@ impl Values {
     }
 }
 
-impl Offsets for Values {
+impl Offsets for OffsetMap {
     fn meets(&self, low: u16, high: u16) -> bool {
         match self {
             Self::Empty => false,
@@ -290,7 +290,7 @@ mod tests {
             (60_000, 40),
             (60_000, 50_000),
         ] {
-            let (mut values, mut plain) = (Values::default(), BTreeMap::new());
+            let (mut values, mut plain) = (OffsetMap::default(), BTreeMap::new());
             for _ in 0..count {
                 let (offset, number) = (
                     random.below(1 << 16) as u16,

@@ -14,7 +14,7 @@ const OTHER: u16 = 0x20;
 const MASK: u16 = 0x10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry {
+struct AccessEntry {
     tag: u16,
     permissions: u16,
     id: u32,
@@ -22,7 +22,7 @@ struct Entry {
 
 /// An access control list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AccessList(Vec<Entry>);
+pub(super) struct AccessList(Vec<AccessEntry>);
 
 impl AccessList {
     /// Parses a list; `None` if its format is unknown.
@@ -32,7 +32,7 @@ impl AccessList {
             return None;
         }
         let (entries, _) = entries.as_chunks::<ENTRY>();
-        let entry = |&[a, b, c, d, e, f, g, h]: &[u8; ENTRY]| Entry {
+        let entry = |&[a, b, c, d, e, f, g, h]: &[u8; ENTRY]| AccessEntry {
             tag: u16::from_le_bytes([a, b]),
             permissions: u16::from_le_bytes([c, d]),
             id: u32::from_le_bytes([e, f, g, h]),
@@ -98,7 +98,7 @@ mod tests {
 
     /// `user::rw-`, `user:1000:rw-`, `group::r--`, `mask::rw-`, `other::r--`.
     fn list() -> AccessList {
-        let entry = |(tag, permissions, id)| Entry {
+        let entry = |(tag, permissions, id)| AccessEntry {
             tag,
             permissions,
             id,

@@ -64,7 +64,7 @@ pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
         None => Box::new(bytes),
         Some(FileCompression::Gzip) => Box::new(gunzip(bytes)),
         Some(compression @ FileCompression::Bzip2) => Box::new(Decompressing {
-            bytes: Members::new(
+            bytes: CompressedMembers::new(
                 bytes,
                 bzip2::bufread::BzDecoder::new,
                 bzip2::bufread::BzDecoder::into_inner,
@@ -100,7 +100,7 @@ pub(crate) fn rest_len(mut bytes: impl Read) -> u64 {
 /// Returns a reader of the decompressed bytes of a gzip file.
 pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
     Decompressing {
-        bytes: Members::new(
+        bytes: CompressedMembers::new(
             bytes,
             flate2::bufread::GzDecoder::new,
             flate2::bufread::GzDecoder::into_inner,
@@ -175,7 +175,7 @@ fn failure(compression: FileCompression, error: &io::Error) -> io::Error {
 }
 
 /// Reads the members of a compressed file one after the other.
-struct Members<R, M> {
+struct CompressedMembers<R, M> {
     /// The decoder of the current member.
     member: Option<M>,
     /// The rest of the file, while no member is being read.
@@ -184,7 +184,7 @@ struct Members<R, M> {
     end: fn(M) -> R,
 }
 
-impl<R: BufRead, M: Read> Members<R, M> {
+impl<R: BufRead, M: Read> CompressedMembers<R, M> {
     /// Creates a reader of a file that begins with a member.
     fn new(bytes: R, begin: fn(R) -> M, end: fn(M) -> R) -> Self {
         Self {
@@ -196,7 +196,7 @@ impl<R: BufRead, M: Read> Members<R, M> {
     }
 }
 
-impl<R: BufRead, M: Read> Read for Members<R, M> {
+impl<R: BufRead, M: Read> Read for CompressedMembers<R, M> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(member) = &mut self.member {

@@ -14,7 +14,7 @@ const DEPTH: u32 = 5;
 
 /// The content of a directory.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum DirectoryContent {
     /// The directory is missing or empty.
     Nothing,
     /// This program has written all files in the directory.
@@ -24,7 +24,7 @@ pub(super) enum Content {
     Foreign(PathBuf),
 }
 
-impl Content {
+impl DirectoryContent {
     /// Returns the content of a directory, ignoring its entry `staged`. Does not follow symbolic links.
     pub(super) fn of(directory: &Path, staged: Option<&Path>, is_own: IsOwn) -> Self {
         let mut entries = entries(directory, is_own);

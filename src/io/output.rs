@@ -1,7 +1,7 @@
 //! Output files. A file appears under its name only when it is complete and flushed to disk.
 
 use super::output_target::{OutputTarget, place_of, real_path};
-use super::replaced::Replaced;
+use super::replaced::ReplacedFile;
 use super::temporary::{self, directory_of};
 use super::writer_target::WriterPipe;
 use super::{access, unfinished};
@@ -81,9 +81,9 @@ impl OpenOutput {
 #[derive(Debug)]
 pub struct Output {
     target: OutputTarget,
-    pending: Pending,
+    pending: UnfinishedFile,
     /// The file that this output will replace.
-    replaced: Option<Replaced>,
+    replaced: Option<ReplacedFile>,
     /// The warning that the output cannot have all attributes of the file that it will replace.
     warning: Option<String>,
     /// The claim on the path of the file; `None` for streams and temporary files.
@@ -94,7 +94,7 @@ pub struct Output {
 /// The state of an unfinished output. `Scratch` holds the directory of the temporary file. `Unnamed` and `Named` hold
 /// the file, which has no name or a temporary name, and its final path.
 #[derive(Debug)]
-enum Pending {
+enum UnfinishedFile {
     Stream,
     Writer(WriterPipe),
     Scratch(PathBuf),
@@ -123,26 +123,27 @@ impl Output {
             OutputTarget::Stdout => {
                 let file = system::standard_output()
                     .map_err(|error| Error::io(target.path(), "cannot open", error))?;
-                (Pending::Stream, file)
+                (UnfinishedFile::Stream, file)
             }
             OutputTarget::Writer(writer) => {
                 let (pipe, file) = WriterPipe::open(writer)?;
-                (Pending::Writer(pipe), file)
+                (UnfinishedFile::Writer(pipe), file)
             }
-            OutputTarget::Scratch(scratch) => {
-                (Pending::Scratch(scratch.directory.clone()), scratch.open()?)
-            }
+            OutputTarget::Scratch(scratch) => (
+                UnfinishedFile::Scratch(scratch.directory.clone()),
+                scratch.open()?,
+            ),
             OutputTarget::File { path, .. } if target.is_stream() => {
                 let file = OpenOptions::new().write(true).open(path);
                 (
-                    Pending::Stream,
+                    UnfinishedFile::Stream,
                     file.map_err(|error| Error::io(path, "cannot open", error))?,
                 )
             }
             OutputTarget::File { path, .. } => {
                 claim = Some(Claim::on(path)?);
                 let real_path = real_path(path);
-                replaced = Replaced::at(&real_path)?;
+                replaced = ReplacedFile::at(&real_path)?;
                 let (pending, file) = begin_file(path, real_path)?;
                 // The file gets the permissions of the old one before its first byte is written.
                 warning = replaced
@@ -171,7 +172,7 @@ impl Output {
     pub(super) const fn is_flushed(&self) -> bool {
         matches!(
             self.pending,
-            Pending::Unnamed { .. } | Pending::Named { .. }
+            UnfinishedFile::Unnamed { .. } | UnfinishedFile::Named { .. }
         )
     }
 
@@ -179,9 +180,9 @@ impl Output {
     /// report them.
     pub(super) fn free_space(&self) -> Option<u64> {
         match &self.pending {
-            Pending::Stream | Pending::Writer(_) => None,
-            Pending::Scratch(directory) => system::free_space(directory),
-            Pending::Unnamed { real_path, .. } | Pending::Named { real_path, .. } => {
+            UnfinishedFile::Stream | UnfinishedFile::Writer(_) => None,
+            UnfinishedFile::Scratch(directory) => system::free_space(directory),
+            UnfinishedFile::Unnamed { real_path, .. } | UnfinishedFile::Named { real_path, .. } => {
                 system::free_space(directory_of(real_path))
             }
         }
@@ -191,9 +192,11 @@ impl Output {
     /// system refuses, warns and returns `None`.
     pub(super) fn direct_file(&self, ctx: &Context) -> Option<File> {
         let file = match &self.pending {
-            Pending::Stream | Pending::Writer(_) | Pending::Scratch(_) => return None,
-            Pending::Unnamed { file, .. } => file,
-            Pending::Named { temp, .. } => temp.as_file(),
+            UnfinishedFile::Stream | UnfinishedFile::Writer(_) | UnfinishedFile::Scratch(_) => {
+                return None;
+            }
+            UnfinishedFile::Unnamed { file, .. } => file,
+            UnfinishedFile::Named { temp, .. } => temp.as_file(),
         };
         system::reopen_direct(file)
             .map_err(|error| {
@@ -235,21 +238,21 @@ impl Output {
             cancellation,
             ..
         } = self;
-        let check = || replaced.as_ref().map_or(Ok(()), Replaced::check);
+        let check = || replaced.as_ref().map_or(Ok(()), ReplacedFile::check);
         let failed = |action| {
             let path = target.path();
             move |error| Error::io(path, action, error)
         };
         match pending {
-            Pending::Stream | Pending::Scratch(_) => {
+            UnfinishedFile::Stream | UnfinishedFile::Scratch(_) => {
                 unfinished::end_all(completed);
                 Ok(())
             }
-            Pending::Writer(pipe) => {
+            UnfinishedFile::Writer(pipe) => {
                 unfinished::end_all(completed);
                 pipe.finish()
             }
-            Pending::Unnamed { file, real_path } => {
+            UnfinishedFile::Unnamed { file, real_path } => {
                 flush(&file).map_err(failed("cannot flush to disk"))?;
                 cancellation.check()?;
                 let _ = access::keep(&real_path, &file);
@@ -258,7 +261,7 @@ impl Output {
                     .and_then(|()| directory.flush(flush))
                     .map_err(failed("cannot give the finished output its name"))
             }
-            Pending::Named { temp, real_path } => {
+            UnfinishedFile::Named { temp, real_path } => {
                 flush(temp.as_file()).map_err(failed("cannot flush to disk"))?;
                 cancellation.check()?;
                 let _ = access::keep(&real_path, temp.as_file());
@@ -327,7 +330,7 @@ pub(super) fn check_directory(directory: &Path, output: &Path) -> Result<()> {
 }
 
 /// Creates the file of an output. It is unnamed if the system supports that, and otherwise a hidden temporary file.
-fn begin_file(path: &Path, real_path: PathBuf) -> Result<(Pending, File)> {
+fn begin_file(path: &Path, real_path: PathBuf) -> Result<(UnfinishedFile, File)> {
     check_directory(directory_of(&real_path), path)?;
     let failed = |error| Error::io(path, "cannot create", error);
     if real_path.exists() {
@@ -336,14 +339,14 @@ fn begin_file(path: &Path, real_path: PathBuf) -> Result<(Pending, File)> {
     match system::create_unnamed(directory_of(&real_path)).map_err(failed)? {
         Some(file) => {
             let second = file.try_clone().map_err(failed)?;
-            Ok((Pending::Unnamed { file, real_path }, second))
+            Ok((UnfinishedFile::Unnamed { file, real_path }, second))
         }
         None => {
             temporary::remove_remnants(&real_path);
             let temp = temporary::create(&real_path).map_err(failed)?;
             unfinished::add(temp.path());
             let second = temp.as_file().try_clone().map_err(failed)?;
-            Ok((Pending::Named { temp, real_path }, second))
+            Ok((UnfinishedFile::Named { temp, real_path }, second))
         }
     }
 }

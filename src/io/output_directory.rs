@@ -1,6 +1,6 @@
 //! Directories of output files that appear together or not at all.
 
-use super::directory_content::{Content, IsOwn, remove_own};
+use super::directory_content::{DirectoryContent, IsOwn, remove_own};
 use super::output::Directory;
 use super::output_target::real_path;
 use super::replaced_files::ReplacedFiles;
@@ -63,7 +63,7 @@ impl OutputDirectory {
     ) -> Result<Self> {
         let real = real_path(root);
         staging::clear(&real, is_own);
-        check_empty(root, &Content::of(&real, None, is_own), overwrite)?;
+        check_empty(root, &DirectoryContent::of(&real, None, is_own), overwrite)?;
         let staging = Staging::begin(root, &real)?;
         let policy = NamingPolicy::Replace { is_own, overwrite };
         let replaced = ReplacedFiles::of(&real, is_own);
@@ -242,13 +242,13 @@ impl OutputDirectory {
     /// Fails if the files cannot replace those in the directory. Warns of files that stay there.
     fn check_place(&self, is_own: IsOwn, overwrite: bool, ctx: &Context) -> Result<()> {
         let (root, real) = (&self.root, &self.real);
-        let content = Content::of(real, Some(self.staging.path()), is_own);
+        let content = DirectoryContent::of(real, Some(self.staging.path()), is_own);
         check_empty(root, &content, overwrite)?;
         if let Some(path) = self.staging.foreign_in_place(real, is_own) {
             let cause = "pbfhogg did not write this, and needs its name for a part of the table: move it away";
             return Err(Error::file(&root.join(path), cause));
         }
-        if let Content::Foreign(path) = &content {
+        if let DirectoryContent::Foreign(path) = &content {
             ctx.warn(format!(
                 "{}: {} was not written by pbfhogg: it stays, and programs that read the whole directory find it there",
                 root.display(),
@@ -260,8 +260,8 @@ impl OutputDirectory {
 }
 
 /// Fails if the directory `root` has files, unless `overwrite` is set.
-fn check_empty(root: &Path, content: &Content, overwrite: bool) -> Result<()> {
-    if overwrite || *content == Content::Nothing {
+fn check_empty(root: &Path, content: &DirectoryContent, overwrite: bool) -> Result<()> {
+    if overwrite || *content == DirectoryContent::Nothing {
         return Ok(());
     }
     let cause = "the directory is not empty: remove it, or choose another";
@@ -284,7 +284,10 @@ fn lock(root: &Path) -> Result<Option<File>> {
 
 /// Gives the files in a staging directory their names in the directory `real`.
 fn put_in_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
-    let has_foreign = matches!(Content::of(real, None, is_own), Content::Foreign(_));
+    let has_foreign = matches!(
+        DirectoryContent::of(real, None, is_own),
+        DirectoryContent::Foreign(_)
+    );
     if staging.is_within(real) || has_foreign {
         return move_files(staging.path(), real, is_own);
     }
@@ -302,7 +305,7 @@ fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     if let (true, Ok(file)) = (real.is_dir(), File::open(staged)) {
         let _ = access::keep(real, &file);
     }
-    if Content::of(real, None, is_own) == Content::Nothing {
+    if DirectoryContent::of(real, None, is_own) == DirectoryContent::Nothing {
         #[cfg(windows)]
         let _ = fs::remove_dir(real);
         fs::rename(staged, real)?;

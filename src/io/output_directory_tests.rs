@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::runtime::Context;
-use crate::system::faults::{Fault, Faults};
+use crate::system::faults::{CallFault, Faults};
 use rustix::io::Errno;
 use std::io::{Read, Write};
 
@@ -91,7 +91,7 @@ fn files_of_others_stay_in_a_directory_that_is_replaced() {
 fn the_old_directory_is_taken_away_first_where_names_cannot_be_exchanged() {
     let (faults, place) = (Faults::none(), Place::new());
     place.write("own 1", false).unwrap();
-    faults.plan_here(Call::Exchange, 1, Fault::Fails(Errno::INVAL));
+    faults.plan_here(Call::Exchange, 1, CallFault::Fails(Errno::INVAL));
     place.write("own 2", true).unwrap();
     assert!(faults.end());
     assert!(place.has("own 2") && place.beside().is_empty());
@@ -122,7 +122,7 @@ fn a_directory_that_was_taken_away_when_the_process_was_killed_comes_back() {
 fn a_directory_that_cannot_be_renamed_gets_the_files_one_after_another() {
     let (faults, place) = (Faults::none(), Place::new());
     place.write("own 1", false).unwrap();
-    faults.plan_here(Call::Exchange, 1, Fault::Fails(Errno::BUSY));
+    faults.plan_here(Call::Exchange, 1, CallFault::Fails(Errno::BUSY));
     place.write("own 2", true).unwrap();
     assert!(faults.end());
     assert!(place.has("own 2") && place.beside().is_empty());
@@ -141,7 +141,7 @@ fn a_failure_at_any_flush_or_name_leaves_the_old_directory() {
     place.write("own 1", false).unwrap();
     for call in [Call::Write, Call::Sync, Call::Rename, Call::Exchange] {
         for nth in 1.. {
-            faults.plan_here(call, nth, Fault::Fails(Errno::IO));
+            faults.plan_here(call, nth, CallFault::Fails(Errno::IO));
             let result = place.write("own 2", true);
             if !faults.end() {
                 result.unwrap();

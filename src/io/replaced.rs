@@ -11,14 +11,14 @@ use std::sync::Arc;
 /// An existing file that an output will replace. As long as this value exists, other runs that try to replace the file
 /// fail.
 #[derive(Debug)]
-pub(super) struct Replaced {
+pub(super) struct ReplacedFile {
     path: PathBuf,
     identity: FileIdentity,
     /// The lock on the existing file; `None` if it cannot be opened or its file system has no locks.
     _lock: Option<Arc<FileLock>>,
 }
 
-impl Replaced {
+impl ReplacedFile {
     /// Returns the regular file at `path`, or `None` if there is none. `path` has no symbolic links in it. Fails if
     /// another run is replacing it, or if it has changed since this process began to read it.
     pub(super) fn at(path: &Path) -> Result<Option<Self>> {

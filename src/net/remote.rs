@@ -39,15 +39,15 @@ pub(crate) struct RemoteFile {
     web: WebFiles,
     /// The time that a request may last in addition to one millisecond per byte that it transfers.
     patience: Duration,
-    version: Version,
-    parts: Mutex<Parts>,
+    version: FileVersion,
+    parts: Mutex<FetchedParts>,
     /// Notifies threads that wait for parts when a part has been fetched or has failed.
     changed: Condvar,
 }
 
 /// The states of the parts of a file.
 #[derive(Debug, Default)]
-struct Parts {
+struct FetchedParts {
     /// The parts that have been fetched.
     fetched: Ranges,
     /// The parts that have been fetched or are being fetched by a thread.
@@ -59,13 +59,13 @@ struct Parts {
 
 /// The version of a file. Fetching a part fails if the server sends it from another version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Version {
+struct FileVersion {
     len: u64,
     etag: Option<String>,
     last_modified: Option<String>,
 }
 
-type Attempt<T> = std::result::Result<T, Fault>;
+type FetchAttempt<T> = std::result::Result<T, Fault>;
 
 impl RemoteFile {
     /// Opens a file and fetches its first `first` bytes. Returns the file on the server, and the unnamed temporary file
@@ -87,7 +87,7 @@ impl RemoteFile {
         })?;
         let found = attempts(|| begin(&web, url, first, &file, patience));
         let (version, first) = found.map_err(|fault| Error::file(url, fault.to_string()))?;
-        let mut parts = Parts::default();
+        let mut parts = FetchedParts::default();
         parts.fetched.add(first.clone());
         parts.claimed.add(first);
         file.set_len(version.len)
@@ -108,7 +108,7 @@ impl RemoteFile {
         self.version.len
     }
 
-    fn lock(&self) -> MutexGuard<'_, Parts> {
+    fn lock(&self) -> MutexGuard<'_, FetchedParts> {
         lock(&self.parts)
     }
 
@@ -136,7 +136,8 @@ impl RemoteFile {
             drop(parts);
             self.changed.notify_all();
         }
-        let is_there = |parts: &mut Parts| !parts.fetched.has(&range) && parts.failure.is_none();
+        let is_there =
+            |parts: &mut FetchedParts| !parts.fetched.has(&range) && parts.failure.is_none();
         let parts = self.changed.wait_while(self.lock(), is_there);
         let parts = parts.unwrap_or_else(PoisonError::into_inner);
         match &parts.failure {
@@ -147,7 +148,7 @@ impl RemoteFile {
         }
     }
 
-    fn try_fetch(&self, range: Range<u64>, file: &File) -> Attempt<()> {
+    fn try_fetch(&self, range: Range<u64>, file: &File) -> FetchAttempt<()> {
         let etag = self.version.etag.as_deref();
         let (uri, response) = ask(&self.web, &self.url, &range, etag)?;
         let changed =
@@ -178,7 +179,7 @@ impl RemoteFile {
 }
 
 /// Calls `attempt` until it succeeds, or fails for good.
-fn attempts<T>(mut attempt: impl FnMut() -> Attempt<T>) -> Attempt<T> {
+fn attempts<T>(mut attempt: impl FnMut() -> FetchAttempt<T>) -> FetchAttempt<T> {
     let attempts = Attempts {
         pause: &|pause| {
             std::thread::sleep(pause);
@@ -197,7 +198,7 @@ fn begin(
     first: u64,
     file: &File,
     patience: Duration,
-) -> Attempt<(Version, Range<u64>)> {
+) -> FetchAttempt<(FileVersion, Range<u64>)> {
     let body = |response: Response<Body>| response.into_body().into_reader();
     let (uri, response) = ask(web, url, &(0..first), None)?;
     match response.status().as_u16() {
@@ -225,7 +226,7 @@ fn begin(
 }
 
 /// Fails if the directory of temporary files has too little space for a whole file of `len` bytes.
-fn check_room(len: u64) -> Attempt<()> {
+fn check_room(len: u64) -> FetchAttempt<()> {
     match system::free_space(&std::env::temp_dir()) {
         Some(free) if free < len => Err(Fault::Permanent(format!(
             "the server sends no parts, the whole file takes {}, and {} are free in the directory of temporary files",
@@ -242,7 +243,7 @@ fn ask(
     url: &Path,
     range: &Range<u64>,
     etag: Option<&str>,
-) -> Attempt<(Uri, Response<Body>)> {
+) -> FetchAttempt<(Uri, Response<Body>)> {
     let no_text = "the URL is not UTF-8";
     let url = url.to_str().ok_or(Fault::Permanent(no_text.into()))?;
     let bytes = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
@@ -254,7 +255,7 @@ fn ask(
 }
 
 /// Reads the range of a part, and the version of its file, from the headers of a response.
-fn part_of(headers: &HeaderMap) -> Attempt<(Range<u64>, Version)> {
+fn part_of(headers: &HeaderMap) -> FetchAttempt<(Range<u64>, FileVersion)> {
     match client::content_range(headers) {
         Some((part, Some(len))) if part.start <= part.end && part.end <= len => {
             Ok((part, version_of(headers, len)))
@@ -266,9 +267,9 @@ fn part_of(headers: &HeaderMap) -> Attempt<(Range<u64>, Version)> {
     }
 }
 
-fn version_of(headers: &HeaderMap, len: u64) -> Version {
+fn version_of(headers: &HeaderMap, len: u64) -> FileVersion {
     let text = |name: &HeaderName| client::text(headers, name).map(str::to_owned);
-    Version {
+    FileVersion {
         len,
         etag: text(&ETAG),
         last_modified: text(&LAST_MODIFIED),
@@ -277,7 +278,7 @@ fn version_of(headers: &HeaderMap, len: u64) -> Version {
 
 /// Writes the bytes of a range to a file at the same offset. Fails if bytes are missing, or arrive more slowly than
 /// `pace` allows.
-fn store(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> Attempt<()> {
+fn store(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> FetchAttempt<()> {
     let mut part = body.take(range.end - range.start);
     let (mut buffer, mut at) = (vec![0; CHUNK], range.start);
     while at < range.end {

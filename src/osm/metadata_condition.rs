@@ -53,14 +53,14 @@ const ATTRIBUTES: [(&str, Option<MetadataNumber>); 5] = [
 ];
 
 /// The start of a condition in an expression: the attribute and the operator.
-struct Head {
+struct ConditionHead {
     attribute: Option<MetadataNumber>,
     operator: &'static str,
     /// The length in bytes from the `@` to the end of the operator.
     len: usize,
 }
 
-impl Head {
+impl ConditionHead {
     /// Parses the attribute and the operator at the start of `text`. Returns `None` if `text` does not begin with them.
     fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix('@')?;
@@ -93,11 +93,11 @@ impl MetadataCondition {
     /// Splits an expression. Returns the text of the tags, and the parsed conditions on metadata.
     pub(super) fn split(text: &str) -> Result<(&str, Vec<Self>), String> {
         let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(separates);
-        let starts: Vec<(usize, Head)> = text
+        let starts: Vec<(usize, ConditionHead)> = text
             .match_indices('@')
             .map(|(at, _)| at)
             .filter(is_start)
-            .filter_map(|at| Some((at, Head::parse(&text[at..])?)))
+            .filter_map(|at| Some((at, ConditionHead::parse(&text[at..])?)))
             .collect();
         let (tag, has_more) = match starts.first() {
             Some((at, _)) => (&text[..*at], true),
@@ -119,7 +119,7 @@ impl MetadataCondition {
         Ok((tag, conditions.collect::<Result<_, _>>()?))
     }
 
-    fn parse(head: &Head, value: &str) -> Result<Self, String> {
+    fn parse(head: &ConditionHead, value: &str) -> Result<Self, String> {
         let is_negated = head.operator == "!=";
         let Some(attribute) = head.attribute else {
             if !matches!(head.operator, "=" | "!=") {

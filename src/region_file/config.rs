@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 /// The content of a config file, with the regions to extract and their outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
+pub struct ExtractConfig {
     /// The directory to which the names of outputs are relative; `None` if the config file names no directory.
     pub directory: Option<PathBuf>,
     /// The extracts. There is at least one, and no two have the same output.
     pub extracts: Vec<ConfigExtract>,
 }
 
-/// One extract of a [`Config`].
+/// One extract of an [`ExtractConfig`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigExtract {
     /// The name of the output file, as in the config file.
@@ -38,10 +38,10 @@ pub struct ConfigExtract {
 /// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
 /// the config file. `corners` is the order of the corners of boxes. If no box crosses the antimeridian, areas and
 /// polygons are not cut there either. Ignores unknown fields. Errors name the extract, counted from 1, and the field.
-pub fn read_config(path: &Path, corners: CornerOrder) -> Result<Config> {
+pub fn read_config(path: &Path, corners: CornerOrder) -> Result<ExtractConfig> {
     let config = json::parse(&read_text(path)?);
     let config = config.and_then(|config| {
-        let mut reader = Reader {
+        let mut reader = MemberParser {
             directory: path.parent().unwrap_or(Path::new("")),
             corners,
             shapes: FxHashMap::default(),
@@ -51,9 +51,9 @@ pub fn read_config(path: &Path, corners: CornerOrder) -> Result<Config> {
     config.map_err(|cause| Error::file(path, cause))
 }
 
-type Fields = Map<String, Value>;
+type ConfigFields = Map<String, Value>;
 
-struct Reader<'a> {
+struct MemberParser<'a> {
     /// The directory to which paths of region files are relative.
     directory: &'a Path,
     corners: CornerOrder,
@@ -61,8 +61,8 @@ struct Reader<'a> {
     shapes: FxHashMap<(PathBuf, Option<ShapeFileKind>), Shape>,
 }
 
-impl Reader<'_> {
-    fn config(&mut self, config: &Value) -> Result<Config, String> {
+impl MemberParser<'_> {
+    fn config(&mut self, config: &Value) -> Result<ExtractConfig, String> {
         let fields = config
             .as_object()
             .ok_or("a config file is a JSON object with \"extracts\"")?;
@@ -73,7 +73,7 @@ impl Reader<'_> {
             None => Err("\"extracts\" is missing"),
         }?;
         let extracts = (1..).zip(extracts);
-        let config = Config {
+        let config = ExtractConfig {
             directory: text(fields, "directory")?.map(PathBuf::from),
             extracts: extracts
                 .map(|(number, extract)| self.numbered(number, extract))
@@ -100,7 +100,7 @@ impl Reader<'_> {
         read.map_err(|cause| format!("{}: {cause}", extract_name(number, output)))
     }
 
-    fn extract(&mut self, fields: &Fields) -> Result<ConfigExtract, String> {
+    fn extract(&mut self, fields: &ConfigFields) -> Result<ConfigExtract, String> {
         let output = text(fields, "output")?.filter(|output| !output.is_empty());
         let BoxRegion { shape, warning } = self.region(fields)?;
         Ok(ConfigExtract {
@@ -114,7 +114,7 @@ impl Reader<'_> {
     }
 
     /// Reads the region of an extract. Fails unless the extract has exactly one region.
-    fn region(&mut self, fields: &Fields) -> Result<BoxRegion, String> {
+    fn region(&mut self, fields: &ConfigFields) -> Result<BoxRegion, String> {
         let given = ["bbox", "polygon", "multipolygon"]
             .into_iter()
             .filter_map(|key| fields.get(key).map(|value| (key, value)));
@@ -150,7 +150,7 @@ impl Reader<'_> {
         })
     }
 
-    fn region_file(&mut self, file: &Fields) -> Result<Shape, String> {
+    fn region_file(&mut self, file: &ConfigFields) -> Result<Shape, String> {
         let name = text(file, "file_name")?.filter(|name| !name.is_empty());
         let path = self.directory.join(name.ok_or("\"file_name\" is missing")?);
         let kind = match text(file, "file_type")? {
@@ -179,7 +179,7 @@ fn extract_name(number: usize, output: Option<&str>) -> String {
 }
 
 /// Returns the string in a field, or `None` if the field is missing or `null`. Fails if the field has another type.
-fn text(fields: &Fields, key: &str) -> Result<Option<String>, String> {
+fn text(fields: &ConfigFields, key: &str) -> Result<Option<String>, String> {
     match fields.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -208,7 +208,7 @@ fn bbox(value: &Value, corners: CornerOrder) -> Result<BoxRegion, String> {
     }
 }
 
-fn output_header(fields: &Fields) -> Result<Vec<(String, Option<String>)>, String> {
+fn output_header(fields: &ConfigFields) -> Result<Vec<(String, Option<String>)>, String> {
     let options = match fields.get("output_header") {
         None => return Ok(Vec::new()),
         Some(value) => value.as_object(),

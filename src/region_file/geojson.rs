@@ -10,9 +10,9 @@ use serde_json::Value;
 /// that jump across the antimeridian are treated. Errors name the feature, polygon, ring and vertex, as far as they are
 /// known.
 pub(super) fn shape_of(document: &Value, antimeridian: Antimeridian) -> Result<Shape, String> {
-    let mut found = Found {
+    let mut found = FoundPolygons {
         antimeridian,
-        ..Found::default()
+        ..FoundPolygons::default()
     };
     found.object(document, "")?;
     match (found.polygons.is_empty(), found.other) {
@@ -26,14 +26,14 @@ pub(super) fn shape_of(document: &Value, antimeridian: Antimeridian) -> Result<S
 
 /// The polygons found so far.
 #[derive(Default)]
-struct Found {
+struct FoundPolygons {
     antimeridian: Antimeridian,
     polygons: Vec<Polygon>,
     /// A message about the first geometry that was not a polygon.
     other: Option<String>,
 }
 
-impl Found {
+impl FoundPolygons {
     /// Adds the polygons of an object. `place` is the name of the object in messages, and empty for the outermost
     /// object.
     fn object(&mut self, object: &Value, place: &str) -> Result<(), String> {

@@ -11,5 +11,5 @@ mod overpass;
 mod poly;
 mod read;
 
-pub use config::{Config, ConfigExtract, read_config};
+pub use config::{ConfigExtract, ExtractConfig, read_config};
 pub use read::{ShapeFileKind, read_shape, read_shape_as};

@@ -30,7 +30,7 @@ pub(super) fn check_changes(mut bytes: impl BufRead) -> Result<u64, Fault> {
 
 /// Checks a change file that is not PBF.
 fn check_text(bytes: impl Read) -> Result<u64, Fault> {
-    let mut ends = Ends::default();
+    let mut ends = FileEnds::default();
     let copied = io::copy(&mut bytes.take(MAX_TEXT + 1), &mut ends);
     let len = copied.map_err(damaged)?;
     if len > MAX_TEXT {
@@ -74,12 +74,12 @@ fn too_long() -> Fault {
 
 /// A writer that keeps only the first and the last bytes of its input.
 #[derive(Default)]
-struct Ends {
+struct FileEnds {
     start: Vec<u8>,
     end: Vec<u8>,
 }
 
-impl Write for Ends {
+impl Write for FileEnds {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = START_LEN.saturating_sub(self.start.len());
         self.start.extend(bytes.iter().take(room));
@@ -95,7 +95,7 @@ impl Write for Ends {
     }
 }
 
-impl Ends {
+impl FileEnds {
     /// Returns what the end of the file lacks, by the format that its start shows; `None` if it is complete. An unknown
     /// format counts as XML. PBF that is compressed as a whole is left to those who read it.
     fn lack(&self) -> Option<&'static str> {

@@ -44,7 +44,7 @@ pub fn state_at(
 }
 
 /// The bounds of the search for the wanted state.
-struct Search {
+struct StateSearch {
     /// The newest known state that is not newer than the target.
     lower: Option<State>,
     /// The oldest known state that is newer than the target.
@@ -53,7 +53,7 @@ struct Search {
     left: Range<i64>,
 }
 
-impl Search {
+impl StateSearch {
     /// Narrows the bounds by a state.
     fn narrow(&mut self, state: State, target: i64) {
         if state.timestamp <= target {
@@ -88,8 +88,8 @@ fn go_back(
     newest: State,
     target: i64,
     state_of: &mut impl FnMut(i64) -> Result<Option<State>>,
-) -> Result<Search> {
-    let mut search = Search {
+) -> Result<StateSearch> {
+    let mut search = StateSearch {
         lower: None,
         upper: newest,
         left: 0..newest.sequence,

@@ -8,7 +8,7 @@ use std::thread::{self, ThreadId};
 
 /// A way in which a system call fails or transfers too little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum CallFault {
     /// The call fails with the given error.
     Fails(Errno),
     /// A signal interrupts the call before it transfers anything.
@@ -20,7 +20,7 @@ pub(crate) enum Fault {
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     call: Call,
-    fault: Fault,
+    fault: CallFault,
     /// The number of the first call that has the fault, counted from 1.
     nth: u64,
     /// Whether all later calls also have the fault.
@@ -62,24 +62,24 @@ impl Faults {
     }
 
     /// Plans `fault` for the `nth` system call of kind `call`. Calls are counted from 1, beginning now.
-    /// [`Fault::Fails`] also applies to all later calls of that kind, because a full disk stays full.
-    pub(crate) fn plan(&self, call: Call, nth: u64, fault: Fault) {
+    /// [`CallFault::Fails`] also applies to all later calls of that kind, because a full disk stays full.
+    pub(crate) fn plan(&self, call: Call, nth: u64, fault: CallFault) {
         Self::set(call, nth, fault, None);
     }
 
     /// Plans a fault as [`plan`](Self::plan) does, but only for calls of the current thread, so that other tests can
     /// run concurrently.
-    pub(crate) fn plan_here(&self, call: Call, nth: u64, fault: Fault) {
+    pub(crate) fn plan_here(&self, call: Call, nth: u64, fault: CallFault) {
         Self::set(call, nth, fault, Some(thread::current().id()));
     }
 
-    fn set(call: Call, nth: u64, fault: Fault, thread: Option<ThreadId>) {
+    fn set(call: Call, nth: u64, fault: CallFault, thread: Option<ThreadId>) {
         *plan() = Some(Plan {
             thread,
             call,
             fault,
             nth,
-            lasting: matches!(fault, Fault::Fails(_)),
+            lasting: matches!(fault, CallFault::Fails(_)),
             seen: 0,
             happened: 0,
         });
@@ -109,8 +109,8 @@ pub(super) fn admit(call: Call, len: usize) -> io::Result<usize> {
     }
     plan.happened += 1;
     match plan.fault {
-        Fault::Fails(error) => Err(error.into()),
-        Fault::Interrupted => Err(io::ErrorKind::Interrupted.into()),
-        Fault::Short => Ok(len.div_ceil(2)),
+        CallFault::Fails(error) => Err(error.into()),
+        CallFault::Interrupted => Err(io::ErrorKind::Interrupted.into()),
+        CallFault::Short => Ok(len.div_ceil(2)),
     }
 }

@@ -2,7 +2,7 @@
 //! calls.
 
 use super::Call;
-use super::faults::{Fault, Faults};
+use super::faults::{CallFault, Faults};
 use crate::commands::{apply_changes, cat, diff, extract, renumber, sort, synth, tags_filter};
 use crate::engine::{Format, OutputOptions};
 use crate::error::Result;
@@ -201,7 +201,7 @@ fn every_backend_writes_the_same_bytes() {
 /// Cycles through the faults in `turns`. Calls `check` after each run in which the fault has happened.
 fn at_every_place(
     call: Call,
-    turns: &[Fault],
+    turns: &[CallFault],
     mut check: impl FnMut(&Bench, &[u8], Result<()>, Vec<u8>, &str),
 ) {
     let (faults, bench) = (Faults::none(), Bench::new());
@@ -233,7 +233,7 @@ fn a_failing_disk_costs_no_old_file_and_is_named() {
     for call in [Call::Write, Call::Sync, Call::Rename, Call::Read] {
         at_every_place(
             call,
-            &errors.map(Fault::Fails),
+            &errors.map(CallFault::Fails),
             |bench, good, result, output, what| match result {
                 // If the output is complete in spite of the error, the failed call was the flush of the directory,
                 // which follows after the file got its name.
@@ -264,7 +264,7 @@ fn a_call_with_a_substitute_does_not_fail() {
     for call in [Call::Copy, Call::Clone, Call::Reserve] {
         at_every_place(
             call,
-            &[Fault::Fails(Errno::IO)],
+            &[CallFault::Fails(Errno::IO)],
             |_, good, result, output, what| {
                 assert!(result.is_ok() && output == good, "{what}");
             },
@@ -275,9 +275,9 @@ fn a_call_with_a_substitute_does_not_fail() {
 #[test]
 fn interrupted_and_short_calls_are_gone_on_with() {
     for call in [Call::Read, Call::Write, Call::Copy, Call::Sync] {
-        let turns: &[Fault] = match call {
-            Call::Sync => &[Fault::Interrupted],
-            _ => &[Fault::Interrupted, Fault::Short],
+        let turns: &[CallFault] = match call {
+            Call::Sync => &[CallFault::Interrupted],
+            _ => &[CallFault::Interrupted, CallFault::Short],
         };
         at_every_place(call, turns, |_, good, result, output, what| {
             assert!(result.is_ok() && output == good, "{what}");

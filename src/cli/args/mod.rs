@@ -10,7 +10,7 @@ mod values;
 
 pub use format::{FormatKind, FormatSpec, InputKind, data_ending, names_changes, names_history};
 pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions};
-pub use output::{HeaderBox, OutputArgs, WriteArgs, parse_header, text_target};
+pub use output::{OutputArgs, OutputBox, WriteArgs, parse_header, text_target};
 pub use region::{RegionArgs, region};
 pub use run::{RunArgs, Stdout, open_stats};
-pub use values::{Attribute, parse_size, parse_time};
+pub use values::{AttributeArg, parse_size, parse_time};

@@ -105,8 +105,8 @@ pub struct WriteArgs {
     ///
     /// data needs a PBF file as output, and covers the locations in ways, too. By default, the box is that of the input,
     /// unless the command knows a better one.
-    #[arg(long, value_name = "BOX", value_parser = parse_with(HeaderBox::parse), allow_hyphen_values = true, hide_short_help = true)]
-    set_bbox: Option<HeaderBox>,
+    #[arg(long, value_name = "BOX", value_parser = parse_with(OutputBox::parse), allow_hyphen_values = true, hide_short_help = true)]
+    set_bbox: Option<OutputBox>,
     /// Also write an index into the header of every blob, for programs that use it
     ///
     /// osmconvert does not read files with these indexes.
@@ -256,7 +256,7 @@ impl WriteArgs {
             verify: self.verify,
             toc: !self.no_index,
             blob_index: self.blob_index,
-            box_of_data: self.set_bbox == Some(HeaderBox::OfData),
+            box_of_data: self.set_bbox == Some(OutputBox::OfData),
             ..WriteOptions::default()
         };
         let spec = self.output_format.clone().unwrap_or_default();
@@ -271,9 +271,9 @@ impl WriteArgs {
             set: self.output_header.clone(),
             inherited: session.inherited(),
             bbox: match self.set_bbox {
-                None | Some(HeaderBox::OfData) => None,
-                Some(HeaderBox::Nothing) => Some(None),
-                Some(HeaderBox::Box(bbox)) => Some(Some(bbox)),
+                None | Some(OutputBox::OfData) => None,
+                Some(OutputBox::Nothing) => Some(None),
+                Some(OutputBox::Box(bbox)) => Some(Some(bbox)),
             },
         }
     }
@@ -281,13 +281,13 @@ impl WriteArgs {
 
 /// The bounding box in the header of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeaderBox {
+pub enum OutputBox {
     OfData,
     Nothing,
     Box(Bbox),
 }
 
-impl HeaderBox {
+impl OutputBox {
     /// Parses the value of --set-bbox.
     pub fn parse(conventions: &Conventions, text: &str) -> Result<Self, String> {
         match text {

@@ -5,7 +5,7 @@ use super::text_target;
 use crate::cli::conventions::parse_with;
 use crate::cli::progress::{Level, Terminal};
 use crate::cli::session::Session;
-use crate::cli::{Answer, show};
+use crate::cli::{CommandAnswer, show};
 use crate::formats::{TextCompression, TextOutput};
 use crate::io::OutputTarget;
 use crate::{Context, IoMode, StatsReport};
@@ -175,7 +175,7 @@ impl RunArgs {
 
 impl Session {
     /// Ends a run, as [`RunArgs::end`] does. Prints the summary to the stream that `stdout` implies: as JSON with
-    /// --json, otherwise as the string that `text` returns. Always returns [`Answer::Yes`].
+    /// --json, otherwise as the string that `text` returns. Always returns [`CommandAnswer::Yes`].
     ///
     /// Fails if a write fails, or if `--stats -` is given and the result of the command is on standard output.
     pub fn report<S: Serialize>(
@@ -185,7 +185,7 @@ impl Session {
         summary: &S,
         stdout: impl Into<Stdout>,
         text: impl FnOnce() -> String,
-    ) -> Result<Answer> {
+    ) -> Result<CommandAnswer> {
         let (report, stdout) = run.end(self, ctx, stdout.into())?;
         let text = || text() + &show::skipped(&report);
         let json = || serde_json::to_string_pretty(summary).map(|json| json + "\n");
@@ -197,7 +197,7 @@ impl Session {
             (Stdout::Taken, false) if run.verbose => self.complain(&text()),
             _ => {}
         }
-        Ok(Answer::Yes)
+        Ok(CommandAnswer::Yes)
     }
 }
 

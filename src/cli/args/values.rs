@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 /// An attribute of the metadata of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Attribute {
+pub enum AttributeArg {
     Version,
     Timestamp,
     Changeset,
@@ -15,7 +15,7 @@ pub enum Attribute {
     User,
 }
 
-impl Attribute {
+impl AttributeArg {
     /// Returns the set of the given attributes.
     pub fn all_of(attributes: &[Self]) -> InfoFields {
         let fields = attributes.iter().map(|attribute| match attribute {

@@ -1,7 +1,7 @@
 //! Collects addresses, streets and areas from the objects of a file.
 
 use super::kinds::{
-    StreetKind, TagList, WAY_KEYS, address_tags, area_tags, is_address, is_building,
+    CollectedTags, StreetKind, WAY_KEYS, address_tags, area_tags, is_address, is_building,
     is_interpolation, is_short, is_street_area, is_street_relation, is_wanted_area, place_kind,
     street_tags,
 };
@@ -14,8 +14,8 @@ use crate::area::{
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::geocode::{
-    Item, Layer, Lines, NUMBERS, STREET, Shape, key_of, node_list, on_other_side, tag, text_tag,
-    unwrap,
+    IndexedItem, ItemShape, Layer, Lines, NUMBERS, STREET, key_of, node_list, on_other_side, tag,
+    text_tag, unwrap,
 };
 use crate::geometry::{Extent, Point};
 use crate::index::{RowBatch, RowSorter};
@@ -30,7 +30,7 @@ const MAX_WAY_NODES: usize = 2000;
 
 /// The findings from one blob, apart from its rows.
 #[derive(Default)]
-pub(super) struct BlobFindings {
+pub(super) struct CollectedBlob {
     /// The nodes of interpolation ways.
     pub interpolated: Vec<i64>,
     /// The number of interpolation ways with more than [`MAX_WAY_NODES`] nodes, which are left out.
@@ -45,7 +45,7 @@ pub(super) struct BlobFindings {
 
 /// The state that the threads share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct CollectorState {
     pub sorter: RowSorter,
     /// Facts that relations provide about nodes and ways.
     pub relations: Relations,
@@ -55,11 +55,11 @@ pub(super) struct Shared {
 
 /// The visitor of a thread, which collects the rows of the index.
 pub(super) struct Collector<'s> {
-    shared: &'s Shared,
+    shared: &'s CollectorState,
     /// The maximum number of corners of an area.
     max_vertices: Option<usize>,
     rows: RowBatch,
-    found: Option<BlobFindings>,
+    found: Option<CollectedBlob>,
     nodes: Vec<AreaNode>,
     points: Vec<Point>,
 }
@@ -77,7 +77,7 @@ struct WayLayers {
 
 impl WayLayers {
     /// Returns the layers of a way with the given tags; `None` if the way belongs to no layer.
-    fn of(tags: &TagList<'_>) -> Option<Self> {
+    fn of(tags: &CollectedTags<'_>) -> Option<Self> {
         let is_address = is_address(tags);
         let layers = Self {
             is_address,
@@ -96,7 +96,7 @@ impl WayLayers {
 }
 
 impl Visitor for Collector<'_> {
-    type Found = BlobFindings;
+    type Found = CollectedBlob;
 
     fn way_keys(&self) -> Option<&'static [&'static str]> {
         Some(WAY_KEYS)
@@ -195,7 +195,7 @@ impl Visitor for Collector<'_> {
             }
             self.rings(Layer::Addresses, id, &rings, &tags);
         } else if is_building && rings.iter().any(|ring| self.may_be_numbered(ring)) {
-            self.rings(Layer::Buildings, id, &rings, &TagList::new());
+            self.rings(Layer::Buildings, id, &rings, &CollectedTags::new());
         }
         if is_street {
             self.rings(Layer::Streets, id, &rings, &street_tags(&tags));
@@ -203,7 +203,7 @@ impl Visitor for Collector<'_> {
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> Result<Option<BlobFindings>, FormatError> {
+    fn take(&mut self, is_end: bool) -> Result<Option<CollectedBlob>, FormatError> {
         Ok(self.found.take_if(|_| is_end))
     }
 
@@ -224,7 +224,7 @@ fn complete<'a>(
     relations: &'a Relations,
     kind: ObjectKind,
     id: i64,
-    tags: &mut TagList<'a>,
+    tags: &mut CollectedTags<'a>,
 ) -> Option<String> {
     if text_tag(tags, "addr:street").is_some() {
         return None;
@@ -246,7 +246,7 @@ fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
 }
 
 impl<'s> Collector<'s> {
-    pub(super) fn new(shared: &'s Shared, max_vertices: Option<usize>) -> Self {
+    pub(super) fn new(shared: &'s CollectorState, max_vertices: Option<usize>) -> Self {
         Self {
             shared,
             max_vertices,
@@ -258,14 +258,17 @@ impl<'s> Collector<'s> {
     }
 
     /// Collects the tags that are not too long, and counts the others.
-    fn short_tags<'t>(&mut self, tags: impl Iterator<Item = (&'t str, &'t str)>) -> TagList<'t> {
+    fn short_tags<'t>(
+        &mut self,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> CollectedTags<'t> {
         let mut long_tags = 0;
         let short = tags.filter(|tag| {
             let is_short = is_short(tag);
             long_tags += u64::from(!is_short);
             is_short
         });
-        let short: TagList<'t> = short.collect();
+        let short: CollectedTags<'t> = short.collect();
         if long_tags > 0 {
             self.found.get_or_insert_default().long_tags += long_tags;
         }
@@ -277,7 +280,7 @@ impl<'s> Collector<'s> {
         &mut self,
         way: &Way<'_>,
         points: &mut [Point],
-        tags: &TagList<'_>,
+        tags: &CollectedTags<'_>,
         layers: &WayLayers,
     ) {
         let is_closed = points.len() > 3 && points.first() == points.last();
@@ -287,7 +290,11 @@ impl<'s> Collector<'s> {
         unwrap(points);
         let line = &*points;
         if layers.is_address {
-            let shape = if is_closed { Shape::Area } else { Shape::Line };
+            let shape = if is_closed {
+                ItemShape::Area
+            } else {
+                ItemShape::Line
+            };
             let mut tags = address_tags(tags);
             let shared = self.shared;
             let of = complete(&shared.relations, ObjectKind::Way, way.id(), &mut tags);
@@ -299,13 +306,13 @@ impl<'s> Collector<'s> {
             self.interpolation(way, line, tags);
         }
         if layers.is_building && is_closed && self.may_be_numbered(line) {
-            let none = TagList::new();
-            self.put_way(Layer::Buildings, way.id(), Shape::Area, line, &none);
+            let none = CollectedTags::new();
+            self.put_way(Layer::Buildings, way.id(), ItemShape::Area, line, &none);
         }
         match layers.street {
             Some(StreetKind::Street) if is_closed && is_street_area(tags) => {
                 let tags = street_tags(tags);
-                self.put_way(Layer::Streets, way.id(), Shape::Area, line, &tags);
+                self.put_way(Layer::Streets, way.id(), ItemShape::Area, line, &tags);
             }
             Some(StreetKind::Street) => self.street(Layer::Streets, way.id(), line, tags),
             Some(StreetKind::Road) => self.street(Layer::Roads, way.id(), line, tags),
@@ -313,7 +320,7 @@ impl<'s> Collector<'s> {
         }
     }
 
-    fn put(&mut self, layer: Layer, item: &Item<'_>) {
+    fn put(&mut self, layer: Layer, item: &IndexedItem<'_>) {
         if let Some(extent) = item.extent() {
             let key = key_of(layer, &extent);
             self.rows.push(key, |out| item.put_row(out));
@@ -326,22 +333,22 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds the rings of a relation as one area.
-    fn rings(&mut self, layer: Layer, id: i64, rings: &[Vec<Point>], tags: &TagList<'_>) {
-        let item = Item {
+    fn rings(&mut self, layer: Layer, id: i64, rings: &[Vec<Point>], tags: &CollectedTags<'_>) {
+        let item = IndexedItem {
             kind: ObjectKind::Relation,
             id,
-            shape: Shape::Area,
+            shape: ItemShape::Area,
             lines: Lines::Many(rings),
             tags,
         };
         self.put(layer, &item);
     }
 
-    fn point(&mut self, layer: Layer, id: i64, point: Point, tags: &TagList<'_>) {
-        let item = Item {
+    fn point(&mut self, layer: Layer, id: i64, point: Point, tags: &CollectedTags<'_>) {
+        let item = IndexedItem {
             kind: ObjectKind::Node,
             id,
-            shape: Shape::Point,
+            shape: ItemShape::Point,
             lines: Lines::One(&[point]),
             tags,
         };
@@ -349,8 +356,15 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds a way. A way that crosses the antimeridian is added twice, once with the longitudes of each side.
-    fn put_way(&mut self, layer: Layer, id: i64, shape: Shape, line: &[Point], tags: &TagList<'_>) {
-        let item = |line| Item {
+    fn put_way(
+        &mut self,
+        layer: Layer,
+        id: i64,
+        shape: ItemShape,
+        line: &[Point],
+        tags: &CollectedTags<'_>,
+    ) {
+        let item = |line| IndexedItem {
             kind: ObjectKind::Way,
             id,
             shape,
@@ -364,19 +378,19 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds a street as parts of at most [`PART_SEGMENTS`] segments.
-    fn street(&mut self, layer: Layer, id: i64, line: &[Point], tags: &TagList<'_>) {
+    fn street(&mut self, layer: Layer, id: i64, line: &[Point], tags: &CollectedTags<'_>) {
         let kept = street_tags(tags);
         let mut start = 0;
         while let Some(part) = line.get(start..line.len().min(start + PART_SEGMENTS + 1))
             && part.len() > 1
         {
-            self.put_way(layer, id, Shape::Line, part, &kept);
+            self.put_way(layer, id, ItemShape::Line, part, &kept);
             start += PART_SEGMENTS;
         }
     }
 
     /// Adds an interpolation way with the ids of its nodes, unless it has too many nodes.
-    fn interpolation(&mut self, way: &Way<'_>, line: &[Point], tags: &TagList<'_>) {
+    fn interpolation(&mut self, way: &Way<'_>, line: &[Point], tags: &CollectedTags<'_>) {
         let found = self.found.get_or_insert_default();
         if line.len() > MAX_WAY_NODES {
             found.not_interpolated += 1;
@@ -390,11 +404,17 @@ impl<'s> Collector<'s> {
             kept.push((STREET, of));
         }
         kept.push((NUMBERS, &nodes));
-        self.put_way(Layer::Interpolations, way.id(), Shape::Line, line, &kept);
+        self.put_way(
+            Layer::Interpolations,
+            way.id(),
+            ItemShape::Line,
+            line,
+            &kept,
+        );
     }
 
     /// Adds the area of a closed way.
-    fn closed_area(&mut self, id: i64, points: &[Point], tags: &TagList<'_>) {
+    fn closed_area(&mut self, id: i64, points: &[Point], tags: &CollectedTags<'_>) {
         let nodes = points.iter().map(|point| AreaNode {
             id: 0,
             point: *point,
@@ -414,7 +434,13 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds the polygons of an area, simplified if they have more than `max_vertices` corners.
-    fn area(&mut self, kind: ObjectKind, id: i64, polygons: &[AreaPolygon], tags: &TagList<'_>) {
+    fn area(
+        &mut self,
+        kind: ObjectKind,
+        id: i64,
+        polygons: &[AreaPolygon],
+        tags: &CollectedTags<'_>,
+    ) {
         let fewer = self.max_vertices.and_then(|max| simplified(polygons, max));
         if fewer.is_some() {
             let found = self.found.get_or_insert_default();
@@ -427,10 +453,10 @@ impl<'s> Collector<'s> {
             }
             lines.extend(rings(polygon));
         }
-        let item = Item {
+        let item = IndexedItem {
             kind,
             id,
-            shape: Shape::Area,
+            shape: ItemShape::Area,
             lines: Lines::Many(&lines),
             tags,
         };

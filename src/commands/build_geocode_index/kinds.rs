@@ -111,7 +111,7 @@ pub(super) const WAY_KEYS: &[&str] = &[
     "place",
 ];
 
-pub(super) type TagList<'a> = Vec<(&'a str, &'a str)>;
+pub(super) type CollectedTags<'a> = Vec<(&'a str, &'a str)>;
 
 /// The maximum number of characters of a key or a value, which is that of the OSM database
 /// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). Without a limit, a value of megabytes that thousands of objects
@@ -124,7 +124,7 @@ pub(super) fn is_short((key, value): &(&str, &str)) -> bool {
     is_short(key) && is_short(value)
 }
 
-type Tags<'t, 'a> = &'t [(&'a str, &'a str)];
+type BlockTags<'t, 'a> = &'t [(&'a str, &'a str)];
 
 /// The keys of names, besides the `name:*` keys of languages.
 const NAMES: [&str; 6] = [
@@ -140,13 +140,13 @@ fn is_name(key: &str) -> bool {
     NAMES.contains(&key) || key.starts_with("name:")
 }
 
-fn has_name(tags: Tags<'_, '_>) -> bool {
+fn has_name(tags: BlockTags<'_, '_>) -> bool {
     text_tag(tags, "name").is_some()
 }
 
 /// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class. A tag whose value says that
 /// there is no house number is left out.
-pub(super) fn address_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
+pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     let class = CLASS_KEYS.iter().find(|key| tag(tags, key).is_some());
     let is_kept = |key: &str, value: &str| {
         let is_wanted = key.starts_with("addr:") || key == "name";
@@ -158,14 +158,14 @@ pub(super) fn address_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
 }
 
 /// Returns those tags of an area or a place that the index keeps.
-pub(super) fn area_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
+pub(super) fn area_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     let is_kept = |key: &str| is_name(key) || AREA_KEYS.contains(&key);
     let kept = tags.iter().filter(|(key, _)| is_kept(key));
     kept.copied().collect()
 }
 
 /// Returns those tags of a street that the index keeps. A street without `name` gets one of its other names as `name`.
-pub(super) fn street_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
+pub(super) fn street_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     let is_kept = |key: &str, value: &str| match key {
         "name" => !value.trim().is_empty(),
         "highway" | "ref" | "postal_code" => true,
@@ -173,7 +173,7 @@ pub(super) fn street_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
         key => is_street_name(key),
     };
     let kept = tags.iter().filter(|(key, value)| is_kept(key, value));
-    let mut kept: TagList<'a> = kept.copied().collect();
+    let mut kept: CollectedTags<'a> = kept.copied().collect();
     if tag(&kept, "name").is_none()
         && let Some(name) = street_name(tags)
     {
@@ -183,13 +183,13 @@ pub(super) fn street_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
 }
 
 /// Returns the value of `place` if the object has a name and the index keeps that value.
-pub(super) fn place_kind(tags: Tags<'_, '_>) -> Option<&'static str> {
+pub(super) fn place_kind(tags: BlockTags<'_, '_>) -> Option<&'static str> {
     let place = tag(tags, "place").filter(|_| has_name(tags))?;
     PLACES.into_iter().find(|kind| *kind == place)
 }
 
 /// Whether an area with these tags is part of the answers for positions inside the area.
-pub(super) fn is_wanted_area(tags: Tags<'_, '_>) -> bool {
+pub(super) fn is_wanted_area(tags: BlockTags<'_, '_>) -> bool {
     match tag(tags, "boundary") {
         Some("administrative") => has_name(tags),
         Some("postal_code") => tag(tags, "postal_code").is_some(),
@@ -202,13 +202,13 @@ fn makes_address(key: &str) -> bool {
     key == "addr:housenumber" || ADDRESS_KEYS.contains(&key)
 }
 
-pub(super) fn is_address(tags: Tags<'_, '_>) -> bool {
+pub(super) fn is_address(tags: BlockTags<'_, '_>) -> bool {
     let mut tags = tags.iter();
     tags.any(|(key, value)| makes_address(key) && is_number(value))
 }
 
 /// Whether house numbers are interpolated along a way.
-pub(super) fn is_interpolation(tags: Tags<'_, '_>) -> bool {
+pub(super) fn is_interpolation(tags: BlockTags<'_, '_>) -> bool {
     text_tag(tags, "addr:interpolation").is_some_and(|rule| !rule.eq_ignore_ascii_case("no"))
 }
 
@@ -221,7 +221,7 @@ pub(super) enum StreetKind {
 
 impl StreetKind {
     /// Returns the kind of a way with `highway` or `place=square`; `None` if the way is neither a street nor a road.
-    pub(super) fn of(tags: Tags<'_, '_>) -> Option<Self> {
+    pub(super) fn of(tags: BlockTags<'_, '_>) -> Option<Self> {
         let highway = tag(tags, "highway");
         let is_street = highway.is_some_and(|highway| STREETS.contains(&highway));
         if (is_street || is_square(tags)) && street_name(tags).is_some() {
@@ -232,22 +232,22 @@ impl StreetKind {
     }
 }
 
-fn is_square(tags: Tags<'_, '_>) -> bool {
+fn is_square(tags: BlockTags<'_, '_>) -> bool {
     tag(tags, "place") == Some("square")
 }
 
 /// Whether a closed way with the tags of a street is an area.
-pub(super) fn is_street_area(tags: Tags<'_, '_>) -> bool {
+pub(super) fn is_street_area(tags: BlockTags<'_, '_>) -> bool {
     tag(tags, "area") == Some("yes") || is_square(tags) && tag(tags, "highway").is_none()
 }
 
 /// Whether a multipolygon relation is a street with a name.
-pub(super) fn is_street_relation(tags: Tags<'_, '_>) -> bool {
+pub(super) fn is_street_relation(tags: BlockTags<'_, '_>) -> bool {
     tag(tags, "type") == Some("multipolygon") && StreetKind::of(tags) == Some(StreetKind::Street)
 }
 
 /// Whether an area is a building.
-pub(super) fn is_building(tags: Tags<'_, '_>) -> bool {
+pub(super) fn is_building(tags: BlockTags<'_, '_>) -> bool {
     tag(tags, "building").is_some_and(|building| building != "no")
 }
 
@@ -257,7 +257,7 @@ pub(super) fn wanted_areas(block: &Block<'_>) -> Result<Vec<bool>, FormatError> 
     block.try_for_each(|element| {
         wanted.push(match element {
             Element::Relation(relation) => {
-                let tags: TagList<'_> = relation.tags().collect();
+                let tags: CollectedTags<'_> = relation.tags().collect();
                 is_area(relation.tags())
                     && (is_wanted_area(&tags)
                         || is_address(&tags)

@@ -19,12 +19,12 @@ const BLOCKS_BITS: u32 = 18;
 const MAX_CELLS: i64 = 4096;
 
 /// The rows of a block of cells, with one bit per cell.
-type Rows = Box<[AtomicU64; 1 << BLOCK_BITS]>;
+type CellRows = Box<[AtomicU64; 1 << BLOCK_BITS]>;
 
 /// A set of cells. Threads may add to it concurrently.
 #[derive(Debug)]
 pub(super) struct NumberedCells {
-    blocks: Vec<OnceLock<Rows>>,
+    blocks: Vec<OnceLock<CellRows>>,
 }
 
 /// Returns the position of a cell as the slot of its block, and the row and the column in the block.

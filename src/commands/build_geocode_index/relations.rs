@@ -3,7 +3,7 @@
 //! Relations come last in a file, but are read first to find the members of areas. The facts are kept from this first
 //! pass, so that an address can be completed as soon as its object is visited.
 
-use super::kinds::{TagList, is_short, place_kind};
+use super::kinds::{CollectedTags, is_short, place_kind};
 use crate::error::FormatError;
 use crate::geocode::{CENTRE, LABEL, is_same_name, tag, text_tag};
 use crate::osm::ObjectKind;
@@ -57,7 +57,7 @@ impl Relations {
         let mut found = Gathered::default();
         block.try_for_each(|element| {
             if let Element::Relation(relation) = element {
-                let tags: TagList<'_> = relation.tags().filter(is_short).collect();
+                let tags: CollectedTags<'_> = relation.tags().filter(is_short).collect();
                 match tag(&tags, "type") {
                     Some("associatedStreet" | "street") => found.street(&relation, &tags),
                     _ if tag(&tags, "boundary") == Some("administrative") => {
@@ -100,7 +100,7 @@ impl Relations {
     }
 
     /// Adds a node with a `place` if it is the label or the centre of a boundary.
-    pub(super) fn add_place(&self, node: i64, tags: &TagList<'_>) {
+    pub(super) fn add_place(&self, node: i64, tags: &CollectedTags<'_>) {
         if self.gathered().labels.contains(&node)
             && let Some((kind, name)) = place_kind(tags).zip(tag(tags, "name"))
         {
@@ -114,7 +114,7 @@ impl Relations {
     pub(super) fn labels(
         &self,
         boundary: &Relation<'_>,
-        tags: &TagList<'_>,
+        tags: &CollectedTags<'_>,
     ) -> Vec<(&'static str, &'static str)> {
         let mut labels: Vec<(&'static str, &'static str)> = Vec::new();
         let Some(name) = tag(tags, "name") else {
@@ -136,7 +136,7 @@ impl Relations {
 }
 
 impl Gathered {
-    fn street(&mut self, relation: &Relation<'_>, tags: &TagList<'_>) {
+    fn street(&mut self, relation: &Relation<'_>, tags: &CollectedTags<'_>) {
         let (mut way, before) = (None, self.houses.len());
         for member in relation.members() {
             match (member.role, member.kind) {

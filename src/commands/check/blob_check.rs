@@ -8,11 +8,11 @@ use crate::osm::{Location, ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, Block};
 
 /// The first and the last key of a blob, and the versions of the first and the last object.
-pub(super) type Ends = (TypeThenId, TypeThenId, i64, i64);
+pub(super) type BlobEnds = (TypeThenId, TypeThenId, i64, i64);
 
 /// The position of a violation in its blob. Consists of the kind of the object, the number of objects of that kind
 /// before it, and whether the id occurs again. An id can both occur again and be out of order.
-pub(super) type Position = (ObjectKind, u64, bool);
+pub(super) type ViolationPosition = (ObjectKind, u64, bool);
 
 /// The findings of a worker in a blob, for one kind of objects.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(super) struct BlobFindings {
     /// The index of the blob in the plan.
     pub index: usize,
     /// The ends of the blob; `None` if its keys were not read.
-    pub ends: Option<Ends>,
+    pub ends: Option<BlobEnds>,
     /// The number of objects of the kind.
     pub count: u64,
     /// The ids of the kind in block order, if they are collected and not in `batch`.
@@ -28,7 +28,7 @@ pub(super) struct BlobFindings {
     /// The ids of the kind, if they are collected and strictly ascending.
     pub batch: IdBatch,
     /// The first violations, at most [`KindCheck::max_listed`].
-    pub violations: Vec<(Position, IdViolation)>,
+    pub violations: Vec<(ViolationPosition, IdViolation)>,
     /// The number of further ids that are out of order, and of further ids that occur again.
     pub more_violations: [u64; 2],
     /// The first references to missing objects, at most [`KindCheck::max_listed`]. If several relations refer to the
@@ -41,7 +41,7 @@ pub(super) struct BlobFindings {
     /// The number of references of ways to nodes that are not in the file, and whose locations the ways store.
     pub stored: u64,
     /// Further missing nodes and ways that are members of relations. Each counts once.
-    pub more_members: Members,
+    pub more_members: MissingMembers,
     /// Whether a relation refers to a relation.
     pub has_nested: bool,
     /// The first nodes with coordinates out of range, at most [`KindCheck::max_listed`].
@@ -63,7 +63,7 @@ impl BlobFindings {
 /// The treatment of the locations that ways store for nodes that are not in the file. A reference whose location is
 /// known is not missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StoredLocations {
+pub(super) enum StoredLocationUse {
     /// They do not count: every reference to a node that is not in the file is missing.
     Ignored,
     /// They are read in the blobs in which a node is missing.
@@ -74,14 +74,14 @@ pub(super) enum StoredLocations {
 
 /// A compact list of missing nodes and ways that are members of relations.
 #[derive(Default)]
-pub(super) struct Members {
+pub(super) struct MissingMembers {
     /// The ids of the missing nodes, and of the missing ways.
     ids: [Vec<i64>; 2],
     /// The id of each relation, and the indices in `ids` at which its nodes and its ways end.
     relations: Vec<(i64, [usize; 2])>,
 }
 
-impl Members {
+impl MissingMembers {
     fn push(&mut self, relation: i64, kind: ObjectKind, id: i64) {
         self.ids[kind as usize].push(id);
         let ends = self.ids.each_ref().map(Vec::len);
@@ -112,14 +112,14 @@ const REFS_AT_A_TIME: usize = 1 << 16;
 
 /// The rule for the order of two adjacent objects.
 #[derive(Clone, Copy)]
-pub(super) struct Order {
+pub(super) struct OrderRule {
     /// Whether objects may be in any order.
     pub is_free: bool,
     /// Whether an object may be followed by a later version of itself.
     pub history: bool,
 }
 
-impl Order {
+impl OrderRule {
     /// Compares two adjacent objects. Returns `None` if `next` may follow `last`, `Some(true)` for a duplicate, and
     /// `Some(false)` for wrong order.
     pub(super) fn violation(
@@ -141,7 +141,7 @@ impl Order {
 #[derive(Clone, Copy)]
 pub(super) struct KindCheck {
     pub kind: ObjectKind,
-    pub order: Order,
+    pub order: OrderRule,
     /// Whether nodes with coordinates out of range are counted.
     pub places: bool,
     pub checks_ids: bool,
@@ -149,7 +149,7 @@ pub(super) struct KindCheck {
     pub collects: bool,
     /// Whether the references are checked.
     pub refs: bool,
-    pub stored: StoredLocations,
+    pub stored: StoredLocationUse,
     /// The maximum number of violations to list, and of references to missing objects to list. Further violations and
     /// references are only counted.
     pub max_listed: usize,
@@ -363,8 +363,8 @@ impl KindCheck {
         nodes: &IdSet,
         found: &mut BlobFindings,
     ) -> Result<(), FormatError> {
-        let reads_stored = self.stored != StoredLocations::Ignored && entry.may_have_locations();
-        if !reads_stored || self.stored == StoredLocations::IfMissing {
+        let reads_stored = self.stored != StoredLocationUse::Ignored && entry.may_have_locations();
+        if !reads_stored || self.stored == StoredLocationUse::IfMissing {
             self.node_refs(block, nodes, found)?;
             let missing = found.dangling.len() as u64 + found.more_dangling;
             if !reads_stored || missing == 0 {

@@ -36,7 +36,7 @@ pub struct Fault {
 
 /// The faults of a file.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct ContentFaults {
     /// The number of faults.
     pub count: u64,
     /// The first faults in file order.
@@ -71,7 +71,7 @@ pub(super) struct ContentRules {
 /// The findings in the blobs of a file, and facts that are compared with the header.
 #[derive(Default)]
 pub(super) struct ContentFindings {
-    contents: Contents,
+    contents: ContentFaults,
     /// The number of the first blob with deleted versions.
     deleted: Option<u32>,
     /// The number of the first blob with locations in ways.
@@ -124,7 +124,7 @@ pub(super) fn check(
     findings: Option<ContentFindings>,
     rules: ContentRules,
     ctx: &Context,
-) -> Result<Contents> {
+) -> Result<ContentFaults> {
     // The passes that check ids do not read blobs without objects, so the contents of these blobs are checked here.
     let is_left = |entry: &&BlobEntry| findings.is_none() || entry.kinds.is_empty();
     let left: Vec<_> = plan.entries.iter().filter(is_left).collect();

@@ -60,7 +60,7 @@ struct BlobResult {
     found: Result<BlobEntry, (BlobEntry, FormatError)>,
     /// The entry according to the index in the BlobHeader; `None` if there is no index that can be read.
     indexed: Option<BlobEntry>,
-    segments: Segments,
+    segments: SegmentUse,
     /// The bounding box of the locations in ways, if the table of contents has boxes of ways.
     box_of_ways: Option<Bbox>,
     ids: IdsOfBlob,
@@ -68,7 +68,7 @@ struct BlobResult {
 
 /// Whether a blob has segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Segments {
+enum SegmentUse {
     None,
     Found,
     /// The data ends like data with segments, but the segments cannot be inflated independently.
@@ -86,13 +86,13 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
             file.frames(),
             || (),
             |reader, (), FrameHead { entry, indexed }| {
-                let (mut found, mut segments) = (entry, Segments::None);
+                let (mut found, mut segments) = (entry, SegmentUse::None);
                 let (mut box_of_ways, mut ids) = (None, IdsOfBlob::default());
                 let scan = |payload: &[u8], of_blob: BlobSegments<'_>| {
                     segments = match of_blob {
-                        BlobSegments::None => Segments::None,
-                        BlobSegments::Found(_) => Segments::Found,
-                        BlobSegments::Wrong => Segments::Wrong,
+                        BlobSegments::None => SegmentUse::None,
+                        BlobSegments::Found(_) => SegmentUse::Found,
+                        BlobSegments::Wrong => SegmentUse::Wrong,
                     };
                     scan_payload(payload, &mut found)?;
                     if has_boxes_of_ways {
@@ -175,9 +175,9 @@ impl<'f> IndexComparison<'f> {
             }
         };
         match result.segments {
-            Segments::None => {}
-            Segments::Found => self.check.with_segments += 1,
-            Segments::Wrong => self.differs(
+            SegmentUse::None => {}
+            SegmentUse::Found => self.check.with_segments += 1,
+            SegmentUse::Wrong => self.differs(
                 &found,
                 "its segments cannot be inflated independently, so that each edit compresses the whole blob again",
             ),

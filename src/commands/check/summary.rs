@@ -1,6 +1,6 @@
 //! The result of `check`.
 
-use super::contents::{Contents, Fault, Outside};
+use super::contents::{ContentFaults, Fault, Outside};
 use super::index::IndexCheck;
 use crate::osm::ObjectKind;
 use serde::Serialize;
@@ -168,7 +168,7 @@ pub struct Dangling {
 }
 
 impl Summary {
-    pub(super) fn take_contents(&mut self, found: Contents) {
+    pub(super) fn take_contents(&mut self, found: ContentFaults) {
         self.faults = Some(found.count);
         self.inexpressible = Some(found.inexpressible);
         self.repeated_keys = Some(found.repeated_keys);

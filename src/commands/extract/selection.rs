@@ -20,7 +20,7 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, feature};
 use crate::runtime::Context;
 use located::RegionLookup;
 pub(super) use located::{Sample, form_of};
-use outside::Outside;
+use outside::OutsideObjects;
 use rustc_hash::FxHashMap;
 
 /// Ids of objects, each with the set of regions that keep the object.
@@ -37,7 +37,7 @@ pub(super) struct RegionMembers<'a> {
     /// contain the box as a whole. It is `None` if a region may contain only a part of the box.
     near: FxHashMap<u64, Option<Vec<u32>>>,
     /// The locations and boxes of kept objects outside of the regions; `None` unless the file has a spatial layout.
-    outside: Option<Outside>,
+    outside: Option<OutsideObjects>,
     /// The form of the file. A file that may lack nodes has ways that lie where their stored locations are.
     form: LocationForm,
     /// Whether the bounding box of a blob that was never scanned is assumed to cover all nodes of the blob. Not assumed
@@ -65,13 +65,13 @@ pub(super) struct RegionMembers<'a> {
 }
 
 /// The input of all phases.
-struct Source<'a> {
+struct SelectionInput<'a> {
     file: &'a PbfFile,
     plan: &'a BlobPlan,
     ctx: &'a Context,
 }
 
-impl Source<'_> {
+impl SelectionInput<'_> {
     fn scan(&mut self, name: &'static str) -> Scan<'_> {
         Scan::bare(name, self.file, self.plan, self.ctx)
     }
@@ -96,7 +96,7 @@ impl<'a> RegionMembers<'a> {
             sets: SetTable::default(),
             each_once,
             near: FxHashMap::default(),
-            outside: is_spatial.then(Outside::default),
+            outside: is_spatial.then(OutsideObjects::default),
             form: form_of(file, plan),
             // The box of a blob does not cover deleted nodes, which only a file that declares history has.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
@@ -127,7 +127,7 @@ impl<'a> RegionMembers<'a> {
         ctx: &Context,
     ) -> Result<Option<Self>> {
         let mut selection = Self::new(areas, file, plan, limits);
-        let mut source = Source { file, plan, ctx };
+        let mut source = SelectionInput { file, plan, ctx };
         selection.find_nodes(!strategy.completes_ways(), &mut source)?;
         after_nodes()?;
         if selection.room.is_exceeded {
@@ -199,12 +199,12 @@ impl<'a> RegionMembers<'a> {
         let nodes = [&self.nodes, &self.added_nodes];
         let others = [&self.ways, &self.added_ways, &self.relations];
         let ids: u64 = nodes.into_iter().chain(others).map(IdMap::bytes).sum();
-        ids + self.outside.as_ref().map_or(0, Outside::bytes)
+        ids + self.outside.as_ref().map_or(0, OutsideObjects::bytes)
     }
 
     /// Finds the nodes in the regions. If `hold` is set, caches the kept parts of blobs, which is useful only if no
     /// nodes are added later for ways and relations.
-    fn find_nodes(&mut self, hold: bool, source: &mut Source<'_>) -> Result<()> {
+    fn find_nodes(&mut self, hold: bool, source: &mut SelectionInput<'_>) -> Result<()> {
         let (mut nodes, mut room) = (IdMap::default(), self.room);
         let (mut algebra, mut not_in_boxes) = (SetAlgebra::new(&self.sets), Vec::new());
         let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);

@@ -18,9 +18,9 @@ pub struct Facts {
     /// The number of changesets.
     pub changesets: u64,
     /// The range of ids of each kind.
-    pub ids: [IdRange; 3],
+    pub ids: [IdBounds; 3],
     /// The range of ids of the changesets.
-    pub changeset_ids: IdRange,
+    pub changeset_ids: IdBounds,
     /// The memory that osmium uses for the objects, in bytes.
     pub buffer_bytes: u64,
     /// The counts of nodes, ways and relations.
@@ -32,9 +32,9 @@ pub struct Facts {
 
 /// The smallest and the largest id of some objects; `None` if there are no objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct IdRange(pub Option<(i64, i64)>);
+pub struct IdBounds(pub Option<(i64, i64)>);
 
-impl IdRange {
+impl IdBounds {
     pub(in crate::commands) fn add(&mut self, id: i64) {
         let (min, max) = self.0.unwrap_or((id, id));
         self.0 = Some((min.min(id), max.max(id)));
@@ -106,8 +106,8 @@ impl Facts {
             is_ordered: true,
             has_versions: false,
             changesets: 0,
-            ids: [IdRange(None); 3],
-            changeset_ids: IdRange(None),
+            ids: [IdBounds(None); 3],
+            changeset_ids: IdBounds(None),
             buffer_bytes: 0,
             by_kind: Default::default(),
             first: None,

@@ -14,11 +14,11 @@ pub(super) struct AnswerBody {
     /// The bytes to send next.
     next: Option<Bytes>,
     /// The part that has not been generated yet.
-    rest: Option<Box<Rest>>,
+    rest: Option<Box<AnswerRest>>,
 }
 
 /// The rest of an answer. It is generated after all bytes before it have been sent.
-struct Rest {
+struct AnswerRest {
     text: MapText,
     sent: Arc<SendState>,
 }
@@ -42,7 +42,7 @@ impl AnswerBody {
     pub(super) fn map(mut text: MapText, sent: Arc<SendState>) -> Result<Self> {
         Ok(Self {
             next: text.next()?.map(Bytes::from),
-            rest: Some(Box::new(Rest { text, sent })),
+            rest: Some(Box::new(AnswerRest { text, sent })),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Appends answers as columns to the lines of a table.
 
-use super::fields::Fields;
-use super::places::{TableForm, column_names};
+use super::fields::RowFields;
+use super::places::{LineForm, column_names};
 use crate::geocode::Answer;
 
 /// The names of the appended columns, if the table has no columns with these names.
@@ -33,7 +33,7 @@ impl RowForm {
     /// # Errors
     ///
     /// Columns are separated by spaces, or lines are JSON.
-    pub(super) fn of(table: &TableForm) -> Result<Self, String> {
+    pub(super) fn of(table: &LineForm) -> Result<Self, String> {
         Ok(Self {
             separator: table.csv_separator()?,
             width: table.width,
@@ -48,7 +48,7 @@ impl RowForm {
     /// The row has too many columns. The error is a message that describes the problem.
     pub(super) fn check(&self, line: &[u8]) -> Result<(), String> {
         let (row, _) = split_end(line);
-        let fields = Fields::of(row, self.separator);
+        let fields = RowFields::of(row, self.separator);
         match fields.split(row, self.width) {
             (_, Some(more)) if !self.is_blank(more) => Err(format!(
                 "{} columns, but the table has {}",
@@ -69,7 +69,7 @@ impl RowForm {
     /// become part of the last one, unless they are empty. A row with a quote that does not end becomes the first
     /// field.
     fn put_fitted(&self, out: &mut Vec<u8>, row: &[u8]) {
-        let fields = Fields::of(row, self.separator);
+        let fields = RowFields::of(row, self.separator);
         let mut count = fields.count();
         let (first, more) = fields.split(row, self.width);
         if fields.is_open {
@@ -198,7 +198,7 @@ mod tests {
         let header = |line: &str| {
             let form = RowForm {
                 separator: b';',
-                width: Fields::of(line.as_bytes(), b';').count(),
+                width: RowFields::of(line.as_bytes(), b';').count(),
                 is_crlf: false,
             };
             let mut out = Vec::new();
@@ -253,7 +253,7 @@ mod tests {
             form.put_fitted(&mut out, row.as_bytes());
             assert_eq!(String::from_utf8(out).unwrap(), fitted);
             assert_eq!(form.check(row.as_bytes()).is_ok(), is_right, "{row}");
-            assert_eq!(Fields::of(fitted.as_bytes(), b',').count(), 3);
+            assert_eq!(RowFields::of(fitted.as_bytes(), b',').count(), 3);
         }
         let narrow = RowForm { width: 1, ..form };
         let mut out = Vec::new();

@@ -5,14 +5,14 @@ pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The places of the fields of a row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fields {
+pub(super) struct RowFields {
     /// The start of each field, in bytes.
     starts: Vec<usize>,
     /// Whether the last field begins with a quote and does not end with one.
     pub is_open: bool,
 }
 
-impl Fields {
+impl RowFields {
     /// Finds the fields of a row without its line break.
     pub(super) fn of(row: &[u8], separator: u8) -> Self {
         let mut fields = Self {
@@ -80,7 +80,7 @@ mod tests {
             ("\u{feff}\"a,b\",c", &[0, 9], false),
             ("a,\"b\nc,\",d", &[0, 2, 9], false),
         ] {
-            let fields = Fields::of(row.as_bytes(), b',');
+            let fields = RowFields::of(row.as_bytes(), b',');
             assert_eq!(
                 (fields.starts.as_slice(), fields.is_open),
                 (starts, is_open),

@@ -1,7 +1,7 @@
 //! Answers to `/reverse` as GeocodeJSON, version 0.1.0 (<https://github.com/geocoders/geocodejson-spec>).
 
 use super::reverse::ReverseOptions;
-use super::subject::{LICENCE, Parts, Subject, degrees};
+use super::subject::{AddressFields, LICENCE, Subject, degrees};
 use crate::geocode::Answer;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> String {
 }
 
 fn properties(subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) -> Map<String, Value> {
-    let parts = Parts::of(answer, subject.rank);
+    let parts = AddressFields::of(answer, subject.rank);
     let mut members = Map::new();
     let mut put = |key: &str, value: Value| members.insert(key.to_owned(), value);
     put("place_id", subject.place_id().into());

@@ -41,7 +41,7 @@ impl Quotes {
 
 /// The position up to which a text was searched for the ends of lines.
 #[derive(Debug, Clone, Copy, Default)]
-struct Scan {
+struct LineScan {
     at: usize,
     /// Whether the position is in a quoted field.
     is_quoted: bool,
@@ -57,14 +57,14 @@ struct Line {
 
 /// Consecutive lines with their line breaks.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct InputLines {
     text: Vec<u8>,
     lines: Vec<Line>,
     /// The number of line breaks in all lines.
     breaks: u64,
 }
 
-impl Lines {
+impl InputLines {
     pub(super) const fn count(&self) -> usize {
         self.lines.len()
     }
@@ -114,14 +114,14 @@ impl Lines {
 
     /// Adds only the first line of a row that goes on behind a line break, because the quote in it does not end.
     /// Returns false if the row has no line break.
-    fn push_first(&mut self, scan: &mut Scan) -> bool {
+    fn push_first(&mut self, scan: &mut LineScan) -> bool {
         let start = self.end();
         let Some(at) = memchr::memchr(b'\n', &self.text[start..]) else {
             return false;
         };
         let end = start + at + 1;
         self.push(end);
-        *scan = Scan {
+        *scan = LineScan {
             at: end,
             is_quoted: false,
         };
@@ -130,7 +130,7 @@ impl Lines {
 
     /// Adds lines as far as they are complete, but at most `limit` lines, and no line behind the first one that is not
     /// blank if `quotes` are undecided. Returns whether this limit is reached.
-    fn split(&mut self, quotes: Quotes, limit: usize, scan: &mut Scan) -> bool {
+    fn split(&mut self, quotes: Quotes, limit: usize, scan: &mut LineScan) -> bool {
         while self.count() < limit {
             let rest = &self.text[scan.at..];
             let found = match (scan.is_quoted, quotes) {
@@ -151,7 +151,7 @@ impl Lines {
                     }
                     Some(b'"') => scan.at = at + 2,
                     Some(_) => {
-                        *scan = Scan {
+                        *scan = LineScan {
                             at: at + 1,
                             is_quoted: false,
                         }
@@ -159,7 +159,7 @@ impl Lines {
                 },
                 (b'"', false) => {
                     let before = &self.text[self.end()..at];
-                    *scan = Scan {
+                    *scan = LineScan {
                         at: at + 1,
                         is_quoted: quotes.begin_behind(before),
                     };
@@ -182,7 +182,7 @@ impl Lines {
 }
 
 /// An input that is read line by line.
-pub(super) struct Input<R> {
+pub(super) struct LineInput<R> {
     reader: BufReader<R>,
     /// The number of lines that may still be read.
     pub left: u64,
@@ -191,7 +191,7 @@ pub(super) struct Input<R> {
     rest: Vec<u8>,
 }
 
-impl<R: Read> Input<R> {
+impl<R: Read> LineInput<R> {
     pub(super) fn new(input: R, limit: Option<u64>) -> Self {
         Self {
             reader: BufReader::with_capacity(BUFFER_LEN, input),
@@ -203,13 +203,13 @@ impl<R: Read> Input<R> {
 
     /// Reads the next lines; none at the end of the input. Does not wait for more input if at least one line was read,
     /// because an interactive user expects an answer after each line.
-    pub(super) fn take(&mut self) -> Result<Lines> {
-        let mut lines = Lines {
+    pub(super) fn take(&mut self) -> Result<InputLines> {
+        let mut lines = InputLines {
             text: std::mem::take(&mut self.rest),
-            ..Lines::default()
+            ..InputLines::default()
         };
         let limit = usize::try_from(self.left.min(LINES)).unwrap_or(usize::MAX);
-        let mut scan = Scan::default();
+        let mut scan = LineScan::default();
         loop {
             let is_full = lines.split(self.quotes, limit, &mut scan);
             let unfinished = lines.text.len() - lines.end();
@@ -276,7 +276,7 @@ mod tests {
     /// Returns the lines of a text, and the number of line breaks before each.
     fn lines_of(text: &str, len: usize, quotes: Quotes) -> Vec<(String, u64)> {
         let bytes = text.as_bytes();
-        let mut input = Input::new(Slow { text: bytes, len }, None);
+        let mut input = LineInput::new(Slow { text: bytes, len }, None);
         let (mut found, mut before) = (Vec::new(), 0);
         loop {
             let lines = input.take().unwrap();
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(found.len(), MAX_LINE + 2);
         assert_eq!(found[1].0, "\"1,2\n");
         let long = format!("a,b\n{}", "x".repeat(MAX_LINE + 1));
-        let mut input = Input::new(long.as_bytes(), None);
+        let mut input = LineInput::new(long.as_bytes(), None);
         assert!(input.take().is_ok() && input.take().is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Answers to `/reverse` as JSON and GeoJSON.
 
-use super::reverse::{Format, ReverseOptions};
-use super::subject::{LICENCE, Parts, Subject};
+use super::reverse::{AnswerFormat, ReverseOptions};
+use super::subject::{AddressFields, LICENCE, Subject};
 use crate::error::{Error, Result};
 use crate::geocode::Answer;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// A place in the form that clients of geocoders expect. Members that a format does not have are absent.
 #[derive(Serialize)]
-struct Place<'a> {
+struct PlaceJson<'a> {
     place_id: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     licence: Option<&'static str>,
@@ -31,7 +31,7 @@ struct Place<'a> {
     name: &'a str,
     display_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<Parts>,
+    address: Option<AddressFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     boundingbox: Option<[String; 4]>,
 }
@@ -42,14 +42,14 @@ struct Collection<'a> {
     #[serde(rename = "type")]
     sort: &'static str,
     licence: &'static str,
-    features: [Feature<'a>; 1],
+    features: [PlaceFeature<'a>; 1],
 }
 
 #[derive(Serialize)]
-struct Feature<'a> {
+struct PlaceFeature<'a> {
     #[serde(rename = "type")]
     sort: &'static str,
-    properties: Place<'a>,
+    properties: PlaceJson<'a>,
     bbox: [f64; 4],
     geometry: Value,
 }
@@ -63,18 +63,18 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<S
     let Some(subject) = Subject::of(answer, options.zoom) else {
         return Ok(json!({"error": "Unable to geocode"}).to_string());
     };
-    let parts = Parts::of(answer, subject.rank);
+    let parts = AddressFields::of(answer, subject.rank);
     let ([lat, lon], format) = (subject.middle(), options.format);
-    let is_feature = format == Format::GeoJson;
-    let place = Place {
+    let is_feature = format == AnswerFormat::GeoJson;
+    let place = PlaceJson {
         place_id: subject.place_id(),
         licence: (!is_feature).then_some(LICENCE),
         osm_type: subject.kind.name(),
         osm_id: subject.id,
         lat: (!is_feature).then(|| lat.to_string()),
         lon: (!is_feature).then(|| lon.to_string()),
-        class: (format == Format::Json).then_some(subject.category),
-        category: (format != Format::Json).then_some(subject.category),
+        class: (format == AnswerFormat::Json).then_some(subject.category),
+        category: (format != AnswerFormat::Json).then_some(subject.category),
         sort: subject.sort,
         place_rank: subject.rank,
         importance: f64::from(31 - subject.rank) / 40.0,
@@ -90,7 +90,7 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<S
     text(&Collection {
         sort: "FeatureCollection",
         licence: LICENCE,
-        features: [Feature {
+        features: [PlaceFeature {
             sort: "Feature",
             properties: place,
             bbox: subject.bbox().into_array(),

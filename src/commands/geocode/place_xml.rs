@@ -1,7 +1,7 @@
 //! Answers to `/reverse` as XML.
 
 use super::reverse::ReverseOptions;
-use super::subject::{LICENCE, Parts, Subject};
+use super::subject::{AddressFields, LICENCE, Subject};
 use crate::geocode::Answer;
 use crate::pbf::is_forbidden_in_xml;
 use jiff::Timestamp;
@@ -31,7 +31,7 @@ fn escape(text: &str) -> String {
 }
 
 fn put_place(out: &mut String, subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) {
-    let parts = Parts::of(answer, subject.rank);
+    let parts = AddressFields::of(answer, subject.rank);
     let ([lat, lon], rank) = (subject.middle(), subject.rank);
     let edges = subject.bounding_box();
     let reference = subject

@@ -1,6 +1,6 @@
 //! Reads places from lines of text. A line is two numbers, a row of a table, or a JSON object.
 
-use super::fields::Fields;
+use super::fields::RowFields;
 use super::lines::Quotes;
 use crate::geometry::point_of_text;
 use crate::osm::Location;
@@ -80,7 +80,7 @@ impl Separator {
 
 /// The form of the lines of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TableForm {
+pub(super) struct LineForm {
     pub separator: Separator,
     /// The indices of the columns with the latitude and the longitude; `None` if each line is parsed by
     /// [`parse_place`].
@@ -94,7 +94,7 @@ pub(super) struct TableForm {
     is_json: bool,
 }
 
-impl TableForm {
+impl LineForm {
     /// Detects the form of a table by its first line, which may have its line break. `columns` are the indices of the
     /// columns with the latitude and the longitude, if the user gave them.
     ///
@@ -225,7 +225,7 @@ fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, Stri
         let (_, _, more, fields) = reader.read_record(&[], text, ends);
         (len, count) = (len + more, count + fields);
     }
-    if Fields::of(line.as_bytes(), separator).is_open {
+    if RowFields::of(line.as_bytes(), separator).is_open {
         return Err("a quote does not end".into());
     }
     text.truncate(len);
@@ -261,7 +261,7 @@ mod tests {
             ("lat,lon,\"a;b\"\r\n", "49.41,8.69,\"x\ny\"\r\n"),
             ("lat,lon,size", "49.41,8.69,5\" pipe"),
         ] {
-            let form = TableForm::of(first, None).unwrap();
+            let form = LineForm::of(first, None).unwrap();
             assert!(form.has_header, "{first}");
             assert_eq!(form.place_in(line).ok(), place, "{first}");
         }
@@ -271,7 +271,7 @@ mod tests {
             ("49.41 8.69", [0, 1], false),
             ("\u{feff}49.41,8.69", [0, 1], false),
         ] {
-            let form = TableForm::of(first, Some(columns)).unwrap();
+            let form = LineForm::of(first, Some(columns)).unwrap();
             assert_eq!(form.has_header, has_header, "{first}");
             let line = if has_header { "7,x,8.69,49.41" } else { first };
             assert_eq!(form.place_in(line).ok(), place, "{first}");
@@ -281,11 +281,11 @@ mod tests {
     #[test]
     fn lines_that_are_no_place_say_why() {
         assert!(
-            TableForm::of("id,name", None)
+            LineForm::of("id,name", None)
                 .unwrap_err()
                 .contains("which columns")
         );
-        let pair = TableForm::of("49.41,8.69", None).unwrap();
+        let pair = LineForm::of("49.41,8.69", None).unwrap();
         for (line, cause) in [
             ("7,49.41,8.69", "3 columns"),
             ("49.41", "expected a latitude and a longitude"),
@@ -295,7 +295,7 @@ mod tests {
             let message = pair.place_in(line).unwrap_err();
             assert!(message.contains(cause), "{line}: {message}");
         }
-        let named = TableForm::of("a,lat,lon", None).unwrap();
+        let named = LineForm::of("a,lat,lon", None).unwrap();
         for (line, cause) in [
             ("1,2", "2 columns: there is no column 3"),
             ("\"1,2,3", "quote"),

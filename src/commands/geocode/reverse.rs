@@ -97,7 +97,7 @@ fn check_refused(parameters: &Parameters) -> Result<(), String> {
 
 /// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum AnswerFormat {
     Json,
     JsonV2,
     GeoJson,
@@ -108,7 +108,7 @@ pub(super) enum Format {
 /// The options of a request, apart from the place and the languages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReverseOptions {
-    pub format: Format,
+    pub format: AnswerFormat,
     pub zoom: u8,
     pub has_address: bool,
 }
@@ -117,11 +117,11 @@ impl ReverseOptions {
     pub(super) fn of(parameters: &Parameters) -> Result<Self, String> {
         let get = |name: &str| parameters.get(name).map(String::as_str);
         let format = match get("format") {
-            None | Some("jsonv2") => Format::JsonV2,
-            Some("json") => Format::Json,
-            Some("geojson") => Format::GeoJson,
-            Some("geocodejson") => Format::GeocodeJson,
-            Some("xml") => Format::Xml,
+            None | Some("jsonv2") => AnswerFormat::JsonV2,
+            Some("json") => AnswerFormat::Json,
+            Some("geojson") => AnswerFormat::GeoJson,
+            Some("geocodejson") => AnswerFormat::GeocodeJson,
+            Some("xml") => AnswerFormat::Xml,
             Some(_) => {
                 let formats = "json, jsonv2, geojson, geocodejson or xml";
                 return Err(format!("parameter 'format' must be {formats}"));

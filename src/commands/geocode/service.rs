@@ -4,7 +4,7 @@ use super::answer_body::AnswerBody;
 use super::client_io::SendState;
 use super::map_text::MapText;
 use super::refusal::Refusal;
-use super::reverse::{Format, Parameters, ReverseOptions, answer_of, languages_of, place_of};
+use super::reverse::{AnswerFormat, Parameters, ReverseOptions, answer_of, languages_of, place_of};
 use super::subject::degrees;
 use super::{geocode_json, place_json, place_xml};
 use crate::error::{Error, Result};
@@ -201,11 +201,11 @@ impl Service {
                 let languages = languages_of(&parameters, language);
                 let answer = answer_of(&index, place_of(&parameters)?, languages, options.zoom)?;
                 match options.format {
-                    Format::Xml => {
+                    AnswerFormat::Xml => {
                         let text = place_xml::response(&answer, options, query);
                         return Ok((text.into(), "text/xml; charset=utf-8"));
                     }
-                    Format::GeocodeJson => geocode_json::response(&answer, options),
+                    AnswerFormat::GeocodeJson => geocode_json::response(&answer, options),
                     _ => place_json::response(&answer, options)?,
                 }
             }

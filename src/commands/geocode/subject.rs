@@ -232,10 +232,10 @@ impl Subject<'_> {
 }
 
 /// A part of an address: its key, such as `city`, and its value.
-type Part = (Cow<'static, str>, String);
+type AddressField = (Cow<'static, str>, String);
 
 /// The parts of an address, the finest first, with the keys that clients of geocoders expect.
-pub(super) struct Parts(Vec<Part>);
+pub(super) struct AddressFields(Vec<AddressField>);
 
 /// The prefix of the key of an ISO 3166-2 code. The key ends with the admin level of the area.
 const CODE_KEY: &str = "ISO3166-2-lvl";
@@ -252,7 +252,7 @@ fn city_key(kind: Option<&str>) -> &'static str {
 }
 
 /// Returns the ISO 3166-2 codes of an answer's areas with admin levels in `levels`, the smallest area first.
-fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item = Part> {
+fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item = AddressField> {
     let areas = answer.areas.iter().rev();
     areas.filter_map(move |area| {
         let level = area.admin_level.filter(|level| levels.contains(level))?;
@@ -261,7 +261,7 @@ fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item 
     })
 }
 
-impl Parts {
+impl AddressFields {
     /// Creates the parts of an answer's address, without the parts that are finer than a subject of rank `rank`.
     pub(super) fn of(answer: &Answer<'_>, rank: u8) -> Self {
         let address = &answer.address;
@@ -292,7 +292,7 @@ impl Parts {
         let parts = parts.chain(codes(12, 5..=6));
         let parts = parts.chain(part("state", 8, address.state));
         let parts = parts.chain(codes(8, 3..=4));
-        let mut parts: Vec<Part> = parts.chain(last.into_iter().flatten()).collect();
+        let mut parts: Vec<AddressField> = parts.chain(last.into_iter().flatten()).collect();
         // Overlapping areas of one level have codes with the same key. Only the first of them stays, the code of the
         // smallest area.
         parts.dedup_by(|later, earlier| later.0 == earlier.0);
@@ -319,7 +319,7 @@ impl Parts {
     }
 }
 
-impl Serialize for Parts {
+impl Serialize for AddressFields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }

@@ -45,7 +45,7 @@ impl Eq for BlobLine {}
 
 /// The distribution of the ids of one kind, in the blobs that contain only that kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct IdRange {
+pub struct IdDistribution {
     /// The kind of the objects.
     pub kind: ObjectKind,
     /// The smallest id.
@@ -157,18 +157,18 @@ fn degrees(bbox: Bbox) -> [f64; 4] {
 }
 
 /// Returns the distribution of the ids of each kind that the file has.
-pub(super) fn id_ranges(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdRange> {
+pub(super) fn id_ranges(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdDistribution> {
     let range = |kind: ObjectKind| {
         let blobs = plan.entries.iter();
         let blobs = blobs.filter(|entry| entry.kinds.single() == Some(kind));
-        let mut range: Option<IdRange> = None;
+        let mut range: Option<IdDistribution> = None;
         let mut last: Option<TypeThenId> = None;
         for entry in blobs {
             let (Some(first_key), Some(last_key)) = (entry.first_key(), entry.last_key()) else {
                 continue;
             };
             let (min_id, max_id) = spans.of(entry);
-            let found = range.get_or_insert(IdRange {
+            let found = range.get_or_insert(IdDistribution {
                 kind,
                 min_id,
                 max_id,
@@ -186,7 +186,7 @@ pub(super) fn id_ranges(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdRange> {
             found.widest_blob = found.widest_blob.max(width((min_id, max_id)));
             last = last.max(Some(last_key));
         }
-        range.map(|range| IdRange {
+        range.map(|range| IdDistribution {
             span: width((range.min_id, range.max_id)),
             ..range
         })

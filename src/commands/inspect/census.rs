@@ -2,7 +2,7 @@
 
 use super::anomalies::{Anomalies, note_blob, note_object};
 use super::charts::ObjectCharts;
-use super::coordinates::{NodeStatistics, WayLocations};
+use super::coordinates::{NodeStatistics, WayLocationStatistics};
 use super::extended::ExtendedCounts;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
@@ -63,7 +63,7 @@ impl Statistics {
 pub(super) struct Census {
     pub extended: ExtendedCounts,
     pub nodes: NodeStatistics,
-    pub locations: WayLocations,
+    pub locations: WayLocationStatistics,
     pub anomalies: Anomalies,
     pub charts: ObjectCharts,
 }

@@ -29,7 +29,7 @@ pub struct Charts {
     /// The number of edits by month.
     pub months: Months,
     /// At most 240 parts of the file, from its beginning to its end.
-    pub layout: Vec<Part>,
+    pub layout: Vec<ChartPart>,
 }
 
 /// The number of object versions by the month of their timestamps.
@@ -45,7 +45,7 @@ pub struct Months {
 /// A part of a file: consecutive blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
-pub struct Part {
+pub struct ChartPart {
     /// The number of blobs.
     pub blobs: u64,
     /// The size of the blobs in the file, in bytes.
@@ -124,7 +124,7 @@ impl ObjectCharts {
             months: self.months(),
             layout: entries
                 .chunks(entries.len().div_ceil(MAX_PARTS).max(1))
-                .map(Part::of)
+                .map(ChartPart::of)
                 .collect(),
         }
     }
@@ -142,7 +142,7 @@ impl ObjectCharts {
     }
 }
 
-impl Part {
+impl ChartPart {
     fn of(entries: &[BlobEntry]) -> Self {
         let mut part = Self::default();
         for entry in entries {

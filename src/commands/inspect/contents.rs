@@ -2,7 +2,7 @@
 
 use super::blobs::{self, KindSummary};
 use super::id_spans::{IdSpans, known_span};
-use crate::commands::fileinfo::IdRange;
+use crate::commands::fileinfo::IdBounds;
 use crate::error::Result;
 use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::osm::{Bbox, ObjectKind};
@@ -19,7 +19,7 @@ pub(super) struct Contents {
     pub objects: u64,
     /// The number of objects of each kind, with the smallest and the largest id, including objects in blobs of several
     /// kinds.
-    pub tallies: [Tally; 3],
+    pub tallies: [KindTally; 3],
     /// The number and size of the blobs, by the kind of their objects.
     pub kinds: Vec<KindSummary>,
     /// The box around all blobs whose box is known.
@@ -56,9 +56,9 @@ impl Contents {
             blobs: summary.blobs(),
             payload_bytes: kinds.iter().map(|kind| kind.payload_bytes).sum(),
             objects: kinds.iter().map(|kind| kind.objects).sum(),
-            tallies: ObjectKind::ALL.map(|kind| Tally {
+            tallies: ObjectKind::ALL.map(|kind| KindTally {
                 count: summary.kinds[kind as usize].counts.objects,
-                ids: IdRange(spans[kind as usize]),
+                ids: IdBounds(spans[kind as usize]),
             }),
             kinds,
             bbox: summary.bbox,
@@ -98,12 +98,12 @@ impl Contents {
 
 /// The number of objects of a kind, and the smallest and the largest id of these objects.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tally {
+pub(super) struct KindTally {
     pub count: u64,
-    pub ids: IdRange,
+    pub ids: IdBounds,
 }
 
-impl Tally {
+impl KindTally {
     fn add(&mut self, count: u64, (smallest, largest): (i64, i64)) {
         self.count += count;
         self.ids.add(smallest);
@@ -117,8 +117,8 @@ fn count_by_kind(
     plan: &BlobPlan,
     spans: &IdSpans,
     ctx: &Context,
-) -> Result<[Tally; 3]> {
-    let mut tallies = [Tally::default(); 3];
+) -> Result<[KindTally; 3]> {
+    let mut tallies = [KindTally::default(); 3];
     let mut reader = BlobDecoder::new(&file.input, ctx);
     for entry in &plan.entries {
         match entry.kinds.single() {

@@ -180,7 +180,7 @@ impl NodeStatistics {
 /// Statistics of the locations that ways store for their nodes. Values are counted, and not columns of values: an
 /// undefined location is unknown. The nodes themselves are not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct WayLocations {
+pub struct WayLocationStatistics {
     /// The form of the file: `plain`, `located, with all nodes`, `located, needed nodes only` or `mixed`.
     pub form: &'static str,
     /// The number of ways.
@@ -199,7 +199,7 @@ pub struct WayLocations {
     pub bare_refs: u64,
 }
 
-impl WayLocations {
+impl WayLocationStatistics {
     pub(super) fn add(
         &mut self,
         object: &RawElement<'_>,

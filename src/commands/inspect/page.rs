@@ -38,7 +38,7 @@ impl PageOptions {
 
 /// The data of the page.
 #[derive(Serialize)]
-struct Data<'a> {
+struct InspectPageData<'a> {
     file: &'a Summary,
     charts: &'a Option<super::Charts>,
     keys: Keys,
@@ -106,7 +106,7 @@ pub fn write(options: &PageOptions, ctx: &Context) -> Result<Summary> {
         .statistics(statistics)
         .compression(true);
     let summary = super::run(&questions, ctx)?;
-    let data = Data {
+    let data = InspectPageData {
         file: &summary,
         charts: &summary.charts,
         keys: count_keys(&options.input, ctx)?,

@@ -11,7 +11,7 @@ use crate::file::{BlobPass, WriteOptions};
 use crate::index::{IdBatch, RankSetBuilder};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
-    BlobEntry, BlobFlags, EncodedFrame, FrameEncoder, NewIds, PART_LEN, WayIds, patch_ids,
+    BlobEntry, BlobFlags, BlockWayIds, EncodedFrame, FrameEncoder, NewIds, PART_LEN, patch_ids,
     stale_index,
 };
 use crate::runtime::{TicketLock, Turn};
@@ -77,7 +77,7 @@ impl Renumbering<'_> {
         let input = &self.file.input;
         BlobPass::new(name, input, self.ctx).holding(4).run(
             items,
-            || Worker::new(write),
+            || NumberingWorker::new(write),
             |reader, worker, (entry, (number, start))| {
                 let turn = pass.turn(number);
                 DecodedBlob::decode(reader, &entry, write, |blob| {
@@ -111,13 +111,13 @@ struct OrderedPass<'n> {
 }
 
 /// The state of a thread of the pass.
-struct Worker {
+struct NumberingWorker {
     encoder: FrameEncoder,
     patched: Vec<u8>,
     ways: Ways,
 }
 
-impl Worker {
+impl NumberingWorker {
     fn new(write: WriteOptions) -> Self {
         Self {
             encoder: FrameEncoder::new(write.compression, write.blob_index),
@@ -138,7 +138,7 @@ impl OrderedPass<'_> {
     /// Returns the frames, the old ids of the objects, and the number of ambiguous references.
     fn renumber(
         &self,
-        worker: &mut Worker,
+        worker: &mut NumberingWorker,
         blob: &DecodedBlob<'_>,
         start: u64,
         turn: Option<Turn<'_, MissingNodes>>,
@@ -176,7 +176,7 @@ impl OrderedPass<'_> {
     /// by way instead of looking up all of them in advance.
     fn renumber_one_by_one(
         &self,
-        worker: &mut Worker,
+        worker: &mut NumberingWorker,
         blob: &DecodedBlob<'_>,
         start: u64,
         turn: Option<Turn<'_, MissingNodes>>,
@@ -206,7 +206,7 @@ impl OrderedPass<'_> {
     /// objects.
     fn encode(
         &self,
-        worker: &mut Worker,
+        worker: &mut NumberingWorker,
         blob: &DecodedBlob<'_>,
         start: u64,
         old: Vec<i64>,
@@ -286,7 +286,7 @@ impl MissingNodes {
 #[derive(Default)]
 struct Ways {
     /// The old ids of the ways, and the new ids of the nodes. A node without a new id has its old id.
-    ids: WayIds,
+    ids: BlockWayIds,
     /// The index in `ids.nodes` of each reference to a node without a new id.
     unknown: Vec<usize>,
 }

@@ -1,5 +1,5 @@
 //! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids). [`CountedObjects`] is for blobs whose objects
-//! are known to be in order, [`Ids`] for all other blobs.
+//! are known to be in order, [`NewIdLookup`] for all other blobs.
 
 use super::numbering::{NumberWalk, Numbering};
 use crate::osm::{KindSet, ObjectKind, id_rank};
@@ -55,7 +55,7 @@ impl NewIds for CountedObjects<'_> {
 }
 
 /// Looks up the new ids of the objects of the kinds in `kinds`, and of the references to these objects.
-pub(super) struct Ids<'n> {
+pub(super) struct NewIdLookup<'n> {
     numberings: &'n [Numbering; 3],
     walks: [NumberWalk<'n>; 3],
     /// The kinds of objects that get new ids.
@@ -66,7 +66,7 @@ pub(super) struct Ids<'n> {
     pub(super) ambiguous: u64,
 }
 
-impl<'n> Ids<'n> {
+impl<'n> NewIdLookup<'n> {
     pub(super) fn new(numberings: &'n [Numbering; 3], kinds: KindSet) -> Self {
         Self {
             numberings,
@@ -78,7 +78,7 @@ impl<'n> Ids<'n> {
     }
 }
 
-impl Ids<'_> {
+impl NewIdLookup<'_> {
     /// Returns the entry that a blob has after its ids are replaced; `None` if the blob has several kinds, or if the
     /// new ids may be in another order than the old ids.
     pub(super) fn entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
@@ -97,7 +97,7 @@ impl Ids<'_> {
     }
 }
 
-impl NewIds for Ids<'_> {
+impl NewIds for NewIdLookup<'_> {
     fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]) {
         if self.kinds.contains(kind) {
             self.walks[kind as usize].objects(ids);

@@ -10,13 +10,13 @@ use rustc_hash::FxHashMap;
 
 /// The boxes of the objects of one kind that are members of relations.
 #[derive(Default)]
-struct Boxes {
+struct RelationMemberBoxes {
     ids: RankSet,
     /// The box of each object, indexed by the rank of its id; empty for objects without a location.
     boxes: Vec<Bbox>,
 }
 
-impl Boxes {
+impl RelationMemberBoxes {
     fn of(ids: IdSet) -> Self {
         let boxes = vec![Bbox::EMPTY; ids.len() as usize];
         let ids = ids.into();
@@ -31,8 +31,8 @@ impl Boxes {
 
 /// The boxes of all members of relations.
 pub(super) struct MemberBoxes {
-    nodes: Boxes,
-    ways: Boxes,
+    nodes: RelationMemberBoxes,
+    ways: RelationMemberBoxes,
     /// The boxes of the relations that are members of relations or have relations as members.
     relations: FxHashMap<i64, Bbox>,
     /// The parents of each relation that is a member of relations.
@@ -67,7 +67,10 @@ impl MemberBoxes {
                 }
             },
         )?;
-        let (nodes, ways) = (Boxes::of(nodes), Boxes::of(ways));
+        let (nodes, ways) = (
+            RelationMemberBoxes::of(nodes),
+            RelationMemberBoxes::of(ways),
+        );
         Ok(Self {
             nodes,
             ways,

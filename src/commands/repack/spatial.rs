@@ -85,7 +85,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let sorter = RowSorter::new(LIMITS, KEY, &options.output.target.scratch_directory(), ctx);
     let mut boxes = MemberBoxes::find(&file, &plan, ctx)?;
-    let places = Places {
+    let places = ObjectPlacer {
         file: &file,
         plan: &plan,
         sorter: &sorter,
@@ -166,14 +166,14 @@ fn located(
 }
 
 /// Adds the objects of a file to a sorter.
-struct Places<'p> {
+struct ObjectPlacer<'p> {
     file: &'p PbfFile,
     plan: &'p BlobPlan,
     sorter: &'p RowSorter,
     ctx: &'p Context,
 }
 
-impl Places<'_> {
+impl ObjectPlacer<'_> {
     fn add_nodes_and_ways(&self, boxes: &mut MemberBoxes) -> Result<()> {
         let kinds = KindSet::of(ObjectKind::Node).union(KindSet::of(ObjectKind::Way));
         let (ids, mut boxes) = boxes.of_nodes_and_ways();

@@ -297,7 +297,7 @@ impl Town {
             for column in 0..size {
                 for house in 0..HOUSES {
                     let number = (row * size + column) as u64 * HOUSES + house;
-                    houses.push(self.house(number, row, column, house as i32));
+                    houses.push(self.add_house(number, row, column, house as i32));
                     if self.random.percent(60) {
                         self.point(row, column);
                     }
@@ -378,7 +378,7 @@ impl Town {
 
     /// Adds a house and its corners, which change or are deleted on the same day as the house. Returns the id of its
     /// way.
-    fn house(&mut self, number: u64, row: i32, column: i32, house: i32) -> i64 {
+    fn add_house(&mut self, number: u64, row: i32, column: i32, house: i32) -> i64 {
         // Every sixteenth house may become a member of a relation, so it must not be deleted.
         let lifetime = if number.is_multiple_of(16) {
             Lifetime::Stays

@@ -23,7 +23,7 @@ const ENTRY_BYTES: u64 = 40;
 /// Counts of keys and tags by name. The name of a tag is the length of its key in bytes, a colon, the key and the
 /// value: `7:highwayprimary`. The name of a key is a colon and the key: `:highway`.
 pub(super) struct CountTable {
-    shards: Vec<Mutex<Shard>>,
+    shards: Vec<Mutex<TableShard>>,
     /// The estimated memory of all shards, in bytes.
     bytes: AtomicU64,
     max_bytes: u64,
@@ -32,13 +32,13 @@ pub(super) struct CountTable {
 }
 
 #[derive(Default)]
-struct Shard {
+struct TableShard {
     names: StringPool,
     /// The count of each name, by the id of the name in the pool.
     counts: Vec<u64>,
 }
 
-impl Shard {
+impl TableShard {
     /// Adds `more` to the count of a name. Returns the estimated memory of a new name in bytes; 0 for a known name.
     fn add(&mut self, name: &str, more: u64) -> u64 {
         let id = self.names.add(name) as usize;
@@ -163,7 +163,7 @@ fn shard_of(name: &str) -> usize {
 }
 
 /// The names and counts of a shard, ordered by name.
-fn sorted(shard: &Shard) -> Vec<(&str, u64)> {
+fn sorted(shard: &TableShard) -> Vec<(&str, u64)> {
     let names = (0..).zip(&shard.counts);
     let mut counts: Vec<(&str, u64)> = names
         .map(|(id, count)| (shard.names.get(id), *count))

@@ -21,7 +21,7 @@ use crate::index::{IdSet, IdSets};
 use crate::osm::{Location, ObjectId, ObjectKind};
 use crate::runtime::Context;
 use base_facts::{BaseFacts, BaseLookup, object_of};
-use completion::Completion;
+use completion::CompletionRule;
 use region::{ClipRegion, LocationTest};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -382,7 +382,7 @@ impl<'k> KeptChanges<'k> {
 
     /// Returns the indices of the changed relations that are completed if they are kept.
     fn completed_relations(&self) -> FxHashSet<usize> {
-        let Some(completion) = Completion::of(self.strategy) else {
+        let Some(completion) = CompletionRule::of(self.strategy) else {
             return FxHashSet::default();
         };
         let is_completed = |relation: &Change| {

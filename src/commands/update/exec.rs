@@ -5,7 +5,7 @@
 //! if the machine fails after the file was replaced, neither the command nor the outputs that it reads are lost. An
 //! update without a command leaves the record. The command then runs once for all updates since the recorded state.
 
-use super::position::{HeaderState, Position};
+use super::position::{FilePosition, HeaderState};
 use super::record::{Record, UpdateStep};
 use super::{AugmentedDiff, Goal, Options, ReportedState, Summary};
 use crate::commands::augmented_diff::Output as Augmented;
@@ -165,7 +165,7 @@ impl<'o> FollowUp<'o> {
     /// # Errors
     ///
     /// The command fails. The file may not be updated then: the outputs that the command reads would be replaced.
-    fn catch_up(&self, position: &Position, ctx: &Context) -> Result<Option<Executed>> {
+    fn catch_up(&self, position: &FilePosition, ctx: &Context) -> Result<Option<Executed>> {
         let Some(record) = &self.record else {
             return Ok(None);
         };
@@ -192,7 +192,12 @@ impl<'o> FollowUp<'o> {
 
     /// Returns the update that the command has to follow if `step` is recorded. Returns `None` if the file was not
     /// updated, because the run ended before.
-    fn followed(&self, step: UpdateStep, position: &Position, ctx: &Context) -> Option<Followed> {
+    fn followed(
+        &self,
+        step: UpdateStep,
+        position: &FilePosition,
+        ctx: &Context,
+    ) -> Option<Followed> {
         if position.is_at(&step.after) {
             return Some(step.into());
         }
@@ -212,7 +217,7 @@ impl<'o> FollowUp<'o> {
     }
 
     /// Returns the step of an update of a file whose state was `position`.
-    fn step(&self, summary: &Summary, position: &Position) -> UpdateStep {
+    fn step(&self, summary: &Summary, position: &FilePosition) -> UpdateStep {
         let output = |has_tiles: bool| {
             let mut outputs = self.options.augmented_diffs.iter();
             let output = outputs.find(|output| output.has_tiles() == has_tiles);
@@ -229,7 +234,7 @@ impl<'o> FollowUp<'o> {
     }
 
     /// Records the step of an update, before the file is replaced.
-    pub(super) fn begin(&self, summary: &Summary, position: &Position) -> Result<()> {
+    pub(super) fn begin(&self, summary: &Summary, position: &FilePosition) -> Result<()> {
         let Some(record) = &self.record else {
             return Ok(());
         };
@@ -238,7 +243,7 @@ impl<'o> FollowUp<'o> {
 
     /// Removes the record after a failed update, unless the file was replaced all the same.
     pub(super) fn withdraw(&self, summary: &Summary, ctx: &Context) {
-        let position = Position::of(&self.options.file, ctx);
+        let position = FilePosition::of(&self.options.file, ctx);
         if let Some(record) = &self.record
             && position.is_ok_and(|position| !position.is_at(&summary.after))
         {
@@ -252,7 +257,7 @@ impl<'o> FollowUp<'o> {
     pub(super) fn run_after(
         &self,
         summary: &Summary,
-        position: &Position,
+        position: &FilePosition,
         ctx: &Context,
     ) -> Result<Option<Executed>> {
         let step = self.step(summary, position);
@@ -278,7 +283,7 @@ impl<'o> FollowUp<'o> {
             ));
             return Ok(None);
         }
-        let followed = match Position::of(file, ctx) {
+        let followed = match FilePosition::of(file, ctx) {
             Ok(position) => self.followed(step, &position, ctx),
             Err(_) => Some(step.into()),
         };
@@ -325,7 +330,7 @@ impl<'o> FollowUp<'o> {
 pub(super) fn catch_up(
     follow_up: Option<&FollowUp<'_>>,
     options: &Options,
-    position: &Position,
+    position: &FilePosition,
     ctx: &Context,
 ) -> Result<Option<Executed>> {
     if let Some(follow_up) = follow_up {
@@ -337,7 +342,7 @@ pub(super) fn catch_up(
 
 /// Warns that a command is pending if a file is updated without one. Keeps the record, unless the run that has written
 /// it ended before it replaced the file.
-fn leave_pending(options: &Options, position: &Position, ctx: &Context) {
+fn leave_pending(options: &Options, position: &FilePosition, ctx: &Context) {
     let Goal::File(output) = &options.goal else {
         return;
     };

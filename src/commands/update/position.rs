@@ -24,7 +24,7 @@ pub(super) struct HeaderState {
 }
 
 /// The state of a file.
-pub(super) struct Position {
+pub(super) struct FilePosition {
     pub header: HeaderState,
     /// Whether the ways of the file have the locations of their nodes.
     pub has_locations: bool,
@@ -47,7 +47,7 @@ impl From<State> for Start {
     }
 }
 
-impl Position {
+impl FilePosition {
     pub(super) fn of(path: &Path, ctx: &Context) -> Result<Self> {
         let header = PbfFile::open(path, ctx)?.header;
         if header.has(feature::HISTORY) {

@@ -1,7 +1,7 @@
 //! The record of an update whose command has not succeeded yet.
 
 use super::ReportedState;
-use super::position::{HeaderState, Position};
+use super::position::{FilePosition, HeaderState};
 use crate::error::{Advice, Error, ErrorKind, Result};
 use crate::io::{Output, OutputTarget, open_kept};
 use crate::system;
@@ -25,7 +25,7 @@ pub(super) struct UpdateStep {
 
 impl UpdateStep {
     /// Whether a file still has the state before the step: the run ended before it replaced the file.
-    pub(super) fn is_ahead_of(&self, position: &Position) -> bool {
+    pub(super) fn is_ahead_of(&self, position: &FilePosition) -> bool {
         !position.is_at(&self.after) && position.header == self.replaced
     }
 }

@@ -127,7 +127,7 @@ impl<'a> FilterWorker<'a> {
             Some(block) => block,
             None => Block::parse(payload)?,
         };
-        let source = Source {
+        let source = DecidedBlock {
             payload,
             segments,
             block,
@@ -163,7 +163,7 @@ fn split_outputs(
 }
 
 /// A block, and the decisions about its objects.
-struct Source<'a> {
+struct DecidedBlock<'a> {
     payload: &'a [u8],
     /// The segments of the blob, if it has some.
     segments: Option<Segmented<'a>>,
@@ -209,7 +209,7 @@ impl Rewriter {
     /// Appends to `outcomes` the outcome for each of `outputs`, which all keep only a part of the block or strip tags.
     fn parts(
         &mut self,
-        source: &Source<'_>,
+        source: &DecidedBlock<'_>,
         outputs: Vec<OutputSelection>,
         outcomes: &mut Vec<(u32, BlobOutcome)>,
     ) -> Result<(), FormatError> {
@@ -256,7 +256,7 @@ impl Rewriter {
     /// of dropped objects, so a new block is smaller if many objects are dropped.
     fn spliced(
         &mut self,
-        source: &Source<'_>,
+        source: &DecidedBlock<'_>,
         output: &OutputSelection,
     ) -> Result<bool, FormatError> {
         let objects = source.selection.objects();
@@ -277,7 +277,7 @@ impl Rewriter {
     /// first cut out of the encoded block, without decoding, which is faster than skipping them one by one.
     fn rebuild(
         &mut self,
-        source: &Source<'_>,
+        source: &DecidedBlock<'_>,
         outputs: &[OutputSelection],
     ) -> Result<(), FormatError> {
         let by_group = source.selection.by_group(outputs);

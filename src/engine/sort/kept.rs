@@ -1,6 +1,6 @@
 //! Chooses between objects of the same kind and id.
 
-use super::{EqualVersions, KeptVersions, LastChange};
+use super::{EqualVersions, LastChange, ResolvedDedupe};
 use crate::engine::shards::EqualBlobs;
 use crate::error::FormatError;
 use crate::osm::Age;
@@ -8,7 +8,7 @@ use crate::pbf::{BlockUnits, RawElement, VersionInfo};
 
 /// The choice between two objects that are adjacent in canonical order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum DuplicateChoice {
     Both,
     First,
     Second,
@@ -17,7 +17,7 @@ pub(super) enum Choice {
 /// An object, and the units of its block.
 pub(super) type Candidate<'c, 'a> = (&'c RawElement<'a>, &'c BlockUnits);
 
-impl KeptVersions {
+impl ResolvedDedupe {
     /// Chooses between `before`, the last object that was kept, and `object`, which follows it in canonical order.
     /// Objects with different keys are both kept. Objects with the same key and version must come in the order of the
     /// inputs.
@@ -25,24 +25,24 @@ impl KeptVersions {
         self,
         before: Candidate<'_, '_>,
         object: Candidate<'_, '_>,
-    ) -> Result<Choice, FormatError> {
+    ) -> Result<DuplicateChoice, FormatError> {
         let (one, two) = (before.0, object.0);
         if self == Self::All || one.key != two.key {
-            return Ok(Choice::Both);
+            return Ok(DuplicateChoice::Both);
         }
         let second_if = |is_second| {
             if is_second {
-                Choice::Second
+                DuplicateChoice::Second
             } else {
-                Choice::First
+                DuplicateChoice::First
             }
         };
         Ok(match self {
-            Self::All => Choice::Both,
+            Self::All => DuplicateChoice::Both,
             Self::HighestVersion => second_if(one.version < two.version),
-            Self::EachVersion(_) if one.version != two.version => Choice::Both,
-            Self::EachVersion(EqualVersions::First) => Choice::First,
-            Self::EachVersion(EqualVersions::Last) => Choice::Second,
+            Self::EachVersion(_) if one.version != two.version => DuplicateChoice::Both,
+            Self::EachVersion(EqualVersions::First) => DuplicateChoice::First,
+            Self::EachVersion(EqualVersions::Last) => DuplicateChoice::Second,
             Self::EachVersion(EqualVersions::FirstOrDeletion) => {
                 second_if(!one.version_info()?.is_deleted && two.version_info()?.is_deleted)
             }

@@ -9,10 +9,10 @@
 //! location is missing in a way or in the input of the way, and nodes that no input has and for which ways store
 //! different locations.
 
-use super::kept::Choice;
+use super::kept::DuplicateChoice;
 use super::merged::{BlockError, Merged, parse_all, units_of};
 use super::stored::{LackingInput, NewestLocation, newest_locations};
-use super::{KeptVersions, MERGE_BUDGET};
+use super::{MERGE_BUDGET, ResolvedDedupe};
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::shards::{MergeStep, Shard, Sources};
@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 
 /// The treatment of the locations in ways.
 #[derive(Debug, Default)]
-pub(super) enum WayLocations {
+pub(super) enum WayLocationRule {
     /// Locations in ways stay unchanged.
     #[default]
     Keep,
@@ -65,13 +65,13 @@ fn form_of_ways(file: &PbfFile, plan: &BlobPlan) -> Option<LocationForm> {
     has_ways.then(|| LocationForm::of(file, plan))
 }
 
-impl WayLocations {
+impl WayLocationRule {
     /// Decides how the locations in the ways of several inputs are treated, and declares them in `header`, the header
     /// of the output. Reads the ways of the inputs if the decision is [`Agree`](Self::Agree).
     pub(super) fn decide(
         files: &[PbfFile],
         plans: &[BlobPlan],
-        kept: KeptVersions,
+        kept: ResolvedDedupe,
         header: &mut HeaderBlock,
         ctx: &Context,
     ) -> Result<Self> {
@@ -87,10 +87,10 @@ impl WayLocations {
             with_ways.partition(|(_, _, form)| form.has_locations());
         let may_lack_nodes = located.iter().any(|(_, _, form)| form.may_lack_nodes());
         match kept {
-            KeptVersions::HighestVersion | KeptVersions::EachVersion(_) => {}
+            ResolvedDedupe::HighestVersion | ResolvedDedupe::EachVersion(_) => {}
             // If all versions are written, only locations that no node tells are compared.
-            KeptVersions::All if may_lack_nodes => {}
-            KeptVersions::All | KeptVersions::LastChange(_) => return Ok(Self::Keep),
+            ResolvedDedupe::All if may_lack_nodes => {}
+            ResolvedDedupe::All | ResolvedDedupe::LastChange(_) => return Ok(Self::Keep),
         }
         if located.is_empty() {
             return Ok(Self::Keep);
@@ -157,13 +157,13 @@ impl WayLocations {
         Ok(Some(out))
     }
 
-    /// Fills the [`MovedNodes`] of [`WayLocations::Agree`]. Does nothing for the other variants. Reads the nodes of all
-    /// steps that may have moved nodes.
+    /// Fills the [`MovedNodes`] of [`WayLocationRule::Agree`]. Does nothing for the other variants. Reads the nodes of
+    /// all steps that may have moved nodes.
     pub(super) fn find_moved(
         &mut self,
         steps: &[MergeStep],
         inputs: &[&Input],
-        kept: KeptVersions,
+        kept: ResolvedDedupe,
         ctx: &Context,
     ) -> Result<()> {
         let Self::Agree(moved) = self else {
@@ -283,7 +283,7 @@ fn unchecked_refs(file: &PbfFile, plan: &BlobPlan, all: bool, ctx: &Context) -> 
 fn moved_nodes(
     sources: &mut Sources,
     shard: &Shard,
-    kept: KeptVersions,
+    kept: ResolvedDedupe,
     wanted: &IdSet,
 ) -> Result<Vec<(i64, Option<Location>)>> {
     let payloads = shard.sources.iter().map(|source| sources.payload(source));
@@ -295,7 +295,7 @@ fn moved_nodes(
 fn compare_nodes(
     payloads: &[Vec<u8>],
     shard: &Shard,
-    kept: KeptVersions,
+    kept: ResolvedDedupe,
     wanted: &IdSet,
 ) -> Result<Vec<(i64, Option<Location>)>, BlockError> {
     let blocks = parse_all(payloads)?;
@@ -327,8 +327,10 @@ fn compare_nodes(
                         (index, object, location, false)
                     }
                     // If both versions are written, the location of the last one counts.
-                    Choice::Second | Choice::Both => (index, object, location, differs_now),
-                    Choice::First => (source, before, location_before, differs_now),
+                    DuplicateChoice::Second | DuplicateChoice::Both => {
+                        (index, object, location, differs_now)
+                    }
+                    DuplicateChoice::First => (source, before, location_before, differs_now),
                 });
             }
             None => last = Some((index, object, location, false)),

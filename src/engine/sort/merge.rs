@@ -1,9 +1,9 @@
 //! Merges the objects of overlapping blobs.
 
-use super::kept::Choice;
-use super::located::WayLocations;
+use super::kept::DuplicateChoice;
+use super::located::WayLocationRule;
 use super::merged::{BlockError, Merged, parse_all, units_of};
-use super::{KeptVersions, Rules};
+use super::{ResolvedDedupe, SortRules};
 use crate::engine::repeat_count::{RepeatCount, RepeatedNeighbours};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ pub(crate) fn merge_shard(
     sources: &mut Sources,
     encoder: &mut FrameEncoder,
     shard: &Shard,
-    rules: &Rules,
+    rules: &SortRules,
 ) -> Result<(Vec<EncodedFrame>, RepeatCount)> {
     let payload = |source: &Source| {
         let payload = sources.payload(source)?;
@@ -38,7 +38,7 @@ fn merge_payloads(
     payloads: &[Vec<u8>],
     encoder: &mut FrameEncoder,
     shard: &Shard,
-    kept: KeptVersions,
+    kept: ResolvedDedupe,
 ) -> Result<(Vec<EncodedFrame>, RepeatCount), BlockError> {
     let blocks = parse_all(payloads)?;
     let mut strings: Vec<SourceStrings<'_>> = blocks
@@ -55,22 +55,22 @@ fn merge_payloads(
     let mut last: Option<(usize, RawElement<'_>)> = None;
     let mut neighbours = RepeatedNeighbours::default();
     while let Some((index, object)) = merged.next()? {
-        if kept == KeptVersions::All {
+        if kept == ResolvedDedupe::All {
             neighbours.see(object.key);
             add(index, &object)?;
             continue;
         }
         let choice = match &last {
-            Some((_, before)) if before.key != object.key => Choice::Both,
-            None => Choice::Both,
+            Some((_, before)) if before.key != object.key => DuplicateChoice::Both,
+            None => DuplicateChoice::Both,
             Some((source, before)) => kept
                 .choose((before, &units(*source)), (&object, &units(index)))
                 .map_err(|error| (index, error))?,
         };
         match choice {
-            Choice::First => {}
-            Choice::Second => last = Some((index, object)),
-            Choice::Both => {
+            DuplicateChoice::First => {}
+            DuplicateChoice::Second => last = Some((index, object)),
+            DuplicateChoice::Both => {
                 if let Some((index, before)) = last.replace((index, object)) {
                     add(index, &before)?;
                 }
@@ -119,9 +119,9 @@ pub(crate) fn sorted_runs(
     let file = tempfile::tempfile_in(directory).map_err(failed)?;
     let mut runs = Vec::new();
     let mut offset = 0u64;
-    let rules = Rules {
-        kept: KeptVersions::All,
-        locations: WayLocations::Keep,
+    let rules = SortRules {
+        kept: ResolvedDedupe::All,
+        locations: WayLocationRule::Keep,
         tells_repeats: false,
     };
     for cluster in clusters {

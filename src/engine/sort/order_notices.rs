@@ -10,7 +10,7 @@ use crate::runtime::Context;
 use std::path::Path;
 
 /// The position of an object in canonical order: its key and its version.
-type Place = (TypeThenId, i64);
+type VersionKey = (TypeThenId, i64);
 
 /// How the position of an object compares with that of the object before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ enum Step {
 }
 
 impl Step {
-    fn between((before, old): Place, (key, version): Place) -> Self {
+    fn between((before, old): VersionKey, (key, version): VersionKey) -> Self {
         match (before.0 == key.0, before.cmp(&key), old.cmp(&version)) {
             (_, std::cmp::Ordering::Less, _) => Self::InOrder,
             (false, ..) => Self::OtherKind,
@@ -63,13 +63,13 @@ impl Step {
 /// Facts about the order of the objects in one or more consecutive blocks: the first and the last position, the first
 /// step that is out of order, and whether there are several versions of an object before that step.
 #[derive(Debug, Clone, Copy, Default)]
-struct Order {
-    ends: Option<(Place, Place)>,
+struct BlockOrder {
+    ends: Option<(VersionKey, VersionKey)>,
     problem: Option<Step>,
     has_versions: bool,
 }
 
-impl Order {
+impl BlockOrder {
     fn of(block: &Block<'_>) -> Result<Self, FormatError> {
         let mut order = Self::default();
         let mut objects = block.walk();
@@ -115,10 +115,10 @@ pub(super) fn tell(file: &PbfFile, plan: &BlobPlan, versions: bool, ctx: &Contex
     if plan.has_each_object_once() {
         return Ok(());
     }
-    let mut order = Order::default();
+    let mut order = BlockOrder::default();
     Scan::bare("check order", file, plan, ctx).run(
         |_| true,
-        |_, block| Order::of(block),
+        |_, block| BlockOrder::of(block),
         |next| order.add(&next),
     )?;
     let versions = (versions && order.has_versions).then_some(Step::NewVersion);

@@ -9,7 +9,7 @@ use crate::pbf::{Block, RawElement};
 const PORTION: usize = 100_000;
 
 /// The position of an object in the sorted order: its key, its version, and its index in the block.
-type Place = (TypeThenId, i64, u32);
+type SortPosition = (TypeThenId, i64, u32);
 
 /// The objects of a block, sorted by key and version. Objects with equal keys and versions stay in the order of the
 /// block. The objects are sorted in portions, so that the memory does not depend on the number of objects. Each portion
@@ -21,7 +21,7 @@ pub(super) struct Portions<'a> {
     /// The remaining objects of the current portion.
     portion: std::vec::IntoIter<(u32, RawElement<'a>)>,
     /// The position at which the next portion starts. Objects before it are in earlier portions or are not wanted.
-    next: Option<Place>,
+    next: Option<SortPosition>,
     /// Whether there are no further portions.
     is_last: bool,
 }
@@ -55,7 +55,7 @@ impl<'a> Portions<'a> {
         let place = |(index, object): &(u32, RawElement<'a>)| (object.key, object.version, *index);
         let mut held: Vec<(u32, RawElement<'a>)> = Vec::new();
         // The lowest position among the objects that have so far been left for a later portion.
-        let mut end: Option<Place> = None;
+        let mut end: Option<SortPosition> = None;
         let mut cursor = self.block.cursor();
         let mut index = 0;
         while let Some(object) = cursor.next()? {

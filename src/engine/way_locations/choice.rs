@@ -30,13 +30,13 @@ const OTHER_FILES: u64 = 64;
 const MAX_PARTITIONS: u64 = 2048;
 
 /// The method of looking up locations.
-pub(super) enum Choice {
+pub(super) enum LookupMethod {
     InMemory(StoreForm),
     /// A join on disk, with temporary files in this directory.
     OnDisk(Partitions, PathBuf),
 }
 
-impl Choice {
+impl LookupMethod {
     /// Returns the method that the user chose. For [`IndexType::Auto`], returns the fastest method that fits into
     /// memory. Fails if the chosen method needs more memory than allowed, or if a join needs more disk space than is
     /// free.
@@ -256,7 +256,7 @@ impl Memory {
 
     /// Chooses a store in memory with the form `form`. `bytes` is the memory for its locations. Fails if the total
     /// memory would exceed the maximum.
-    fn check(&self, file: &PbfFile, bytes: u64, form: StoreForm) -> Result<Choice> {
+    fn check(&self, file: &PbfFile, bytes: u64, form: StoreForm) -> Result<LookupMethod> {
         let needed = self.fixed + bytes;
         if needed > self.limit {
             let message = format!(
@@ -267,7 +267,7 @@ impl Memory {
             let error = Error::file(file.input.path(), message);
             return Err(error.advise(Advice::UseExternalIndex));
         }
-        Ok(Choice::InMemory(form))
+        Ok(LookupMethod::InMemory(form))
     }
 
     /// Divides the ids into as few ranges as the maximum memory allows. Fails if the memory is too small for any number

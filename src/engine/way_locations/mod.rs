@@ -12,7 +12,7 @@ use crate::index::{DiskJoin, ListReader, LocationStore, StoreForm};
 use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::BlobEntry;
 use crate::runtime::Context;
-use choice::Choice;
+use choice::LookupMethod;
 pub(crate) use first_read::FirstRead;
 use nodes::{node_ids, read_locations};
 use partitions::Partitions;
@@ -123,7 +123,7 @@ pub(crate) struct WayLocator<'f> {
     file: &'f PbfFile,
     plan: &'f BlobPlan,
     parts: &'f NodeParts,
-    choice: Choice,
+    choice: LookupMethod,
     ctx: &'f Context,
 }
 
@@ -141,7 +141,7 @@ impl<'f> WayLocator<'f> {
             file,
             plan,
             parts,
-            choice: Choice::make(file, parts, options, ctx)?,
+            choice: LookupMethod::make(file, parts, options, ctx)?,
             ctx,
         })
     }
@@ -154,8 +154,8 @@ impl<'f> WayLocator<'f> {
     /// Returns the number of ranges of ids of a join on disk; `None` if locations are in memory.
     pub(crate) fn ranges(&self) -> Option<u64> {
         match &self.choice {
-            Choice::InMemory(_) => None,
-            Choice::OnDisk(partitions, _) => Some(partitions.len() as u64),
+            LookupMethod::InMemory(_) => None,
+            LookupMethod::OnDisk(partitions, _) => Some(partitions.len() as u64),
         }
     }
 
@@ -163,8 +163,8 @@ impl<'f> WayLocator<'f> {
     /// `locate` reads the locations itself, because a way may precede its nodes or because nodes are not in order.
     pub(crate) fn passes_nodes(&self) -> bool {
         match &self.choice {
-            Choice::InMemory(_) => !self.parts.is_mixed,
-            Choice::OnDisk(partitions, _) => partitions.blobs(0).is_some(),
+            LookupMethod::InMemory(_) => !self.parts.is_mixed,
+            LookupMethod::OnDisk(partitions, _) => partitions.blobs(0).is_some(),
         }
     }
 
@@ -176,8 +176,8 @@ impl<'f> WayLocator<'f> {
         read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
     ) -> Result<WayLocations> {
         match &self.choice {
-            Choice::InMemory(form) => self.in_memory(*form, read),
-            Choice::OnDisk(partitions, directory) => {
+            LookupMethod::InMemory(form) => self.in_memory(*form, read),
+            LookupMethod::OnDisk(partitions, directory) => {
                 let mut join = DiskJoin::new(partitions.starts(), directory)?;
                 partitions::split_references(self.file, self.plan, &mut join, self.ctx)?;
                 self.on_disk(partitions, join, read)

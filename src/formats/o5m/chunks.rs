@@ -1,7 +1,7 @@
 //! Reading the datasets of an o5m file.
 
-use super::Fault;
-use super::objects::{self, State};
+use super::DatasetFault;
+use super::objects::{self, DeltaState};
 use super::varint::{self, Varint};
 use crate::error::{Error, Result};
 use crate::formats::change_set::ChangeSet;
@@ -48,7 +48,7 @@ pub(in crate::formats) struct O5mChunks {
     /// The number of bytes behind damage that were read after `buffer`, and left out.
     behind: u64,
     is_read: bool,
-    state: State,
+    state: DeltaState,
     progress: Progress,
     /// The receiver of warnings; `None` if only the start of the file is read.
     ctx: Option<Context>,
@@ -83,7 +83,7 @@ impl O5mChunks {
             dataset_start: 0,
             behind: 0,
             is_read: false,
-            state: State::default(),
+            state: DeltaState::default(),
             progress: Progress::Start,
             ctx: ctx.cloned(),
             salvages: false,
@@ -241,7 +241,7 @@ impl O5mChunks {
             (Some(kind), _) => self.state.object(kind, bytes, set),
             (None, dataset::BOUNDS) => objects::bounds(bytes, set),
             (None, dataset::TIMESTAMP) => objects::timestamp(bytes, set),
-            (None, _) => Err(Fault::new(0, "a second header within the file")),
+            (None, _) => Err(DatasetFault::new(0, "a second header within the file")),
         };
         read.map_err(|fault| self.error_at(start + fault.at, &fault.cause))?;
         self.at = start + len;

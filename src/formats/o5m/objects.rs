@@ -1,8 +1,8 @@
 //! Parsing datasets of an o5m file into a change set.
 
-use super::Fault;
-use super::strings::{Meaning, Strings};
-use super::varint::{self, Reader, Varint};
+use super::DatasetFault;
+use super::strings::{Meaning, O5mStrings};
+use super::varint::{self, DatasetCursor, Varint};
 use crate::formats::change_action::ChangeAction;
 use crate::formats::change_set::{ChangeSet, Draft};
 use crate::osm::{Bbox, Location, ObjectKind, StringPool};
@@ -12,8 +12,8 @@ const TIMES: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
 
 /// The state of delta encoding, and the table of strings.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    pub strings: Strings,
+pub(super) struct DeltaState {
+    pub strings: O5mStrings,
     /// Whether the file is a change file.
     pub is_change: bool,
     last: Last,
@@ -32,7 +32,7 @@ struct Last {
     members: [i64; 3],
 }
 
-impl State {
+impl DeltaState {
     /// Sets the last values of all delta-encoded fields to 0, and empties the table of strings.
     pub(super) fn reset(&mut self) {
         self.last = Last::default();
@@ -45,8 +45,8 @@ impl State {
         kind: ObjectKind,
         bytes: &[u8],
         set: &mut ChangeSet,
-    ) -> Result<(), Fault> {
-        let reader = &mut Reader::new(bytes);
+    ) -> Result<(), DatasetFault> {
+        let reader = &mut DatasetCursor::new(bytes);
         let mut draft = Draft::new(set, kind, ChangeAction::Create);
         self.last.id = self.last.id.wrapping_add(reader.signed()?);
         draft.id = self.last.id;
@@ -68,17 +68,18 @@ impl State {
                 self.tag(reader, set)?;
             }
         }
-        set.finish(&draft).map_err(|cause| Fault::new(0, cause))
+        set.finish(&draft)
+            .map_err(|cause| DatasetFault::new(0, cause))
     }
 
     /// Reads version, time, changeset and user. If there is no version, the other fields are absent. If there is no
     /// time, changeset and user are absent.
     fn info(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut DatasetCursor<'_>,
         draft: &mut Draft,
         set: &mut ChangeSet,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DatasetFault> {
         // Some writers end a deleted object right after its id.
         if reader.is_empty() {
             return Ok(());
@@ -90,7 +91,8 @@ impl State {
         }
         let version = i32::try_from(version).ok();
         let version = version.and_then(|version| u32::try_from(version).ok());
-        let out_of_range = |at, what: &str| Fault::new(at, format!("the {what} is out of range"));
+        let out_of_range =
+            |at, what: &str| DatasetFault::new(at, format!("the {what} is out of range"));
         draft.version = Some(version.ok_or_else(|| out_of_range(at, "version"))?);
         let at = reader.at();
         self.last.timestamp = self.last.timestamp.wrapping_add(reader.signed()?);
@@ -115,7 +117,10 @@ impl State {
         Ok(())
     }
 
-    fn location(&mut self, reader: &mut Reader<'_>) -> Result<Option<Location>, Fault> {
+    fn location(
+        &mut self,
+        reader: &mut DatasetCursor<'_>,
+    ) -> Result<Option<Location>, DatasetFault> {
         let mut next = |last: &mut i32, limit: i32| {
             let at = reader.at();
             let delta = reader.signed()?;
@@ -126,7 +131,7 @@ impl State {
             if is_near && (-limit..=limit).contains(last) {
                 Ok(*last)
             } else {
-                Err(Fault::new(at, "a coordinate that is not on earth"))
+                Err(DatasetFault::new(at, "a coordinate that is not on earth"))
             }
         };
         let lon = next(&mut self.last.lon, 1_800_000_000)?;
@@ -134,9 +139,13 @@ impl State {
         Ok(Location::new(lat, lon))
     }
 
-    fn refs(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
+    fn refs(
+        &mut self,
+        reader: &mut DatasetCursor<'_>,
+        set: &mut ChangeSet,
+    ) -> Result<(), DatasetFault> {
         let (start, nodes) = list(reader)?;
-        let mut nodes = Reader::new(nodes);
+        let mut nodes = DatasetCursor::new(nodes);
         while !nodes.is_empty() {
             let delta = nodes.signed().map_err(|fault| within(start, fault))?;
             self.last.way_ref = self.last.way_ref.wrapping_add(delta);
@@ -146,9 +155,13 @@ impl State {
         Ok(())
     }
 
-    fn members(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
+    fn members(
+        &mut self,
+        reader: &mut DatasetCursor<'_>,
+        set: &mut ChangeSet,
+    ) -> Result<(), DatasetFault> {
         let (start, members) = list(reader)?;
-        let mut members = Reader::new(members);
+        let mut members = DatasetCursor::new(members);
         while !members.is_empty() {
             let member = self.member(&mut members, set);
             member.map_err(|fault| within(start, fault))?;
@@ -156,7 +169,11 @@ impl State {
         Ok(())
     }
 
-    fn member(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
+    fn member(
+        &mut self,
+        reader: &mut DatasetCursor<'_>,
+        set: &mut ChangeSet,
+    ) -> Result<(), DatasetFault> {
         let delta = reader.signed()?;
         let known = |meaning| match meaning {
             Meaning::Member(member) => Some(member),
@@ -179,7 +196,11 @@ impl State {
         Ok(())
     }
 
-    fn tag(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
+    fn tag(
+        &mut self,
+        reader: &mut DatasetCursor<'_>,
+        set: &mut ChangeSet,
+    ) -> Result<(), DatasetFault> {
         let known = |meaning| match meaning {
             Meaning::Tag(tag) => Some(tag),
             _ => None,
@@ -195,15 +216,15 @@ impl State {
 }
 
 /// Reads a list that is preceded by its length in bytes. Returns the offset of the list, and its bytes.
-fn list<'a>(reader: &mut Reader<'a>) -> Result<(usize, &'a [u8]), Fault> {
+fn list<'a>(reader: &mut DatasetCursor<'a>) -> Result<(usize, &'a [u8]), DatasetFault> {
     let len = reader.unsigned()?;
     let start = reader.at();
     Ok((start, reader.part(len)?))
 }
 
 /// Converts a fault in a list to a fault in the dataset of the list. The list begins at offset `start` of the dataset.
-fn within(start: usize, fault: Fault) -> Fault {
-    Fault {
+fn within(start: usize, fault: DatasetFault) -> DatasetFault {
+    DatasetFault {
         at: start + fault.at,
         cause: match fault.cause.strip_suffix("past its dataset") {
             Some(cause) => format!("{cause}past its list"),
@@ -235,14 +256,14 @@ fn parse_uid(bytes: &[u8]) -> Result<Option<i32>, String> {
 }
 
 /// Reads the bounding box of a file.
-pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Fault> {
-    let mut reader = Reader::new(bytes);
+pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetFault> {
+    let mut reader = DatasetCursor::new(bytes);
     let mut edge = |limit: i64| {
         let at = reader.at();
         let edge = reader.signed()?;
         let edge = Some(edge).filter(|edge| (-limit..=limit).contains(edge));
         let edge = edge.and_then(|edge| i32::try_from(edge).ok());
-        edge.ok_or_else(|| Fault::new(at, "the bounding box of the file is not on earth"))
+        edge.ok_or_else(|| DatasetFault::new(at, "the bounding box of the file is not on earth"))
     };
     let (longest, highest) = (1_800_000_000, 900_000_000);
     let [west, south] = [edge(longest)?, edge(highest)?];
@@ -255,10 +276,10 @@ pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Fault> {
 }
 
 /// Reads the replication timestamp of a file.
-pub(super) fn timestamp(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Fault> {
-    let time = Reader::new(bytes).signed()?;
+pub(super) fn timestamp(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetFault> {
+    let time = DatasetCursor::new(bytes).signed()?;
     if !TIMES.contains(&time) {
-        return Err(Fault::new(0, "the time of the file is out of range"));
+        return Err(DatasetFault::new(0, "the time of the file is out of range"));
     }
     set.document_header.replication.timestamp = Some(time).filter(|time| *time != 0);
     Ok(())

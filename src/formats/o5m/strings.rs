@@ -1,8 +1,8 @@
 //! The string table of o5m: the most recent strings and pairs of strings that were written in full, and not as
 //! references.
 
-use super::Fault;
-use super::varint::Reader;
+use super::DatasetFault;
+use super::varint::DatasetCursor;
 use crate::osm::ObjectKind;
 
 /// The number of entries in the table, which is a ring buffer.
@@ -23,7 +23,7 @@ pub(super) enum Meaning {
 
 /// A string, or a pair of strings.
 #[derive(Debug, Default)]
-struct Entry {
+struct StringEntry {
     /// The first string, followed by the second one.
     text: Vec<u8>,
     /// The length of the first string.
@@ -33,7 +33,7 @@ struct Entry {
     meaning: Option<(u64, Meaning)>,
 }
 
-impl Entry {
+impl StringEntry {
     /// Returns the last parsed form if its string ids belong to the change set with the given number.
     fn meaning_in(&self, set: u64) -> Option<Meaning> {
         self.meaning
@@ -44,8 +44,8 @@ impl Entry {
 
 /// The table of strings.
 #[derive(Debug, Default)]
-pub(super) struct Strings {
-    entries: Vec<Entry>,
+pub(super) struct O5mStrings {
+    entries: Vec<StringEntry>,
     /// The index of the entry that is replaced next.
     next: usize,
     /// The number of valid entries.
@@ -54,7 +54,7 @@ pub(super) struct Strings {
     set: u64,
 }
 
-impl Strings {
+impl O5mStrings {
     /// Empties the table.
     pub(super) fn reset(&mut self) {
         self.count = 0;
@@ -71,13 +71,13 @@ impl Strings {
     #[inline]
     pub(super) fn pair<T: Copy>(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut DatasetCursor<'_>,
         known: impl Fn(Meaning) -> Option<T>,
         wrap: impl Fn(T) -> Meaning,
         understand: impl FnOnce(&[u8], &[u8]) -> Result<T, String>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, DatasetFault> {
         let at = reader.at();
-        let fault = |cause: String| Fault::new(at, cause);
+        let fault = |cause: String| DatasetFault::new(at, cause);
         let number = reader.unsigned()?;
         if number == 0 {
             let (first, second) = (reader.string()?, reader.string()?);
@@ -103,13 +103,13 @@ impl Strings {
     #[inline]
     pub(super) fn single<T: Copy>(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut DatasetCursor<'_>,
         known: impl Fn(Meaning) -> Option<T>,
         wrap: impl Fn(T) -> Meaning,
         understand: impl FnOnce(&[u8]) -> Result<T, String>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, DatasetFault> {
         let at = reader.at();
-        let fault = |cause: String| Fault::new(at, cause);
+        let fault = |cause: String| DatasetFault::new(at, cause);
         let number = reader.unsigned()?;
         if number == 0 {
             let string = reader.string()?;
@@ -128,7 +128,7 @@ impl Strings {
     }
 
     /// The entry with the given number; 1 is the newest.
-    fn entry(&mut self, number: u64) -> Result<&mut Entry, String> {
+    fn entry(&mut self, number: u64) -> Result<&mut StringEntry, String> {
         let missing = || {
             format!(
                 "a reference to string {number} of the table, which has {} strings",
@@ -147,7 +147,8 @@ impl Strings {
             return;
         }
         if self.entries.len() <= self.next {
-            self.entries.resize_with(self.next + 1, Entry::default);
+            self.entries
+                .resize_with(self.next + 1, StringEntry::default);
         }
         let entry = &mut self.entries[self.next];
         entry.text.clear();

@@ -1,13 +1,13 @@
-use super::Fault;
+use super::DatasetFault;
 
 /// A cursor over the contents of a dataset.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct DatasetCursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DatasetCursor<'a> {
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
 
     /// Reads an unsigned varint (LEB128).
     #[inline]
-    pub(super) fn unsigned(&mut self) -> Result<u64, Fault> {
+    pub(super) fn unsigned(&mut self) -> Result<u64, DatasetFault> {
         match self.bytes.get(self.at) {
             Some(&byte) if byte < 0x80 => {
                 self.at += 1;
@@ -37,31 +37,34 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn long(&mut self) -> Result<u64, Fault> {
+    fn long(&mut self) -> Result<u64, DatasetFault> {
         match unsigned(self.rest()) {
             Varint::Number(number, len) => {
                 self.at += len;
                 Ok(number)
             }
-            Varint::Incomplete => Err(Fault::new(self.at, "a number goes on past its dataset")),
-            Varint::TooLong => Err(Fault::new(self.at, "a number has more than 64 bits")),
+            Varint::Incomplete => Err(DatasetFault::new(
+                self.at,
+                "a number goes on past its dataset",
+            )),
+            Varint::TooLong => Err(DatasetFault::new(self.at, "a number has more than 64 bits")),
         }
     }
 
     /// Reads a signed varint (zigzag).
     #[inline]
-    pub(super) fn signed(&mut self) -> Result<i64, Fault> {
+    pub(super) fn signed(&mut self) -> Result<i64, DatasetFault> {
         let number = self.unsigned()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
     /// Reads `len` bytes.
-    pub(super) fn part(&mut self, len: u64) -> Result<&'a [u8], Fault> {
+    pub(super) fn part(&mut self, len: u64) -> Result<&'a [u8], DatasetFault> {
         let rest = self.rest();
         let part = usize::try_from(len).ok().and_then(|len| rest.get(..len));
         let part = part.ok_or_else(|| {
             let cause = format!("a list of {len} bytes goes on past its dataset");
-            Fault::new(self.at, cause)
+            DatasetFault::new(self.at, cause)
         })?;
         self.at += part.len();
         Ok(part)
@@ -69,10 +72,10 @@ impl<'a> Reader<'a> {
 
     /// Reads a zero-terminated string. Returns it without the terminator.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<&'a [u8], Fault> {
+    pub(super) fn string(&mut self) -> Result<&'a [u8], DatasetFault> {
         let rest = self.rest();
         let end = memchr::memchr(0, rest)
-            .ok_or_else(|| Fault::new(self.at, "a string goes on past its dataset"))?;
+            .ok_or_else(|| DatasetFault::new(self.at, "a string goes on past its dataset"))?;
         self.at += end + 1;
         Ok(&rest[..end])
     }
@@ -118,23 +121,23 @@ mod tests {
         let mut largest = vec![0xff; 9];
         largest.push(1);
         assert_eq!(unsigned(&largest), Varint::Number(u64::MAX, 10));
-        assert_eq!(Reader::new(&largest).signed().unwrap(), i64::MIN);
+        assert_eq!(DatasetCursor::new(&largest).signed().unwrap(), i64::MIN);
         assert_eq!(unsigned(&largest[..9]), Varint::Incomplete);
         largest[9] = 2;
         assert_eq!(unsigned(&largest), Varint::TooLong);
         assert_eq!(unsigned(&[0x80; 11]), Varint::TooLong);
         assert_eq!(unsigned(&[0xc3, 2, 9]), Varint::Number(323, 2));
-        let signed = |byte| Reader::new(&[byte]).signed().unwrap();
+        let signed = |byte| DatasetCursor::new(&[byte]).signed().unwrap();
         assert_eq!([signed(0), signed(1), signed(2), signed(3)], [0, -1, 1, -2]);
     }
 
     #[test]
     fn a_reader_does_not_pass_the_end() {
-        assert!(Reader::new(&[]).unsigned().is_err());
-        assert!(Reader::new(&[0x80]).unsigned().is_err());
-        assert!(Reader::new(b"abc").string().is_err());
-        assert!(Reader::new(b"abc").part(4).is_err());
-        assert!(Reader::new(b"abc").part(u64::MAX).is_err());
-        assert_eq!(Reader::new(b"abc\0d").string().unwrap(), b"abc");
+        assert!(DatasetCursor::new(&[]).unsigned().is_err());
+        assert!(DatasetCursor::new(&[0x80]).unsigned().is_err());
+        assert!(DatasetCursor::new(b"abc").string().is_err());
+        assert!(DatasetCursor::new(b"abc").part(4).is_err());
+        assert!(DatasetCursor::new(b"abc").part(u64::MAX).is_err());
+        assert_eq!(DatasetCursor::new(b"abc\0d").string().unwrap(), b"abc");
     }
 }

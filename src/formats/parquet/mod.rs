@@ -93,7 +93,7 @@ impl fmt::Display for PageCompression {
     }
 }
 
-/// The form of tables of features.
+/// Options of a GeoParquet table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GeoParquetOptions {

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::runtime::{Cancellation, Context, lock};
 use counts::KeyCounts;
 use portions::RowPortions;
-use run::{BlockBuffer, Run, RunBuilder, merge};
+use run::{BlockBuffer, RunBuilder, SortedRun, merge};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -43,11 +43,11 @@ pub(crate) struct RowSorter {
     bits: KeyBits,
     directory: PathBuf,
     cancellation: Cancellation,
-    state: Mutex<State>,
+    state: Mutex<SorterState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct SorterState {
     /// Rows that are in no run yet. Their size in bytes is `pending_len`.
     pending: Vec<RowBatch>,
     pending_len: usize,
@@ -67,7 +67,7 @@ impl RowSorter {
             bits,
             directory: directory.to_owned(),
             cancellation: ctx.cancellation.clone(),
-            state: Mutex::new(State {
+            state: Mutex::new(SorterState {
                 pending: Vec::new(),
                 pending_len: 0,
                 rows: SortedRows::new(bits, directory),
@@ -77,7 +77,7 @@ impl RowSorter {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SorterState> {
         lock(&self.state)
     }
 
@@ -133,7 +133,7 @@ impl RowSorter {
     }
 
     /// Adds a run in a file. Merges runs in files if there are too many.
-    fn add_file(&self, run: Run) -> Result<()> {
+    fn add_file(&self, run: SortedRun) -> Result<()> {
         let (mut run, mut level) = (run, 0);
         loop {
             let runs = {
@@ -172,10 +172,10 @@ impl RowSorter {
 #[derive(Debug)]
 pub(crate) struct SortedRows {
     /// The runs in memory.
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     in_memory: usize,
     /// The runs in files. The runs of a level were merged from runs of the level before.
-    levels: Vec<Vec<Run>>,
+    levels: Vec<Vec<SortedRun>>,
     counts: KeyCounts,
     directory: PathBuf,
 }
@@ -193,7 +193,7 @@ impl SortedRows {
 
     /// Returns the number of bytes in temporary files.
     pub(crate) fn scratch_len(&self) -> u64 {
-        self.levels.iter().flatten().map(Run::len).sum()
+        self.levels.iter().flatten().map(SortedRun::len).sum()
     }
 
     /// Returns the number of rows.
@@ -227,7 +227,7 @@ impl SortedRows {
         RowPortions::new(self, range)
     }
 
-    fn all_runs(&self) -> impl Iterator<Item = &Run> {
+    fn all_runs(&self) -> impl Iterator<Item = &SortedRun> {
         self.runs.iter().chain(self.levels.iter().flatten())
     }
 }

@@ -20,14 +20,14 @@ const WRITE_LEN: usize = 1 << 20;
 
 /// Rows in the order of their keys and heads, compressed in blocks.
 #[derive(Debug)]
-pub(super) struct Run {
-    blocks: Vec<Block>,
+pub(super) struct SortedRun {
+    blocks: Vec<RunBlock>,
     bytes: RunBytes,
 }
 
 /// A block of a run.
 #[derive(Debug)]
-struct Block {
+struct RunBlock {
     /// The range of keys, from the key of the first row to that of the last row.
     keys: Range<u64>,
     start: u64,
@@ -40,7 +40,7 @@ enum RunBytes {
     InFile(File),
 }
 
-impl Run {
+impl SortedRun {
     /// Returns the number of compressed bytes in memory.
     pub(super) const fn memory(&self) -> usize {
         match &self.bytes {
@@ -108,7 +108,7 @@ pub(super) struct BlockBuffer {
 }
 
 impl BlockBuffer {
-    fn load(&mut self, run: &Run, block: &Block, directory: &Path) -> Result<()> {
+    fn load(&mut self, run: &SortedRun, block: &RunBlock, directory: &Path) -> Result<()> {
         let bytes: &[u8] = match &run.bytes {
             RunBytes::InMemory(bytes) => {
                 let start = block.start as usize;
@@ -162,7 +162,7 @@ fn next_row(rows: &[u8], at: &mut usize) -> Result<(u64, Range<usize>), FormatEr
 /// A run that is being built.
 #[derive(Default)]
 pub(super) struct RunBuilder {
-    blocks: Vec<Block>,
+    blocks: Vec<RunBlock>,
     /// The encoded rows of the current block. Their keys are in the range `keys`.
     block: Vec<u8>,
     keys: Range<u64>,
@@ -199,7 +199,7 @@ impl RunBuilder {
         }
         let compressed = lz4_flex::block::compress_into(&self.block, &mut self.compressed);
         let len = compressed.map_err(|error| Error::Internal(format!("a block: {error}")))?;
-        self.blocks.push(Block {
+        self.blocks.push(RunBlock {
             keys: self.keys.clone(),
             start: self.in_file + self.bytes.len() as u64,
             len: (SIZE_LEN + len) as u32,
@@ -219,10 +219,10 @@ impl RunBuilder {
     }
 
     /// Returns the run, which is in memory.
-    pub(super) fn finish(mut self) -> Result<Run> {
+    pub(super) fn finish(mut self) -> Result<SortedRun> {
         self.end_block()?;
         self.bytes.shrink_to_fit();
-        Ok(Run {
+        Ok(SortedRun {
             blocks: self.blocks,
             bytes: RunBytes::InMemory(self.bytes),
         })
@@ -230,7 +230,11 @@ impl RunBuilder {
 }
 
 /// Merges runs into one run, which is stored in an unnamed file. Fails if the work has been cancelled.
-pub(super) fn merge(runs: Vec<Run>, directory: &Path, cancellation: &Cancellation) -> Result<Run> {
+pub(super) fn merge(
+    runs: Vec<SortedRun>,
+    directory: &Path,
+    cancellation: &Cancellation,
+) -> Result<SortedRun> {
     let file = create(directory)?;
     let mut builder = RunBuilder::default();
     let mut cursors: Vec<RunCursor<'_>> = runs.iter().map(RunCursor::new).collect();
@@ -251,7 +255,7 @@ pub(super) fn merge(runs: Vec<Run>, directory: &Path, cancellation: &Cancellatio
     }
     builder.end_block()?;
     builder.write(&file, directory)?;
-    Ok(Run {
+    Ok(SortedRun {
         blocks: builder.blocks,
         bytes: RunBytes::InFile(file),
     })
@@ -259,7 +263,7 @@ pub(super) fn merge(runs: Vec<Run>, directory: &Path, cancellation: &Cancellatio
 
 /// Reads the rows of a run in order.
 struct RunCursor<'r> {
-    run: &'r Run,
+    run: &'r SortedRun,
     next_block: usize,
     buffer: BlockBuffer,
     /// The range of the current row in the buffer.
@@ -267,7 +271,7 @@ struct RunCursor<'r> {
 }
 
 impl<'r> RunCursor<'r> {
-    fn new(run: &'r Run) -> Self {
+    fn new(run: &'r SortedRun) -> Self {
         Self {
             run,
             next_block: 0,

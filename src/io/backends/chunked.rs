@@ -20,12 +20,12 @@ const MIN_KERNEL_COPY: u64 = 256 << 10;
 const MIN_OWNED_LEN: usize = 16 << 10;
 
 /// A part of a chunk: either bytes in memory, or a range of an input, given by its offset and its length in bytes.
-pub(crate) enum Segment {
+pub(crate) enum ChunkSegment {
     Bytes(Vec<u8>),
     Range(Input, u64, usize),
 }
 
-impl Segment {
+impl ChunkSegment {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -39,19 +39,19 @@ impl Segment {
 pub(crate) struct Chunk {
     /// Offset of the chunk in the output.
     pub offset: u64,
-    pub segments: Vec<Segment>,
+    pub segments: Vec<ChunkSegment>,
 }
 
 impl Chunk {
     pub(super) fn len(&self) -> usize {
-        self.segments.iter().map(Segment::len).sum()
+        self.segments.iter().map(ChunkSegment::len).sum()
     }
 
     /// Returns the bytes of the segments; `None` if a segment is a range of an input.
     pub(super) fn slices(&self) -> Option<Vec<IoSlice<'_>>> {
         let slices = self.segments.iter().map(|segment| match segment {
-            Segment::Bytes(bytes) => Some(IoSlice::new(bytes)),
-            Segment::Range(..) => None,
+            ChunkSegment::Bytes(bytes) => Some(IoSlice::new(bytes)),
+            ChunkSegment::Range(..) => None,
         });
         slices.collect()
     }
@@ -63,8 +63,8 @@ impl Chunk {
         for segment in &self.segments {
             let (part, after) = rest.split_at_mut(segment.len());
             match segment {
-                Segment::Bytes(bytes) => part.copy_from_slice(bytes),
-                Segment::Range(input, from, _) => input.read_all_at(part, *from)?,
+                ChunkSegment::Bytes(bytes) => part.copy_from_slice(bytes),
+                ChunkSegment::Range(input, from, _) => input.read_all_at(part, *from)?,
             }
             rest = after;
         }
@@ -73,7 +73,7 @@ impl Chunk {
 }
 
 /// A unit of work of an executor.
-pub(crate) enum Job {
+pub(crate) enum WriteJob {
     Write(Chunk),
     /// A range of an input, to be copied by [`Destination::copy`].
     Copy(Input, Transfer),
@@ -81,11 +81,11 @@ pub(crate) enum Job {
 
 /// Runs jobs in any order.
 pub(crate) trait Executor: Send {
-    /// Whether long ranges of inputs are submitted as [`Job::Copy`] rather than read into chunks.
+    /// Whether long ranges of inputs are submitted as [`WriteJob::Copy`] rather than read into chunks.
     fn copies_in_kernel(&self) -> bool;
     /// Starts or queues a job. Blocks while too many jobs are in flight. Fails if an earlier job is known to have
     /// failed.
-    fn submit(&mut self, job: Job) -> Result<()>;
+    fn submit(&mut self, job: WriteJob) -> Result<()>;
     /// Waits until all jobs are done. Fails if a job failed. No job may be submitted afterwards.
     fn wait(&mut self) -> Result<()>;
 }
@@ -131,7 +131,7 @@ impl<E: Executor> Chunked<E> {
     /// Appends bytes that fit into the current chunk.
     fn push(&mut self, bytes: Vec<u8>) -> Result<()> {
         let len = bytes.len();
-        self.current.segments.push(Segment::Bytes(bytes));
+        self.current.segments.push(ChunkSegment::Bytes(bytes));
         self.advance(len)
     }
 
@@ -143,7 +143,7 @@ impl<E: Executor> Chunked<E> {
             return Ok(());
         }
         chunk.offset = self.position - len as u64;
-        self.executor.submit(Job::Write(chunk))
+        self.executor.submit(WriteJob::Write(chunk))
     }
 
     /// Submits kernel copies of at most [`COPY_LEN`] bytes, so that several can run at the same time.
@@ -154,7 +154,7 @@ impl<E: Executor> Chunked<E> {
             // Copies end at multiples of `COPY_LEN` in the output, so that each copy can share blocks with the input.
             let to_boundary = COPY_LEN - left.to % COPY_LEN;
             let (part, rest) = left.split(left.len.min(to_boundary));
-            self.executor.submit(Job::Copy(input.clone(), part))?;
+            self.executor.submit(WriteJob::Copy(input.clone(), part))?;
             left = rest;
         }
         Ok(())
@@ -166,7 +166,7 @@ impl<E: Executor> Chunked<E> {
             let len = usize::try_from(left.len)
                 .unwrap_or(CHUNK_LEN)
                 .min(self.room());
-            let segment = Segment::Range(input.clone(), left.from, len);
+            let segment = ChunkSegment::Range(input.clone(), left.from, len);
             self.current.segments.push(segment);
             self.advance(len)?;
             left = left.skip(len as u64);
@@ -186,7 +186,7 @@ impl<E: Executor> Backend for Chunked<E> {
             let (part, behind) = rest.split_at(rest.len().min(self.room()));
             match self.current.segments.last_mut() {
                 // Bytes that were handed over have no room, and would be copied.
-                Some(Segment::Bytes(gathered))
+                Some(ChunkSegment::Bytes(gathered))
                     if gathered.capacity() - gathered.len() >= part.len() =>
                 {
                     gathered.extend_from_slice(part);
@@ -201,7 +201,7 @@ impl<E: Executor> Backend for Chunked<E> {
                     };
                     let mut gathered = Vec::with_capacity(len);
                     gathered.extend_from_slice(part);
-                    self.current.segments.push(Segment::Bytes(gathered));
+                    self.current.segments.push(ChunkSegment::Bytes(gathered));
                 }
             }
             self.advance(part.len())?;

@@ -18,7 +18,7 @@ const FLUSH_LEN: u64 = 128 << 20;
 #[derive(Debug)]
 pub(super) struct Flusher {
     /// The number of written bytes between two flushes.
-    every: u64,
+    interval_bytes: u64,
     /// The number of bytes that were written.
     written: AtomicU64,
     /// The thread that flushes; `None` before the first flush.
@@ -49,10 +49,10 @@ impl Flusher {
         Self::with_interval(FLUSH_LEN)
     }
 
-    /// Creates a flusher that flushes whenever `every` more bytes have been written.
-    pub(super) const fn with_interval(every: u64) -> Self {
+    /// Creates a flusher that flushes whenever `interval_bytes` more bytes have been written.
+    pub(super) const fn with_interval(interval_bytes: u64) -> Self {
         Self {
-            every,
+            interval_bytes,
             written: AtomicU64::new(0),
             thread: Mutex::new(None),
         }
@@ -61,7 +61,7 @@ impl Flusher {
     /// Counts `len` bytes that were written to `file`, and requests a flush if it is due. Does not wait for the flush.
     pub(super) fn count(&self, file: &File, len: u64) {
         let before = self.written.fetch_add(len, Ordering::Relaxed);
-        if before / self.every == (before + len) / self.every {
+        if before / self.interval_bytes == (before + len) / self.interval_bytes {
             return;
         }
         let mut thread = lock(&self.thread);

@@ -3,7 +3,8 @@
 //!
 //! - [`Buffered`] writes through the page cache in the calling thread.
 //! - [`Chunked`] cuts the output into chunks at known offsets, which an executor writes in any order: a [`Pool`] of
-//!   threads, which bypasses the page cache if the user asks for direct I/O (`O_DIRECT`), or a [`Ring`] (io_uring).
+//!   threads, which bypasses the page cache if the user asks for direct I/O (`O_DIRECT`), or a [`RingExecutor`]
+//!   (io_uring).
 
 mod aligned;
 mod buffered;
@@ -22,7 +23,7 @@ pub(super) use destination::Destination;
 pub(crate) use open::{check_space, open_backend};
 pub(super) use pool::{FilePool, Pool};
 #[cfg(target_os = "linux")]
-pub(super) use ring::Ring;
+pub(super) use ring::RingExecutor;
 
 use crate::error::Result;
 use crate::io::Input;

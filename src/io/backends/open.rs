@@ -100,7 +100,7 @@ pub(crate) fn open_backend(
 /// Opens a backend that writes with io_uring. If the system refuses the ring, the error is a message with the reason.
 #[cfg(target_os = "linux")]
 fn open_ring(destination: &Arc<Destination>) -> Result<Box<dyn Backend>, String> {
-    let ring = super::Ring::start(destination)?;
+    let ring = super::RingExecutor::start(destination)?;
     Ok(Box::new(Chunked::new(destination.clone(), ring)))
 }
 

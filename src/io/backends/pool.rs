@@ -1,7 +1,7 @@
 //! An executor with a small pool of threads that write chunks, through the page cache or with `O_DIRECT`.
 
 use super::aligned::{ALIGNMENT, AlignedBuffer};
-use super::chunked::{Chunk, Executor, Job, Segment};
+use super::chunked::{Chunk, ChunkSegment, Executor, WriteJob};
 use super::destination::Destination;
 use crate::error::{Error, Result};
 use crate::runtime::{Context, lock};
@@ -41,8 +41,8 @@ impl FilePool {
 
     /// Queues a portion. Fails if an earlier portion could not be written.
     pub(crate) fn write(&mut self, bytes: Vec<u8>, offset: u64) -> Result<()> {
-        let segments = vec![Segment::Bytes(bytes)];
-        self.0.submit(Job::Write(Chunk { offset, segments }))
+        let segments = vec![ChunkSegment::Bytes(bytes)];
+        self.0.submit(WriteJob::Write(Chunk { offset, segments }))
     }
 
     /// Waits until all portions are written. Fails if one could not be written, or if a flush has failed.
@@ -55,12 +55,12 @@ impl FilePool {
 /// Runs jobs in its own threads.
 pub(crate) struct Pool {
     /// The queue of jobs; `None` once the pool accepts no more jobs.
-    queue: Option<Sender<Job>>,
+    queue: Option<Sender<WriteJob>>,
     threads: Vec<JoinHandle<()>>,
-    shared: Arc<Shared>,
+    shared: Arc<PoolState>,
 }
 
-struct Shared {
+struct PoolState {
     destination: Arc<Destination>,
     /// A second descriptor of the output, opened with `O_DIRECT`.
     direct: Option<File>,
@@ -77,7 +77,7 @@ impl Pool {
     /// bypass the page cache until one of them is refused. Fails if no thread can be started.
     pub(crate) fn start(destination: Arc<Destination>, direct: Option<File>) -> Result<Self> {
         let (queue, jobs) = bounded(QUEUE_LEN);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PoolState {
             direct_works: AtomicBool::new(direct.is_some()),
             destination,
             direct,
@@ -136,7 +136,7 @@ impl Executor for Pool {
         self.shared.direct.is_none()
     }
 
-    fn submit(&mut self, job: Job) -> Result<()> {
+    fn submit(&mut self, job: WriteJob) -> Result<()> {
         let taken = match &self.queue {
             Some(queue) if !self.shared.failed.load(Ordering::Acquire) => queue.send(job).is_ok(),
             _ => false,
@@ -167,17 +167,17 @@ impl Drop for Pool {
     }
 }
 
-impl Shared {
+impl PoolState {
     /// Runs jobs until the queue is closed. After a failure, receives the remaining jobs without running them.
-    fn work(&self, jobs: &Receiver<Job>) {
+    fn work(&self, jobs: &Receiver<WriteJob>) {
         let mut buffer = AlignedBuffer::default();
         for job in jobs {
             if self.failed.load(Ordering::Acquire) {
                 continue;
             }
             let (offset, done) = match job {
-                Job::Write(chunk) => (chunk.offset, self.write(&chunk, &mut buffer)),
-                Job::Copy(input, transfer) => {
+                WriteJob::Write(chunk) => (chunk.offset, self.write(&chunk, &mut buffer)),
+                WriteJob::Copy(input, transfer) => {
                     (transfer.to, self.destination.copy(&input, transfer))
                 }
             };

@@ -5,7 +5,7 @@
 //! writes, which either succeed or return the error. The ring therefore does not handle errors of single operations.
 #![allow(unsafe_code)]
 
-use super::chunked::{CHUNK_LEN, Chunk, Executor, Job, Segment};
+use super::chunked::{CHUNK_LEN, Chunk, ChunkSegment, Executor, WriteJob};
 use super::destination::Destination;
 use crate::error::{Error, Result};
 use crate::system;
@@ -26,16 +26,16 @@ const MAX_SEGMENTS: usize = 16;
 const BATCH: usize = 2;
 
 /// Runs jobs on an io_uring.
-pub(crate) struct Ring {
+pub(crate) struct RingExecutor {
     destination: Arc<Destination>,
     ring: IoUring,
-    slots: Vec<Slot>,
+    slots: Vec<RingSlot>,
     /// The number of queued chains that are not submitted to the kernel yet.
     unsubmitted: usize,
 }
 
 /// A registered buffer, and the chunk that is written through this buffer.
-struct Slot {
+struct RingSlot {
     /// A buffer of [`CHUNK_LEN`] bytes, registered with the ring. The kernel uses the buffer while `waiting` is not 0.
     /// The memory of the buffer never moves, and the process accesses it only while `waiting` is 0.
     buffer: Box<[u8]>,
@@ -49,7 +49,7 @@ struct Slot {
     incomplete: bool,
 }
 
-impl Slot {
+impl RingSlot {
     /// Copies the bytes of a chunk into the buffer, and returns the operations that read its ranges of inputs. A chunk
     /// with too many segments is read with plain calls.
     fn fill(&mut self, chunk: &Chunk, buffer_index: u16) -> Result<Vec<squeue::Entry>> {
@@ -63,8 +63,8 @@ impl Slot {
         for segment in &chunk.segments {
             let (part, after) = rest.split_at_mut(segment.len());
             match segment {
-                Segment::Bytes(bytes) => part.copy_from_slice(bytes),
-                Segment::Range(input, from, _) => {
+                ChunkSegment::Bytes(bytes) => part.copy_from_slice(bytes),
+                ChunkSegment::Range(input, from, _) => {
                     let source = types::Fd(input.file().as_raw_fd());
                     let (buffer, len) = (part.as_mut_ptr(), part.len() as u32);
                     let read = opcode::ReadFixed::new(source, buffer, len, buffer_index);
@@ -78,13 +78,13 @@ impl Slot {
     }
 }
 
-impl Ring {
+impl RingExecutor {
     /// Sets up a ring. The error is a message with the reason why the system refuses the ring and, if known, a
     /// remedy.
     pub(crate) fn start(destination: &Arc<Destination>) -> std::result::Result<Self, String> {
         let ring = IoUring::new(ENTRIES).map_err(|error| explain_setup(&error))?;
-        let mut slots: Vec<Slot> = (0..SLOTS)
-            .map(|_| Slot {
+        let mut slots: Vec<RingSlot> = (0..SLOTS)
+            .map(|_| RingSlot {
                 buffer: vec![0; CHUNK_LEN].into_boxed_slice(),
                 chunk: None,
                 expected: Vec::new(),
@@ -100,7 +100,7 @@ impl Ring {
             })
             .collect();
         // SAFETY: the buffers are boxed slices in `slots`, and nothing ever replaces a `buffer`. The registration ends
-        // when `Ring` drops `ring`, which happens no later than it drops `slots` (see `Drop`).
+        // when `RingExecutor` drops `ring`, which happens no later than it drops `slots` (see `Drop`).
         unsafe { ring.submitter().register_buffers(&buffers) }
             .map_err(|error| explain_registration(&error))?;
         Ok(Self {
@@ -167,7 +167,7 @@ impl Ring {
             self.destination.write_at(buffer, chunk.offset)?;
         }
         for segment in &chunk.segments {
-            if let Segment::Range(input, from, len) = segment {
+            if let ChunkSegment::Range(input, from, len) = segment {
                 input.release(*from, *len as u64);
             }
         }
@@ -217,18 +217,18 @@ impl Ring {
     }
 }
 
-impl Executor for Ring {
+impl Executor for RingExecutor {
     fn copies_in_kernel(&self) -> bool {
         false
     }
 
-    fn submit(&mut self, job: Job) -> Result<()> {
+    fn submit(&mut self, job: WriteJob) -> Result<()> {
         match job {
-            Job::Write(chunk) => {
+            WriteJob::Write(chunk) => {
                 let slot = self.free_slot()?;
                 self.queue(slot, chunk)
             }
-            Job::Copy(input, transfer) => self.destination.copy(&input, transfer),
+            WriteJob::Copy(input, transfer) => self.destination.copy(&input, transfer),
         }
     }
 
@@ -240,7 +240,7 @@ impl Executor for Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for RingExecutor {
     /// Waits for the kernel to finish all operations before their buffers are freed.
     fn drop(&mut self) {
         while self.in_flight() {

@@ -1,6 +1,6 @@
 //! Replaces the ids in an encoded block. Everything else is copied without decoding.
 
-use super::message::{Edited, NewField, Places, each_field};
+use super::message::{EditedMessage, IdPlaces, NewField, each_field};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::block::delta::Delta;
@@ -48,16 +48,16 @@ pub(crate) fn patch_ids(
 
 /// The ids of the ways of a block, and of their nodes. Can be read, changed, and written.
 #[derive(Default)]
-pub(crate) struct WayIds {
+pub(crate) struct BlockWayIds {
     /// The ids of the ways.
     pub ways: Vec<i64>,
     /// The ids of the nodes of all ways.
     pub nodes: Vec<i64>,
     /// The ends of the nodes of each way in `nodes` (exclusive), and the places of the ids in its message.
-    places: Vec<(usize, Places)>,
+    places: Vec<(usize, IdPlaces)>,
 }
 
-impl WayIds {
+impl BlockWayIds {
     /// Replaces the ids by those of the block in `payload`.
     pub(crate) fn read(&mut self, payload: &[u8]) -> Result<(), FormatError> {
         self.ways.clear();
@@ -140,11 +140,11 @@ fn patch_node(message: &[u8], new: &mut impl NewIds, out: &mut Vec<u8>) -> Resul
     let id = object_id(message, ObjectKind::Node)?;
     let id = new_id(new, ObjectKind::Node, id);
     let numbers = [object::ID, 0];
-    Edited {
+    EditedMessage {
         number: primitive_group::NODES,
         message,
         numbers,
-        places: &Places::find(message, numbers)?,
+        places: &IdPlaces::find(message, numbers)?,
         fields: [
             &NewField::varint(object::ID, zigzag_encode(id)),
             &NewField::NONE,
@@ -161,7 +161,7 @@ fn patch_dense(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let numbers = [dense_nodes::ID, 0];
-    let (mut ids, mut has_tags, mut places) = (Packed::default(), false, Places::default());
+    let (mut ids, mut has_tags, mut places) = (Packed::default(), false, IdPlaces::default());
     each_field(message, "DenseNodes", |field, range| {
         places.add(field.number, numbers, range);
         match field.number {
@@ -188,7 +188,7 @@ fn patch_dense(
     if !has_tags {
         put_no_tags(count, &mut no_tags);
     }
-    Edited {
+    EditedMessage {
         number: primitive_group::DENSE,
         message,
         numbers,
@@ -203,7 +203,7 @@ fn patch_dense(
 struct WayPlaces<'m> {
     id: i64,
     nodes: Packed<'m>,
-    places: Places,
+    places: IdPlaces,
 }
 
 impl<'m> WayPlaces<'m> {
@@ -212,7 +212,7 @@ impl<'m> WayPlaces<'m> {
     #[inline]
     fn read(message: &'m [u8]) -> Result<Self, FormatError> {
         let (mut id, mut nodes, mut places) =
-            (OnlyId::default(), Packed::default(), Places::default());
+            (OnlyId::default(), Packed::default(), IdPlaces::default());
         each_field(message, "Way", |field, range| {
             places.add(field.number, Self::NUMBERS, range);
             match field.number {
@@ -233,13 +233,13 @@ fn put_way(
     message: &[u8],
     id: i64,
     nodes: &[i64],
-    places: &Places,
+    places: &IdPlaces,
     run: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     run.clear();
     put_deltas(run, nodes.iter().copied());
-    Edited {
+    EditedMessage {
         number: primitive_group::WAYS,
         message,
         numbers: WayPlaces::NUMBERS,
@@ -314,11 +314,11 @@ fn patch_relation(
     run.clear();
     put_deltas(run, ids.iter().copied());
     let numbers = [object::ID, relation::MEMIDS];
-    Edited {
+    EditedMessage {
         number: primitive_group::RELATIONS,
         message,
         numbers,
-        places: &Places::find(message, numbers)?,
+        places: &IdPlaces::find(message, numbers)?,
         fields: [
             &NewField::varint(object::ID, id as u64),
             &NewField::bytes(relation::MEMIDS, run),
@@ -406,7 +406,7 @@ mod tests {
         };
         let (old, new) = (ways(old, &other), ways(new, &other_new));
         assert_eq!(patched(&old), new);
-        let (mut ids, mut out) = (WayIds::default(), Vec::new());
+        let (mut ids, mut out) = (BlockWayIds::default(), Vec::new());
         ids.read(&old).unwrap();
         Shifted.objects(ObjectKind::Way, &mut ids.ways);
         Shifted.references(ObjectKind::Node, &mut ids.nodes);
@@ -511,6 +511,6 @@ mod tests {
         let way = [id_field(1), message(&[(way::REFS, &[2, 0x80])])].concat();
         let block = block(&[&[(primitive_group::WAYS, &way)]]);
         assert!(patch_ids(&block, &mut Shifted, &mut Vec::new()).is_err());
-        assert!(WayIds::default().read(&block).is_err());
+        assert!(BlockWayIds::default().read(&block).is_err());
     }
 }

@@ -24,14 +24,14 @@ pub(super) fn each_field<'m>(
 /// The places of ids in a message: the field of the object's id, and the field of its references. A field that the
 /// message does not have is an empty range at 0.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places {
+pub(super) struct IdPlaces {
     id: Range<u32>,
     references: Range<u32>,
     /// Whether one of the fields occurs again.
     has_repeats: bool,
 }
 
-impl Places {
+impl IdPlaces {
     /// Adds the field that is at `range`, if it is one of the fields with the numbers `id` and `references`.
     #[inline]
     pub(super) fn add(&mut self, number: u32, [id, references]: [u32; 2], range: Range<usize>) {
@@ -112,20 +112,20 @@ impl<'r> NewField<'r> {
 }
 
 /// A message with new ids.
-pub(super) struct Edited<'e> {
+pub(super) struct EditedMessage<'e> {
     /// The number of the message's field in its group.
     pub number: u32,
     pub message: &'e [u8],
     /// The numbers of the fields with the object's id and with its references; 0 for no field.
     pub numbers: [u32; 2],
-    pub places: &'e Places,
+    pub places: &'e IdPlaces,
     /// The new fields at these places.
     pub fields: [&'e NewField<'e>; 2],
     /// Further fields, for the end of the message.
     pub behind: &'e [u8],
 }
 
-impl Edited<'_> {
+impl EditedMessage<'_> {
     /// Appends the message.
     #[inline]
     pub(super) fn put(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
@@ -168,8 +168,8 @@ impl Edited<'_> {
             }
             Ok(())
         })?;
-        let places = Places::find(&message, self.numbers)?;
-        Edited {
+        let places = IdPlaces::find(&message, self.numbers)?;
+        EditedMessage {
             message: &message,
             places: &places,
             ..*self

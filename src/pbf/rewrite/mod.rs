@@ -11,7 +11,7 @@ mod metadata;
 mod script;
 
 pub(crate) use edit::{SpliceOptions, put_kept_block, put_kept_messages, splice_block};
-pub(crate) use ids::{NewIds, WayIds, patch_ids};
+pub(crate) use ids::{BlockWayIds, NewIds, patch_ids};
 pub(crate) use locations::{MovedWays, WayNodeLocations, WayNodes, locate_ways};
 pub use metadata::{InfoFields, clean_block};
 pub(crate) use script::{EditOp, EditScript};

@@ -15,14 +15,14 @@ const MAX_COLUMN_LEN: usize = 64 << 10;
 
 /// A part of a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct PayloadPart {
     pub range: Range<usize>,
-    pub values: Values,
+    pub values: PartRepetition,
 }
 
 /// The kind of repetition in the bytes of a part. It decides how the part is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Values {
+pub(super) enum PartRepetition {
     /// A column of ids, versions, `visible` or coordinates. In these columns, sequences of bytes rarely repeat, except
     /// runs of one byte.
     Singular,
@@ -34,7 +34,7 @@ pub(super) enum Values {
 
 /// Cuts a payload into parts that cover the whole payload. Leaves `parts` empty if the payload has no DenseNodes or is
 /// damaged.
-pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<Part>) {
+pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<PayloadPart>) {
     parts.clear();
     let mut walk = Walk {
         parts,
@@ -54,7 +54,7 @@ pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<Part>) {
 }
 
 struct Walk<'p> {
-    parts: &'p mut Vec<Part>,
+    parts: &'p mut Vec<PayloadPart>,
     /// The end of the last part.
     last_end: usize,
     has_columns: bool,
@@ -66,7 +66,7 @@ impl Walk<'_> {
             if field.number == primitive_block::PRIMITIVEGROUP {
                 let _ = self.group(field.bytes()?, range.end)?;
             }
-            self.end_part(range.end, Values::Any);
+            self.end_part(range.end, PartRepetition::Any);
             Ok(ControlFlow::Continue(()))
         })
     }
@@ -90,35 +90,37 @@ impl Walk<'_> {
                     let info = field.bytes()?;
                     return each_field(info, range.end - info.len(), |field, range| {
                         let values = match field.number {
-                            info::VERSION | info::VISIBLE => Values::Singular,
-                            _ => Values::Repeating,
+                            info::VERSION | info::VISIBLE => PartRepetition::Singular,
+                            _ => PartRepetition::Repeating,
                         };
                         self.end_part(range.end, values);
                         Ok(ControlFlow::Continue(()))
                     });
                 }
                 dense_nodes::ID | dense_nodes::LAT | dense_nodes::LON => {
-                    self.end_part(range.end, Values::Singular);
+                    self.end_part(range.end, PartRepetition::Singular);
                 }
-                _ => self.end_part(range.end, Values::Repeating),
+                _ => self.end_part(range.end, PartRepetition::Repeating),
             }
             Ok(ControlFlow::Continue(()))
         })
     }
 
     /// Ends the current part at offset `end` in the payload, if the part is long enough.
-    fn end_part(&mut self, end: usize, values: Values) {
+    fn end_part(&mut self, end: usize, values: PartRepetition) {
         let len = end - self.last_end;
         if len < MIN_PART_LEN {
             return;
         }
         let most = match values {
-            Values::Any => len,
-            Values::Singular | Values::Repeating => len.div_ceil(len.div_ceil(MAX_COLUMN_LEN)),
+            PartRepetition::Any => len,
+            PartRepetition::Singular | PartRepetition::Repeating => {
+                len.div_ceil(len.div_ceil(MAX_COLUMN_LEN))
+            }
         };
         while self.last_end < end {
             let part_end = end.min(self.last_end + most);
-            self.parts.push(Part {
+            self.parts.push(PayloadPart {
                 range: self.last_end..part_end,
                 values,
             });
@@ -158,7 +160,7 @@ mod tests {
         out
     }
 
-    fn parts(payload: &[u8]) -> Vec<Part> {
+    fn parts(payload: &[u8]) -> Vec<PayloadPart> {
         let mut parts = Vec::new();
         parts_of(payload, &mut parts);
         parts
@@ -184,7 +186,7 @@ mod tests {
         let expected = [706, 2_003 + 8, 1_003 + 3, 3_003, 50_008, 50_008, 603 + 13];
         assert_eq!(lens, expected);
         let values: Vec<_> = parts.iter().map(|part| part.values).collect();
-        use Values::{Any, Repeating, Singular};
+        use PartRepetition::{Any, Repeating, Singular};
         let expected = [
             Any, Singular, Singular, Repeating, Singular, Singular, Singular,
         ];

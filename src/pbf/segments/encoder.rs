@@ -4,7 +4,7 @@ use super::kept::kept;
 use super::{END, HEADER_LEN, MARKER, SEGMENT_LEN, Segment, Segmented};
 use crate::deflate::end::{DeflateEnd, EndFinder};
 use crate::deflate::literals::LiteralEncoder;
-use crate::pbf::segments::columns::{Part, Values, parts_of};
+use crate::pbf::segments::columns::{PartRepetition, PayloadPart, parts_of};
 use libdeflater::CompressionLvl;
 use std::ops::Range;
 
@@ -24,13 +24,13 @@ pub(in crate::pbf) struct SegmentEncoder {
     /// follow the streams.
     deflated: Vec<u8>,
     /// The parts of the payload; empty if the payload has no columns.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<PayloadPart>,
     /// The ends of the deflate streams from libdeflate.
     ends: Vec<DeflateEnd>,
 }
 
 /// The source of a segment in the new zlib data.
-enum Source<'a> {
+enum SegmentSource<'a> {
     /// The zlib data of an old segment.
     Old(&'a [u8]),
     /// A deflate stream, as its range in [`SegmentEncoder::deflated`], and the end of the stream, if known.
@@ -90,15 +90,20 @@ impl SegmentEncoder {
     }
 
     /// Replaces the content of `out` by zlib data with the segments in `sources`.
-    fn put(&mut self, payload: &[u8], sources: Vec<Source<'_>>, out: &mut Vec<u8>) -> Option<()> {
+    fn put(
+        &mut self,
+        payload: &[u8],
+        sources: Vec<SegmentSource<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
         self.find_ends(&sources)?;
         out.clear();
         out.extend_from_slice(&self.header);
         let mut ends = self.ends.iter();
         for source in sources {
             match source {
-                Source::Old(data) => out.extend_from_slice(data),
-                Source::New(range, end) => {
+                SegmentSource::Old(data) => out.extend_from_slice(data),
+                SegmentSource::New(range, end) => {
                     let end = end.or_else(|| ends.next().copied())?;
                     put_segment(self.deflated.get(range)?, &end, out)?;
                 }
@@ -114,7 +119,7 @@ impl SegmentEncoder {
         &mut self,
         payload: &[u8],
         old: Option<Segmented<'o>>,
-    ) -> Option<Vec<Source<'o>>> {
+    ) -> Option<Vec<SegmentSource<'o>>> {
         let (mut sources, mut done, mut start) = (Vec::new(), 0, 0);
         let kept = old.map(|old| kept(payload, old)).unwrap_or_default();
         let mut add = |range: Range<usize>, sources: &mut Vec<_>| {
@@ -123,14 +128,14 @@ impl SegmentEncoder {
             let len = part.len().div_ceil(count.max(1)).max(1);
             for segment in part.chunks(len) {
                 let end = self.deflate(segment, start)?;
-                sources.push(Source::New(start..end, None));
+                sources.push(SegmentSource::New(start..end, None));
                 start = end;
             }
             Some(())
         };
         for (at, segment, data) in kept {
             add(done..at, &mut sources)?;
-            sources.push(Source::Old(data));
+            sources.push(SegmentSource::Old(data));
             done = at + segment.payload.len();
         }
         add(done..payload.len(), &mut sources)?;
@@ -142,7 +147,7 @@ impl SegmentEncoder {
         &mut self,
         payload: &[u8],
         old: Option<Segmented<'o>>,
-    ) -> Option<Vec<Source<'o>>> {
+    ) -> Option<Vec<SegmentSource<'o>>> {
         let parts = std::mem::take(&mut self.parts);
         let (mut sources, mut start) = (Vec::with_capacity(parts.len()), 0);
         let mut old_segments = old.map_or(&[][..], |old| old.segments);
@@ -159,11 +164,11 @@ impl SegmentEncoder {
                 old.data.get(segment.data.clone())
             });
             if let Some(data) = same {
-                sources.push(Source::Old(data));
+                sources.push(SegmentSource::Old(data));
                 continue;
             }
             let (end, known) = self.deflate_part(column, part.values, start)?;
-            sources.push(Source::New(start..end, known));
+            sources.push(SegmentSource::New(start..end, known));
             start = end;
         }
         self.parts = parts;
@@ -182,16 +187,16 @@ impl SegmentEncoder {
     fn deflate_part(
         &mut self,
         part: &[u8],
-        values: Values,
+        values: PartRepetition,
         start: usize,
     ) -> Option<(usize, Option<DeflateEnd>)> {
         self.make_room(part.len(), start);
         // `out` has no room for a block of literals that is longer than the part, so encoding such a block fails.
         let out = self.deflated.get_mut(start..start + part.len())?;
         let bits = match values {
-            Values::Singular => self.literals.encode(part, out),
-            Values::Repeating => self.literals.encode_runs(part, out),
-            Values::Any => None,
+            PartRepetition::Singular => self.literals.encode(part, out),
+            PartRepetition::Repeating => self.literals.encode_runs(part, out),
+            PartRepetition::Any => None,
         };
         match bits {
             Some(bits) => {
@@ -211,10 +216,10 @@ impl SegmentEncoder {
     }
 
     /// Finds the ends of the new deflate streams for which `sources` has no end, and stores them in [`Self::ends`].
-    fn find_ends(&mut self, sources: &[Source<'_>]) -> Option<()> {
+    fn find_ends(&mut self, sources: &[SegmentSource<'_>]) -> Option<()> {
         let new = sources.iter().filter_map(|source| match source {
-            Source::New(range, None) => self.deflated.get(range.clone()),
-            Source::New(_, Some(_)) | Source::Old(_) => None,
+            SegmentSource::New(range, None) => self.deflated.get(range.clone()),
+            SegmentSource::New(_, Some(_)) | SegmentSource::Old(_) => None,
         });
         let new: Vec<_> = new.collect();
         self.ends.clear();

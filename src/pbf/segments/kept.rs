@@ -11,7 +11,7 @@ pub(super) const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
 /// before or after it would be too short.
 pub(super) fn kept<'a>(payload: &[u8], old: Segmented<'a>) -> Vec<(usize, &'a Segment, &'a [u8])> {
     let (mut kept, mut done) = (Vec::new(), 0);
-    let mut search = Search {
+    let mut search = KeptPartSearch {
         payload,
         done: 0,
         old_done: 0,
@@ -39,14 +39,14 @@ pub(super) fn kept<'a>(payload: &[u8], old: Segmented<'a>) -> Vec<(usize, &'a Se
 }
 
 /// Looks for parts of an old payload in a new one, from the first to the last.
-struct Search<'p> {
+struct KeptPartSearch<'p> {
     payload: &'p [u8],
     /// The end in `payload` of the last part that was found.
     done: usize,
     old_done: usize,
 }
 
-impl Search<'_> {
+impl KeptPartSearch<'_> {
     /// If an edit inserts more bytes than this between two parts, the second part may not be found.
     const SLACK: usize = 1 << 18;
     /// The length in bytes of the needle. The needle is the start of the part that is searched for.

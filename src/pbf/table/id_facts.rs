@@ -8,7 +8,7 @@ use crate::pbf::wire::Varints;
 /// The number, range and order of the ids added so far.
 #[derive(Debug)]
 pub(super) struct IdFacts {
-    kinds: [Ids; 3],
+    kinds: [KindIds; 3],
     last: Option<TypeThenId>,
     /// The version of the last object. If the next object has the same kind and id, the versions of the two are
     /// compared.
@@ -21,7 +21,7 @@ pub(super) struct IdFacts {
 
 /// The number of ids of one kind, and their range as ranks in canonical order.
 #[derive(Debug, Clone, Copy)]
-struct Ids {
+struct KindIds {
     count: u32,
     min: u64,
     max: u64,
@@ -64,7 +64,7 @@ impl NodeRun {
 
 impl Default for IdFacts {
     fn default() -> Self {
-        let none = Ids {
+        let none = KindIds {
             count: 0,
             min: u64::MAX,
             max: 0,
@@ -158,7 +158,7 @@ impl IdFacts {
             .filter(|kind| of(*kind).count > 0);
         entry.kinds = found.collect::<KindSet>();
         entry.count = self.kinds.iter().map(|ids| ids.count).sum();
-        let id = |kind: Option<ObjectKind>, rank: fn(&Ids) -> u64| {
+        let id = |kind: Option<ObjectKind>, rank: fn(&KindIds) -> u64| {
             kind.map_or(0, |kind| id_from_rank(rank(of(kind))))
         };
         entry.min_id = id(entry.kinds.first(), |ids| ids.min);

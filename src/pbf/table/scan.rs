@@ -29,7 +29,7 @@ pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatE
 /// that most columns of nodes are not decoded.
 pub fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let mut scan = Scan::new(block.units, Strings::parse(block.string_table, false)?);
+    let mut scan = TableScan::new(block.units, StringCounts::parse(block.string_table, false)?);
     scan.measures = false;
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
@@ -48,7 +48,7 @@ pub fn scan_places(
     mut visit: impl FnMut(&[i64], &[Option<Location>]) -> Result<(), FormatError>,
 ) -> Result<(), FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let mut scan = Scan::new(block.units, Strings::parse(block.string_table, true)?);
+    let mut scan = TableScan::new(block.units, StringCounts::parse(block.string_table, true)?);
     if !scan.strings.are_utf8 {
         check_strings(payload)?;
     }
@@ -99,9 +99,12 @@ pub(crate) fn scan_counts(
     Ok(scan_all(payload, false)?.end(payload, entry))
 }
 
-fn scan_all(payload: &[u8], finds_odd: bool) -> Result<Scan, FormatError> {
+fn scan_all(payload: &[u8], finds_odd: bool) -> Result<TableScan, FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let mut scan = Scan::new(block.units, Strings::parse(block.string_table, finds_odd)?);
+    let mut scan = TableScan::new(
+        block.units,
+        StringCounts::parse(block.string_table, finds_odd)?,
+    );
     scan.finds_odd = finds_odd;
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
@@ -109,9 +112,9 @@ fn scan_all(payload: &[u8], finds_odd: bool) -> Result<Scan, FormatError> {
     Ok(scan)
 }
 
-struct Scan {
+struct TableScan {
     units: BlockUnits,
-    strings: Strings,
+    strings: StringCounts,
     ids: IdFacts,
     bounds: Bounds,
     flags: BlobFlags,
@@ -125,8 +128,8 @@ struct Scan {
     odd: Oddities,
 }
 
-impl Scan {
-    fn new(units: BlockUnits, strings: Strings) -> Self {
+impl TableScan {
+    fn new(units: BlockUnits, strings: StringCounts) -> Self {
         Self {
             units,
             strings,
@@ -157,7 +160,7 @@ impl Scan {
     /// Adds an object with a message of its own, in a single pass over the fields of the message.
     fn object(&mut self, kind: ObjectKind, message: &[u8]) -> Result<(), FormatError> {
         let (mut largest_string, mut columns, mut info) =
-            (0u64, Columns::default(), RawInfo::default());
+            (0u64, ColumnLengths::default(), RawInfo::default());
         let mut id = OnlyId::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
@@ -332,7 +335,7 @@ fn last_version(dense: &DenseNodes<'_>) -> Result<i64, FormatError> {
 
 /// The number of strings in a block, and the indices of empty strings.
 #[derive(Debug)]
-struct Strings {
+struct StringCounts {
     count: u64,
     /// The indices of empty strings other than index 0, ascending.
     empty: Vec<u32>,
@@ -344,7 +347,7 @@ struct Strings {
     are_expressible: bool,
 }
 
-impl Strings {
+impl StringCounts {
     /// Reads a StringTable message. `checks` tells whether its strings are looked at.
     fn parse(table: &[u8], checks: bool) -> Result<Self, FormatError> {
         let (mut count, mut empty) = (0, Vec::new());
@@ -433,13 +436,13 @@ impl Strings {
 
 /// The number of values in a column of an object, the largest value, and whether one is 0.
 #[derive(Debug, Clone, Copy, Default)]
-struct Column {
+struct ColumnFacts {
     values: usize,
     largest: u64,
     has_zero: bool,
 }
 
-impl Column {
+impl ColumnFacts {
     /// Adds a packed run or a single varint. Returns the largest value so far.
     fn add(&mut self, field: &Field<'_>) -> Result<u64, FormatError> {
         match field.value {
@@ -472,18 +475,18 @@ impl Column {
 
 /// The columns of an object, for checking that their lengths agree.
 #[derive(Debug, Default)]
-struct Columns {
-    keys: Column,
-    values: Column,
-    roles: Column,
-    members: Column,
-    kinds: Column,
-    refs: Column,
-    lats: Column,
-    lons: Column,
+struct ColumnLengths {
+    keys: ColumnFacts,
+    values: ColumnFacts,
+    roles: ColumnFacts,
+    members: ColumnFacts,
+    kinds: ColumnFacts,
+    refs: ColumnFacts,
+    lats: ColumnFacts,
+    lons: ColumnFacts,
 }
 
-impl Columns {
+impl ColumnLengths {
     fn check(&self, kind: ObjectKind) -> Result<(), FormatError> {
         let (keys, values) = (self.keys.values, self.values.values);
         if keys != values {

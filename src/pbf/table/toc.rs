@@ -10,7 +10,7 @@ use crate::error::FormatError;
 use crate::osm::{Bbox, KindSet};
 use crate::pbf::wire::Varints;
 use crate::pbf::wire::put_varint;
-use columns::{Column, Columns, FIXED64, TOO_SHORT, deltas, put_column};
+use columns::{ColumnReader, Columns, FIXED64, TOO_SHORT, deltas, put_column};
 use statistics::StatisticsColumns;
 
 /// The first bytes of a table of contents and of a pointer to one.
@@ -274,7 +274,7 @@ impl Columns<'_> {
         let mut gaps = get(column::OFFSET_GAP, false);
         let mut mins = get(column::MIN_ID, false);
         let mut spans = get(column::ID_SPAN, false);
-        let mut boxes = Boxes::new(self);
+        let mut boxes = BoxColumns::new(self);
         let mut hashes = get(column::HASH, false);
         let mut statistics = StatisticsColumns::new(self);
         // Each frame length has at least one byte, unless it equals the one before. So the column limits the memory
@@ -316,14 +316,15 @@ impl Columns<'_> {
             entries.push(entry);
         }
         let plain = [frame_lens, header_lens, payload_lens, counts, gaps];
-        plain.iter().try_for_each(Column::end)?;
-        [mins, spans, hashes].iter().try_for_each(Column::end)?;
+        plain.iter().try_for_each(ColumnReader::end)?;
+        let wide = [mins, spans, hashes];
+        wide.iter().try_for_each(ColumnReader::end)?;
         Ok(entries)
     }
 }
 
 /// Fails if any of `count` entries covers several blobs.
-fn refuse_several_blobs(mut blobs: Column<'_>, count: usize) -> Result<(), FormatError> {
+fn refuse_several_blobs(mut blobs: ColumnReader<'_>, count: usize) -> Result<(), FormatError> {
     // A few bytes can stand for a run of any number of values, so only `count` values are read.
     for _ in 0..count {
         match blobs.next()? {
@@ -340,14 +341,14 @@ fn refuse_several_blobs(mut blobs: Column<'_>, count: usize) -> Result<(), Forma
 }
 
 /// Iterates over the four columns of bounding boxes together.
-struct Boxes<'a> {
-    lat_spans: Column<'a>,
-    souths: Column<'a>,
-    wests: Column<'a>,
-    lon_spans: Column<'a>,
+struct BoxColumns<'a> {
+    lat_spans: ColumnReader<'a>,
+    souths: ColumnReader<'a>,
+    wests: ColumnReader<'a>,
+    lon_spans: ColumnReader<'a>,
 }
 
-impl<'a> Boxes<'a> {
+impl<'a> BoxColumns<'a> {
     fn new(columns: &Columns<'a>) -> Self {
         Self {
             lat_spans: columns.get(column::LAT_SPAN, false),

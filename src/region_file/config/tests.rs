@@ -4,7 +4,7 @@ use super::*;
 
 const BOX: &str = r#""bbox": [1, 2, 3, 4]"#;
 
-fn read_text_as_config(text: &str) -> Result<Config, String> {
+fn read_text_as_config(text: &str) -> Result<ExtractConfig, String> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(
         folder.path().join("a.poly"),

@@ -25,7 +25,7 @@ impl NodePlaces {
 
 /// The locations and boxes of kept objects that lie outside of the regions.
 #[derive(Debug, Default)]
-pub(super) struct Outside {
+pub(super) struct OutsideObjects {
     /// The nodes of those kept ways that are not wholly in the regions. The locations are sorted by latitude once all
     /// are known.
     nodes: NodePlaces,
@@ -33,7 +33,7 @@ pub(super) struct Outside {
     relations: Vec<Bbox>,
 }
 
-impl Outside {
+impl OutsideObjects {
     pub(super) fn add_nodes(&mut self, places: NodePlaces) {
         self.nodes.add(places);
     }

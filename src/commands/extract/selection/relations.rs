@@ -1,6 +1,6 @@
 //! Finds the relations that regions keep, and the members that are kept only because of these relations.
 
-use super::{IdsWithRegions, RegionMembers, Source, add, add_all, keep_indices};
+use super::{IdsWithRegions, RegionMembers, SelectionInput, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::engine::distinct_list::DistinctList;
 use crate::error::{FormatError, Result};
@@ -15,7 +15,7 @@ impl RegionMembers<'_> {
     pub(super) fn find_relations(
         &mut self,
         strategy: &Strategy,
-        source: &mut Source<'_>,
+        source: &mut SelectionInput<'_>,
     ) -> Result<()> {
         let mut relations = IdMap::default();
         let mut algebra = SetAlgebra::new(&self.sets);
@@ -29,7 +29,7 @@ impl RegionMembers<'_> {
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation) && self.may_touch_a_region(entry),
             |entry, block| self.relations_with_members(entry, block, strategy),
-            |found: FoundRelations| {
+            |found: KeptRelations| {
                 add_all(&mut relations, &found.direct, &mut algebra);
                 direct.extend(found.direct);
                 for (parent, child) in found.nested.finish() {
@@ -80,8 +80,8 @@ impl RegionMembers<'_> {
         entry: &BlobEntry,
         block: &Block<'_>,
         strategy: &Strategy,
-    ) -> Result<FoundRelations, FormatError> {
-        let mut found = FoundRelations::default();
+    ) -> Result<KeptRelations, FormatError> {
+        let mut found = KeptRelations::default();
         let mut algebra = SetAlgebra::new(&self.sets);
         let types = Types::new(strategy, block);
         let (mut kept, mut index) = (Vec::new(), 0u32);
@@ -178,7 +178,7 @@ impl RegionMembers<'_> {
 
 /// The relations of a block that are kept, and the references that later steps need.
 #[derive(Default)]
-struct FoundRelations {
+struct KeptRelations {
     /// Relations with a member that is a node in a region or a way with a node in a region, each with the set of these
     /// regions.
     direct: IdsWithRegions,

@@ -4,9 +4,9 @@
 //! one that the way stores.
 
 use super::located::RegionLookup;
-use super::outside::{NodePlaces, Outside};
+use super::outside::{NodePlaces, OutsideObjects};
 use super::{
-    IdsWithRegions, MemoryBudget, RegionMembers, Source, add, add_all, keep_indices, meets,
+    IdsWithRegions, MemoryBudget, RegionMembers, SelectionInput, add, add_all, keep_indices, meets,
 };
 use crate::engine::location_form::LocationForm;
 use crate::engine::references::each_once;
@@ -24,7 +24,7 @@ const WITHOUT_LOCATION: u32 = 2;
 /// The rule for the locations that ways store for nodes. It is asked for a node that was found in no region, and whose
 /// stored location lies in a region.
 #[derive(Clone, Copy)]
-enum StoredLocations<'n> {
+enum StoredLocationRule<'n> {
     /// Stored locations do not count, because the file has all nodes of its ways.
     Ignored,
     /// A stored location counts unless the file has the node with a location. The map has the number
@@ -54,13 +54,13 @@ struct LocatedRefs {
 struct KeptWays {
     /// The number of ways that were read.
     count: u32,
-    /// As in [`WaysOfBlock::ways`].
+    /// As in [`WaysByRegion::ways`].
     ways: IdsWithRegions,
     /// The index of each of these ways among all ways of the block.
     indices: Vec<u32>,
     /// The indices of the ways with a node that regions have to add.
     partly_outside: Vec<u32>,
-    /// As in [`WaysOfBlock::nodes`], but not sorted, and with duplicates.
+    /// As in [`WaysByRegion::nodes`], but not sorted, and with duplicates.
     nodes: IdsWithRegions,
     /// As in [`LocatedRefs::absent`].
     absent: IdsWithRegions,
@@ -120,7 +120,7 @@ const MANY: usize = 1 << 20;
 
 /// The ways of a block that regions keep.
 #[derive(Default)]
-struct WaysOfBlock {
+struct WaysByRegion {
     /// The ways with a node in a region.
     ways: IdsWithRegions,
     /// The nodes of these ways that regions have to add. A region adds a node if it keeps the way and does not contain
@@ -140,7 +140,7 @@ struct AllWays {
     ways: IdMap,
     added_nodes: IdMap,
     absent_nodes: IdMap,
-    outside: Outside,
+    outside: OutsideObjects,
     /// The nodes about which it is open whether they lie in a region, with the number 1.
     open_nodes: IdMap,
     /// The offsets of the blobs with ways of these nodes.
@@ -154,7 +154,7 @@ impl AllWays {
             ways: IdMap::default(),
             added_nodes: IdMap::default(),
             absent_nodes: IdMap::default(),
-            outside: Outside::default(),
+            outside: OutsideObjects::default(),
             open_nodes: IdMap::default(),
             open_blobs: FxHashSet::default(),
             room,
@@ -162,7 +162,7 @@ impl AllWays {
     }
 
     /// Adds the ways of a block, unless the memory is used up.
-    fn add(&mut self, found: WaysOfBlock, algebra: &mut SetAlgebra<'_>) {
+    fn add(&mut self, found: WaysByRegion, algebra: &mut SetAlgebra<'_>) {
         let maps = [
             &self.ways,
             &self.added_nodes,
@@ -200,13 +200,17 @@ impl AllWays {
 impl RegionMembers<'_> {
     /// Finds the ways with a node in a region. If `with_nodes` is set, also finds the nodes of these ways that regions
     /// have to add.
-    pub(super) fn find_ways(&mut self, with_nodes: bool, source: &mut Source<'_>) -> Result<()> {
+    pub(super) fn find_ways(
+        &mut self,
+        with_nodes: bool,
+        source: &mut SelectionInput<'_>,
+    ) -> Result<()> {
         let none = IdMap::default();
         let mut all = AllWays::new(self.room.less(self.nodes.bytes()));
         let stored = match self.form {
-            LocationForm::Plain | LocationForm::AllNodes => StoredLocations::Ignored,
-            LocationForm::NeededNodes => StoredLocations::OfAbsentNodes(&none),
-            LocationForm::Mixed => StoredLocations::Open,
+            LocationForm::Plain | LocationForm::AllNodes => StoredLocationRule::Ignored,
+            LocationForm::NeededNodes => StoredLocationRule::OfAbsentNodes(&none),
+            LocationForm::Mixed => StoredLocationRule::Open,
         };
         let may_be_kept = |entry: &BlobEntry| {
             entry.kinds.contains(ObjectKind::Way) && self.may_touch_a_region(entry)
@@ -219,7 +223,7 @@ impl RegionMembers<'_> {
             all.look(&known);
             let blobs = std::mem::take(&mut all.open_blobs);
             all.open_nodes = IdMap::default();
-            let stored = StoredLocations::OfAbsentNodes(&known);
+            let stored = StoredLocationRule::OfAbsentNodes(&known);
             let is_open = |entry: &BlobEntry| blobs.contains(&entry.offset);
             self.add_ways(stored, with_nodes, is_open, &mut all, source)?;
             all.look(&known);
@@ -238,11 +242,11 @@ impl RegionMembers<'_> {
     /// Adds the ways with a node in a region, in the blobs that `picks` selects, to `all`.
     fn add_ways(
         &self,
-        stored: StoredLocations<'_>,
+        stored: StoredLocationRule<'_>,
         with_nodes: bool,
         picks: impl Fn(&BlobEntry) -> bool,
         all: &mut AllWays,
-        source: &mut Source<'_>,
+        source: &mut SelectionInput<'_>,
     ) -> Result<()> {
         let mut algebra = SetAlgebra::new(&self.sets);
         source.scan("find ways").run(
@@ -253,7 +257,7 @@ impl RegionMembers<'_> {
     }
 
     /// Returns which of the nodes in `asked` the file has: [`WITH_LOCATION`] or [`WITHOUT_LOCATION`].
-    fn nodes_in_file(&self, asked: &IdMap, source: &mut Source<'_>) -> Result<IdMap> {
+    fn nodes_in_file(&self, asked: &IdMap, source: &mut SelectionInput<'_>) -> Result<IdMap> {
         let mut known = IdMap::default();
         source.scan("find nodes of ways").run(
             |entry| entry.kinds.contains(ObjectKind::Node) && meets(entry, asked),
@@ -283,15 +287,15 @@ impl RegionMembers<'_> {
     /// Returns the node references of the ways of a block, with the regions that contain the nodes.
     fn located_refs(
         &self,
-        stored: StoredLocations<'_>,
+        stored: StoredLocationRule<'_>,
         block: &Block<'_>,
     ) -> Result<LocatedRefs, FormatError> {
         let (mut refs, mut ways, mut located) = (Vec::new(), Vec::new(), Vec::new());
         match stored {
-            StoredLocations::Ignored => {
+            StoredLocationRule::Ignored => {
                 block.collect_refs(|| true, |_| true, &mut refs, &mut ways)?;
             }
-            StoredLocations::OfAbsentNodes(_) | StoredLocations::Open => {
+            StoredLocationRule::OfAbsentNodes(_) | StoredLocationRule::Open => {
                 block.for_each_stored_way(|_, way| {
                     located.push(way.take_refs(&mut refs)?);
                     Ok(())
@@ -320,7 +324,7 @@ impl RegionMembers<'_> {
     /// Sets the regions of the nodes that were not found, according to the locations that `ways` store.
     fn locate_stored(
         &self,
-        stored: StoredLocations<'_>,
+        stored: StoredLocationRule<'_>,
         ways: &[LocatedWay<'_>],
         units: &BlockUnits,
         found: &mut LocatedRefs,
@@ -354,11 +358,11 @@ impl RegionMembers<'_> {
     /// that regions have to add.
     fn ways_with_nodes(
         &self,
-        stored: StoredLocations<'_>,
+        stored: StoredLocationRule<'_>,
         entry: &BlobEntry,
         block: &Block<'_>,
         with_nodes: bool,
-    ) -> Result<WaysOfBlock, FormatError> {
+    ) -> Result<WaysByRegion, FormatError> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let mut kept = KeptWays::default();
         block.in_parts(|part| {
@@ -367,16 +371,16 @@ impl RegionMembers<'_> {
             Ok(())
         })?;
         if !kept.open.is_empty() {
-            return Ok(WaysOfBlock {
+            return Ok(WaysByRegion {
                 open: Some((entry.offset, kept.open)),
-                ..WaysOfBlock::default()
+                ..WaysByRegion::default()
             });
         }
         self.held.add(entry, block, kept.ways.len(), || {
             keep_indices(&kept.indices, kept.count)
         })?;
         let is_wanted = |index| kept.partly_outside.binary_search(&index).is_ok();
-        Ok(WaysOfBlock {
+        Ok(WaysByRegion {
             places: self.places_of_ways(entry, block, is_wanted)?,
             ways: kept.ways,
             nodes: sort_and_merge(kept.nodes, &mut algebra),
@@ -404,7 +408,7 @@ impl RegionMembers<'_> {
 
     /// Adds the nodes of ways that are kept as members of completed relations. If objects may occur in several
     /// versions, adds the nodes of all versions of all kept ways.
-    pub(super) fn complete_ways(&mut self, source: &mut Source<'_>) -> Result<()> {
+    pub(super) fn complete_ways(&mut self, source: &mut SelectionInput<'_>) -> Result<()> {
         let each_once = self.each_once;
         if self.added_ways.is_empty() && each_once {
             return Ok(());
@@ -488,19 +492,19 @@ impl LocatedRefs {
     /// the node, if the stored location counts.
     fn add_stored(
         &mut self,
-        stored: StoredLocations<'_>,
+        stored: StoredLocationRule<'_>,
         index: usize,
         set: SetNumber,
         form: LocationForm,
     ) {
         let id = self.refs[index];
         let in_file = match stored {
-            StoredLocations::Ignored => return,
-            StoredLocations::Open => {
+            StoredLocationRule::Ignored => return,
+            StoredLocationRule::Open => {
                 self.open.push(id);
                 return;
             }
-            StoredLocations::OfAbsentNodes(known) => known.get(id),
+            StoredLocationRule::OfAbsentNodes(known) => known.get(id),
         };
         if in_file == WITH_LOCATION {
             return;

@@ -1,6 +1,6 @@
 //! Looks up in the base which objects of changes it has, and where the nodes of new ways lie.
 
-use super::completion::Completion;
+use super::completion::CompletionRule;
 use super::region::ClipRegion;
 use crate::commands::extract::Strategy;
 use crate::engine::location_form::LocationForm;
@@ -171,7 +171,7 @@ impl BaseLookup<'_> {
         if self.strategy.completes_ways() {
             wanted.extend(self.wanted_members(facts, ObjectKind::Relation).ids());
         }
-        let completion = Completion::of(self.strategy);
+        let completion = CompletionRule::of(self.strategy);
         let mut scan = self.scan("look up relations");
         if completion.is_some() {
             scan = scan.with_strings();

@@ -7,14 +7,14 @@ use crate::pbf::{Block, BlockWalk};
 
 /// The conditions under which a kept relation is completed: its members that are nodes or ways are kept, too.
 #[derive(Clone, Copy)]
-pub(super) struct Completion<'s> {
+pub(super) struct CompletionRule<'s> {
     types: &'s RelationTypes,
     /// The minimum percentage of kept members, for relations of other types.
     min_percent: Option<u32>,
     tags: &'s [ObjectExpression],
 }
 
-impl<'s> Completion<'s> {
+impl<'s> CompletionRule<'s> {
     /// Returns the conditions of a strategy; `None` if it completes no relations.
     pub(super) fn of(strategy: &'s Strategy) -> Option<Self> {
         match strategy {
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn relations_are_completed_by_type_by_percentage_and_never_without_a_wanted_tag() {
         let smart = Strategy::smart();
-        let completion = Completion::of(&smart).unwrap();
+        let completion = CompletionRule::of(&smart).unwrap();
         assert!(completion.applies(&[("type", "multipolygon")], 0, 9));
         assert!(!completion.applies(&[("type", "route")], 9, 9));
         let smart = Strategy::Smart {
@@ -90,12 +90,12 @@ mod tests {
             min_percent: Some(50),
             tags: vec![ObjectExpression::parse("r/name").unwrap()],
         };
-        let completion = Completion::of(&smart).unwrap();
+        let completion = CompletionRule::of(&smart).unwrap();
         assert!(completion.applies(&[("type", "boundary"), ("name", "a")], 0, 9));
         assert!(completion.applies(&[("name", "a")], 5, 10));
         assert!(!completion.applies(&[("name", "a")], 4, 10));
         assert!(!completion.applies(&[("type", "boundary")], 10, 10));
-        assert!(Completion::of(&Strategy::Simple).is_none());
-        assert!(Completion::of(&Strategy::default()).is_none());
+        assert!(CompletionRule::of(&Strategy::Simple).is_none());
+        assert!(CompletionRule::of(&Strategy::default()).is_none());
     }
 }

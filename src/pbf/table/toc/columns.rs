@@ -64,7 +64,7 @@ pub(super) const TOO_SHORT: FormatError = FormatError::new("a column is too shor
 
 /// The columns of a table, by their numbers.
 #[derive(Default)]
-pub(super) struct Columns<'a>(Vec<(u64, Column<'a>)>);
+pub(super) struct Columns<'a>(Vec<(u64, ColumnReader<'a>)>);
 
 impl<'a> Columns<'a> {
     pub(super) fn parse(mut fields: Varints<'a>) -> Result<Self, FormatError> {
@@ -82,7 +82,7 @@ impl<'a> Columns<'a> {
                 return Err(FormatError::new("a column occurs twice"));
             }
             if (column::BLOBS..=column::LAST).contains(&number) {
-                columns.0.push((number, Column::parse(column)?));
+                columns.0.push((number, ColumnReader::parse(column)?));
             }
             rest = behind;
         }
@@ -91,18 +91,18 @@ impl<'a> Columns<'a> {
 
     /// Returns the column with the given number. If the column is `delta_coded`, reading it returns the running sums of
     /// its values. A missing column has no values.
-    pub(super) fn get(&self, number: u64, delta_coded: bool) -> Column<'a> {
+    pub(super) fn get(&self, number: u64, delta_coded: bool) -> ColumnReader<'a> {
         let column = self.0.iter().find(|(found, _)| *found == number);
-        Column {
+        ColumnReader {
             delta_coded,
-            ..column.map_or(Column::default(), |(_, column)| *column)
+            ..column.map_or(ColumnReader::default(), |(_, column)| *column)
         }
     }
 }
 
 /// Reads the values of a column in order, without storing them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Column<'a> {
+pub(super) struct ColumnReader<'a> {
     coding: u8,
     bytes: Varints<'a>,
     /// The number of times that `value` is still to be repeated.
@@ -112,7 +112,7 @@ pub(super) struct Column<'a> {
     sum: i64,
 }
 
-impl Default for Column<'_> {
+impl Default for ColumnReader<'_> {
     /// Returns a column without values.
     fn default() -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Default for Column<'_> {
     }
 }
 
-impl<'a> Column<'a> {
+impl<'a> ColumnReader<'a> {
     pub(super) fn parse(column: &'a [u8]) -> Result<Self, FormatError> {
         let (coding, bytes) = column
             .split_first()

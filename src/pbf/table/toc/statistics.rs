@@ -1,7 +1,7 @@
 //! The columns for statistics of objects in a table of contents.
 
 use super::column;
-use super::columns::{Column, Columns, deltas, put_column};
+use super::columns::{ColumnReader, Columns, deltas, put_column};
 use crate::error::FormatError;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::BlobEntry;
@@ -86,10 +86,10 @@ fn from_share(count: u32, share: i64) -> Option<u32> {
 
 /// Reads the columns of statistics, in the order of the entries.
 pub(super) struct StatisticsColumns<'a> {
-    are_known: Column<'a>,
+    are_known: ColumnReader<'a>,
     /// The columns that have a value for each entry with statistics, by ascending number.
-    columns: [Column<'a>; 11],
-    references: [Column<'a>; 2],
+    columns: [ColumnReader<'a>; 11],
+    references: [ColumnReader<'a>; 2],
 }
 
 impl<'a> StatisticsColumns<'a> {
