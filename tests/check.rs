@@ -1,12 +1,10 @@
-//! `check`: compared with osmium on real files, and on awkward files.
+//! `check` of awkward files. `second_name/commands.txt` has it on real files.
 
 use crate::common;
 use crate::common::answers::{ask, file_of};
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{osmium, real_files};
 use crate::common::{Arg, Kind, Object, node, pbfhogg, relation, way, with_metadata};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Runs `check` and returns its exit status and its JSON report.
 fn check(args: &[&str], input: &Path) -> (i32, serde_json::Value) {
@@ -33,53 +31,6 @@ fn file(dir: &Path, blocks: &[&[Object]]) -> PathBuf {
         .collect();
     std::fs::write(&path, craft::plain_file(&blocks)).unwrap();
     path
-}
-
-fn lines(text: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(text);
-    let mut lines: Vec<String> = text
-        .lines()
-        .filter(|line| line.contains(" in w") || line.contains(" in r"))
-        .filter(|line| !line.contains("blob") && !line.contains("missing"))
-        .map(str::to_owned)
-        .collect();
-    lines.sort();
-    lines
-}
-
-#[test]
-fn the_missing_objects_are_those_that_osmium_misses() {
-    if !osmium() {
-        return;
-    }
-    for input in real_files() {
-        let theirs = Command::new("osmium")
-            .args(["check-refs", "-r", "-i", "--no-progress"])
-            .arg(&input)
-            .output()
-            .unwrap();
-        // osmium does not check files that are not sorted.
-        if !String::from_utf8_lossy(&theirs.stderr).contains("There are") {
-            continue;
-        }
-        // Under its own name, the program does not miss a node whose location a way stores.
-        let ours = pbfhogg()
-            .args(["osmium", "check-refs", "-r", "-i"])
-            .arg(&input)
-            .output()
-            .unwrap();
-        assert_eq!(
-            ours.status.code(),
-            theirs.status.code(),
-            "{}",
-            input.display()
-        );
-        assert!(
-            lines(&ours.stdout) == lines(&theirs.stdout),
-            "{}",
-            input.display()
-        );
-    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! `derive-changes`: change files that turn one file into another, with all properties of objects.
 
 use crate::common;
-use crate::common::answers::{ask, ask_osmium, file_of, in_order, name_of};
+use crate::common::answers::{ask, file_of, in_order, name_of};
 use crate::common::comparison::{small, small_files, versioned};
-use crate::common::oracle::{assert_same_opl, opl, opl_objects, opl_sorted, osmium, real_file};
+use crate::common::oracle::{assert_same_opl, opl, opl_objects, osmium, real_file};
 use crate::common::{
     Kind, Object, decode, is_long, known, mixed_objects, node, relation, run_ok, small_world, way,
 };
@@ -179,30 +179,6 @@ fn deletions_say_what_was_asked_for() {
         assert_eq!((&found.tags, &found.members), (&gone.tags, &gone.members));
         assert_eq!((found.uid, &found.user), (gone.uid, &gone.user));
         assert_eq!(found.changeset, gone.changeset);
-    }
-}
-
-#[test]
-fn a_change_file_has_what_osmium_puts_into_one() {
-    if !osmium() {
-        return;
-    }
-    let [old, new] = ["andorra-a.osm.pbf", "andorra-b.osm.pbf"].map(real_file);
-    let dir = tempfile::tempdir().unwrap();
-    let [ours, theirs] = ["ours.osc", "theirs.osc"].map(|name| dir.path().join(name));
-    let other_order = common::comparison::reordered(&decode::objects(&old), &decode::objects(&new));
-    for option in [None, Some("--increment-version"), Some("--keep-details")] {
-        let options: Vec<common::Arg> = option.iter().map(|option| option as common::Arg).collect();
-        let args = |output| -> Vec<common::Arg> {
-            vec![&"derive-changes", &old, &new, &"-O", &"-o", output]
-        };
-        assert_eq!(ask(&[args(&ours), options.clone()].concat()).status, 0);
-        let theirs_made = ask_osmium(&[args(&theirs), options].concat());
-        assert_eq!(theirs_made.status, 0, "{}", theirs_made.stderr);
-        // For osmium a different order of the same tags is no change.
-        let mut lines = opl_sorted(&ours);
-        lines.retain(|line| !other_order.contains(line.split(' ').next().unwrap()));
-        assert_same_opl(&lines, &opl_sorted(&theirs));
     }
 }
 

@@ -1,104 +1,22 @@
-//! `getid`, `removeid` and `getparents`: compared with osmium on real files, and with simple, slow code on awkward
-//! files.
+//! `getid`, `removeid` and `getparents`, compared with simple, slow code on awkward files. `second_name/commands.txt`
+//! has them on real files.
 
 use crate::common;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{opl, osmium, real_file, real_files};
+use crate::common::oracle::real_file;
 use crate::common::questions::{
-    Ids, Inputs, ask_once, assert_as_osmium, assert_same_objects, awkward_file, file_in_blocks,
-    file_of, file_of_payloads, many_blocks, name_of, parted, pipe, referenced, references, taken,
+    Ids, Inputs, ask_once, assert_same_objects, awkward_file, file_in_blocks, file_of,
+    file_of_payloads, many_blocks, name_of, parted, pipe, referenced, references, taken,
     tangled_relations, tangled_ways, written,
 };
 use crate::common::{
-    Arg, Kind, Object, decode, in_turn, mixed_objects, node, pbfhogg, relation, run_fail, run_ok,
-    way,
+    Kind, Object, decode, in_turn, mixed_objects, node, pbfhogg, relation, run_fail, run_ok, way,
 };
 use crate::common::{known, with_metadata};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A coordinate of a location in a way that is not known, in nanodegrees.
 const UNKNOWN: i64 = i32::MAX as i64 * 100;
-
-// Real files.
-
-/// Writes an id file of OPL lines: the last five hundred objects of each tenth of the input, in reverse order.
-/// Neighbouring ids reduce osmium's memory and time.
-fn id_file(input: &Path, dir: &Path) -> PathBuf {
-    let lines = opl(input);
-    let tenths = lines.chunks(lines.len().div_ceil(10));
-    let picked = tenths.rev().flat_map(|lines| lines.iter().rev().take(500));
-    let picked: Vec<&str> = picked.map(String::as_str).collect();
-    let path = dir.join("ids.opl");
-    std::fs::write(&path, picked.join("\n")).unwrap();
-    path
-}
-
-/// Compares with osmium the results of commands for each real file, its id file and the first id of that. In short runs,
-/// each file is asked every fourth question, in turn.
-fn on_every_real_file<const N: usize>(questions: [&[&str]; N]) {
-    if osmium() {
-        for (turn, input) in real_files().iter().enumerate() {
-            let dir = tempfile::tempdir().unwrap();
-            let ids = id_file(input, dir.path());
-            let text = std::fs::read_to_string(&ids).unwrap();
-            // In reverse order the first id is that of a relation, if the file has one.
-            let first = text.split(' ').next().unwrap();
-            let relations = dir.path().join("part.osm.pbf");
-            run_ok(&[&"cat", &"-t", &"relation", &input, &"-o", &relations]);
-            let has_relations = !decode::objects(&relations).is_empty();
-            // In a file whose ways store the locations of absent nodes, osmium misses these nodes.
-            let lacks_nodes = input.ends_with("loc_on_ways.osm.pbf");
-            for question in in_turn(turn, 4, questions) {
-                if lacks_nodes && question.contains(&"-r") {
-                    continue;
-                }
-                // osmium requires at least one id.
-                if question.contains(&"{relations}") && !has_relations {
-                    continue;
-                }
-                let args = question.iter().map(|word| match *word {
-                    "{in}" => input as Arg,
-                    "{ids}" => &ids,
-                    "{first}" => &first,
-                    "{relations}" => &relations,
-                    _ => word,
-                });
-                assert_as_osmium(&args.collect::<Vec<_>>(), dir.path());
-            }
-        }
-    }
-}
-
-#[test]
-fn getid_gives_what_osmium_gives_on_every_real_file() {
-    on_every_real_file([
-        &["getid", "{in}", "n99999999999"],
-        &["getid", "{in}", "n99999999999", "-H"],
-        &["getid", "{in}", "{first}"],
-        &["getid", "{in}", "{first}", "-r"],
-        &["getid", "{in}", "{first}", "-r", "-H"],
-        &["getid", "{in}", "-i", "{ids}"],
-        &["getid", "{in}", "-i", "{ids}", "n99999999999"],
-    ]);
-}
-
-#[test]
-fn getid_gives_what_osmium_gives_with_references_on_every_real_file() {
-    on_every_real_file([
-        &["getid", "{in}", "-i", "{ids}", "-r", "-t"],
-        &["getid", "{in}", "-I", "{relations}"],
-    ]);
-}
-
-#[test]
-fn removeid_and_getparents_give_what_osmium_gives_on_every_real_file() {
-    on_every_real_file([
-        &["removeid", "{in}", "-i", "{ids}", "n99999999999"],
-        &["getparents", "{in}", "-i", "{ids}"],
-        &["getparents", "{in}", "-i", "{ids}", "-s"],
-        &["getparents", "{in}", "n99999999999"],
-    ]);
-}
 
 #[test]
 fn removeid_is_getid_inverted() {

@@ -1,7 +1,7 @@
-//! `cat`, `inspect` and `sort` of all real files, compared with osmium.
+//! `cat` and `inspect` of all real files.
 
 use crate::common;
-use crate::common::oracle::{assert_same_opl, opl, opl_sorted, osmium, real_files};
+use crate::common::oracle::{assert_same_opl, opl, osmium, real_files};
 use crate::common::{decode, is_canonical, run_ok};
 use std::path::Path;
 
@@ -33,26 +33,6 @@ fn an_indexed_file_passes_through_cat_again_without_being_decoded() {
         // The last blob, whose strings are those of a table of contents, too.
         assert_eq!(stats["blobs_decoded"], 1, "{}", input.display());
         assert!(decode::objects(&first) == decode::objects(&second));
-    }
-}
-
-#[test]
-fn sort_gives_what_osmium_sort_gives_for_every_real_file() {
-    if !osmium() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    for input in real_files() {
-        let output = dir.path().join(input.file_name().unwrap());
-        run_ok(&[&"sort", &input, &"-o", &output]);
-        assert_same_opl(&opl(&output), &opl_sorted(&input));
-        assert!(is_canonical(&decode::objects(&output)));
-        let declared = decode::header(&output).optional;
-        assert!(
-            declared.contains(&"Sort.Type_then_ID".to_owned()),
-            "{}",
-            input.display()
-        );
     }
 }
 

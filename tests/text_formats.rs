@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::answers::{ask, file_of, history_of};
-use crate::common::oracle::{osmium, real_files};
+use crate::common::oracle::osmium;
 use crate::common::{
     Kind, Object, craft, decode, in_turn, is_long, known, mixed_objects, node, pbfhogg, relation,
     run_fail, run_ok, way, with_metadata, world,
@@ -115,70 +115,6 @@ fn every_subset_of_the_metadata_survives_both_formats() {
         run_ok(&[&"cat", &"-O", &"-c", &without, &full, &"-o", &input]);
         assert_round_trip(&input, &decode::objects(&input), dir.path());
     }
-}
-
-#[test]
-fn every_real_file_survives_both_formats_to_the_last_bit_and_is_told_as_osmium_tells_it() {
-    if !osmium() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    for (turn, input) in real_files().into_iter().enumerate() {
-        let objects = decode::objects(&input);
-        let (text, back) = (dir.path().join("t.osm"), dir.path().join("back.osm.pbf"));
-        for format in in_turn(turn, 2, ["osm", "opl"]) {
-            run_ok(&[&"cat", &"-q", &"-O", &"-f", &format, &input, &"-o", &text]);
-            let osmiums = osmiums_text(&input, format, dir.path());
-            let ours = std::fs::read_to_string(&text).unwrap();
-            assert_same_lines(&objects_of(&ours), &objects_of(&osmiums), &input);
-            run_ok(&[&"cat", &"-O", &text, &"-o", &back]);
-            assert!(
-                decode::objects(&back) == objects,
-                "{} {format}",
-                input.display()
-            );
-        }
-    }
-}
-
-/// The text to which osmium converts a file, with history and locations if the file has them.
-fn osmiums_text(input: &Path, format: &str, dir: &Path) -> String {
-    let features = decode::header(input);
-    let is_history = features.required.contains(&"HistoricalInformation".into())
-        || decode::objects(input).iter().any(|object| !object.visible);
-    let is_located = features.optional.contains(&"LocationsOnWays".into());
-    let output = dir.join("osmium.txt");
-    let format = format!("{format},history={is_history},locations_on_ways={is_located}");
-    let status = Command::new("osmium")
-        .args(["cat", "--no-progress", "-O", "-f", &format])
-        .args([input, Path::new("-o"), &output])
-        .status()
-        .unwrap();
-    assert!(status.success());
-    std::fs::read_to_string(output).unwrap()
-}
-
-/// The lines of objects. Omits the start of the document, which names the program and may have rounded bounds.
-fn objects_of(text: &str) -> Vec<&str> {
-    let is_object = |line: &&str| {
-        !["<?xml", "<osm", "  <bounds"]
-            .iter()
-            .any(|start| line.starts_with(start))
-    };
-    text.lines().filter(is_object).collect()
-}
-
-fn assert_same_lines(ours: &[&str], theirs: &[&str], input: &Path) {
-    let differs = ours.iter().zip(theirs).find(|(one, two)| {
-        // Ignores the attribute `visible`: pbfhogg writes it if objects are deleted, whatever the header declares.
-        one.replace(" visible=\"true\"", "")
-            .replace(" visible=\"false\"", "")
-            != two
-                .replace(" visible=\"true\"", "")
-                .replace(" visible=\"false\"", "")
-    });
-    assert_eq!(differs, None, "{}", input.display());
-    assert_eq!(ours.len(), theirs.len(), "{}", input.display());
 }
 
 #[test]

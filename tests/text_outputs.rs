@@ -64,20 +64,3 @@ fn run_osmium(args: &[&str], output: &Path, input: &Path) {
         .status();
     assert!(status.unwrap().success());
 }
-
-#[test]
-fn xml_of_a_history_file_has_its_attributes_in_osmiums_order() {
-    if !osmium() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let opl = dir.path().join("in.opl");
-    let lines = "n1 v1 dV c1 t2020-01-01T00:00:00Z i1 ua T x1 y1\nn1 v2 dD c2 t2021-01-01T00:00:00Z i1 ua T x y\n\
-        w1 v1 dV c1 t2020-01-01T00:00:00Z i1 ua Ta=b Nn1\n";
-    std::fs::write(&opl, lines).unwrap();
-    let [ours, theirs] = ["ours.osh", "theirs.osh"].map(|name| dir.path().join(name));
-    run_ok(&[&"cat", &opl, &"--generator", &"x", &"-o", &ours]);
-    run_osmium(&["cat", "--generator", "x", "-o"], &theirs, &opl);
-    let [ours, theirs] = [&ours, &theirs].map(|path| std::fs::read_to_string(path).unwrap());
-    assert_eq!(ours, theirs);
-}
