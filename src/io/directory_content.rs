@@ -1,6 +1,6 @@
 //! Tells which files of a directory were written by this program.
 
-use super::staging::is_temporary;
+use super::temporary::is_temporary;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,9 @@ use super::directory_content::{DirectoryContent, IsOwn, remove_own};
 use super::output::Directory;
 use super::output_target::real_path;
 use super::replaced_files::ReplacedFiles;
-use super::staging::{self, COMPLETE, MOVING, Staging, flush_entries, is_denied, move_entries};
-use super::{OpenOutput, OutputTarget, StreamOutput, access, temporary, unfinished};
+use super::staging::{self, COMPLETE, Staging, flush_entries, is_denied, move_entries};
+use super::temporary::{self, MOVING};
+use super::{OpenOutput, OutputTarget, StreamOutput, access, unfinished};
 use crate::error::{Error, Result};
 use crate::runtime::{Cancellation, Context};
 use crate::system::{self, Call};
@@ -44,8 +45,8 @@ enum NamingPolicy {
     /// The files have their final names from the start, in a directory that exists, and are found by readers when the
     /// list names them, which is replaced last.
     List,
-    /// The files are moved to the directory, in which other files stay as they are. Before, the staging directory gets a
-    /// mark. If the process is killed after the mark, the next update moves the rest of the files; if it is killed
+    /// The files are moved to the directory, in which other files stay as they are. Before, the staging directory gets
+    /// a mark. If the process is killed after the mark, the next update moves the rest of the files; if it is killed
     /// before the mark, the next update removes them. The field is the lock on the directory; `None` on systems where
     /// directories cannot be opened.
     Update { _lock: Option<File> },

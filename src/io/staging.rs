@@ -2,25 +2,21 @@
 //! together.
 //!
 //! A staging directory for the directory NAME is called `.NAME.pbfhogg-….tmp`. It is beside NAME or, if NAME cannot be
-//! renamed or is only added to, inside NAME. A staging directory is locked as long as its process uses it. A later run with the same output
-//! removes unlocked staging directories, which killed processes have left. If the file system has no locks on
-//! directories (NFS), the staging directories of killed processes stay.
+//! renamed or is only added to, inside NAME. A staging directory is locked as long as its process uses it. A later run
+//! with the same output removes unlocked staging directories, which killed processes have left. If the file system has
+//! no locks on directories (NFS), the staging directories of killed processes stay.
 
 use super::directory_content::{IsOwn, remove_own};
 use super::output::{Directory, check_directory};
-use super::temporary::directory_of;
+use super::temporary::{MOVING, directory_of};
 use super::{temporary, unfinished};
 use crate::error::{Error, Result};
 use crate::system;
-use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The name of a mark, a file in a staging directory. This mark means that files are being moved from there to the
-/// target one by one, and that the target is incomplete until the mark is removed. The next run removes all of them.
-pub(super) const MOVING: &str = ".moving";
 /// The name of the mark of an update. This mark means that all files of the update are in the staging directory or
 /// moved, and on disk. The next run moves the rest of them.
 pub(super) const COMPLETE: &str = ".complete";
@@ -263,9 +259,4 @@ pub(super) fn recover_update(staged: &Path, root: &Path) -> io::Result<()> {
         move_entries(staged, root, COMPLETE)?;
     }
     fs::remove_dir_all(staged)
-}
-
-/// Whether a name is that of a temporary file of this program, or of the mark of a staging directory.
-pub(super) fn is_temporary(name: &OsStr) -> bool {
-    name == MOVING || temporary::is_name(name)
 }

@@ -13,6 +13,10 @@ use tempfile::NamedTempFile;
 const MAX_NAME: usize = 200;
 const SUFFIX: &str = ".tmp";
 
+/// The name of a mark, a file in a staging directory. It means that files are being moved from there to the target one
+/// by one, and that the target is incomplete until the mark is removed. The next run removes all of them.
+pub(super) const MOVING: &str = ".moving";
+
 /// The prefix of the names of temporary files of the output `path`.
 fn prefix(path: &Path) -> OsString {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -65,6 +69,11 @@ pub(super) fn is_name(name: &OsStr) -> bool {
     name.starts_with(b".")
         && name.ends_with(SUFFIX.as_bytes())
         && name.windows(mark.len()).any(|part| part == mark)
+}
+
+/// Whether a name is that of a temporary file of this program, or of the mark of a staging directory.
+pub(super) fn is_temporary(name: &OsStr) -> bool {
+    name == MOVING || is_name(name)
 }
 
 /// The temporary files and directories of the output `path` that no process uses.
