@@ -3,7 +3,8 @@
 //! mutants`), those of the program `PBFHOGG_PROGRAM` if it is given; a sample is always tried.
 
 use crate::common::every::{COPIERS, READERS, arguments};
-use crate::common::mutants::{Draw, mutant, real_seeds, small_seeds};
+use crate::common::mutants::{mutant, real_seeds, small_seeds};
+use crate::common::random::Random;
 use crate::common::{craft, mixed_objects};
 use std::fs;
 use std::path::Path;
@@ -101,7 +102,7 @@ fn every_command_ends_well_on_mutated_files() {
             if number >= asked.unwrap_or(10) {
                 return;
             }
-            let bytes = mutant(&seeds, &mut Draw(number as u64));
+            let bytes = mutant(&seeds, &mut Random(number as u64));
             fs::write(path("in.osm.pbf"), &bytes).unwrap();
             let is_accepted = is_accepted(dir.path());
             // The sample has two commands for each file.

@@ -4,8 +4,9 @@
 
 use crate::common::answers::ask;
 use crate::common::craft::{self, Message};
-use crate::common::mutants::{Draw, mutant, real_seeds, small_seeds};
+use crate::common::mutants::{mutant, real_seeds, small_seeds};
 use crate::common::oracle::{osmium, real_file, runs};
+use crate::common::random::Random;
 use crate::common::repaired::repair_to;
 use crate::common::writers::{Shape, WRITERS};
 use crate::common::{Arg, Kind, decode, in_turn, is_long, writers};
@@ -95,7 +96,7 @@ fn what_is_repaired_passes_the_check_and_what_passes_is_whole() {
             if number >= asked.unwrap_or(8) {
                 return;
             }
-            fs::write(&input, mutant(&seeds, &mut Draw(number as u64))).unwrap();
+            fs::write(&input, mutant(&seeds, &mut Random(number as u64))).unwrap();
             match complaint(&input, &output, has_osmium) {
                 Ok(status) => ends.lock().unwrap()[status as usize] += 1,
                 Err(fault) => {

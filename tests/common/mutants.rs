@@ -1,30 +1,14 @@
 //! Files that follow from a seed: mutations of small and of real files, most of them with right checksums.
 
+use super::random::Random;
 use super::{craft, decode, mixed_objects};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Numbers that follow from a seed (SplitMix64).
-pub struct Draw(pub u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    /// A part of something of a length.
-    fn range(&mut self, len: usize, most: usize) -> std::ops::Range<usize> {
-        let start = self.below(len);
-        start..(start + 1 + self.below(most)).min(len)
-    }
+/// Draws a part, of at most `most` elements, of a list of `len` elements.
+fn part(random: &mut Random, len: usize, most: usize) -> std::ops::Range<usize> {
+    let start = random.below(len);
+    start..(start + 1 + random.below(most)).min(len)
 }
 
 /// A file in parts: the type and the payload of each blob.
@@ -80,28 +64,28 @@ pub fn real_seeds() -> Vec<Blobs> {
 }
 
 /// Changes some bytes of a message.
-fn mutate(bytes: &mut Vec<u8>, draw: &mut Draw) {
-    for _ in 0..1 + draw.below(4) {
-        let at = draw.below(bytes.len());
-        match draw.below(7) {
-            0 => bytes[at] ^= 1 << draw.below(8),
-            1 => bytes[at] = draw.next() as u8,
+fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..1 + random.below(4) {
+        let at = random.below(bytes.len());
+        match random.below(7) {
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 => bytes[at] = random.bits(8) as u8,
             2 => bytes.truncate(at + 1),
-            3 => drop(bytes.drain(draw.range(bytes.len(), 40))),
+            3 => drop(bytes.drain(part(random, bytes.len(), 40))),
             // A number, a length or a count becomes large.
             4 => {
-                let large = craft::varint(draw.next() >> draw.below(64));
+                let large = craft::varint(random.bits(64) >> random.below(64));
                 bytes.splice(at..(at + 1).min(bytes.len()), large);
             }
             // A part comes again, some times or very often.
             5 => {
-                let range = draw.range(bytes.len(), 24);
-                let times = [2, 100, 1 << 16][draw.below(3)];
+                let range = part(random, bytes.len(), 24);
+                let times = [2, 100, 1 << 16][random.below(3)];
                 let again = bytes[range].repeat(times);
                 bytes.splice(at..at, again);
             }
             _ => {
-                let range = draw.range(bytes.len(), 200);
+                let range = part(random, bytes.len(), 200);
                 let part = bytes[range].to_vec();
                 bytes.splice(at..at, part);
             }
@@ -113,39 +97,39 @@ fn mutate(bytes: &mut Vec<u8>, draw: &mut Draw) {
 }
 
 /// A file that follows from a seed.
-pub fn mutant(seeds: &[Blobs], draw: &mut Draw) -> Vec<u8> {
-    let mut blobs = seeds[draw.below(seeds.len())].clone();
-    if draw.below(3) == 0 {
-        let other = &seeds[draw.below(seeds.len())];
-        let range = draw.range(other.len(), 3);
-        let at = draw.below(blobs.len() + 1);
+pub fn mutant(seeds: &[Blobs], random: &mut Random) -> Vec<u8> {
+    let mut blobs = seeds[random.below(seeds.len())].clone();
+    if random.below(3) == 0 {
+        let other = &seeds[random.below(seeds.len())];
+        let range = part(random, other.len(), 3);
+        let at = random.below(blobs.len() + 1);
         blobs.splice(at..at, other[range].iter().cloned());
     }
-    if draw.below(6) == 0 {
-        let (one, two) = (draw.below(blobs.len()), draw.below(blobs.len()));
+    if random.below(6) == 0 {
+        let (one, two) = (random.below(blobs.len()), random.below(blobs.len()));
         blobs.swap(one, two);
     }
     // Most mutations are in the payload of a data blob.
-    if draw.below(4) > 0 {
+    if random.below(4) > 0 {
         let last = blobs.len().saturating_sub(1);
-        let at = (1 + draw.below(last)).min(last);
-        if draw.below(10) == 0 {
-            mutate(&mut blobs[0].1, draw);
+        let at = (1 + random.below(last.max(1))).min(last);
+        if random.below(10) == 0 {
+            mutate(&mut blobs[0].1, random);
         } else {
-            mutate(&mut blobs[at].1, draw);
+            mutate(&mut blobs[at].1, random);
         }
     }
     let mut file = Vec::new();
     for (kind, payload) in &blobs {
-        let blob = match draw.below(8) {
+        let blob = match random.below(8) {
             0 => craft::raw_blob(payload),
             1 => craft::zstd_blob(payload),
             _ => craft::zlib_blob(payload),
         };
         file.extend(craft::frame(kind, &blob));
     }
-    if draw.below(4) == 0 {
-        mutate(&mut file, draw);
+    if random.below(4) == 0 {
+        mutate(&mut file, random);
     }
     file
 }
