@@ -75,7 +75,7 @@ const COMMANDS: [&str; 69] = [
     "sort {unsorted} -o {out}/a.osm.pbf",
     "split -n 4 {in} -o {out}/parts",
     "synth --objects 20000 -o {out}/a.osm.pbf",
-    "tags-count {in}",
+    "tags-count {in} -o {out}/a.txt",
     "tags-filter -R {in} highway=stop,path type=route -o {out}/a.osm.pbf",
     "tags-filter {in} highway=stop,path type=route -o {out}/a.osm.pbf",
     "time-filter {history} 2026-01-01T00:00:00Z -o {out}/a.osm.pbf",
