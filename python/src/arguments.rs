@@ -118,7 +118,7 @@ pub fn ids(ids: Option<Vec<Bound<'_, PyAny>>>, kinds: KindSet) -> PyResult<Optio
         let text: String = id.extract().map_err(|_| {
             PyTypeError::new_err("ids: expected numbers, or texts such as \"w123\"")
         })?;
-        let starts_with_kind = text.starts_with(['n', 'w', 'r']);
+        let starts_with_kind = text.starts_with(char::is_alphabetic);
         let kind = kinds
             .single()
             .or(starts_with_kind.then_some(ObjectKind::Node));

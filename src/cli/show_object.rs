@@ -27,7 +27,7 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE", index = 1)]
     input: PathBuf,
-    /// Ids, such as n17 w42 r111; a number alone is a node
+    /// Ids, such as n17, w42, way/42 or the address of a page of openstreetmap.org; a number alone is a node
     #[arg(
         value_name = "ID",
         index = 2,
@@ -201,11 +201,8 @@ fn say_missing(session: &Session, ids: impl Iterator<Item = impl ToString>, run:
 }
 
 fn parse_ids(texts: &[String]) -> Result<Vec<ObjectId>> {
-    let mut ids = Vec::new();
-    for text in texts {
-        ids.extend(parse_object_ids(text, ObjectKind::Node).map_err(anyhow::Error::msg)?);
-    }
-    Ok(ids)
+    let texts = texts.iter().map(String::as_str);
+    parse_object_ids(texts, ObjectKind::Node).map_err(anyhow::Error::msg)
 }
 
 /// Prints the objects with the given ids. An id without a letter is a node id. Prints ids that are not in the file to

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct IdSource {
     /// Ids that were given as arguments.
     pub ids: Vec<ObjectId>,
-    /// Text files with an id at the start of each line; everything after a space, a tab or a `#` is ignored. Tables
+    /// Text files with an id at the start of each line; what follows behind a space, a tab or a `#` is ignored. Tables
     /// whose cells are separated by commas, semicolons or tabs are also accepted. Their first line may name the columns
     /// of kinds and ids, such as `@type` and `@id`; otherwise kind and id are the first two columns. `-` is standard
     /// input.
@@ -97,10 +97,15 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
 /// Returns the id at the start of a line, or in the first two columns of a line of a table; `None` if the line has no
 /// id.
 fn first_id(line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
-    let word = line.trim_start().split([' ', '#', '\t', '\r', '\n']).next();
-    let Some(word) = word.filter(|word| !word.is_empty()) else {
+    let text = line.split('#').next().unwrap_or_default();
+    let mut words = text.split_whitespace();
+    let Some(word) = words.next() else {
         return Ok(None);
     };
+    // The kind can be a word of its own: `way 17`.
+    if let (Some(kind), Some(id)) = (ObjectKind::from_word(word), words.next()) {
+        return ObjectId::parse(id, kind).map(Some);
+    }
     let parsed = ObjectId::parse(word, default);
     let columns = IdColumns { kind: 0, id: 1 };
     match (&parsed, columns.id(line, default)) {
@@ -138,7 +143,7 @@ impl IdColumns {
         let cell = |column: usize| cells.get(column).map_or("", |cell| *cell);
         let kind = match cell(self.kind) {
             "" => default,
-            name => kind_of_name(name)
+            name => ObjectKind::from_word(name)
                 .ok_or_else(|| format!("'{name}' is not a kind: expected node, way or relation"))?,
         };
         ObjectId::parse(cell(self.id), kind).map(Some)
@@ -149,13 +154,6 @@ impl IdColumns {
 fn cells(line: &str) -> impl Iterator<Item = &str> {
     let cells = line.trim_end_matches(['\r', '\n']).split([',', ';', '\t']);
     cells.map(|cell| cell.trim().trim_matches('"'))
-}
-
-fn kind_of_name(name: &str) -> Option<ObjectKind> {
-    let name = name.to_ascii_lowercase();
-    ObjectKind::ALL.into_iter().find(|kind| {
-        [kind.name(), kind.plural()].contains(&name.as_str()) || name == kind.letter().to_string()
-    })
 }
 
 fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {

@@ -56,6 +56,15 @@ impl ObjectKind {
         Self::ALL.into_iter().find(|kind| kind.letter() == letter)
     }
 
+    /// The kind with the given name, plural or letter, in upper or lower case; `None` if there is none.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| {
+            let letter = kind.letter().to_string();
+            let names = [kind.name(), kind.plural(), letter.as_str()];
+            names.iter().any(|name| word.eq_ignore_ascii_case(name))
+        })
+    }
+
     /// The plural of the name: "nodes", "ways" or "relations".
     pub const fn plural(self) -> &'static str {
         match self {

@@ -173,7 +173,8 @@ pub fn read_expressions(
 pub struct IdArgs {
     /// Ids, such as n17 w4 r8; a number alone is a node, or of the kind in --default-type
     ///
-    /// One argument can contain several ids, separated by spaces, commas, semicolons, slashes or vertical bars.
+    /// way/4, way 4 and the address of a page, https://www.openstreetmap.org/way/4, are ids, too. One argument can
+    /// contain several ids, separated by spaces, commas, semicolons, slashes or vertical bars.
     #[arg(value_name = "ID", allow_negative_numbers = true,
           required_unless_present_any = ["id_file", "id_osm_file"])]
     ids: Vec<String>,
@@ -203,12 +204,9 @@ pub struct IdArgs {
 impl IdArgs {
     /// Parses the ids on the command line, and returns them with the paths of the files that contain further ids.
     pub fn source(&self) -> Result<IdSource> {
-        let mut ids = Vec::new();
-        for text in &self.ids {
-            ids.extend(parse_object_ids(text, self.default_type).map_err(anyhow::Error::msg)?);
-        }
+        let ids = self.ids.iter().map(String::as_str);
         Ok(IdSource {
-            ids,
+            ids: parse_object_ids(ids, self.default_type).map_err(anyhow::Error::msg)?,
             id_files: self.id_file.clone(),
             osm_files: self.id_osm_file.clone(),
             default_kind: self.default_type,
