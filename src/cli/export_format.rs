@@ -103,15 +103,17 @@ pub struct FormatArgs {
         help_heading = "GeoParquet"
     )]
     columns: Vec<String>,
-    /// GeoParquet: add computed columns, comma-separated: area, length, centroid, country, names
+    /// GeoParquet: add computed columns, comma-separated: area, length, centroid, country, names, h3:RESOLUTION
     ///
     /// area_m2 and length_m are measured on the ellipsoid of WGS 84. centroid_lon and centroid_lat are in degrees.
     /// country is a code such as DE, by the boundaries of countries that are complete in the input. names is a map from
-    /// languages to the values of tags such as name:de.
+    /// languages to the values of tags such as name:de. h3_9 has the cell of H3, of resolution 9, with the centre of the
+    /// box of the feature; resolutions are 0 to 15.
     #[arg(
         long = "with",
         value_name = "COLUMNS",
         value_delimiter = ',',
+        value_parser = parse_derived,
         help_heading = "GeoParquet"
     )]
     derived: Vec<Derived>,
@@ -293,13 +295,38 @@ impl FormatArgs {
 }
 
 /// A value of `--with`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Derived {
     Area,
     Length,
     Centroid,
     Country,
     Names,
+    /// The cells of H3 of a resolution.
+    H3(u8),
+}
+
+fn parse_derived(text: &str) -> Result<Derived, String> {
+    let resolution = |text: &str| text.parse().ok().filter(|resolution| *resolution <= 15);
+    Ok(match text {
+        "area" => Derived::Area,
+        "length" => Derived::Length,
+        "centroid" => Derived::Centroid,
+        "country" => Derived::Country,
+        "names" => Derived::Names,
+        _ => match text
+            .strip_prefix("h3")
+            .map(|text| text.strip_prefix(':').and_then(resolution))
+        {
+            Some(Some(resolution)) => Derived::H3(resolution),
+            Some(None) => return Err("expected a resolution from 0 to 15, such as h3:9".into()),
+            None => {
+                return Err(
+                    "expected area, length, centroid, country, names or h3:RESOLUTION".into(),
+                );
+            }
+        },
+    })
 }
 
 fn derived_columns(words: &[Derived]) -> DerivedColumns {
@@ -311,6 +338,7 @@ fn derived_columns(words: &[Derived]) -> DerivedColumns {
             Derived::Centroid => columns.centroid = true,
             Derived::Country => columns.country = true,
             Derived::Names => columns.names = true,
+            Derived::H3(resolution) => columns.h3 |= 1 << resolution,
         }
     }
     columns

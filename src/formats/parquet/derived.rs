@@ -2,6 +2,7 @@
 
 use super::AdminAreas;
 use super::columns::{GroupEncoder, Values};
+use super::partition::h3_cell;
 use super::schema::{optional, text_map};
 use crate::area::{AreaPolygon, interior_point};
 use crate::error::Result;
@@ -29,7 +30,16 @@ pub struct DerivedColumns {
     pub country: bool,
     /// `names`: a map from the codes of languages to the values of tags such as `name:de`.
     pub names: bool,
+    /// `h3_0` to `h3_15`: the cells of H3 that contain the centre of the box around the geometry, as text such as
+    /// `85283083fffffff`. Bit N is set for the column with the cells of resolution N.
+    pub h3: u16,
 }
+
+/// The names of the columns of H3 cells, by resolution.
+const H3_NAMES: [&str; 16] = [
+    "h3_0", "h3_1", "h3_2", "h3_3", "h3_4", "h3_5", "h3_6", "h3_7", "h3_8", "h3_9", "h3_10",
+    "h3_11", "h3_12", "h3_13", "h3_14", "h3_15",
+];
 
 impl DerivedColumns {
     /// Returns the columns of the schema.
@@ -47,11 +57,20 @@ impl DerivedColumns {
                 fields.push(optional(name, PhysicalType::DOUBLE, None)?);
             }
         }
-        if self.country {
+        let country = self.country.then_some("country");
+        let cells = self
+            .h3_resolutions()
+            .map(|resolution| H3_NAMES[usize::from(resolution)]);
+        for name in country.into_iter().chain(cells) {
             let text = Some(LogicalType::String);
-            fields.push(optional("country", PhysicalType::BYTE_ARRAY, text)?);
+            fields.push(optional(name, PhysicalType::BYTE_ARRAY, text)?);
         }
         Ok(fields)
+    }
+
+    /// Returns the resolutions of the columns of H3 cells, in ascending order.
+    fn h3_resolutions(self) -> impl Iterator<Item = u8> {
+        (0..16).filter(move |resolution| self.h3 >> resolution & 1 == 1)
     }
 
     /// The names of the columns.
@@ -64,7 +83,14 @@ impl DerivedColumns {
             (self.country, &["country"]),
         ];
         let wanted = names.into_iter().filter(|(is_wanted, _)| *is_wanted);
-        wanted.flat_map(|(_, names)| names).copied().collect()
+        let cells = self
+            .h3_resolutions()
+            .map(|resolution| H3_NAMES[usize::from(resolution)]);
+        wanted
+            .flat_map(|(_, names)| names)
+            .copied()
+            .chain(cells)
+            .collect()
     }
 }
 
@@ -81,12 +107,15 @@ pub(super) struct DerivedValues {
     /// The longitudes and the latitudes of the centroids.
     centroids: [Values<f64>; 2],
     countries: Values<ByteArray>,
+    /// The H3 cells, for each resolution.
+    cells: Vec<Values<ByteArray>>,
 }
 
 impl DerivedValues {
     pub(super) fn new(wanted: DerivedColumns) -> Self {
         Self {
             wanted,
+            cells: wanted.h3_resolutions().map(|_| Values::default()).collect(),
             ..Self::default()
         }
     }
@@ -96,6 +125,7 @@ impl DerivedValues {
         self.names.clear();
         self.names_before = 0;
         self.countries.clear();
+        self.cells.iter_mut().for_each(Values::clear);
         let [lon, lat] = &mut self.centroids;
         for values in [&mut self.areas, &mut self.lengths, lon, lat] {
             values.clear();
@@ -137,6 +167,13 @@ impl DerivedValues {
             let country = areas.and_then(|areas| areas.country_at(place_in(geometry)));
             self.countries.push_optional(country.map(ByteArray::from));
         }
+        if !self.cells.is_empty() {
+            let centre = geometry.extent().map(|extent| extent.centre());
+            for (cells, resolution) in self.cells.iter_mut().zip(self.wanted.h3_resolutions()) {
+                let cell = centre.and_then(|centre| h3_cell(resolution, centre));
+                cells.push_optional(cell.map(|cell| ByteArray::from(cell.to_string().as_str())));
+            }
+        }
     }
 
     /// Encodes the values, in the order of [`DerivedColumns::fields`].
@@ -159,6 +196,9 @@ impl DerivedValues {
         if self.wanted.country {
             columns.bytes(&self.countries)?;
         }
+        self.cells
+            .iter()
+            .try_for_each(|cells| columns.bytes(cells))?;
         Ok(())
     }
 }

@@ -58,7 +58,7 @@ impl PartitionKey {
             Self::GeometryType => geometry_type.partition() as u32,
             Self::Theme => theme as u32,
             Self::Quadkey(zoom) => quadkey(zoom, centre),
-            Self::H3(resolution) => h3_cell(resolution, centre),
+            Self::H3(resolution) => h3_number(resolution, centre),
         }
     }
 
@@ -234,16 +234,17 @@ const fn h3_bits_below(resolution: u8) -> u32 {
 
 /// Returns the number of the H3 cell that contains a point. It consists of the base cell and the digits of the H3
 /// index.
-fn h3_cell(resolution: u8, point: Point) -> u32 {
-    let place = h3o::LatLng::new(point.lat(), point.lon());
-    let resolution = h3o::Resolution::try_from(resolution);
+fn h3_number(resolution: u8, point: Point) -> u32 {
+    let bits = PartitionKey::H3(resolution).bits();
     // The coordinates and the resolution are always within their ranges.
-    let (Ok(place), Ok(resolution)) = (place, resolution) else {
-        return 0;
-    };
-    let bits = PartitionKey::H3(u8::from(resolution)).bits();
-    let cell = u64::from(place.to_cell(resolution));
-    (cell >> h3_bits_below(u8::from(resolution)) & ((1 << bits) - 1)) as u32
+    let cell = h3_cell(resolution, point).map_or(0, u64::from);
+    (cell >> h3_bits_below(resolution) & ((1 << bits) - 1)) as u32
+}
+
+/// Returns the H3 cell that contains a point; `None` if the resolution is greater than 15.
+pub(super) fn h3_cell(resolution: u8, point: Point) -> Option<h3o::CellIndex> {
+    let place = h3o::LatLng::new(point.lat(), point.lon()).ok()?;
+    Some(place.to_cell(h3o::Resolution::try_from(resolution).ok()?))
 }
 
 #[cfg(test)]
