@@ -25,6 +25,10 @@ pub enum HeaderOption {
     JosmUpload(String),
     /// An optional feature, and whether it is declared.
     Feature(String, bool),
+    /// Removes the name of the writing program.
+    ClearGenerator,
+    /// Removes a field, other than the generator.
+    Clear(KeptField),
     /// Keeps the name of the program that wrote the input.
     KeepGenerator,
     /// Keeps the value of a field, other than the generator, from the input. Has no effect with
@@ -32,7 +36,7 @@ pub enum HeaderOption {
     Keep(KeptField),
 }
 
-/// A header field, other than the generator, whose value can be kept from the input.
+/// A header field, other than the generator, whose value can be kept from the input, or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeptField {
@@ -62,6 +66,18 @@ impl KeptField {
             _ => return None,
         })
     }
+
+    /// Removes the field from a header. The order of objects is declared again if it holds.
+    fn clear(self, header: &mut HeaderBlock) {
+        match self {
+            Self::ReplicationTimestamp => header.replication_timestamp = None,
+            Self::ReplicationSequence => header.replication_sequence = None,
+            Self::ReplicationUrl => header.replication_url = None,
+            Self::Source => header.source = None,
+            Self::Order => header.set_optional(feature::SORTED, false),
+            Self::JosmUpload => header.text.josm_upload = None,
+        }
+    }
 }
 
 /// The fields that an output inherits from the header of the input.
@@ -78,7 +94,7 @@ pub enum InheritedFields {
 }
 
 impl HeaderOption {
-    /// Parses `KEY=VALUE`, or `KEY!`, which keeps the value of the input.
+    /// Parses `KEY=VALUE`; `KEY=`, which removes the field; or `KEY!`, which keeps the value of the input.
     ///
     /// # Errors
     ///
@@ -93,6 +109,12 @@ impl HeaderOption {
                 None => Err("expected KEY=VALUE, or KEY! for the value of the input".into()),
             };
         };
+        match (value, KeptField::parse(key)) {
+            ("", Some(KeptField::Order)) => {}
+            ("", Some(field)) => return Ok(Self::Clear(field)),
+            ("", None) if key == "generator" => return Ok(Self::ClearGenerator),
+            _ => {}
+        }
         if text.len() > MAX_HEADER_TEXT_LEN {
             return Err("a header field may not be longer than 64 KiB".into());
         }
@@ -142,6 +164,8 @@ impl HeaderOption {
             Self::JosmUpload(value) => {
                 header.text.josm_upload = Some(value.clone());
             }
+            Self::ClearGenerator => header.writing_program = None,
+            Self::Clear(field) => field.clear(header),
             Self::KeepGenerator | Self::Keep(_) => {}
             Self::Feature(name, declared) => header.set_optional(name, *declared),
         }
@@ -183,7 +207,11 @@ impl HeaderOptions {
             || self.set.iter().any(|option| {
                 matches!(
                     option,
-                    HeaderOption::ReplicationTimestamp(_) | HeaderOption::ReplicationSequence(_)
+                    HeaderOption::ReplicationTimestamp(_)
+                        | HeaderOption::ReplicationSequence(_)
+                        | HeaderOption::Clear(
+                            KeptField::ReplicationTimestamp | KeptField::ReplicationSequence
+                        )
                 )
             })
     }
@@ -198,21 +226,16 @@ impl HeaderOptions {
             header.text.boxes.clear();
         }
         header.text.version = None;
-        if !keeps(KeptField::JosmUpload) {
-            header.text.josm_upload = None;
-        }
-        if !keeps(KeptField::Source) {
-            header.source = None;
-        }
-        if !keeps(KeptField::ReplicationTimestamp) {
-            header.replication_timestamp = None;
-        }
-        if !keeps(KeptField::ReplicationSequence) {
-            header.replication_sequence = None;
-        }
-        if !keeps(KeptField::ReplicationUrl) {
-            header.replication_url = None;
-        }
+        [
+            KeptField::JosmUpload,
+            KeptField::Source,
+            KeptField::ReplicationTimestamp,
+            KeptField::ReplicationSequence,
+            KeptField::ReplicationUrl,
+        ]
+        .into_iter()
+        .filter(|field| !keeps(*field))
+        .for_each(|field| field.clear(header));
     }
 }
 
