@@ -141,6 +141,8 @@ fn filter_data(
     let summary = tags_filter::filter(file, options, ctx)?;
     if summary.kept.written.objects == Some(0) {
         warn_of_empty(args, options, summary.has_keys, ctx);
+    } else if let Some(note) = hints::separate_tags(args.expressions.texts()) {
+        ctx.info(note);
     }
     session.report(&args.run, ctx, &summary, &options.output.target, || {
         let referenced = summary

@@ -90,6 +90,26 @@ fn without_joint(text: &str) -> &str {
 }
 
 impl MetadataCondition {
+    /// The names of the attributes that conditions can have.
+    pub fn attributes() -> impl Iterator<Item = &'static str> {
+        ATTRIBUTES.into_iter().map(|(name, _)| name)
+    }
+
+    /// Returns the first word of an expression that would be a condition with an `@` before it, such as `version>1`. A
+    /// word with `=` may be a tag, so only comparisons count, and only in place of a key.
+    fn without_sign(text: &str) -> Option<&str> {
+        let (key, _) = text.split_at(text.find(['=', '~']).unwrap_or(text.len()));
+        let starts = |word: &str, name: &str| {
+            let rest = word.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with(['<', '>']))
+        };
+        let is_start = |at: &usize| *at == 0 || key[..*at].ends_with(separates);
+        let ats = key.char_indices().map(|(at, _)| at).filter(is_start);
+        let mut rests = ats.map(|at| &text[at..]);
+        let rest = rests.find(|rest| Self::attributes().any(|name| starts(rest, name)))?;
+        rest.split(char::is_whitespace).next()
+    }
+
     /// Splits an expression. Returns the text of the tags, and the parsed conditions on metadata.
     pub(super) fn split(text: &str) -> Result<(&str, Vec<Self>), String> {
         let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(separates);
@@ -99,6 +119,12 @@ impl MetadataCondition {
             .filter(is_start)
             .filter_map(|at| Some((at, ConditionHead::parse(&text[at..])?)))
             .collect();
+        let before = starts.first().map_or(text, |(at, _)| &text[..*at]);
+        if let Some(word) = Self::without_sign(before) {
+            return Err(format!(
+                "a condition on metadata begins with @, as in '@{word}'"
+            ));
+        }
         let (tag, has_more) = match starts.first() {
             Some((at, _)) => (&text[..*at], true),
             None => (text, false),

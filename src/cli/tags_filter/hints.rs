@@ -1,6 +1,8 @@
 //! Finds the likely reason why `tags-filter` keeps nothing, from the expressions and from the keys in the file.
 
-use crate::osm::{KindSet, ObjectExpression, ObjectKind, StringMatcher, TagPattern};
+use crate::osm::{
+    KindSet, MetadataCondition, ObjectExpression, ObjectKind, StringMatcher, TagPattern,
+};
 use std::path::Path;
 
 /// Returns the likely reason why nothing is kept. `texts` are the expressions as given on the command line. `has_keys`
@@ -14,7 +16,9 @@ pub(super) fn why_nothing(
     if invert {
         return "every object matches, and -i leaves those out that do".into();
     }
-    let of_text = texts.iter().find_map(|text| mistake_in(text));
+    let of_text = texts
+        .iter()
+        .find_map(|text| mistake_in(text).or_else(|| mistake_in_key(text)));
     let of_value = || expressions.iter().find_map(mistake_in_value);
     let guess = of_text
         .or_else(of_value)
@@ -68,6 +72,16 @@ fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
                      as in '{key}={value}&{of_other}'"
                 ))
             }
+            StringMatcher::Equal(value) if second_tag(value).is_some() => {
+                let (value, other) = second_tag(value)?;
+                Some(if is_condition(other) {
+                    format!("a condition on metadata begins with @, as in '{key}={value} @{other}'")
+                } else {
+                    format!(
+                        "'{other}' is taken for a part of the value: & joins tags, as in '{key}={value}&{other}'"
+                    )
+                })
+            }
             StringMatcher::Equal(value) if value.contains('&') => {
                 let (value, other) = value.split_once('&')?;
                 let (value, other) = (value.trim_end_matches('\\').trim(), other.trim());
@@ -78,6 +92,50 @@ fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
             }
             _ => None,
         }
+    })
+}
+
+/// Splits the value of an expression before a word that looks like a second tag or condition.
+fn second_tag(value: &str) -> Option<(&str, &str)> {
+    let mut spaces = value.match_indices(' ').map(|(at, _)| at);
+    spaces.find_map(|at| {
+        let (first, other) = (value[..at].trim_end(), &value[at + 1..]);
+        let word = other.split(' ').next().unwrap_or_default();
+        let has_key = word.starts_with(|char: char| char.is_ascii_lowercase());
+        (has_key && word.contains(['=', '~', '<', '>']) && !first.is_empty())
+            .then_some((first, other))
+    })
+}
+
+/// Whether a text begins with the name of an attribute of the metadata and an operator.
+fn is_condition(text: &str) -> bool {
+    let rest_of = |name| text.strip_prefix(name);
+    let mut rests = MetadataCondition::attributes().filter_map(rest_of);
+    rests.any(|rest| rest.starts_with(['=', '!', '<', '>']))
+}
+
+/// If the key of an expression is the name of an attribute of the metadata, returns the condition.
+fn mistake_in_key(text: &str) -> Option<String> {
+    let (kinds, tag) = match text.split_once('/') {
+        Some((kinds, tag)) if !kinds.contains('=') => (format!("{kinds}/"), tag),
+        _ => (String::new(), text),
+    };
+    is_condition(tag).then(|| {
+        format!(
+            "'{tag}' is taken for a tag: '{kinds}@{tag}' is a condition on the metadata of objects"
+        )
+    })
+}
+
+/// If expressions look as if the user meant one object to have all of the tags, returns what they mean instead. This is
+/// so if kinds stand before the first tag only.
+pub(super) fn separate_tags(texts: &[String]) -> Option<String> {
+    let (first, others) = texts.split_first()?;
+    let (kinds, _) = first.split_once('/').filter(|(_, tag)| tag.contains('='))?;
+    let is_plain = |text: &&String| text.contains('=') && !text.contains(['/', '@']);
+    let other = others.iter().find(is_plain)?;
+    (!kinds.contains(['=', '@', '~'])).then(|| {
+        format!("one of the expressions has to match; '{first}&{other}' keeps the objects that have both tags")
     })
 }
 
