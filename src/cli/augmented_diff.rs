@@ -1,7 +1,7 @@
 use super::args::names::{self, Implied};
 use super::args::{RegionArgs, RunArgs, Stdout, parse_size, text_target};
 use super::session::Session;
-use super::{CommandAnswer, show};
+use super::{CommandAnswer, show, wrong_files};
 use crate::commands::augmented_diff::{self, MAX_ZOOM, Options, Output, Selection, Summary};
 use crate::osm::ObjectExpression;
 use crate::runtime::Context;
@@ -275,7 +275,11 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let options = options
         .selection(args.selection.selection(session, &ctx)?)
         .max_memory(Some(args.max_memory));
-    let summary = augmented_diff::run(&options, &ctx)?;
+    let summary = augmented_diff::run(&options, &ctx);
+    let output = (args.output != Path::new("-")).then_some(args.output.as_path());
+    let summary = summary.map_err(|error| {
+        wrong_files::of_augmented(session, error.into(), &args.base, &args.changes, output)
+    })?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));
     session.report(&args.run, &ctx, &summary, stdout, || report(&summary))
 }

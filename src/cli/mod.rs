@@ -46,6 +46,7 @@ mod tags_filter;
 mod time_filter;
 mod update;
 mod usage;
+mod words;
 mod wrong_files;
 
 use anyhow::Result;

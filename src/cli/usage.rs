@@ -1,6 +1,7 @@
 //! The help of the program, with the commands grouped by purpose, and one-line messages for mistakes on the command
 //! line.
 
+use super::words;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -75,6 +76,13 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
     ("Make data", &[("demo", ""), ("synth", ""), ("degrade", "")]),
 ];
 
+/// Returns the names of the commands that the help lists.
+pub fn command_names() -> impl Iterator<Item = &'static str> {
+    let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
+    let names = names.map(|(name, _)| *name);
+    names.filter(|name| !name.contains(' '))
+}
+
 /// Adds the list of all commands to the help of the program.
 pub fn with_groups(command: clap::Command) -> clap::Command {
     let mut list = String::new();
@@ -128,20 +136,32 @@ pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString])
             format!("{command}: {}; {help}", missing_arguments(&missing))
         }
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
-            let program = if command.is_empty() {
+            let name = if command.is_empty() {
                 "pbfhogg"
             } else {
                 &command
             };
-            unknown_option(error, program, &argument, &help)
+            let meant = match words::negative_box(words, &argument) {
+                Some(of_box) => words::for_argument(name, definition, of_box),
+                None => words::for_option(name, definition, &argument),
+            };
+            match meant {
+                Some(meant) => format!("{name} has no option {argument}: {meant}"),
+                None => unknown_option(error, name, &argument, &help),
+            }
         }
         ErrorKind::UnknownArgument if takes_one_file(definition) => {
-            format!("{command} takes one file; '{argument}' is one too many")
+            let meant = words::for_argument(&command, definition, &argument);
+            let meant = meant.map_or_else(String::new, |meant| format!(": {meant}"));
+            format!("{command} takes one file; '{argument}' is one too many{meant}")
         }
         ErrorKind::UnknownArgument => {
             format!("{command}: '{argument}' is one argument too many; {help}")
         }
-        ErrorKind::InvalidSubcommand => unknown_command(error, program),
+        ErrorKind::InvalidSubcommand => {
+            let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+            unknown_command(&name, program)
+        }
         _ => other_mistake(error, &command, &argument, &help),
     })
 }
@@ -195,12 +215,20 @@ fn unknown_option(error: &clap::Error, command: &str, option: &str, help: &str) 
 }
 
 /// Returns the message for a command that does not exist.
-fn unknown_command(error: &clap::Error, program: &clap::Command) -> String {
-    let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+pub fn unknown_command(name: &str, program: &clap::Command) -> String {
+    if let Some(line) = words::for_command(name) {
+        return format!("there is no command '{name}': {line}");
+    }
     let mut names = program.get_subcommands().map(clap::Command::get_name);
-    match names.find(|meant| is_near(meant, &name)) {
-        Some(meant) => format!("there is no command '{name}'; did you mean {meant}?"),
-        None => format!("there is no command '{name}'; `pbfhogg --help` lists them all"),
+    match (
+        names.find(|meant| is_near(meant, name)),
+        words::for_file(name),
+    ) {
+        (Some(meant), _) => format!("there is no command '{name}'; did you mean {meant}?"),
+        (None, Some(message)) => message,
+        (None, None) => {
+            format!("there is no command '{name}'; `pbfhogg --help` lists them all")
+        }
     }
 }
 
@@ -269,7 +297,7 @@ mod tests {
             let name = found.get_name();
             assert!(listed.contains(&name) != aliases.contains(&name), "{name}");
         }
-        for name in listed.iter().filter(|name| !name.contains(' ')) {
+        for name in command_names() {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
     }

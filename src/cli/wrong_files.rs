@@ -99,6 +99,25 @@ pub fn of_apply(
     }
 }
 
+/// Returns the error to print after `augmented-diff` failed with `error`. If one of `changes` is a data file, the new
+/// error names the command that compares data.
+pub fn of_augmented(
+    session: &Session,
+    error: Error,
+    base: &Path,
+    changes: &[PathBuf],
+    output: Option<&Path>,
+) -> Error {
+    match first(changes, FileContent::Data, &Context::new(1)) {
+        Some(data) => anyhow!(
+            "{}: this is data, not a change file: {} compares two states",
+            shown(data),
+            line(session, "diff -f adiff", &[base, data], output)
+        ),
+        None => error,
+    }
+}
+
 /// Returns an error if an input of `merge-changes` is a data file. The error names the right command line.
 pub fn of_merge(
     session: &Session,
