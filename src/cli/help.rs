@@ -6,11 +6,12 @@ use std::process::Command;
 
 /// Show the manual page of a command, or help on a topic
 ///
-/// The topics are file-formats, index-types and output-headers. Without arguments, lists the commands.
+/// The topics are exit-status, expressions, file-formats, index-types and output-headers. Without arguments, lists the
+/// commands.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg help extract
-  pbfhogg help file-formats")]
+  pbfhogg help expressions")]
 pub struct Args {
     /// A command, such as extract or inspect tags, or a topic
     #[arg(value_name = "WORD")]
@@ -18,17 +19,34 @@ pub struct Args {
 }
 
 /// The name and the text of each topic.
-const TOPICS: [(&str, &str); 3] = [
+const TOPICS: [(&str, &str); 5] = [
+    ("exit-status", include_str!("help/exit-status.txt")),
+    ("expressions", include_str!("help/expressions.txt")),
     ("file-formats", include_str!("help/file-formats.txt")),
     ("index-types", include_str!("help/index-types.txt")),
     ("output-headers", include_str!("help/output-headers.txt")),
 ];
 
+/// Returns the names of the topics.
+pub fn topics() -> impl Iterator<Item = &'static str> {
+    TOPICS.into_iter().map(|(topic, _)| topic)
+}
+
+/// Returns the text of the topic with the given name, which can also be a plural, its last word, or several words.
+fn text_of(words: &[String]) -> Option<&'static str> {
+    let name = words.join("-").to_ascii_lowercase();
+    let is_named = |topic: &str| {
+        [topic, topic.rsplit('-').next().unwrap_or(topic)]
+            .iter()
+            .any(|topic| *topic == name || topic.strip_suffix('s') == Some(&name))
+    };
+    let found = TOPICS.into_iter().find(|(topic, _)| is_named(topic));
+    found.map(|(_, text)| text)
+}
+
 pub fn run(session: &Session, args: &Args, program: clap::Command) -> Result<CommandAnswer> {
     let mut command = program.name(session.conventions.name);
-    if let [word] = args.words.as_slice()
-        && let Some((_, text)) = TOPICS.iter().find(|(topic, _)| topic == word)
-    {
+    if let Some(text) = text_of(&args.words) {
         return session.print(text).map(|()| CommandAnswer::Yes);
     }
     command.build();
@@ -40,8 +58,11 @@ pub fn run(session: &Session, args: &Args, program: clap::Command) -> Result<Com
     }
     for word in &args.words {
         let Some(found) = command.find_subcommand(word) else {
-            let topics = TOPICS.map(|(topic, _)| topic).join(", ");
-            bail!("there is no command or topic '{word}'; the topics are {topics}");
+            let topics = topics().collect::<Vec<_>>().join(", ");
+            bail!(
+                "{}; the topics of help are {topics}",
+                usage::unknown_command(word, &command)
+            );
         };
         command = found.clone();
     }
