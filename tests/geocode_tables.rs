@@ -307,6 +307,6 @@ fn exchanged_latitude_and_longitude_are_told_where_that_would_help() {
             .unwrap();
         String::from_utf8(ended.stderr).unwrap()
     };
-    assert!(single("6.0", "46.0").contains("did you mean 46.0 6.0?"));
+    assert!(single("6.0", "46.0").contains("did you mean 46 6?"));
     assert_eq!(single("1", "2"), "");
 }

@@ -2,12 +2,16 @@ use super::add_locations_to_ways::parse_index_type;
 use super::args::{RunArgs, names, parse_size};
 use super::session::Session;
 use super::{CommandAnswer, show};
+use crate::Error;
 use crate::commands::build_geocode_index::{self, COARSE_SEARCH_RADIUS, SEARCH_RADIUS};
 use crate::commands::geocode;
 use crate::engine::IndexType;
 use crate::geocode::QueryOptions;
-use anyhow::{Result, anyhow};
+use crate::osm::{Location, format_e7};
+use anyhow::{Result, bail};
 use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -71,7 +75,7 @@ fn parse_columns(text: &str) -> Result<[usize; 2], String> {
     let numbers = text.split_once(',');
     let numbers = numbers.and_then(|(lat, lon)| Some([number(lat)?, number(lon)?]));
     let numbers = numbers.filter(|[lat, lon]| lat != lon);
-    numbers.ok_or_else(|| "expected two numbers of columns, such as 3,2".into())
+    numbers.ok_or_else(|| "expected the numbers of the columns LAT,LON, such as 3,2".into())
 }
 
 fn parse_radius(text: &str) -> Result<f64, String> {
@@ -147,16 +151,18 @@ fn build_report(directory: &Path, summary: &build_geocode_index::Summary) -> Str
 
 /// Look up what is at a place: the address, the street, the areas
 ///
-/// Without LAT and LON, places are read from standard input, one per line, and answered in order.
+/// A place is a latitude and a longitude, in this order, as two words or as one: 52.5163,13.3777. Without a place, places
+/// are read from a file or from standard input, one per line, and answered in order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg geocode berlin-index 52.5163 13.3777
   pbfhogg geocode berlin-index 52.5163 13.3777 --json --lang de,en
+  pbfhogg geocode berlin-index 52.5163,13.3777
   pbfhogg geocode berlin-index < points.txt > addresses.txt
-  pbfhogg geocode berlin-index --csv < customers.csv > customers-with-addresses.csv
+  pbfhogg geocode berlin-index --csv customers.csv > customers-with-addresses.csv
   pbfhogg geocode berlin-index --serve 127.0.0.1:8080
 
-Places on standard input: latitude and longitude, separated by a space, a comma, a semicolon or a \
+Places on standard input or in a file: latitude and longitude, separated by a space, a comma, a semicolon or a \
 tab, or JSON objects with the members lat and lon. Tables with more columns need a first line with \
 column names (lat and lon, latitude and longitude, or y and x), or the option --columns. A line \
 that is not a place is answered with an error on the same line of the output.
@@ -169,8 +175,8 @@ pub struct Args {
     /// Directory of the index
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Latitude in degrees
-    #[arg(value_name = "LAT", allow_negative_numbers = true, requires = "lon")]
+    /// Latitude in degrees, or LAT,LON; or a file with places, which gets --csv if its name ends in .csv or .tsv
+    #[arg(value_name = "LAT", allow_negative_numbers = true)]
     lat: Option<String>,
     /// Longitude in degrees
     #[arg(value_name = "LON", allow_negative_numbers = true)]
@@ -179,17 +185,17 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Append the answers as further columns to the lines of a table, all of which get the same number of columns
-    #[arg(long, conflicts_with_all = ["json", "lat", "serve"])]
+    #[arg(long, conflicts_with_all = ["json", "lon", "serve"])]
     csv: bool,
     /// Column numbers of the latitude and the longitude, counted from 1, such as 3,2
     /// [default: the columns named lat and lon, latitude and longitude, or y and x]
-    #[arg(long, value_name = "LAT,LON", conflicts_with_all = ["lat", "serve"], value_parser = parse_columns)]
+    #[arg(long, value_name = "LAT,LON", conflicts_with_all = ["lon", "serve"], value_parser = parse_columns)]
     columns: Option<[usize; 2]>,
     /// Languages for names, comma-separated, preferred language first
     #[arg(long, value_name = "LANGUAGES", value_delimiter = ',')]
     lang: Vec<String>,
-    /// Answer only the first N places on standard input
-    #[arg(long, value_name = "N", conflicts_with = "lat")]
+    /// Answer only the first N places
+    #[arg(long, value_name = "N", conflicts_with = "lon")]
     limit: Option<u64>,
     /// Run an HTTP service: /reverse for programs, and a map for people
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["lat", "json", "lang"])]
@@ -253,27 +259,78 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             ..QueryOptions::default()
         })
         .is_json(args.json)
-        .is_csv(args.csv)
+        .is_csv(args.is_csv())
         .columns(args.columns)
         .limit(args.limit)
         .jobs(jobs);
-    match (&args.lat, &args.lon) {
-        (Some(lat), Some(lon)) => {
-            let place = geocode::parse_place(&format!("{lat} {lon}"));
-            let place = place.map_err(|error| anyhow!("{error}"))?;
+    match args.places()? {
+        Places::One(place) => {
             let (answer, is_exchanged) = geocode::at(&options, place)?;
             if is_exchanged {
+                let [lat, lon] = [place.lon_e7(), place.lat_e7()].map(format_e7);
                 session.complain(&format!(
                     "pbfhogg: warning: this place is outside of the index, and inside with latitude and longitude \
-                     exchanged: did you mean {lon} {lat}?\n"
+                     exchanged: did you mean {lat} {lon}?\n"
                 ));
             }
             session.print(&(answer + "\n"))?;
         }
-        _ => {
-            let summary = geocode::run(&options, std::io::stdin().lock(), std::io::stdout())?;
+        Places::Lines(name, input) => {
+            let options = options.name(name);
+            let summary = geocode::run(&options, input, std::io::stdout())?;
             warn_of_exchanged(session, &summary);
         }
     }
     Ok(CommandAnswer::Yes)
+}
+
+/// The places to look up.
+enum Places {
+    One(Location),
+    /// The name of an input with a place on each line, and the input.
+    Lines(PathBuf, Box<dyn Read>),
+}
+
+impl Args {
+    /// Whether answers are appended to the lines of a table: with --csv, or if the input is named as a table.
+    fn is_csv(&self) -> bool {
+        let ending = self
+            .lat
+            .as_ref()
+            .and_then(|path| Path::new(path).extension());
+        let is_table = ending.is_some_and(|ending| ending == "csv" || ending == "tsv");
+        self.csv || is_table && self.lon.is_none() && !self.json
+    }
+
+    /// Parses the place on the command line, or opens the file with places. Fails if a single word is neither.
+    fn places(&self) -> Result<Places> {
+        let Some(lat) = &self.lat else {
+            return Ok(Places::Lines("-".into(), Box::new(std::io::stdin().lock())));
+        };
+        let text = match &self.lon {
+            Some(lon) => format!("{lat} {lon}"),
+            None => lat.clone(),
+        };
+        let path = Path::new(&text);
+        match geocode::parse_place(&text) {
+            Ok(_) if self.csv || self.columns.is_some() || self.limit.is_some() => {
+                bail!(
+                    "{text}: --csv, --columns and --limit are for a file or standard input, not for one place"
+                )
+            }
+            Ok(place) => Ok(Places::One(place)),
+            Err(_) if text == "-" => Ok(Places::Lines(
+                text.into(),
+                Box::new(std::io::stdin().lock()),
+            )),
+            Err(_)
+                if self.lon.is_none() && (path.exists() || text.contains(char::is_alphabetic)) =>
+            {
+                let file =
+                    File::open(path).map_err(|error| Error::io(path, "cannot open", error))?;
+                Ok(Places::Lines(text.into(), Box::new(file)))
+            }
+            Err(cause) => bail!("{text}: {cause}; the order is LAT LON, as in 52.5163 13.3777"),
+        }
+    }
 }

@@ -74,6 +74,8 @@ pub struct Options {
     pub columns: Option<[usize; 2]>,
     /// The maximum number of input lines that are answered, not counting a line with column names; `None` for all.
     pub limit: Option<u64>,
+    /// The name of the input in messages.
+    pub name: PathBuf,
     /// The number of threads.
     pub jobs: usize,
 }
@@ -89,6 +91,7 @@ impl Options {
             is_csv: false,
             columns: None,
             limit: None,
+            name: "-".into(),
             jobs: 1,
         }
     }
@@ -100,6 +103,7 @@ setters!(Options {
     is_csv: bool,
     columns: Option<[usize; 2]>,
     limit: Option<u64>,
+    name: PathBuf,
     jobs: usize,
 });
 
@@ -163,7 +167,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
     let threads = threads.build();
     let threads =
         threads.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
-    let mut input = LineInput::new(input, options.limit);
+    let mut input = LineInput::new(input, options.limit).named(&options.name);
     let mut job = LookupRun {
         options,
         bbox: index.bbox()?,
@@ -280,7 +284,7 @@ impl LookupRun<'_> {
         let line = lines.get(first);
         let failed = |cause: String| {
             let number = self.number(lines, first);
-            Error::file(Path::new("-"), format!("line {number}: {cause}"))
+            Error::file(&self.options.name, format!("line {number}: {cause}"))
         };
         let form = LineForm::of(&String::from_utf8_lossy(line), self.options.columns);
         let form = form.map_err(failed)?;

@@ -3,7 +3,7 @@
 use super::fields::BOM;
 use crate::error::{Error, Result};
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The maximum number of lines that are read at once. These lines are answered before more lines are read.
 const LINES: u64 = 1 << 15;
@@ -184,6 +184,8 @@ impl InputLines {
 /// An input that is read line by line.
 pub(super) struct LineInput<R> {
     reader: BufReader<R>,
+    /// The name in messages.
+    name: PathBuf,
     /// The number of lines that may still be read.
     pub left: u64,
     pub quotes: Quotes,
@@ -195,9 +197,18 @@ impl<R: Read> LineInput<R> {
     pub(super) fn new(input: R, limit: Option<u64>) -> Self {
         Self {
             reader: BufReader::with_capacity(BUFFER_LEN, input),
+            name: "-".into(),
             left: limit.unwrap_or(u64::MAX),
             quotes: Quotes::Undecided,
             rest: Vec::new(),
+        }
+    }
+
+    /// Returns the same input with another name than that of standard input in messages.
+    pub(super) fn named(self, name: &Path) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..self
         }
     }
 
@@ -220,10 +231,10 @@ impl<R: Read> LineInput<R> {
                 if scan.is_quoted && lines.push_first(&mut scan) {
                     continue;
                 }
-                return Err(too_long());
+                return Err(self.too_long());
             }
             let text = self.reader.fill_buf();
-            let text = text.map_err(|error| Error::io(Path::new("-"), "cannot read", error))?;
+            let text = text.map_err(|error| Error::io(&self.name, "cannot read", error))?;
             if text.is_empty() {
                 // A quote at the very end ends its field.
                 let end = lines.text.len();
@@ -240,17 +251,17 @@ impl<R: Read> LineInput<R> {
             self.reader.consume(len);
         }
         if lines.longest() > MAX_LINE {
-            return Err(too_long());
+            return Err(self.too_long());
         }
         self.rest = lines.text.split_off(lines.end());
         self.left -= lines.count() as u64;
         Ok(lines)
     }
-}
 
-fn too_long() -> Error {
-    let cause = format!("a line is longer than {MAX_LINE} bytes");
-    Error::file(Path::new("-"), cause)
+    fn too_long(&self) -> Error {
+        let cause = format!("a line is longer than {MAX_LINE} bytes");
+        Error::file(&self.name, cause)
+    }
 }
 
 #[cfg(test)]
