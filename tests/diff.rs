@@ -202,7 +202,7 @@ fn details_say_what_differs() {
     };
     let times = "timestamp: 2020-09-13T12:26:41Z -> 2020-09-13T12:26:42Z";
     let changesets = "changeset: 1007 -> 2007";
-    let place = "location: 0.000002 0.000002 -> 0.000002 0.0000021";
+    let place = "latitude, longitude: 0.000002 0.000002 -> 0.000002 0.0000021";
     assert_eq!(below("*n2"), [place, times, changesets]);
     assert_eq!(below("*n5"), [times, changesets]);
     let nodes = "nodes from index 3: n3 -> n4";

@@ -27,7 +27,7 @@ pub struct Args {
     /// Only changesets that were opened at TIME or earlier
     #[arg(short, long, value_name = "TIME")]
     before: Option<String>,
-    /// Only changesets whose bounding box overlaps LEFT,BOTTOM,RIGHT,TOP, or any two opposite corners
+    /// Only changesets whose bounding box overlaps min_lon,min_lat,max_lon,max_lat, or any two opposite corners
     #[arg(short = 'B', long, value_name = "BOX", allow_hyphen_values = true)]
     bbox: Option<String>,
     /// Only changesets with changes

@@ -5,6 +5,7 @@ use crate::cli::args::Stdout;
 use crate::commands::inspect::page::{self, PageOptions};
 use crate::commands::inspect::{self, KindSummary, Statistics, Summary};
 use crate::file::IndexKind;
+use crate::osm::Bbox;
 use crate::runtime::Context;
 use anyhow::{Result, bail};
 use std::fmt::Write;
@@ -190,6 +191,11 @@ fn unknown_key(summary: &Summary, key: &str) -> Option<String> {
     Some(format!("'{key}' is not a key of --get; {hint}"))
 }
 
+/// Formats a box, and names the order of its edges.
+fn box_text(bbox: Bbox) -> String {
+    format!("{bbox} (min_lon,min_lat,max_lon,max_lat)")
+}
+
 fn report(summary: &Summary) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: String| {
@@ -202,11 +208,8 @@ fn report(summary: &Summary) -> String {
     let optional = [
         ("Generator", &summary.generator),
         ("Source", &summary.source),
-        (
-            "Header box",
-            &summary.header_bbox.map(|bbox| bbox.to_string()),
-        ),
-        ("Data box", &summary.data_bbox.map(|bbox| bbox.to_string())),
+        ("Header box", &summary.header_bbox.map(box_text)),
+        ("Data box", &summary.data_bbox.map(box_text)),
     ];
     for (name, value) in optional {
         if let Some(value) = value {

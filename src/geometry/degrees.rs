@@ -172,9 +172,12 @@ pub fn parse_box(text: &str, order: CornerOrder) -> Result<BoxRegion, String> {
             for_message(text)
         ));
     };
-    let corners = point_of_text(lon1, lat1)
-        .and_then(|first| region_of_corners(first, point_of_text(lon2, lat2)?, order));
-    corners.map_err(|cause| format!("bounding box '{}': {cause}", for_message(text)))
+    let points = point_of_text(lon1, lat1)
+        .and_then(|first| Ok((first, point_of_text(lon2, lat2)?)))
+        .map_err(|cause| format!("{cause}: the order is min_lon,min_lat,max_lon,max_lat"));
+    points
+        .and_then(|(first, second)| region_of_corners(first, second, order))
+        .map_err(|cause| format!("bounding box '{}': {cause}", for_message(text)))
 }
 
 /// Parses the box around two opposite corners, `lon1,lat1,lon2,lat2` in degrees. The box may have no area.
@@ -182,7 +185,7 @@ pub fn parse_corners(text: &str) -> Result<Bbox, String> {
     let parts: Vec<&str> = text.split(',').collect();
     let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
         return Err(format!(
-            "'{}' is not a box: expected lon1,lat1,lon2,lat2",
+            "'{}' is not a box: expected min_lon,min_lat,max_lon,max_lat",
             for_message(text)
         ));
     };

@@ -96,12 +96,12 @@ pub struct WriteArgs {
     /// Name of the writing program in the header
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub generator: Option<String>,
-    /// Set a header field (KEY=VALUE), or keep that of the input (KEY!); repeatable
+    /// Set a header field (KEY=VALUE), remove it (KEY=), or keep that of the input (KEY!); repeatable
     ///
     /// For example, osmosis_replication_sequence_number=4711. `pbfhogg help output-headers` lists the fields.
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_with(parse_header), hide_short_help = true)]
     pub output_header: Vec<HeaderOption>,
-    /// Bounding box in the header: data (the box of all nodes), none, or LEFT,BOTTOM,RIGHT,TOP
+    /// Bounding box in the header: data (the box of all nodes), none, or min_lon,min_lat,max_lon,max_lat
     ///
     /// data needs a PBF file as output, and covers the locations in ways, too. By default, the box is that of the input,
     /// unless the command knows a better one.
@@ -300,7 +300,7 @@ impl OutputBox {
             }
             _ => parse_corners(text)
                 .map(Self::Box)
-                .map_err(|error| format!("expected data, none or LEFT,BOTTOM,RIGHT,TOP: {error}")),
+                .map_err(|error| format!("expected data, none or min_lon,min_lat,max_lon,max_lat: {error}")),
         }
     }
 }

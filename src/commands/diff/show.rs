@@ -112,7 +112,7 @@ fn put_attributes(out: &mut String, old: &Side<'_>, new: &Side<'_>, equality: Eq
         let (lat, lon) = side.nano_location.unwrap_or_default();
         format!("{} {}", lat as f64 / 1e9, lon as f64 / 1e9)
     };
-    line("location", location(old), location(new));
+    line("latitude, longitude", location(old), location(new));
     let (old, new) = (&old.object, &new.object);
     let shown = |visible: bool| if visible { "visible" } else { "deleted" }.to_owned();
     line("object", shown(old.info.visible), shown(new.info.visible));
