@@ -1,5 +1,7 @@
 use super::args::names::Implied;
-use super::args::{FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, names_changes, text_target};
+use super::args::{
+    FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, kind_of_name, names_changes, text_target,
+};
 use super::augmented_diff::DiffFormArg;
 use super::conventions::{Conventions, parse_with};
 use super::session::Session;
@@ -8,6 +10,7 @@ use crate::Context;
 use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, page};
 use crate::commands::{self, HeaderOptions, InheritedFields, cat};
 use crate::engine::OutputOptions;
+use crate::file::WriteOptions;
 use crate::formats::{TextFormat, TextOptions, WayLocations};
 use crate::io::{OutputTarget, ScratchDirectory};
 use crate::osm::KindSet;
@@ -37,8 +40,8 @@ pub struct Args {
     /// The new file
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Output format: text (or compact), opl, debug, osc for a change file, or adiff for an augmented diff [default: by
-    /// the name of the output]
+    /// Output format: text (or compact), opl, debug, osc or osc.pbf for a change file, or adiff for an augmented diff
+    /// [default: by the name of the output]
     ///
     /// The change file turns OLD into NEW; the command derive-changes writes the same. The augmented diff has each
     /// object before and after, with its geometry, and the ways and relations whose nodes or members differ; see
@@ -110,7 +113,11 @@ pub struct Args {
 pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let conventions = session.conventions;
-    if derive_changes && let Some(output) = other_format(session, args)? {
+    let other = match change_pbf(session, args)? {
+        None if derive_changes => other_format(session, args)?,
+        output => output,
+    };
+    if let Some(output) = other {
         let derived = derive_in(session, args, output, &ctx);
         return derived.map_err(|error| derive_error(session, args, error));
     }
@@ -122,7 +129,8 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
     let to_stdout = args.output == Path::new("-");
     // With --json, --html or --quiet, the differences are not written to standard output, which gets only counts or
     // nothing. However, --quiet does not suppress a change file.
-    let silent = to_stdout && (args.run.json || args.html.is_some() || (args.run.quiet && !is_osc));
+    let silent = to_stdout
+        && (args.run.json.is_some() || args.html.is_some() || (args.run.quiet && !is_osc));
     let target = (!silent).then(|| text_target(session, &args.output, args.overwrite));
     let is_strict = conventions.diffs_in_pairs && !derive_changes;
     let options = diff::Options {
@@ -266,7 +274,7 @@ impl DiffFormat {
             "adiff" => Ok(Self::Augmented),
             _ => FormatSpec::parse(conventions, text)
                 .map(Self::Objects)
-                .map_err(|_| "expected text, opl, debug, osc or adiff".to_owned()),
+                .map_err(|_| "expected text, opl, debug, osc, osc.pbf or adiff".to_owned()),
         }
     }
 }
@@ -290,6 +298,37 @@ fn other_format(session: &Session, args: &Args) -> Result<Option<OutputOptions>>
     Ok(Some(output.format(format).header(header)))
 }
 
+/// Returns the output of a change file in PBF: `None` if neither the format nor the name is `osc.pbf`, and under the
+/// conventions of osmium.
+fn change_pbf(session: &Session, args: &Args) -> Result<Option<OutputOptions>> {
+    let spec = match &args.format {
+        Some(DiffFormat::Objects(spec)) => spec.clone(),
+        Some(DiffFormat::Lines | DiffFormat::Augmented) => return Ok(None),
+        None => FormatSpec::default(),
+    };
+    let kind = match &args.format {
+        Some(_) => spec.kind,
+        None => kind_of_name(&args.output),
+    };
+    let Some(kind) = kind.filter(|kind| kind.is_change_pbf()) else {
+        return Ok(None);
+    };
+    if session.conventions.reports_like_osmium {
+        return Ok(None);
+    }
+    if args.html.is_some() {
+        bail!("a page and a change file are two outputs: leave out --html or -f");
+    }
+    let header = HeaderOptions {
+        generator: args.generator.clone(),
+        ..HeaderOptions::default()
+    };
+    let mut write = WriteOptions::default();
+    spec.apply_to(session, kind, &mut write)?;
+    let output = OutputOptions::new(text_target(session, &args.output, args.overwrite)?);
+    Ok(Some(output.header(header).write(write)))
+}
+
 /// Writes the changes in a format other than OsmChange, by deriving a temporary change file and converting it.
 fn derive_in(
     session: &Session,
@@ -297,10 +336,13 @@ fn derive_in(
     output: OutputOptions,
     ctx: &Context,
 ) -> Result<CommandAnswer> {
-    session.complain(&format!(
-        "{}: warning: the output is not a change file: -f osc makes one\n",
-        session.conventions.name
-    ));
+    let is_change_file = change_pbf(session, args)?.is_some();
+    if !is_change_file {
+        session.complain(&format!(
+            "{}: warning: the output is not a change file: -f osc makes one\n",
+            session.conventions.name
+        ));
+    }
     let directory = ScratchDirectory::create(None)?;
     let changes = directory.path().join("changes.osc");
     let target = OutputTarget::File {
@@ -319,11 +361,18 @@ fn derive_in(
         text.way_locations = WayLocations::Never;
     }
     options.output = Some((Format::Osc(deletions(session, args, text)?), target));
-    warn_of_locations(&diff::run(&options, ctx)?, ctx);
+    let differences = diff::run(&options, ctx)?;
+    warn(&differences, is_change_file, ctx);
+    if !is_change_file {
+        warn_of_locations(&differences, ctx);
+    }
     let summary = cat::run(&cat::Options::new(vec![changes], output.clone()), ctx)?;
     session.report(&args.run, ctx, &summary, &output.target, || {
         format!("{}\n", show::written(&summary.written))
-    })
+    })?;
+    Ok(Answer::yes_if(
+        !args.exit_code || differences.total().is_same(),
+    ))
 }
 
 /// The names of change files.
@@ -331,7 +380,7 @@ const CHANGES: Implied<'_> = Implied {
     what: "a change file is OsmChange",
     endings: &["osc", "xml"],
     may_be_compressed: true,
-    advice: "name it .osc or .osc.gz, or say the format with -f",
+    advice: "name it .osc, .osc.gz or .osc.pbf, or say the format with -f",
 };
 /// The names of the differences in lines.
 const LINES: Implied<'_> = Implied {
@@ -357,7 +406,7 @@ fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format
             {
                 Ok(Format::Objects { text, common })
             }
-            _ => bail!("diff writes text, opl, debug or osc"),
+            _ => bail!("diff writes text, opl, debug, osc or osc.pbf"),
         };
     }
     let is_osc = match &args.format {

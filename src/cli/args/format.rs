@@ -19,6 +19,8 @@ pub enum FormatKind {
         /// Whether the name is that of a history file, such as `.osh.pbf`, or of a change file, which has deletions,
         /// too.
         is_history: bool,
+        /// Whether the name is that of a change file, such as `.osc.pbf`.
+        is_change: bool,
     },
     Text {
         format: TextFormat,
@@ -30,7 +32,10 @@ pub enum FormatKind {
 
 impl FormatKind {
     /// PBF that is not a history file.
-    pub const PBF: Self = Self::Pbf { is_history: false };
+    pub const PBF: Self = Self::Pbf {
+        is_history: false,
+        is_change: false,
+    };
 
     /// Parses the name of a format, such as `pbf` or `osm.gz`. Returns `None` for an unknown name.
     fn parse(text: &str) -> Option<Self> {
@@ -47,6 +52,7 @@ impl FormatKind {
             ("" | "osm" | "osh" | "osc", "pbf") if compression == TextCompression::None => {
                 return Some(Self::Pbf {
                     is_history: matches!(prefix, "osh" | "osc"),
+                    is_change: prefix == "osc",
                 });
             }
             ("", "osm" | "osh" | "xml") | ("osm" | "osh", "xml") => TextFormat::Osm,
@@ -67,8 +73,19 @@ impl FormatKind {
     /// Whether the name is that of a history file.
     pub const fn is_history(self) -> bool {
         match self {
-            Self::Pbf { is_history } | Self::Text { is_history, .. } => is_history,
+            Self::Pbf { is_history, .. } | Self::Text { is_history, .. } => is_history,
         }
+    }
+
+    /// Whether the name is that of a change file in PBF.
+    pub const fn is_change_pbf(self) -> bool {
+        matches!(
+            self,
+            Self::Pbf {
+                is_change: true,
+                ..
+            }
+        )
     }
 
     /// Whether the format is OsmChange.
@@ -262,7 +279,7 @@ impl FormatSpec {
         kind: FormatKind,
         write: &mut WriteOptions,
     ) -> Result<()> {
-        if let FormatKind::Pbf { is_history } = kind
+        if let FormatKind::Pbf { is_history, .. } = kind
             && session.conventions.is_plain_by_default
         {
             write.way_locations = BlobLocations::DropDeclared;
