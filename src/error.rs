@@ -34,6 +34,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The options contradict each other, or do not fit the environment, such as a memory limit.
     Usage,
+    /// Another run is replacing the file, or writing to the directory.
+    Locked,
     /// The caller ended the work with [`Context::cancel`](crate::Context::cancel).
     Cancelled,
     /// The reader of standard output or of another pipe closed the pipe.

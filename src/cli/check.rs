@@ -86,7 +86,7 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
         },
     };
     let mut summary = check::run(&options, &ctx)?;
-    if refs_only && session.conventions.reports_like_osmium && !args.run.json {
+    if refs_only && session.conventions.reports_like_osmium && args.run.json.is_none() {
         let mut ids = String::new();
         if args.show_ids {
             // osmium reports missing relations last, after it has read all relations, and in the order of their ids.

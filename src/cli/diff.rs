@@ -370,7 +370,7 @@ fn derive_in(
     session.report(&args.run, ctx, &summary, &output.target, || {
         format!("{}\n", show::written(&summary.written))
     })?;
-    Ok(Answer::yes_if(
+    Ok(CommandAnswer::yes_if(
         !args.exit_code || differences.total().is_same(),
     ))
 }

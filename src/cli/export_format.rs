@@ -107,8 +107,8 @@ pub struct FormatArgs {
     ///
     /// area_m2 and length_m are measured on the ellipsoid of WGS 84. centroid_lon and centroid_lat are in degrees.
     /// country is a code such as DE, by the boundaries of countries that are complete in the input. names is a map from
-    /// languages to the values of tags such as name:de. h3_9 has the cell of H3, of resolution 9, with the centre of the
-    /// box of the feature; resolutions are 0 to 15.
+    /// languages to the values of tags such as name:de. h3_9 has the cell of H3, of resolution 9, with the
+    /// centre of the box of the feature; resolutions are 0 to 15.
     #[arg(
         long = "with",
         value_name = "COLUMNS",

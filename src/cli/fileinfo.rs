@@ -1,5 +1,5 @@
 use super::CommandAnswer;
-use super::args::{ChangesetKindArgs, RunArgs};
+use super::args::{ChangesetKindArgs, JsonForm, RunArgs};
 use super::session::Session;
 use crate::commands::fileinfo::{self, Facts, IdBounds, MetadataFields, Summary};
 use crate::error::path_without_credentials;
@@ -57,7 +57,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             .print(&(KEYS.join("\n") + "\n"))
             .map(|()| CommandAnswer::Yes);
     }
-    let wants_json = args.run.json;
+    let wants_json = args.run.json.is_some();
     if let Some(key) = &args.get {
         check_key(key, args.extended)?;
     }
@@ -79,6 +79,11 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         Some(key) => info
             .value(key)
             .map_or_else(String::new, |value| value + "\n"),
+        None if args.run.json == Some(JsonForm::Lines) => {
+            // Strings in JSON have no line breaks.
+            let json = info.json()?;
+            json.lines().map(str::trim_start).collect::<String>() + "\n"
+        }
         None if wants_json => info.json()? + "\n",
         None => info.text(),
     })?;

@@ -151,8 +151,8 @@ fn build_report(directory: &Path, summary: &build_geocode_index::Summary) -> Str
 
 /// Look up what is at a place: the address, the street, the areas
 ///
-/// A place is a latitude and a longitude, in this order, as two words or as one: 52.5163,13.3777. Without a place, places
-/// are read from a file or from standard input, one per line, and answered in order.
+/// A place is a latitude and a longitude, in this order, as two words or as one: 52.5163,13.3777. Without a place,
+/// places are read from a file or from standard input, one per line, and answered in order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg geocode berlin-index 52.5163 13.3777

@@ -45,6 +45,7 @@ mod tags_count;
 mod tags_filter;
 mod time_filter;
 mod update;
+mod update_report;
 mod usage;
 mod words;
 mod wrong_files;
@@ -288,18 +289,32 @@ fn failure(conventions: &Conventions, error: &anyhow::Error) -> u8 {
     if closed_pipe {
         return 0;
     }
+    complain(&format!(
+        "{}: error: {}\n",
+        conventions.name,
+        message(error)
+    ));
+    status(conventions, error)
+}
+
+/// Returns the message of an error, with advice. The message can contain file names and text from files, so control
+/// characters are escaped to keep it on one line.
+fn message(error: &anyhow::Error) -> String {
     let message = error
         .downcast_ref()
         .map_or_else(|| error.to_string(), advice::explain);
-    // The message can contain file names and text from files, so control characters are escaped to keep it on one line.
-    let line: String = message.chars().flat_map(printable).collect();
-    complain(&format!("{}: error: {line}\n", conventions.name));
+    message.chars().flat_map(printable).collect()
+}
+
+/// Returns the exit status after an error.
+fn status(conventions: &Conventions, error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<crate::Error>() {
         // An error that is no `crate::Error` is a mistake in the command line that clap could not detect.
         None => 2,
         Some(error) => match error.kind() {
             crate::ErrorKind::Usage => 2,
             crate::ErrorKind::Command => COMMAND_FAILED,
+            crate::ErrorKind::Locked if conventions.error_status == 2 => LOCKED,
             _ => conventions.error_status,
         },
     }
@@ -307,6 +322,8 @@ fn failure(conventions: &Conventions, error: &anyhow::Error) -> u8 {
 
 /// The exit status of `update` if the command after the update has failed.
 const COMMAND_FAILED: u8 = 3;
+/// The exit status if another run is replacing a file that the command would replace.
+const LOCKED: u8 = 4;
 
 /// Returns the character itself, or the escape of a control character, such as `\n`.
 fn printable(char: char) -> impl Iterator<Item = char> {

@@ -101,7 +101,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         });
     }
     session.report(&args.run, &ctx, &summary, Stdout::Answer, String::new)?;
-    if !args.run.quiet && !args.run.json {
+    if !args.run.quiet && args.run.json.is_none() {
         lines(&summary, |text| session.print(text))?;
     }
     Ok(CommandAnswer::Yes)

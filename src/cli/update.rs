@@ -1,21 +1,24 @@
-use super::args::{RunArgs, Stdout, WriteArgs, names, parse_size, parse_time};
+use super::args::{
+    FormatKind, JsonForm, RunArgs, Stdout, WriteArgs, kind_of_name, names, parse_duration,
+    parse_size, parse_time,
+};
 use super::augmented_diff::{self, EffectArgs};
 use super::session::Session;
-use super::{CommandAnswer, show, signals};
-use crate::commands::apply_changes;
+use super::update_report::{UpdatedFile, print_error, print_list};
+use super::{CommandAnswer, message, show, signals};
 use crate::commands::augmented_diff::is_replaceable;
 use crate::commands::update::{self, AugmentedDiff, Exec, Goal, Options, Strategy, Summary};
-use crate::engine::Format;
-use crate::formats::TextFormat;
+use crate::commands::{apply_changes, cat};
+use crate::engine::{Format, OutputOptions};
+use crate::formats::{TextCompression, TextFormat};
 use crate::geometry::{BoxRegion, parse_box};
+use crate::io::{OutputTarget, ScratchDirectory};
 use crate::net::{AnyFiles, CookieJar, Credentials, WebFiles};
 use crate::region_file::read_shape;
 use crate::replication::End;
-use crate::runtime::human_bytes;
 use crate::{Context, Error};
 use anyhow::{Result, bail};
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,7 +34,8 @@ const PLANET: [&str; 3] = [
 /// Fetches the change files that FILE does not contain yet, and applies them in one step: FILE either stays unchanged
 /// or gets the data of one state of the server. The header of FILE records this state and the server. Exit status: 0
 /// the file has all changes; 1 more changes are available (see --max-diff-size), or the server is behind the file; 2 an
-/// error, and the file is unchanged; 3 the command of --exec failed after the file was updated.
+/// error, and the file is unchanged; 3 the command of --exec failed after the file was updated; 4 another run is
+/// replacing the file (see --wait).
 ///
 /// If the ways of FILE have locations, they are kept up to date, as by apply-changes --locations-on-ways. A file that
 /// is not in order is sorted.
@@ -42,11 +46,13 @@ const PLANET: [&str; 3] = [
   pbfhogg update town.osm.pbf --clip town.geojson
   pbfhogg update town.osm.pbf --augmented-diff day.parquet --exec 'duckdb town.db < merge.sql'
   pbfhogg update --check berlin.osm.pbf
+  pbfhogg update --check --max-behind 2h --json=lines /srv/osm/*.osm.pbf
+  pbfhogg update --watch 60 --json=lines berlin.osm.pbf >> events.jsonl
   pbfhogg update --diffs-only berlin.osm.pbf -o since.osc.gz")]
 pub struct Args {
-    /// The file to update
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// The file to update; with --check, several files
+    #[arg(value_name = "FILE", required = true)]
+    file: Vec<PathBuf>,
     /// Write the result to FILE instead of updating in place
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -100,12 +106,18 @@ pub struct Args {
     /// runs once for all updates since, without the paths.
     #[arg(long, value_name = "CMD", conflicts_with_all = ["check", "diffs_only"])]
     exec: Option<OsString>,
-    /// Only print how old the file is and how far behind the server; exit status 1 if it is not current
-    #[arg(long, conflicts_with_all = ["output", "clip", "diffs_only", "watch", "expire_tiles"])]
+    /// Only print how old each file is and how far behind its server; exit status 1 if one is not current
+    #[arg(long, conflicts_with_all = ["output", "clip", "diffs_only", "watch", "expire_tiles", "wait"])]
     check: bool,
+    /// With --check: exit status 0 if each file is behind its server by at most TIME, such as 90s, 15min, 2h or 1d
+    #[arg(long, value_name = "TIME", requires = "check", value_parser = parse_duration)]
+    max_behind: Option<u64>,
+    /// Wait at most SECONDS for another run that is replacing the file
+    #[arg(long, value_name = "SECONDS", conflicts_with = "diffs_only")]
+    wait: Option<u64>,
     /// Write the changes to the change file given with -o, and do not update the file
     ///
-    /// If FILE has all changes, the change file has none.
+    /// The change file is .osc, .osc.gz or .osc.pbf. If FILE has all changes, it has none.
     #[arg(long, requires = "output", conflicts_with_all = ["clip", "watch", "expire_tiles"])]
     diffs_only: bool,
     /// Stop after sequence number N
@@ -158,10 +170,47 @@ impl Args {
         self.watch.is_some()
     }
 
-    fn goal(&self, session: &Session) -> Result<Goal> {
+    /// Returns the file to update. Fails if there are several.
+    fn one_file(&self) -> Result<&Path> {
+        match self.file.as_slice() {
+            [file] => Ok(file),
+            files => bail!(
+                "update takes one file, and {} with --check: loop over them, because each has a server of its own",
+                show::counted(files.len() as u64, "file")
+            ),
+        }
+    }
+
+    const fn updated<'f>(&self, path: &'f Path) -> UpdatedFile<'f> {
+        UpdatedFile {
+            path,
+            is_check: self.check,
+        }
+    }
+
+    /// Whether a file is as current as --check and --max-behind ask.
+    fn is_fine(&self, summary: &Summary) -> bool {
+        let seconds = summary.seconds_behind.unsigned_abs();
+        let is_near = self.max_behind.is_some_and(|most| seconds <= most);
+        summary.is_current || is_near && !summary.is_server_behind
+    }
+
+    /// Returns the change file in PBF that --diffs-only writes; `None` for another output.
+    fn change_pbf(&self, session: &Session) -> Result<Option<OutputOptions>> {
+        let kind = match &self.write.output_format {
+            Some(spec) => spec.kind,
+            None => self.output.as_deref().and_then(kind_of_name),
+        };
+        if !self.diffs_only || !kind.is_some_and(FormatKind::is_change_pbf) {
+            return Ok(None);
+        }
+        self.write.output(session, self.output.as_deref()).map(Some)
+    }
+
+    fn goal(&self, session: &Session, file: &Path) -> Result<Goal> {
         let output = match (&self.output, self.diffs_only) {
             _ if self.check => return Ok(Goal::Check),
-            (None, _) => self.write.in_place(session, &self.file)?,
+            (None, _) => self.write.in_place(session, file)?,
             (Some(output), false) => self.write.output(session, Some(output))?,
             (Some(output), true) => {
                 let output = self.write.output(session, Some(output))?;
@@ -169,7 +218,9 @@ impl Args {
                     Format::Text(text) if text.format == TextFormat::OsmChange => {
                         Ok(Goal::Changes(output.target, text.compression))
                     }
-                    _ => bail!("--diffs-only writes a change file: name it .osc or .osc.gz"),
+                    _ => bail!(
+                        "--diffs-only writes a change file: name it .osc, .osc.gz or .osc.pbf"
+                    ),
                 };
             }
         };
@@ -179,7 +230,7 @@ impl Args {
         }
     }
 
-    fn augmented_diffs(&self, session: &Session) -> Result<Vec<AugmentedDiff>> {
+    fn augmented_diffs(&self, session: &Session, file: &Path) -> Result<Vec<AugmentedDiff>> {
         let paths = [&self.augmented_diff, &self.effects.expire_output];
         if paths
             .into_iter()
@@ -191,7 +242,7 @@ impl Args {
         // A run that updates a file in place replaces what an earlier one has written, and no other file. That an
         // output is the input is an error of its own.
         let may_replace = |path: &Path| {
-            let is_earlier = || path == self.file || is_replaceable(path);
+            let is_earlier = || path == file || is_replaceable(path);
             self.write.overwrite || self.output.is_none() && is_earlier()
         };
         let mut outputs = Vec::new();
@@ -215,10 +266,16 @@ impl Args {
 
     fn exec(&self, session: &Session) -> Option<Exec> {
         let exec = Exec::new(self.exec.as_ref()?);
-        Some(exec.uses_stdout(!self.run.json && !session.is_call()))
+        Some(exec.uses_stdout(self.run.json.is_none() && !session.is_call()))
     }
 
-    fn options(&self, session: &Session) -> Result<Options> {
+    /// Returns the options of an update of a file, which is one of those on the command line.
+    fn options(&self, session: &Session, file: &Path) -> Result<Options> {
+        let goal = self.goal(session, file)?;
+        self.options_for(session, file, goal)
+    }
+
+    fn options_for(&self, session: &Session, file: &Path, goal: Goal) -> Result<Options> {
         if let Some(cache) = &self.cache {
             names::check_new_directory(session, cache, "--cache is a directory")?;
         }
@@ -235,7 +292,7 @@ impl Args {
             sequence: self.end_sequence,
             timestamp: self.end_date,
         };
-        Ok(Options::new(&self.file, self.goal(session)?)
+        Ok(Options::new(file, goal)
             .servers(servers)
             .cache(self.cache.clone())
             .max_diff_size(self.max_diff_size)
@@ -243,8 +300,9 @@ impl Args {
             .end(end)
             .clip(clip.map(|clip| (clip.shape, Strategy::default())))
             .keep_days(self.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS))
-            .augmented_diffs(self.augmented_diffs(session)?)
+            .augmented_diffs(self.augmented_diffs(session, file)?)
             .exec(self.exec(session))
+            .wait(Duration::from_secs(self.wait.unwrap_or(0)))
             .first_pause(Duration::from_millis(self.web.first_pause))
             .patience(Duration::from_secs(self.web.timeout)))
     }
@@ -289,20 +347,59 @@ impl WebArgs {
 }
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
-    let options = args.options(session)?;
     let files = args.web.files()?;
-    let Some(seconds) = args.watch else {
-        let ctx = args.run.context(session);
-        let summary = update::run(&options, &files, &ctx)?;
-        return finish(session, args, &ctx, &summary);
+    if args.check {
+        return check(session, args, &files);
+    }
+    let file = args.one_file()?;
+    let updated = match (args.watch, args.change_pbf(session)?) {
+        (Some(seconds), _) => {
+            let options = args.options(session, file)?;
+            return watch(
+                session,
+                args,
+                &options,
+                &files,
+                Duration::from_secs(seconds),
+            );
+        }
+        (None, Some(output)) => write_change_pbf(session, args, file, output, &files),
+        (None, None) => {
+            let options = args.options(session, file)?;
+            let ctx = args.run.context(session);
+            update::run(&options, &files, &ctx)
+                .map_err(anyhow::Error::from)
+                .and_then(|summary| finish(session, args, file, &ctx, &summary))
+        }
     };
-    watch(
-        session,
-        args,
-        &options,
-        &files,
-        Duration::from_secs(seconds),
-    )
+    if let Err(error) = &updated {
+        print_error(session, &args.run, file, error)?;
+    }
+    updated
+}
+
+/// Writes the changes that a file lacks to a temporary change file, and converts it to PBF.
+fn write_change_pbf(
+    session: &Session,
+    args: &Args,
+    file: &Path,
+    output: OutputOptions,
+    files: &AnyFiles,
+) -> Result<CommandAnswer> {
+    let ctx = args.run.context(session);
+    let directory = ScratchDirectory::create(None)?;
+    let path = directory.path().join("changes.osc");
+    let target = OutputTarget::File {
+        path: path.clone(),
+        overwrite: false,
+    };
+    let goal = Goal::Changes(target, TextCompression::None);
+    let options = args.options_for(session, file, goal)?;
+    let summary = update::run(&options, files, &ctx)?;
+    if path.exists() {
+        cat::run(&cat::Options::new(vec![path], output), &ctx)?;
+    }
+    finish(session, args, file, &ctx, &summary)
 }
 
 /// Updates the file repeatedly until a signal arrives, or the end in the options is reached. Returns an error of the
@@ -323,8 +420,8 @@ fn watch(
         let round = round.and_then(|summary| {
             let is_news = summary.is_server_behind && !was_behind;
             was_behind = summary.is_server_behind;
-            if summary.change_files > 0 || is_news {
-                finish(session, args, &ctx, &summary)?;
+            if summary.change_files > 0 || is_news || args.run.json == Some(JsonForm::Lines) {
+                finish(session, args, &options.file, &ctx, &summary)?;
             }
             ctx.observer.finished();
             is_ended = summary.is_end_reached;
@@ -334,9 +431,12 @@ fn watch(
         });
         let is_done = match round {
             Ok(is_done) => is_done,
-            Err(error) if is_first => return Err(error),
             Err(error) => {
-                session.complain(&format!("pbfhogg: error: {error}\n"));
+                print_error(session, &args.run, &options.file, &error)?;
+                if is_first {
+                    return Err(error);
+                }
+                session.complain(&format!("pbfhogg: error: {}\n", message(&error)));
                 true
             }
         };
@@ -351,86 +451,48 @@ fn watch(
 fn finish(
     session: &Session,
     args: &Args,
+    file: &Path,
     ctx: &Context,
     summary: &Summary,
 ) -> Result<CommandAnswer> {
-    let stdout = Stdout::Answer;
-    session.report(&args.run, ctx, summary, stdout, || report(args, summary))?;
-    let written = args.output.as_ref().unwrap_or(&args.file);
+    args.updated(file).print(session, &args.run, ctx, summary)?;
+    let written = args.output.as_deref().unwrap_or(file);
     summary
         .exec
         .map_or(Ok(()), |executed| executed.check(written))?;
     Ok(CommandAnswer::yes_if(summary.is_current))
 }
 
-fn report(args: &Args, summary: &Summary) -> String {
-    let (name, after) = (args.file.display(), &summary.after);
-    let mut out = format!(
-        "{name}: up to {} (sequence {})",
-        after.timestamp, after.sequence
-    );
-    match summary.seconds_behind {
-        _ if summary.is_server_behind => {
-            let newest = &summary.newest;
-            let _ = write!(
-                out,
-                ", and the server is behind it: its newest state is {} (sequence {})",
-                newest.timestamp, newest.sequence
-            );
+/// Compares files with their servers. The answer is that all are current or, with --max-behind, not too far behind.
+/// With --json, the events of several files are a list. If files cannot be compared, the others are, and the last
+/// error is returned.
+fn check(session: &Session, args: &Args, files: &AnyFiles) -> Result<CommandAnswer> {
+    let (mut is_fine, mut failed, mut summaries) = (true, None, Vec::new());
+    for file in &args.file {
+        let ctx = args.run.context(session);
+        let options = args.options(session, file)?;
+        match update::run(&options, files, &ctx) {
+            Ok(summary) => {
+                is_fine &= args.is_fine(&summary);
+                if args.run.json == Some(JsonForm::Pretty) && args.file.len() > 1 {
+                    args.run.end(session, &ctx, Stdout::Answer)?;
+                    summaries.push((args.updated(file), summary));
+                } else {
+                    args.updated(file)
+                        .print(session, &args.run, &ctx, &summary)?;
+                }
+            }
+            Err(error) => {
+                let error = error.into();
+                print_error(session, &args.run, file, &error)?;
+                if let Some(before) = failed.replace(error) {
+                    session.complain(&format!("pbfhogg: error: {}\n", message(&before)));
+                }
+            }
         }
-        0 => out += ", as the server",
-        seconds => {
-            let _ = write!(out, ", {} behind the server", duration(seconds));
-        }
     }
-    if args.check {
-        let _ = write!(out, "; the data is {} old", duration(summary.seconds_old));
+    if !summaries.is_empty() {
+        print_list(session, &summaries)?;
     }
-    if summary.change_files > 0 {
-        let _ = write!(
-            out,
-            "; {} ({})",
-            show::counted(summary.change_files, "change file"),
-            human_bytes(summary.change_bytes)
-        );
-    }
-    if let Some(applied) = &summary.applied {
-        let _ = write!(
-            out,
-            ": {} created, {} modified, {} deleted",
-            show::number(applied.created),
-            show::number(applied.modified),
-            show::number(applied.deleted)
-        );
-    }
-    if let Some(clipped) = &summary.clipped {
-        let _ = write!(out, ", {} cut away", show::number(clipped.cut_away));
-    }
-    if let Some(augmented) = &summary.augmented_diff {
-        let _ = write!(
-            out,
-            "; {} in augmented diffs",
-            show::counted(augmented.actions(), "action")
-        );
-    }
-    if let Some(count) = summary.expired_tiles.as_ref().and_then(|of| of.tiles) {
-        let _ = write!(out, "; {} to draw again", show::counted(count, "tile"));
-    }
-    out.push('\n');
-    out
-}
-
-/// Formats a time in its two largest units: `3 h 20 min`.
-fn duration(seconds: i64) -> String {
-    if seconds == 0 {
-        return "0 s".into();
-    }
-    let units = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
-    let mut left = seconds;
-    let parts = units.into_iter().filter_map(|(len, unit)| {
-        let count = left / len;
-        left %= len;
-        (count > 0).then(|| format!("{count} {unit}"))
-    });
-    parts.take(2).collect::<Vec<_>>().join(" ")
+    failed.map_or(Ok(CommandAnswer::yes_if(is_fine)), Err)
 }

@@ -11,7 +11,7 @@ use crate::commands::apply_changes::{AllChanges, ChangeFilter};
 use crate::commands::augmented_diff::AugmentedDiffs;
 use crate::commands::{apply_changes, augmented_diff, merge_changes};
 use crate::engine::{HeaderOption, OutputOptions};
-use crate::error::{Advice, Error, Result, without_credentials};
+use crate::error::{Advice, Error, ErrorKind, Result, without_credentials};
 use crate::file::Written;
 use crate::formats::TextCompression;
 use crate::geometry::Shape;
@@ -29,7 +29,7 @@ use position::{FilePosition, Start};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 pub use crate::commands::extract::Strategy;
 #[cfg(feature = "update")]
@@ -100,6 +100,9 @@ pub struct Options {
     pub augmented_diffs: Vec<AugmentedDiff>,
     /// The command that runs after the file was replaced; `None` for none.
     pub exec: Option<Exec>,
+    /// The time to wait for another run that is replacing the file, or waits for its command. Then the update fails with
+    /// an error of the kind [`ErrorKind::Locked`](crate::ErrorKind::Locked).
+    pub wait: Duration,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,
     /// The time that a connection may last, in addition to one second for each thousand bytes that it transfers.
@@ -122,6 +125,7 @@ impl Options {
             keep_days: apply_changes::KEEP_DAYS,
             augmented_diffs: Vec::new(),
             exec: None,
+            wait: Duration::ZERO,
             first_pause: Duration::from_secs(1),
             patience: Duration::from_secs(60),
         }
@@ -138,6 +142,7 @@ setters!(Options {
     keep_days: u32,
     augmented_diffs: Vec<AugmentedDiff>,
     exec: Option<Exec>,
+    wait: Duration,
     first_pause: Duration,
     patience: Duration,
 });
@@ -221,7 +226,7 @@ pub struct Applied {
 /// Fetches, through `transport`, the change files that follow the state of the file, merges them in memory, and applies
 /// them together. The header of the result has the URL of the server, and the sequence number and the time up to which
 /// the result contains all changes. If there are no changes, the file is not written. With [`Goal::File`], locks the
-/// file, so another update of the same file fails while this run lasts.
+/// file, so another update of the same file waits ([`Options::wait`]) or fails while this run lasts.
 ///
 /// A server is behind the file if its newest sequence number is smaller than that of the file. If its newest time is
 /// nevertheless later, the server has restarted its numbering, and the following changes are found by time.
@@ -259,7 +264,7 @@ fn update(
     pause: &(dyn Fn(Duration) -> Result<(), Fault> + Sync),
     ctx: &Context,
 ) -> Result<Summary> {
-    let lock = lock(options)?;
+    let lock = lock(options, ctx)?;
     let follow_up = FollowUp::of(options);
     let position = FilePosition::of(&options.file, ctx)?;
     let caught_up = exec::catch_up(follow_up.as_ref(), options, &position, ctx)?;
@@ -314,13 +319,26 @@ fn update(
     Ok(summary)
 }
 
-/// Locks the file if it is written. Fails if an augmented diff may not be written.
-fn lock(options: &Options) -> Result<Option<Arc<FileLock>>> {
+/// Locks the file if it is written. Waits for another run as long as the options allow. Fails if an augmented diff may
+/// not be written.
+fn lock(options: &Options, ctx: &Context) -> Result<Option<Arc<FileLock>>> {
+    /// The time between two attempts to lock the file.
+    const PAUSE: Duration = Duration::from_millis(100);
     let Goal::File(output) = &options.goal else {
         return Ok(None);
     };
     augmented_diffs(options, &[]).check(&output.target, &[options.file.as_path()])?;
-    FileLock::of(&options.file).map(Some)
+    let start = Instant::now();
+    loop {
+        let left = options.wait.saturating_sub(start.elapsed());
+        match FileLock::of(&options.file) {
+            Err(error) if error.kind() == ErrorKind::Locked && !left.is_zero() => {
+                ctx.cancellation.check()?;
+                std::thread::sleep(left.min(PAUSE));
+            }
+            locked => return locked.map(Some),
+        }
+    }
 }
 
 /// Fetches and reads the change files of `legs`, with the versions that the augmented diffs need. Fails if there are any

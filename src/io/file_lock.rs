@@ -1,6 +1,6 @@
 //! Locks on files that are replaced, so that two runs do not replace the same file.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::lock;
 use std::fs::{File, TryLockError};
 use std::io;
@@ -33,7 +33,7 @@ impl FileLock {
     ///
     /// # Errors
     ///
-    /// - [`Error::File`]: another run has locked the file.
+    /// - [`Error::File`], of the kind [`ErrorKind::Locked`]: another run has locked the file.
     /// - [`Error::Io`]: the file cannot be opened, or its file system has no locks.
     pub(crate) fn of(path: &Path) -> Result<Arc<Self>> {
         let failed = |error| Error::io(path, "cannot open", error);
@@ -49,7 +49,7 @@ impl FileLock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Err(Error::file(path, "another run is replacing this file"));
+                    return Err(locked(path, "another run is replacing this file"));
                 }
                 Err(TryLockError::Error(error)) => {
                     return Err(Error::io(path, "cannot lock", error));
@@ -61,11 +61,12 @@ impl FileLock {
                 return Ok(lock);
             }
         }
-        Err(Error::file(
-            path,
-            "other runs replace this file again and again",
-        ))
+        Err(locked(path, "other runs replace this file again and again"))
     }
+}
+
+fn locked(path: &Path, cause: &str) -> Error {
+    Error::file_of(path, ErrorKind::Locked, cause)
 }
 
 /// Opens the file to be locked, which is the file at `path` itself.

@@ -7,7 +7,7 @@ use super::replaced_files::ReplacedFiles;
 use super::staging::{self, COMPLETE, Staging, flush_entries, is_denied, move_entries};
 use super::temporary::{self, MOVING};
 use super::{OpenOutput, OutputTarget, StreamOutput, access, unfinished};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::{Cancellation, Context};
 use crate::system::{self, Call};
 use std::fs::{self, File};
@@ -276,7 +276,8 @@ fn lock(root: &Path) -> Result<Option<File>> {
     };
     match file.try_lock() {
         Err(fs::TryLockError::WouldBlock) => {
-            Err(Error::file(root, "another run writes to this directory"))
+            let cause = "another run writes to this directory";
+            Err(Error::file_of(root, ErrorKind::Locked, cause))
         }
         // Some file systems have no locks on directories.
         Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(file)),

@@ -234,7 +234,7 @@ def merge(
     """Merge sorted files: each object once, in its highest version."""
 
 def update(
-    file: Value,
+    file: Values,
     output: Optional[Value] = None,
     *,
     server: Optional[Values] = None,
@@ -249,6 +249,8 @@ def update(
     expire_output: Optional[Value] = None,
     exec: Optional[Value] = None,
     check: Optional[bool] = None,
+    max_behind: Optional[Value] = None,
+    wait: Optional[Value] = None,
     diffs_only: Optional[bool] = None,
     end_sequence: Optional[Value] = None,
     end_date: Optional[Value] = None,

@@ -8,9 +8,11 @@ mod region;
 mod run;
 mod values;
 
-pub use format::{FormatKind, FormatSpec, InputKind, data_ending, names_changes, names_history};
+pub use format::{
+    FormatKind, FormatSpec, InputKind, data_ending, kind_of_name, names_changes, names_history,
+};
 pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions};
 pub use output::{OutputArgs, OutputBox, WriteArgs, parse_header, text_target};
 pub use region::{RegionArgs, region};
-pub use run::{RunArgs, Stdout, open_stats};
-pub use values::{AttributeArg, parse_size, parse_time};
+pub use run::{JsonForm, RunArgs, Stdout, open_stats};
+pub use values::{AttributeArg, parse_duration, parse_size, parse_time};

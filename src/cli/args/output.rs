@@ -298,9 +298,9 @@ impl OutputBox {
             {
                 Err("the box of a header cannot cross the antimeridian".into())
             }
-            _ => parse_corners(text)
-                .map(Self::Box)
-                .map_err(|error| format!("expected data, none or min_lon,min_lat,max_lon,max_lat: {error}")),
+            _ => parse_corners(text).map(Self::Box).map_err(|error| {
+                format!("expected data, none or min_lon,min_lat,max_lon,max_lat: {error}")
+            }),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::formats::{TextCompression, TextOutput};
 use crate::io::OutputTarget;
 use crate::{Context, IoMode, StatsReport};
 use anyhow::{Result, bail};
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, ValueEnum};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -48,13 +48,43 @@ pub struct RunArgs {
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print the summary as JSON: to standard output, or to standard error if the result goes there
-    #[arg(long)]
-    pub json: bool,
+    ///
+    /// --json=lines prints it on one line. update then prints a line for each event.
+    #[arg(
+        long,
+        value_name = "FORM",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "pretty",
+        hide_possible_values = true
+    )]
+    pub json: Option<JsonForm>,
     /// Write the times of phases and the numbers of bytes and blobs to FILE as JSON; - is standard output
     ///
     /// An existing FILE is replaced only if an earlier run wrote it with --stats, or if --overwrite is given.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub stats: Option<PathBuf>,
+}
+
+/// The form of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum JsonForm {
+    /// Many lines, which are indented.
+    Pretty,
+    /// One line for each value.
+    Lines,
+}
+
+impl JsonForm {
+    /// Formats a value, with a line break at its end.
+    pub fn text(self, value: &impl Serialize) -> serde_json::Result<String> {
+        let json = match self {
+            Self::Pretty => serde_json::to_string_pretty(value),
+            Self::Lines => serde_json::to_string(value),
+        };
+        json.map(|json| json + "\n")
+    }
 }
 
 /// Opens the file for --stats before the work begins, so that the run fails early if the file exists or cannot be
@@ -188,13 +218,12 @@ impl Session {
     ) -> Result<CommandAnswer> {
         let (report, stdout) = run.end(self, ctx, stdout.into())?;
         let text = || text() + &show::skipped(&report);
-        let json = || serde_json::to_string_pretty(summary).map(|json| json + "\n");
         match (stdout, run.json) {
-            (Stdout::Answer | Stdout::Free, true) => self.print(&json()?)?,
-            (Stdout::Taken, true) => self.complain(&json()?),
-            (Stdout::Answer, false) if !run.quiet => self.print(&text())?,
-            (Stdout::Free, false) if run.level(self) >= Level::Notes => self.complain(&text()),
-            (Stdout::Taken, false) if run.verbose => self.complain(&text()),
+            (Stdout::Answer | Stdout::Free, Some(form)) => self.print(&form.text(summary)?)?,
+            (Stdout::Taken, Some(form)) => self.complain(&form.text(summary)?),
+            (Stdout::Answer, None) if !run.quiet => self.print(&text())?,
+            (Stdout::Free, None) if run.level(self) >= Level::Notes => self.complain(&text()),
+            (Stdout::Taken, None) if run.verbose => self.complain(&text()),
             _ => {}
         }
         Ok(CommandAnswer::Yes)

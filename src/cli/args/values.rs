@@ -49,6 +49,23 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Parses a time span, such as `90`, `90s`, `15min`, `2h` or `1d`. Returns the number of seconds.
+pub fn parse_duration(text: &str) -> Result<u64, String> {
+    let end = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+    let unit = match text[end.len()..].to_ascii_lowercase().as_str() {
+        "" | "s" => Some(1),
+        "m" | "min" => Some(60),
+        "h" => Some(3600),
+        "d" => Some(86_400),
+        _ => None,
+    };
+    let seconds = end.trim().parse::<u32>().ok();
+    let seconds = seconds.zip(unit);
+    seconds
+        .map(|(count, unit)| u64::from(count) * unit)
+        .ok_or_else(|| format!("'{text}' is not a time span like 90s, 15min, 2h or 1d"))
+}
+
 /// Parses a moment, such as `2016-01-01T00:00:00Z`, `2016-01` or a number of seconds since 1970. Returns the number of
 /// seconds since 1970.
 pub fn parse_time(text: &str) -> Result<i64> {
