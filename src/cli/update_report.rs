@@ -2,7 +2,7 @@
 
 use super::args::{JsonForm, RunArgs, Stdout};
 use super::session::Session;
-use super::{Answer, message, show, status};
+use super::{CommandAnswer, message, show, status};
 use crate::commands::update::Summary;
 use crate::osm::format_timestamp;
 use crate::runtime::human_bytes;

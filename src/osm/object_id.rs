@@ -11,9 +11,10 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
-    /// Parses an id such as `n17`, `w-4` or `r8`, also in the forms `way/17` and `https://www.openstreetmap.org/way/17`.
-    /// What follows the number in an address (`/history`, `?…`, `#map=…`) is ignored. A number without a kind is the id
-    /// of an object of the kind `default`. The error is a message that quotes `text`.
+    /// Parses an id such as `n17`, `w-4` or `r8`, also in the forms `way/17` and
+    /// `https://www.openstreetmap.org/way/17`. Ignores text after the number of an address (`/history`, `?…`,
+    /// `#map=…`). A number without a kind is the id of an object of the kind `default`. The error is a message that
+    /// quotes `text`.
     pub fn parse(text: &str, default: ObjectKind) -> Result<Self, String> {
         let bad = || format!("'{text}' is not an id like n17, w-4 or r8");
         let is_address = is_address(text);
@@ -72,8 +73,8 @@ impl fmt::Display for ObjectId {
 }
 
 /// Parses the ids in command-line arguments. They are separated by spaces, tabs, commas, semicolons, slashes, vertical
-/// bars, or the ends of arguments. Each id is parsed as by [`ObjectId::parse`]. The name of a kind that stands alone, as
-/// in `way 17 18`, is the kind of the numbers after it; before it, this is `default`.
+/// bars, or the ends of arguments. Each id is parsed as by [`ObjectId::parse`]. The name of a kind that stands alone,
+/// as in `way 17 18`, is the kind of the numbers after it; before it, this is `default`.
 pub fn parse_object_ids<'t>(
     texts: impl IntoIterator<Item = &'t str>,
     default: ObjectKind,
