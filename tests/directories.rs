@@ -1,7 +1,7 @@
 //! An output that is a directory, or several files, is whole or not there, whatever ends a run.
 
 use crate::common::kills::{content, end_after, killed_at, kills, moment, names, time_of};
-use crate::common::{Arg, decode, is_long, pbfhogg, run_fail, run_ok, world};
+use crate::common::{Arg, decode, is_long, pbfhogg, run_fail, run_fail_with, run_ok, world};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -448,7 +448,7 @@ fn maps_of_ids_take_nothing_for_a_map_that_is_none() {
     let again: [Arg; 6] = [&"renumber", &"-i", &map, &places.inputs[1], &"-o", &other];
     let locked = fs::File::open(map.join("way.idx")).unwrap();
     locked.lock().unwrap();
-    assert!(run_fail(&again).contains("another run is replacing this file"));
+    assert!(run_fail_with(4, &again).contains("another run is replacing this file"));
     drop(locked);
     run_ok(&again);
     assert_eq!(

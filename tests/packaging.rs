@@ -25,6 +25,12 @@ fn bash_completes_commands_and_options() {
     assert_eq!(complete(&["insp"]), "inspect");
     assert_eq!(complete(&["extract", "--sma"]), "--smart");
     assert_eq!(complete(&["completions", "z"]), "zsh");
+    // What help explains, and values of options that also take others.
+    assert_eq!(complete(&["help", "expr"]), "expressions");
+    assert_eq!(complete(&["help", "extr"]), "extract");
+    assert_eq!(complete(&["cat", "-f", "osm.b"]), "osm.bz2");
+    assert_eq!(complete(&["export", "-f", "geojsons"]), "geojsonseq geojsonseq.gz");
+    assert_eq!(complete(&["export", "--theme", "roa"]), "roads");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `update`: after each run, a file is as before or has the data of one state, which its header says.
 
 use crate::common::publisher::{DAYS, Publisher, update_from};
-use crate::common::{Arg, pbfhogg, run_fail, run_ok};
+use crate::common::{Arg, pbfhogg, run_fail, run_fail_with, run_ok};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -218,7 +218,7 @@ fn a_file_that_is_being_updated_is_left_alone() {
         &server,
         &file,
     ];
-    let message = run_fail(&args);
+    let message = run_fail_with(4, &args);
     assert!(
         message.contains("another run is replacing this file"),
         "{message}"

@@ -113,11 +113,7 @@ pub struct Args {
 pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let conventions = session.conventions;
-    let other = match change_pbf(session, args)? {
-        None if derive_changes => other_format(session, args)?,
-        output => output,
-    };
-    if let Some(output) = other {
+    if let Some(output) = other_format(session, args, derive_changes)? {
         let derived = derive_in(session, args, output, &ctx);
         return derived.map_err(|error| derive_error(session, args, error));
     }
@@ -279,8 +275,17 @@ impl DiffFormat {
     }
 }
 
-/// Returns the output of `derive-changes` if its format is not OsmChange; `None` for a change file.
-fn other_format(session: &Session, args: &Args) -> Result<Option<OutputOptions>> {
+/// Returns the output if it is a change file in PBF or, for `derive-changes`, if its format is not OsmChange; `None` for
+/// other outputs.
+fn other_format(
+    session: &Session,
+    args: &Args,
+    derive_changes: bool,
+) -> Result<Option<OutputOptions>> {
+    let changes = change_pbf(session, args)?;
+    if changes.is_some() || !derive_changes {
+        return Ok(changes);
+    }
     let Some(DiffFormat::Objects(spec)) = &args.format else {
         return Ok(None);
     };

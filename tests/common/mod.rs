@@ -85,12 +85,17 @@ pub fn run_ok(args: &[Arg]) -> Output {
 
 /// Runs the program and expects an ordinary failure: exit status 2 and one line on stderr. Returns that line.
 pub fn run_fail(args: &[Arg]) -> String {
+    run_fail_with(2, args)
+}
+
+/// Does the same as [`run_fail`], and expects another exit status.
+pub fn run_fail_with(status: i32, args: &[Arg]) -> String {
     let output = run(args);
     let message = stderr(&output);
     let command = shown(args);
     assert_eq!(
         output.status.code(),
-        Some(2),
+        Some(status),
         "{command}: exit code; stderr:\n{message}"
     );
     assert!(
