@@ -29,7 +29,10 @@ fn bash_completes_commands_and_options() {
     assert_eq!(complete(&["help", "expr"]), "expressions");
     assert_eq!(complete(&["help", "extr"]), "extract");
     assert_eq!(complete(&["cat", "-f", "osm.b"]), "osm.bz2");
-    assert_eq!(complete(&["export", "-f", "geojsons"]), "geojsonseq geojsonseq.gz");
+    assert_eq!(
+        complete(&["export", "-f", "geojsons"]),
+        "geojsonseq geojsonseq.gz"
+    );
     assert_eq!(complete(&["export", "--theme", "roa"]), "roads");
 }
 
