@@ -264,7 +264,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         .limit(args.limit)
         .jobs(jobs);
     match args.places()? {
-        Places::One(place) => {
+        GivenPlaces::One(place) => {
             let (answer, is_exchanged) = geocode::at(&options, place)?;
             if is_exchanged {
                 let [lat, lon] = [place.lon_e7(), place.lat_e7()].map(format_e7);
@@ -275,7 +275,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             }
             session.print(&(answer + "\n"))?;
         }
-        Places::Lines(name, input) => {
+        GivenPlaces::Lines(name, input) => {
             let options = options.name(name);
             let summary = geocode::run(&options, input, std::io::stdout())?;
             warn_of_exchanged(session, &summary);
@@ -285,7 +285,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
 }
 
 /// The places to look up.
-enum Places {
+enum GivenPlaces {
     One(Location),
     /// The name of an input with a place on each line, and the input.
     Lines(PathBuf, Box<dyn Read>),
@@ -303,9 +303,12 @@ impl Args {
     }
 
     /// Parses the place on the command line, or opens the file with places. Fails if a single word is neither.
-    fn places(&self) -> Result<Places> {
+    fn places(&self) -> Result<GivenPlaces> {
         let Some(lat) = &self.lat else {
-            return Ok(Places::Lines("-".into(), Box::new(std::io::stdin().lock())));
+            return Ok(GivenPlaces::Lines(
+                "-".into(),
+                Box::new(std::io::stdin().lock()),
+            ));
         };
         let text = match &self.lon {
             Some(lon) => format!("{lat} {lon}"),
@@ -318,8 +321,8 @@ impl Args {
                     "{text}: --csv, --columns and --limit are for a file or standard input, not for one place"
                 )
             }
-            Ok(place) => Ok(Places::One(place)),
-            Err(_) if text == "-" => Ok(Places::Lines(
+            Ok(place) => Ok(GivenPlaces::One(place)),
+            Err(_) if text == "-" => Ok(GivenPlaces::Lines(
                 text.into(),
                 Box::new(std::io::stdin().lock()),
             )),
@@ -328,7 +331,7 @@ impl Args {
             {
                 let file =
                     File::open(path).map_err(|error| Error::io(path, "cannot open", error))?;
-                Ok(Places::Lines(text.into(), Box::new(file)))
+                Ok(GivenPlaces::Lines(text.into(), Box::new(file)))
             }
             Err(cause) => bail!("{text}: {cause}; the order is LAT LON, as in 52.5163 13.3777"),
         }

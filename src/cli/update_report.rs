@@ -23,12 +23,12 @@ struct UpdateEvent<'a> {
     #[serde(flatten)]
     summary: Option<&'a Summary>,
     #[serde(flatten)]
-    failure: Option<Failure>,
+    failure: Option<UpdateFailure>,
 }
 
 /// An error in an event.
 #[derive(Serialize)]
-struct Failure {
+struct UpdateFailure {
     error: String,
     /// The exit status of a run that ends with the error.
     status: u8,
@@ -50,7 +50,7 @@ impl<'a> UpdateEvent<'a> {
         let is_locked = error
             .downcast_ref::<crate::Error>()
             .is_some_and(|error| error.kind() == ErrorKind::Locked);
-        let failure = Failure {
+        let failure = UpdateFailure {
             error: message(error),
             status: status(session.conventions, error),
         };
