@@ -71,7 +71,7 @@ pub struct Args {
     /// Maximum age of the data in days; for older data, changes are not fetched
     #[arg(long, value_name = "DAYS", default_value = "90", value_parser = parse_days)]
     max_age: i64,
-    /// Cut the changes to a region: a box, or a file with a polygon (GeoJSON, .poly or OSM)
+    /// Cut the changes to a region: min_lon,min_lat,max_lon,max_lat, or a file with a polygon (GeoJSON, .poly or OSM)
     ///
     /// Changes of the whole planet add objects outside of an extract, which grows from day to day without --clip. What
     /// FILE has stays, whatever happens to it. Of all other objects, FILE gets nodes in REGION, ways with a node in
