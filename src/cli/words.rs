@@ -1,7 +1,6 @@
 //! The words that people type for commands and options of other names, and the command lines that do what they mean.
 
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::path::Path;
 
 /// Names of commands that do not exist, and the command lines that do what they promise.
@@ -182,24 +181,21 @@ pub fn for_argument(name: &str, command: &clap::Command, argument: &str) -> Opti
         let mut args = command.get_arguments();
         args.any(|arg| arg.get_short() == Some(short) && arg.get_action().takes_values())
     };
-    let mut hint = String::new();
     if has('b') && is_box(argument) {
-        let _ = write!(
-            hint,
+        Some(format!(
             "a box follows -b: `pbfhogg {name} -b {argument} FILE`"
-        );
+        ))
     } else if has('p') && is_polygon(argument) {
-        let _ = write!(
-            hint,
+        Some(format!(
             "a polygon follows -p: `pbfhogg {name} -p {argument} FILE`"
-        );
+        ))
     } else if has('o') && argument.contains('.') && !Path::new(argument).exists() {
-        let _ = write!(
-            hint,
+        Some(format!(
             "an output follows -o: `pbfhogg {name} FILE -o {argument}`"
-        );
+        ))
+    } else {
+        None
     }
-    Some(hint).filter(|hint| !hint.is_empty())
 }
 
 /// Returns the box in a command line that begins with the text of a negative number, such as `-1` of `-1.5,50,-1,51`,
