@@ -28,6 +28,9 @@ pub(crate) fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> As
     let mut assembly = assemble(&turned, open_rings);
     for problem in &mut assembly.problems {
         problem.point = problem.point.map(|point| turn.undo(point));
+        for ends in problem.segments.iter_mut().flatten() {
+            *ends = ends.map(|end| turn.undo(end));
+        }
     }
     let rings = |polygon: &AreaPolygon| turn.cut(polygon.rings());
     let parts = assembly.polygons.iter().flat_map(rings);
@@ -38,6 +41,7 @@ pub(crate) fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> As
             point: None,
             node: None,
             ways: [ways.first().map(|way| way.id), None],
+            segments: [None; 2],
         });
     }
     assembly.polygons = parts;

@@ -171,6 +171,8 @@ pub struct AreaProblem {
     pub node: Option<i64>,
     /// The ids of the ways concerned. The second id is `None` if the problem concerns one way.
     pub ways: [Option<i64>; 2],
+    /// The ends of the segments concerned. A second segment is given if two segments cross or overlap.
+    pub segments: [Option<[Point; 2]>; 2],
 }
 
 impl fmt::Display for AreaProblem {

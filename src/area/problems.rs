@@ -34,6 +34,7 @@ impl ProblemList {
             point: None,
             node: None,
             ways: [way, None],
+            segments: [None; 2],
         });
     }
 

@@ -157,6 +157,7 @@ impl AreaRings {
                     point: Some(segment.first),
                     node: None,
                     ways: [Some(way.id), None],
+                    segments: [Some(segment.ends().into()), None],
                 });
             }
         }

@@ -54,6 +54,7 @@ impl<'a> Segments<'a> {
                         point: Some(to.point),
                         node: Some(to.id),
                         ways: [Some(way.id), None],
+                        segments: [None; 2],
                     });
                 }
             }
@@ -83,6 +84,7 @@ impl<'a> Segments<'a> {
                     point: Some(one.first),
                     node: None,
                     ways: [one, other].map(|segment| Some(self.way_id(segment))),
+                    segments: [Some(one.ends().into()), None],
                 });
             }
         }
@@ -151,6 +153,7 @@ impl<'a> Segments<'a> {
                 point: Some(point),
                 node: None,
                 ways,
+                segments: [a, b].map(|segment| Some(segment.ends().into())),
             });
         }
     }

@@ -123,6 +123,7 @@ impl Corners {
                 point: Some(end.point),
                 node: None,
                 ways: [Some(way), None],
+                segments: [None; 2],
             });
         }
     }

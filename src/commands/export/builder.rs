@@ -1,29 +1,28 @@
 //! Builds features from objects.
 
-#[cfg(feature = "parquet")]
-use super::boundaries::Boundaries;
-use super::cuts::{CutGeometry, Cuts};
-use super::feature_buffer::{FeatureBuffer, FeatureForm};
+use super::Incomplete;
+use super::cuts::CutGeometry;
+use super::feature_buffer::FeatureBuffer;
 use super::late_areas::Completion;
 use super::line_relations::RelationLines;
 use super::maker::Made;
 use super::problem::{Problem, ProblemCause, Severity};
 use super::selection::{is_closed_way, selects_relation};
+use super::shared::Shared;
 use super::tally::Tally;
-use super::{FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, MemberWays, MissingMember, OpenRings, Role, WayStore, assemble,
     assemble_on_map, simple_polygon,
 };
-use crate::engine::block_matcher::{select, selects};
+use crate::engine::block_matcher::selects;
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::formats::features::FeatureChunk;
 use crate::formats::features::{Feature, Geometry, OwnedGeometry};
 use crate::formats::row_limit::{MAX_ROW, feature_size};
 use crate::geometry::{MapTurn, Point};
-use crate::osm::{Location, ObjectFilter, ObjectKind, retain_unique};
-use crate::pbf::{Block, Element, Info, Relation, Way};
+use crate::osm::{Location, ObjectKind, retain_unique};
+use crate::pbf::{Block, Info, Relation, Way};
 use std::sync::Arc;
 
 /// The size in bytes at which a chunk of text ends.
@@ -33,94 +32,6 @@ const PROBLEMS: usize = 1 << 10;
 
 /// The tags of an object.
 type TagList<'a> = Vec<(&'a str, &'a str)>;
-
-/// The options that all visitors of a run share.
-pub(super) struct Shared {
-    form: FeatureForm,
-    rules: FeatureRules,
-    types: GeometryTypes,
-    keep_untagged: bool,
-    filter: ObjectFilter,
-    cuts: Cuts,
-    /// Whether relations become features.
-    relations: bool,
-    /// The types of relations that become lines.
-    line_relations: Vec<String>,
-    #[cfg(feature = "parquet")]
-    boundaries: Option<Arc<Boundaries>>,
-    tag_keys: Option<Vec<String>>,
-    incomplete: Incomplete,
-    /// Whether features keep tags whose key an earlier tag of the object has.
-    keeps_repeated_keys: bool,
-    /// Whether problems are reported one by one.
-    reports: bool,
-}
-
-impl Shared {
-    pub(super) fn new(
-        options: &Options,
-        form: FeatureForm,
-        filter: ObjectFilter,
-        relations: bool,
-        reports: bool,
-    ) -> Self {
-        Self {
-            #[cfg(feature = "parquet")]
-            boundaries: form.boundaries(),
-            relations,
-            rules: options.rules.clone(),
-            types: options.geometry_types,
-            keep_untagged: options.keep_untagged,
-            filter,
-            cuts: Cuts::new(options),
-            tag_keys: options.tag_keys.clone(),
-            line_relations: options.line_relations.clone(),
-            incomplete: options.incomplete,
-            keeps_repeated_keys: options.keeps_repeated_keys && form.is_text(),
-            form,
-            reports,
-        }
-    }
-}
-
-impl Shared {
-    /// Returns whether each object of a block is visited, in file order; `None` if all objects are visited.
-    fn visited(&self, block: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
-        #[cfg_attr(not(feature = "parquet"), expect(unused_mut))]
-        let mut selected = select(&self.filter, block)?;
-        #[cfg(feature = "parquet")]
-        if let (Some(selected), Some(boundaries)) = (&mut selected, &self.boundaries) {
-            boundaries.select(block, selected)?;
-        }
-        Ok(selected)
-    }
-
-    /// Whether a relation becomes a feature with lines.
-    fn is_line_relation(&self, relation: &Relation<'_>) -> bool {
-        let type_of = relation.tags().find(|(key, _)| *key == "type");
-        let mut types = self.line_relations.iter();
-        self.types.lines && types.any(|one| type_of.is_some_and(|(_, value)| value == one))
-    }
-
-    /// Returns, for each object of a block in file order, whether the object is a visited relation that has an area or
-    /// becomes lines. The member ways of these relations are needed.
-    pub(super) fn selected_areas(&self, block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
-        let visited = self.visited(block)?;
-        let mut areas = Vec::new();
-        block.try_for_each(|element| {
-            let is_visited = visited.as_ref().is_none_or(|visited| visited[areas.len()]);
-            areas.push(match element {
-                Element::Relation(relation) => {
-                    let is_feature = is_area(relation.tags()) || self.is_line_relation(&relation);
-                    is_visited && is_feature
-                }
-                _ => false,
-            });
-            Ok::<(), FormatError>(())
-        })?;
-        Ok(areas)
-    }
-}
 
 /// A result of a visitor.
 pub(super) enum ExportPart {
@@ -278,9 +189,18 @@ impl Builder {
         self.features.take_kept()
     }
 
-    /// Counts a problem, and keeps it if problems are reported.
-    fn problem(&mut self, kind: ObjectKind, id: i64, cause: ProblemCause) {
-        let problem = Problem { kind, id, cause };
+    /// Counts a problem, and keeps it if problems are reported. `near` is the location of a node of the object.
+    fn problem(&mut self, kind: ObjectKind, id: i64, cause: ProblemCause, near: Option<Point>) {
+        let point = match cause {
+            ProblemCause::Area(problem) => problem.point.or(near),
+            _ => near,
+        };
+        let problem = Problem {
+            kind,
+            id,
+            cause,
+            point,
+        };
         let tally = self.tally.get_or_insert_default();
         if cause == ProblemCause::TooLarge {
             tally.oversized.add(kind, id);
@@ -304,7 +224,8 @@ impl Builder {
         let cut = self.shared.cuts.apply(&feature.geometry, &whole);
         let Some(geometry) = cut.of(feature.geometry) else {
             if matches!(cut, CutGeometry::Empty) {
-                self.problem(feature.kind, feature.id, ProblemCause::OneLocation);
+                let near = feature.geometry.first_point();
+                self.problem(feature.kind, feature.id, ProblemCause::OneLocation, near);
             }
             return;
         };
@@ -313,7 +234,8 @@ impl Builder {
             ..*feature
         };
         if self.shared.form.is_limited() && feature_size(&feature) > MAX_ROW {
-            return self.problem(feature.kind, feature.id, ProblemCause::TooLarge);
+            let near = feature.geometry.first_point();
+            return self.problem(feature.kind, feature.id, ProblemCause::TooLarge, near);
         }
         let extent = if matches!(cut, CutGeometry::Whole) {
             whole
@@ -372,7 +294,7 @@ impl Builder {
     /// Adds the feature of a node.
     fn point(&mut self, id: i64, info: Info<'_>, location: Option<Location>, tags: &TagList<'_>) {
         let Some(point) = location.and_then(on_earth) else {
-            return self.problem(ObjectKind::Node, id, ProblemCause::NoLocation);
+            return self.problem(ObjectKind::Node, id, ProblemCause::NoLocation, None);
         };
         let feature = Feature {
             kind: ObjectKind::Node,
@@ -404,7 +326,8 @@ impl Builder {
             return;
         }
         if let Err(cause) = self.locate(way, locations) {
-            return self.problem(ObjectKind::Way, way.id(), cause);
+            let near = self.points.last().copied();
+            return self.problem(ObjectKind::Way, way.id(), cause, near);
         }
         if is_line {
             self.line(way, tags);
@@ -501,8 +424,9 @@ impl Builder {
         } else {
             assemble(&ways, OpenRings::Refuse)
         };
+        let near = self.nodes.first().map(|node| node.point);
         for problem in assembly.problems {
-            self.problem(kind, id, ProblemCause::Area(problem));
+            self.problem(kind, id, ProblemCause::Area(problem), near);
         }
         self.area(object, tags, &assembly.polygons);
     }
@@ -530,7 +454,7 @@ impl Builder {
         }
         if found.is_too_large {
             let cause = ProblemCause::TooManyNodes;
-            return self.problem(ObjectKind::Relation, relation.id(), cause);
+            return self.problem(ObjectKind::Relation, relation.id(), cause, None);
         }
         if found.lines.is_empty() {
             return;
@@ -551,8 +475,9 @@ impl Builder {
         let (kind, id) = (ObjectKind::Relation, relation.id());
         let members = MemberWays::read(relation.members(), ways, &mut self.nodes);
         if members.is_empty() && members.missing.is_none() {
-            return self.problem(kind, id, ProblemCause::NoWays);
+            return self.problem(kind, id, ProblemCause::NoWays, None);
         }
+        let near = self.nodes.first().map(|node| node.point);
         let mut open_rings = OpenRings::Refuse;
         if let Some(missing) = members.missing {
             self.tally.get_or_insert_default().incomplete += 1;
@@ -560,7 +485,7 @@ impl Builder {
                 MissingMember::Way(way) => ProblemCause::MissingWay(way),
                 MissingMember::NodeOf(way, node) => ProblemCause::MissingNodeOf(way, node),
             };
-            self.problem(kind, id, cause);
+            self.problem(kind, id, cause, near);
             match self.shared.incomplete {
                 Incomplete::LeaveOut => return,
                 Incomplete::Keep => open_rings = OpenRings::LeaveOut,
@@ -575,7 +500,7 @@ impl Builder {
         for problem in assembly.problems {
             // An error in a relation with missing members may be due to these members, so it is not reported.
             if !(is_incomplete && problem.kind.is_error()) {
-                self.problem(kind, id, ProblemCause::Area(problem));
+                self.problem(kind, id, ProblemCause::Area(problem), near);
             }
         }
         let object = AreaObject {

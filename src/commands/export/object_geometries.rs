@@ -1,7 +1,8 @@
 //! Builds the geometries of single objects.
 
-use super::builder::{Builder, Shared};
+use super::builder::Builder;
 use super::feature_buffer::FeatureForm;
+use super::shared::Shared;
 use super::{ExportFormat, LINE_RELATIONS, Options};
 use crate::area::WayStore;
 use crate::engine::geometry_pass::Visitor;

@@ -2,6 +2,7 @@
 
 use crate::area::{AreaProblem, MAX_NODES, ProblemKind};
 use crate::formats::row_limit::MAX_ROW;
+use crate::geometry::Point;
 use crate::osm::ObjectKind;
 use std::fmt;
 
@@ -14,6 +15,8 @@ pub struct Problem {
     pub id: i64,
     /// The cause of the problem.
     pub cause: ProblemCause,
+    /// The location of the problem or, if it has none, that of a node of the object; `None` if no location is known.
+    pub point: Option<Point>,
 }
 
 /// The cause of a problem.
@@ -56,6 +59,17 @@ pub enum Severity {
     Warning,
 }
 
+impl Severity {
+    /// Returns the name of the effect, for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Incomplete => "incomplete",
+            Self::Warning => "warning",
+        }
+    }
+}
+
 impl Problem {
     /// The effect of the problem.
     pub const fn severity(&self) -> Severity {
@@ -96,6 +110,13 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: ", self.kind.name(), self.id)?;
+        self.describe(f)
+    }
+}
+
+impl Problem {
+    /// Describes the problem without naming the object.
+    pub(crate) fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.cause {
             ProblemCause::NoLocation => write!(f, "it has no location on the earth"),
             ProblemCause::TooFewNodes(0) => write!(f, "it has no nodes"),

@@ -116,6 +116,16 @@ impl Geometry<'_> {
         }
     }
 
+    /// Returns the first point; `None` for lines or polygons without points.
+    pub(crate) fn first_point(&self) -> Option<Point> {
+        match self {
+            Self::Point(point) => Some(*point),
+            Self::LineString(points) => points.first().copied(),
+            Self::MultiLineString(lines) => lines.first()?.first().copied(),
+            Self::MultiPolygon(polygons) => polygons.first()?.outer.first().copied(),
+        }
+    }
+
     /// Returns the area of polygons on the ellipsoid of WGS 84, in square metres; `None` for other geometries.
     #[cfg(feature = "parquet")]
     pub(crate) fn area_m2(&self) -> Option<f64> {
