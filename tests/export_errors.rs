@@ -1,9 +1,11 @@
 //! `export`: errors of one line, and what a run that fails leaves.
 
+use crate::common::answers::file_of;
 use crate::common::oracle::real_file;
-use crate::common::{run_fail, world};
+use crate::common::{Arg, run_fail, run_ok, world};
 use crate::export::{BOTH, complaints, config, fixture, summary};
 use serde_json::json;
+use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -111,7 +113,15 @@ fn every_problem_names_the_object_and_the_place() {
     );
     let dir = tempfile::tempdir().unwrap();
     let both = config(dir.path(), BOTH);
-    let warnings = complaints(&[&input, &"--show-warnings", &"-c", &both]);
+    let mut warnings = complaints(&[&input, &"--show-warnings", &"-c", &both]);
+    let left_out = warnings.pop().unwrap();
+    assert!(
+        left_out
+            .contains("left out: 2 relations of which a part is not in the file, and objects with")
+            && left_out.contains("no ways 2")
+            && left_out.ends_with("-e lists them"),
+        "{left_out}"
+    );
     assert_eq!(
         warnings,
         [
@@ -135,4 +145,61 @@ fn every_problem_names_the_object_and_the_place() {
             "one_location": 2, "open_ring": 2, "too_few_nodes": 2})
     );
     assert_eq!(summary["incomplete"], 2);
+}
+
+/// The warnings of an export to a file.
+fn warnings(options: &[&str], input: &Path, dir: &Path) -> Vec<String> {
+    let output = dir.join("out.txt");
+    let mut args: Vec<Arg> = vec![&"export", &"-O", &"-o", &output, &input];
+    args.extend(options.iter().map(|option| option as Arg));
+    let said = String::from_utf8(run_ok(&args).stderr).unwrap();
+    said.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn an_output_without_features_is_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.opl");
+    let place = "n1 v1 Tname=a x10 y50\nn2 v1 T x11 y51\n";
+    for (text, options, reason) in [
+        (place, &["-b", "1,2,3,4"][..], "the data lies in"),
+        (place, &["-b", "49,9,52,12"], "look swapped"),
+        (place, &["--filter", "shop"], "matches the filter"),
+        (place, &["--type", "way"], "-n makes features"),
+        (place, &["-n", "--type", "way"], "geometries asked for"),
+    ] {
+        std::fs::write(&input, text).unwrap();
+        let said = warnings(options, &input, dir.path());
+        let is_said = matches!(&said[..], [one] if one.contains(reason));
+        assert!(is_said, "{options:?}: {said:?}");
+    }
+    std::fs::write(&input, place).unwrap();
+    assert_eq!(warnings(&[], &input, dir.path()), [""; 0]);
+    let empty = file_of(dir.path(), "empty.osm.pbf", &[]);
+    let said = warnings(&[], &empty, dir.path());
+    assert!(
+        matches!(&said[..], [one] if one.contains("it has no objects")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn scripts_are_told_what_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = fixture("export.opl");
+    let said = warnings(&[], &input, dir.path());
+    assert!(
+        matches!(&said[..], [one] if one.contains("warning: left out: ")),
+        "{said:?}"
+    );
+    // The list says it, and so does a report in JSON that shares standard error.
+    let listed = warnings(&["-e"], &input, dir.path());
+    assert!(
+        listed.iter().all(|line| !line.contains("left out: ")),
+        "{listed:?}"
+    );
+    let streamed = run_ok(&[&"export", &input, &"-f", &"text", &"--json"]).stderr;
+    assert!(serde_json::from_slice::<serde_json::Value>(&streamed).is_ok());
+    let second = run_ok(&[&"osmium", &"export", &input, &"-f", &"text"]).stderr;
+    assert_eq!(String::from_utf8_lossy(&second), "");
 }

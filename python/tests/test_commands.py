@@ -87,6 +87,13 @@ def test_warnings_are_those_of_python(helsinki: Path, tmp_path: Path) -> None:
     assert caught[0].category is UserWarning
 
 
+def test_an_export_warns_of_what_it_leaves_out(helsinki: Path, tmp_path: Path) -> None:
+    """The report has the same numbers."""
+    with pytest.warns(UserWarning, match="left out: .* of which a part is not in the file"):
+        report = pbfhogg.export(helsinki, tmp_path / "all.geojson")
+    assert report["incomplete"] > 0
+
+
 def test_the_program(helsinki: Path) -> None:
     """The package brings the program, with its exit statuses."""
     words = [sys.executable, "-m", "pbfhogg"]

@@ -125,6 +125,10 @@ const WORDS: &[(Advice, &str)] = &[
         "(--locations-on-ways keeps them up to date)",
     ),
     (
+        Advice::KeepUntagged,
+        "-n makes features of objects without tags, too",
+    ),
+    (
         Advice::LeaveCommandToNext,
         "if it has no --exec, to the next run that has",
     ),
@@ -136,6 +140,7 @@ const WORDS: &[(Advice, &str)] = &[
         Advice::LeaveObjectOut,
         "leave it out with `pbfhogg removeid`",
     ),
+    (Advice::ListLeftOut, "-e lists them"),
     (
         Advice::ListRepeatedKeys,
         "`pbfhogg check --full` lists them",

@@ -119,19 +119,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         return Ok(CommandAnswer::Yes);
     }
     let ctx = args.run.context(session);
-    let config = match &args.config {
-        Some(path) => {
-            let config = export::read_config(path, default_rules(session));
-            // A mistake in the configuration counts as wrong usage. Therefore the error is converted to an error
-            // without the type `crate::Error`.
-            let config = config.map_err(|error| anyhow!("{error}"))?;
-            for warning in &config.warnings {
-                ctx.warn(format!("{}: {warning}", path.display()));
-            }
-            config
-        }
-        None => Config::new(default_rules(session)),
-    };
+    let config = config(session, args, &ctx)?;
     let options = options(session, args, config, &ctx)?;
     if let (true, ExportFormat::Text(features)) = (args.run.verbose, &options.format)
         && let FeatureFormat::Postgres { tags } = features.format
@@ -153,6 +141,9 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let reports = args.show_errors || args.show_warnings || args.stop_on_error;
     let summary = export::run(&options, reports.then_some(&mut report), &ctx)?;
     warn_of_way_nodes(&options, &summary, &ctx);
+    if !args.show_errors && has_warnings(session, args, &options) {
+        export::warn_of_left_out(&summary, options.incomplete, &ctx);
+    }
     let answer = session.report(&args.run, &ctx, &summary, &options.target, || {
         text(&options, &summary, args.show_errors)
     })?;
@@ -160,6 +151,28 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         refuse_incomplete(&options, &summary)?;
     }
     Ok(answer)
+}
+
+/// Reads the configuration file. Without one, returns a configuration with the default rules.
+fn config(session: &Session, args: &Args, ctx: &Context) -> Result<Config> {
+    let Some(path) = &args.config else {
+        return Ok(Config::new(default_rules(session)));
+    };
+    let config = export::read_config(path, default_rules(session));
+    // A mistake in the configuration counts as wrong usage. Therefore the error is converted to an error without the
+    // type `crate::Error`.
+    let config = config.map_err(|error| anyhow!("{error}"))?;
+    for warning in &config.warnings {
+        ctx.warn(format!("{}: {warning}", path.display()));
+    }
+    Ok(config)
+}
+
+/// Whether warnings say what the output lacks. osmium has no such warnings, and a JSON report on standard error has the
+/// numbers and stays alone.
+fn has_warnings(session: &Session, args: &Args, options: &Options) -> bool {
+    let has_report = args.run.json && options.target.is_stream();
+    !session.conventions.reports_like_osmium && !has_report
 }
 
 /// Fails if the file has incomplete relations.
@@ -213,6 +226,7 @@ fn options(session: &Session, args: &Args, config: Config, ctx: &Context) -> Res
     options.max_memory = args.max_memory;
     options.keeps_repeated_keys = session.conventions.keeps_repeated_keys;
     options.areas_last = session.conventions.exports_areas_last;
+    options.warns_of_nothing = has_warnings(session, args, &options);
     Ok(options)
 }
 
@@ -231,22 +245,17 @@ fn text(options: &Options, summary: &Summary, are_shown: bool) -> String {
         show::counted(summary.areas, "area"),
         show::bytes(summary.bytes),
     );
-    let kinds = |counts: &std::collections::BTreeMap<&str, u64>| {
-        let kinds = counts.iter();
-        let kinds = kinds.map(|(name, count)| format!("{} {count}", name.replace('_', " ")));
-        kinds.collect::<Vec<_>>().join(", ")
-    };
     let errors: u64 = summary.errors.values().sum();
-    if errors > 0 {
-        let hint = if are_shown { "" } else { "; -e lists them" };
+    // Without -e, a warning says so.
+    if errors > 0 && are_shown {
         let _ = writeln!(
             out,
-            "  left out with {}: {}{hint}",
+            "  left out with {}: {}",
             show::counted(errors, "error"),
-            kinds(&summary.errors)
+            export::list_of_problems(&summary.errors)
         );
     }
-    if summary.incomplete > 0 {
+    if summary.incomplete > 0 && (are_shown || options.incomplete == Incomplete::Keep) {
         let what = match options.incomplete {
             Incomplete::LeaveOut => "left out",
             Incomplete::Keep => "only the rings that close",

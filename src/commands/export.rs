@@ -11,6 +11,7 @@ mod config;
 mod cuts;
 mod feature_buffer;
 mod late_areas;
+mod left_out;
 mod line_relations;
 mod maker;
 mod object_geometries;
@@ -53,6 +54,7 @@ pub use batches::batches;
 use builder::{Builder, ExportPart};
 pub use config::{Config, default_config, read_config};
 use feature_buffer::FeatureForm;
+pub(crate) use left_out::{list_of_problems, warn_of_left_out};
 pub use line_relations::LINE_RELATIONS;
 pub use maker::{FeatureMaker, FeatureView};
 pub(crate) use object_geometries::ObjectGeometries;
@@ -122,6 +124,8 @@ pub struct Options {
     /// Whether text output has areas after all points and lines. Areas are then in the order in which a single pass
     /// over the ways of a sorted file completes the areas. Otherwise areas are in the order of the input.
     pub areas_last: bool,
+    /// Whether to warn, and to say why, if there is no feature.
+    pub warns_of_nothing: bool,
 }
 
 impl Options {
@@ -155,6 +159,7 @@ impl Options {
             max_memory: None,
             keeps_repeated_keys: false,
             areas_last: false,
+            warns_of_nothing: true,
         }
     }
 }
@@ -178,6 +183,7 @@ setters!(Options {
     max_memory: Option<u64>,
     keeps_repeated_keys: bool,
     areas_last: bool,
+    warns_of_nothing: bool,
 });
 
 /// The format of features.
@@ -295,6 +301,9 @@ pub fn run<'r>(
     })?;
     let bytes = sink.finish(ctx)?;
     warn_of_repeated_keys(summary.repeated_keys, ctx);
+    if options.warns_of_nothing {
+        left_out::warn_of_nothing(options, &summary, &file, ctx)?;
+    }
     ctx.stats.bytes_written.add(bytes);
     Ok(Summary { bytes, ..summary })
 }

@@ -12,6 +12,7 @@ pub use crate::region_file::{
 };
 pub use strategy::{RelationTypes, Strategy};
 
+use super::empty_region;
 use crate::engine::filter::{FilterJob, FilterOutput, write_outputs};
 use crate::engine::headers::HeaderOptions;
 use crate::engine::sink::WriteSummary;
@@ -258,11 +259,7 @@ fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The latitude of the north pole, in units of 1e-7 degree.
-const MAX_LAT_E7: i32 = 900_000_000;
-
-/// Warns about regions without objects. If the latitude and the longitude of a region look swapped, the warning says
-/// so.
+/// Warns about regions without objects, and says why they have none.
 fn warn_of_empty(
     options: &Options,
     summary: &Summary,
@@ -277,25 +274,7 @@ fn warn_of_empty(
         if extracted.kept.written.objects != Some(0) {
             continue;
         }
-        let region = extract.shape.envelope();
-        let swapped = Bbox {
-            min_lat_e7: region.min_lon_e7,
-            max_lat_e7: region.max_lon_e7,
-            min_lon_e7: region.min_lat_e7,
-            max_lon_e7: region.max_lat_e7,
-        };
-        // If the longitudes of the region lie beyond 90 degrees, they cannot be latitudes, so nothing was swapped.
-        let is_valid = swapped.min_lat_e7 >= -MAX_LAT_E7 && swapped.max_lat_e7 <= MAX_LAT_E7;
-        let reason = match data.is_empty() {
-            true if may_lack_nodes => String::new(),
-            true => " (it has no nodes)".to_owned(),
-            false if !region.intersects(&data) && is_valid && swapped.intersects(&data) => {
-                format!("; latitude and longitude look swapped: the data lies in {data}")
-            }
-            // The ways may reach beyond the box of the nodes that the file has.
-            false if may_lack_nodes => format!(": the nodes of the file lie in {data}"),
-            false => format!(": the data lies in {data}"),
-        };
+        let reason = empty_region::reason(&extract.shape.envelope(), &data, may_lack_nodes);
         ctx.warn(format!(
             "{}: no object of {} lies in the region{reason}",
             extracted.output.display(),

@@ -73,6 +73,7 @@ mod changesets;
 pub mod check;
 pub mod degrade;
 pub mod diff;
+mod empty_region;
 pub mod export;
 pub mod extract;
 pub mod fileinfo;

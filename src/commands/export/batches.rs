@@ -3,7 +3,7 @@
 use super::builder::ExportPart;
 use super::feature_buffer::FeatureForm;
 use super::maker::{AnyMaker, FeatureMaker, MakerForm};
-use super::{Options, visit};
+use super::{Options, visit, warn_of_left_out};
 use crate::engine::input;
 use crate::error::Error;
 use crate::runtime::{Batches, Context};
@@ -32,6 +32,7 @@ pub fn batches<M: FeatureMaker + 'static>(
             }
             _ => Ok(()),
         });
-        made.map(drop)
+        warn_of_left_out(&made?, options.incomplete, ctx);
+        Ok(())
     })
 }
