@@ -14,6 +14,7 @@ mod batches;
 mod cancelling;
 mod changesets;
 mod check;
+mod check_areas;
 mod check_locations;
 mod ci_filters;
 mod circles;

@@ -1,15 +1,18 @@
-use super::args::{KindArgs, RunArgs};
+use super::args::{KindArgs, RunArgs, text_target};
+use super::check_areas::{self, left_out};
+use super::export_format::format_of;
 use super::session::Session;
 use super::{CommandAnswer, show};
 use crate::cli::args::Stdout;
-use crate::commands::check::{self, Dangling, IndexCheck, Missing, Summary};
+use crate::commands::check::{self, Dangling, IndexCheck, Missing, ProblemFile, Summary};
 use crate::error::shown;
+use crate::formats::FeatureOptions;
 use crate::osm::ObjectKind;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Check ids, references and indexes
+/// Check ids, references, indexes and areas
 ///
 /// Checks that ids are in order and unique, that coordinates of nodes are valid, that referenced objects exist, and
 /// that indexes are correct. By default, ids, coordinates and the nodes of ways are checked. Exit status 1 if there is
@@ -26,13 +29,18 @@ use std::path::PathBuf;
 /// --index decodes every blob and compares it with the table of contents and the index in its header. A blob that was
 /// damaged on disk differs from its content hash. --index also counts the blobs that are compressed in segments, which
 /// allows an edit to copy the segments that do not change.
+///
+/// --areas finds what `pbfhogg export --geometry-types polygon` would leave out: multipolygons, boundaries and closed
+/// ways from which no polygon can be made, with the reason and the place. It also lists mistakes that do not change an
+/// area, such as wrong roles, and relations of which a part is not in the file. Neither affects the exit status.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg check planet.osm.pbf
   pbfhogg check --refs -r extract.osm.pbf
   pbfhogg check --refs --show-ids --max-errors 0 extract.osm.pbf > missing.txt
   pbfhogg check --ids --full unsorted.osm.pbf
-  pbfhogg check --index backup.osm.pbf")]
+  pbfhogg check --index backup.osm.pbf
+  pbfhogg check --areas --doubled berlin.osm.pbf -o errors.geojson")]
 pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
@@ -49,6 +57,20 @@ pub struct Args {
     /// Check that all blobs can be read and match the indexes of the file
     #[arg(long)]
     index: bool,
+    /// Find broken multipolygons, boundaries and closed ways
+    #[arg(long)]
+    areas: bool,
+    /// Find nodes and ways at the place of another one with the same tags, and keys that an object has twice
+    #[arg(long)]
+    doubled: bool,
+    /// File for the places of the problems of --areas and --doubled: points, and lines where segments are concerned
+    ///
+    /// The name tells the format: .geojson, .geojsonseq, .txt or .pg, also with .gz, .bz2 or .zst.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the output file if it exists
+    #[arg(short = 'O', long, requires = "output")]
+    overwrite: bool,
     /// Also check that the members of relations are in the file
     #[arg(short = 'r', long)]
     check_relations: bool,
@@ -68,7 +90,12 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
     let ctx = args.run.context(session);
     let refs = args.refs || refs_only;
     let ids = args.ids || args.full;
-    let both = !refs && !ids && !args.index;
+    let both = !refs && !ids && !args.index && !args.areas && !args.doubled;
+    let problem_file = problem_file(session, args)?;
+    let stdout = match &problem_file {
+        Some(file) if file.target.is_stream() => Stdout::Taken,
+        _ => Stdout::Answer,
+    };
     let options = check::Options {
         input: args.input.clone(),
         ids: ids || both,
@@ -79,6 +106,9 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
         needs_nodes: refs_only && session.conventions.reports_like_osmium,
         relations: args.check_relations,
         index: args.index,
+        areas: args.areas,
+        doubled: args.doubled,
+        problem_file,
         kinds: args.kinds.set(),
         max_listed: match args.max_errors.unwrap_or(if refs_only { 0 } else { 100 }) {
             0 => usize::MAX,
@@ -101,9 +131,24 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
         ctx.observer.finished();
     } else {
         let report = || text(args, &summary);
-        session.report(&args.run, &ctx, &summary, Stdout::Answer, report)?;
+        session.report(&args.run, &ctx, &summary, stdout, report)?;
     }
     Ok(CommandAnswer::yes_if(summary.is_sound()))
+}
+
+/// Returns the file of problems that --output names.
+fn problem_file(session: &Session, args: &Args) -> Result<Option<ProblemFile>> {
+    let Some(path) = &args.output else {
+        return Ok(None);
+    };
+    if !args.areas && !args.doubled {
+        bail!("--output is the file for the problems of --areas and --doubled: say one of them");
+    }
+    let (format, compression) = format_of(session, None, path)?;
+    let target = text_target(session, path, args.overwrite)?;
+    let mut options = FeatureOptions::new(format);
+    options.compression = compression;
+    Ok(Some(ProblemFile::new(target, options)))
 }
 
 /// Returns the report that osmium's `check-refs` prints.
@@ -141,9 +186,16 @@ fn text(args: &Args, summary: &Summary) -> String {
     if let Some(index) = &summary.index {
         index_text(&mut out, &path.to_string(), index);
     }
-    if summary.nodes.is_none() {
-        return out;
+    if summary.nodes.is_some() {
+        put_objects(&mut out, args, summary);
     }
+    check_areas::put(&mut out, summary);
+    out
+}
+
+/// Appends the findings about ids, contents, references and locations.
+fn put_objects(out: &mut String, args: &Args, summary: &Summary) {
+    let path = shown(&args.input);
     let counts = [
         (summary.nodes, "node"),
         (summary.ways, "way"),
@@ -154,14 +206,13 @@ fn text(args: &Args, summary: &Summary) -> String {
     if summary.out_of_order.is_some()
         || summary.duplicates.or(summary.duplicates_in_a_row).is_some()
     {
-        put_ids(&mut out, summary);
+        put_ids(out, summary);
     }
-    put_contents(&mut out, summary);
+    put_contents(out, summary);
     if let Some(missing) = &summary.missing {
-        put_missing(&mut out, missing);
+        put_missing(out, missing);
     }
-    put_locations(&mut out, args, summary);
-    out
+    put_locations(out, args, summary);
 }
 
 /// Appends the listed references to missing objects.
@@ -348,15 +399,6 @@ fn put_locations(out: &mut String, args: &Args, summary: &Summary) {
 
 /// The advice for a damaged file.
 const REPAIR: &str = "`pbfhogg repair` writes a file of all that is whole";
-
-/// Appends a line with the number of violations that are not listed, if there are any.
-fn left_out(out: &mut String, found: u64, listed: usize) {
-    let more = found.saturating_sub(listed as u64);
-    if more > 0 {
-        let more = show::number(more);
-        let _ = writeln!(out, "  … and {more} more: --max-errors 0 lists all");
-    }
-}
 
 fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
     let _ = writeln!(

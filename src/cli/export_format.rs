@@ -358,7 +358,7 @@ fn parse_version(text: &str) -> Result<GeoParquetVersion, String> {
 
 /// Returns the format and the compression that `format` names. Without `format`, the ending of the file name determines
 /// both.
-fn format_of(
+pub(super) fn format_of(
     session: &Session,
     format: Option<&str>,
     path: &Path,

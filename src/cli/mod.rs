@@ -11,6 +11,7 @@ mod call;
 mod cat;
 mod changeset_filter;
 mod check;
+mod check_areas;
 mod completions;
 mod conventions;
 mod degrade;

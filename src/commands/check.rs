@@ -1,15 +1,21 @@
 //! `check`: checks that ids are in order and unique, that referenced objects are in the file, and that indexes describe
 //! their blobs.
 
+mod areas;
 mod blob_check;
 mod contents;
+mod doubled;
 mod id_table;
 mod index;
 mod locations;
+mod problem_file;
 mod summary;
 
+pub use areas::{AreaCheck, ListedProblem};
 pub use contents::{Fault, Outside};
+pub use doubled::{DoubledCheck, DoubledObject};
 pub use index::{Finding, IndexCheck};
+pub use problem_file::ProblemFile;
 pub use summary::{Dangling, IdViolation, Missing, ReferenceLocations, Summary};
 
 use crate::engine::location_form::LocationForm;
@@ -25,6 +31,7 @@ use blob_check::{
 };
 use contents::{ContentFindings, ContentRules};
 use locations::{compare_with_nodes, unused_nodes};
+use problem_file::ProblemWriter;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -52,10 +59,18 @@ pub struct Options {
     pub relations: bool,
     /// Whether to check that all blobs can be decoded, and that the indexes of the file describe them.
     pub index: bool,
+    /// Whether to check that closed ways, multipolygons and boundaries are areas, as in an
+    /// [export](super::export::run) of areas with the default options.
+    pub areas: bool,
+    /// Whether to find nodes and ways at the place of another one with the same tags, and keys that an object has more
+    /// than once.
+    pub doubled: bool,
+    /// The file that shows where areas are broken and objects are doubled; `None` for no file.
+    pub problem_file: Option<ProblemFile>,
     /// The kinds of objects whose ids and references are checked.
     pub kinds: KindSet,
-    /// The maximum number of problems to list, separately for ids, references and indexes. Further problems are only
-    /// counted.
+    /// The maximum number of problems to list, separately for ids, references, indexes, errors and mistakes in areas,
+    /// incomplete areas, and doubled objects. Further problems are only counted.
     pub max_listed: usize,
 }
 
@@ -72,6 +87,9 @@ impl Options {
             needs_nodes: false,
             relations: false,
             index: false,
+            areas: false,
+            doubled: false,
+            problem_file: None,
             kinds: KindSet::ALL,
             max_listed: 100,
         }
@@ -86,31 +104,59 @@ setters!(Options {
     needs_nodes: bool,
     relations: bool,
     index: bool,
+    areas: bool,
+    doubled: bool,
+    problem_file: Option<ProblemFile>,
     kinds: KindSet,
     max_listed: usize,
 });
 
-/// Checks the ids, references and indexes of a file. A violation is not an error, but part of the summary.
+/// Checks the ids, references, indexes and areas of a file. A violation is not an error, but part of the summary.
 ///
 /// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other,
 /// so a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more.
 /// [`Options::full`] also reads every blob once more, unless the ids of all kinds are checked, and reads nodes and ways
 /// once more if ways store locations. In a file without the nodes that only ways need, a check of references reads nodes
-/// and relations once more. Writes nothing, except temporary files if the locations of nodes do not fit into memory.
+/// and relations once more. [`Options::areas`] and [`Options::doubled`] each read relations twice and everything else
+/// once. Writes nothing but [`Options::problem_file`], and temporary files if the locations of nodes, or the hashes of
+/// doubled objects, do not fit into memory.
 ///
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and id sets: [`Options::refs`] needs the ids of nodes, and
 /// [`Options::relations`] and [`Options::full`] need the ids of all kinds. [`Options::relations`] also needs the ids of
 /// missing members. [`Options::full`] needs as much memory as
-/// [`add_locations_to_ways`](super::add_locations_to_ways::run) if ways store locations. A check of indexes uses 16 bytes for each range of the id table, which has one range for every few
-/// hundred objects.
+/// [`add_locations_to_ways`](super::add_locations_to_ways::run) if ways store locations. A check of indexes uses 16
+/// bytes for each range of the id table, which has one range for every few hundred objects. [`Options::areas`] needs as
+/// much as an [export](super::export::run), and [`Options::doubled`] as much for locations, and 400 MB.
 ///
 /// # Errors
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)). If only indexes are
 ///   checked, a damaged blob is a finding instead, unless its length or its header is damaged.
+/// - Areas or doubled objects are checked, and the input is a history or change file, an object occurs twice, or
+///   objects are not in canonical order.
+/// - The file of problems exists and may not be overwritten, or cannot be written.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let file = input::open(&options.input, ctx)?;
+    let problem_file = options.problem_file.as_ref();
+    let mut writer = problem_file
+        .map(|problem_file| ProblemWriter::create(problem_file, ctx))
+        .transpose()?;
+    let mut summary = check_objects(options, &file, ctx)?;
+    let max_listed = options.max_listed;
+    if options.areas {
+        summary.areas = Some(areas::check(&file, max_listed, writer.as_mut(), ctx)?);
+    }
+    if options.doubled {
+        summary.doubled = Some(doubled::check(&file, max_listed, writer.as_mut(), ctx)?);
+    }
+    writer.map_or(Ok(()), |writer| writer.finish(ctx))?;
+    Ok(summary)
+}
+
+/// Checks everything but areas and doubled objects.
+fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Summary> {
     // One phase per kind, one for the indexes, and one for the contents unless the phases per kind read them.
     let by_kind = if options.ids || options.refs || options.places {
         3
@@ -120,26 +166,25 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(
         by_kind + u64::from(options.index) + u64::from(options.full && !options.reads_all()),
     );
-    let file = input::open(&options.input, ctx)?;
     let index = if options.index {
-        Some(index::check_index(&file, options.max_listed, ctx)?)
+        Some(index::check_index(file, options.max_listed, ctx)?)
     } else {
         None
     };
     let nothing_else = by_kind == 0 && !options.full;
-    if index.is_some() && nothing_else {
+    if nothing_else && (index.is_some() || options.areas || options.doubled) {
         return Ok(Summary {
             index,
             ..Summary::default()
         });
     }
-    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    plan.check_current(&file, ctx)?;
+    let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
+    plan.check_current(file, ctx)?;
     let ctx = &match ctx.disorder {
-        Disorder::Refuse => repeats::refuse(&file, &plan, ctx)?,
+        Disorder::Refuse => repeats::refuse(file, &plan, ctx)?,
         Disorder::Accept | Disorder::Tell { .. } => ctx.clone(),
     };
-    let mut check = Check::begin(options, &file, &plan, index);
+    let mut check = Check::begin(options, file, &plan, index);
     if options.refs {
         let [of_ways, of_relations] =
             [ObjectKind::Way, ObjectKind::Relation].map(|kind| check.checks_refs_of(kind));
@@ -153,10 +198,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let findings = check.contents.take();
     let mut summary = check.finish();
     if options.full {
-        let found = contents::check(&file, &plan, findings, options.content_rules(), ctx)?;
+        let found = contents::check(file, &plan, findings, options.content_rules(), ctx)?;
         summary.take_contents(found);
     }
-    check_locations(&mut summary, options, &file, &plan, ctx)?;
+    check_locations(&mut summary, options, file, &plan, ctx)?;
     Ok(summary)
 }
 

@@ -3,6 +3,7 @@
 //! Nodes become points, ways become lines or areas, multipolygon and boundary relations become areas, and routes become
 //! lines.
 
+mod area_problems;
 mod batches;
 #[cfg(feature = "parquet")]
 mod boundaries;
@@ -50,6 +51,7 @@ use crate::geometry::Shape;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
 use crate::runtime::Context;
+pub(crate) use area_problems::area_problems;
 pub use batches::batches;
 use builder::{Builder, ExportPart};
 pub use config::{Config, default_config, read_config};

@@ -1,6 +1,8 @@
 //! The result of `check`.
 
+use super::areas::AreaCheck;
 use super::contents::{ContentFaults, Fault, Outside};
+use super::doubled::DoubledCheck;
 use super::index::IndexCheck;
 use crate::osm::ObjectKind;
 use serde::Serialize;
@@ -9,11 +11,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of nodes in the file; `None` if only indexes were checked.
+    /// The number of nodes in the file; `None` if only indexes, areas or doubled objects were checked.
     pub nodes: Option<u64>,
-    /// The number of ways in the file; `None` if only indexes were checked.
+    /// The number of ways in the file; `None` if `nodes` is.
     pub ways: Option<u64>,
-    /// The number of relations in the file; `None` if only indexes were checked.
+    /// The number of relations in the file; `None` if `nodes` is.
     pub relations: Option<u64>,
     /// Whether the file has a spatial layout, with its objects ordered by their locations and not in canonical order.
     pub spatial_layout: bool,
@@ -38,10 +40,15 @@ pub struct Summary {
     pub repeated_keys: Option<u64>,
     /// The result of the check of indexes; `None` if indexes were not checked.
     pub index: Option<IndexCheck>,
+    /// The result of the check of areas; `None` if areas were not checked.
+    pub areas: Option<AreaCheck>,
+    /// The result of the search for doubled objects and keys; `None` without
+    /// [`Options::doubled`](super::Options::doubled).
+    pub doubled: Option<DoubledCheck>,
     /// The numbers of references to missing objects; `None` if references were not checked.
     pub missing: Option<Missing>,
     /// The form of the file with regard to the locations in ways: `plain`, `located, with all nodes`, `located, needed
-    /// nodes only` or `mixed`; `None` if only indexes were checked.
+    /// nodes only` or `mixed`; `None` if `nodes` is.
     pub form: Option<&'static str>,
     /// The numbers of references of ways whose locations are known and unknown; `None` if neither the references of ways
     /// nor, in a file whose ways have locations, the contents were checked.
@@ -188,12 +195,15 @@ impl Summary {
         }
     }
 
-    /// Whether no problem was found.
+    /// Whether no problem was found. Incomplete areas, and mistakes that do not change an area, do not count.
     pub fn is_sound(&self) -> bool {
         let missing = self.missing.map_or(0, |missing| missing.total());
         let index = self.index.as_ref().map_or(0, IndexCheck::problems);
         let contents = self.outside.unwrap_or(0) + self.faults.unwrap_or(0);
-        self.id_violations() + missing + contents + index + self.contradicting() == 0
+        let areas = self.areas.as_ref().map_or(0, AreaCheck::errors);
+        let doubled = self.doubled.as_ref().map_or(0, DoubledCheck::total);
+        let objects = self.id_violations() + missing + contents + self.contradicting();
+        objects + index + areas + doubled == 0
     }
 
     /// The number of references for which ways store another location than the node has, listed or not. 0 if this was not

@@ -1,0 +1,453 @@
+//! Finds nodes and ways that are in the file twice under different ids, and keys that an object has twice.
+
+use super::areas::degrees;
+use super::problem_file::ProblemWriter;
+use crate::area::WayStore;
+use crate::engine::geometry_pass::{GeometryPass, StoredLocations, Visitor, Visits, on_earth};
+use crate::engine::way_locations::{IndexType, LocateOptions};
+use crate::error::{Error, FormatError, Result};
+use crate::file::PbfFile;
+use crate::geometry::Point;
+use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
+use crate::osm::{Location, ObjectKind, id_from_rank, id_rank};
+use crate::pbf::{Block, Info, Relation, Way};
+use crate::runtime::Context;
+use serde::Serialize;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use twox_hash::XxHash3_64;
+
+/// The limits of the sort by content.
+const LIMITS: RowLimits = RowLimits {
+    run: 64 << 20,
+    memory: 256 << 20,
+};
+/// The sort keys are hashes of 63 bits. They are counted by their highest bits.
+const KEY: KeyBits = KeyBits {
+    uncounted: 47,
+    below_group: 63,
+};
+/// The size in bytes at which rows go to the sorter even before the end of a blob.
+const MAX_ROWS: usize = 4 << 20;
+/// The number of bytes of rows that are read at a time.
+const READ_MEMORY: usize = 24 << 20;
+/// The number of findings that are collected before they are sent.
+const FINDINGS: usize = 1 << 10;
+
+/// The result of a search for doubled objects and keys.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct DoubledCheck {
+    /// The number of nodes at the place of another node with the same tags. The node with the lowest id does not count.
+    pub nodes: u64,
+    /// The number of ways along the same places as another way with the same tags, in either direction. The way with
+    /// the lowest id does not count.
+    pub ways: u64,
+    /// The number of keys that an object has more than once.
+    pub keys: u64,
+    /// The first findings by kind and id, at most [`Options::max_listed`](super::Options::max_listed) of objects and as
+    /// many of keys.
+    pub listed: Vec<DoubledObject>,
+}
+
+impl DoubledCheck {
+    /// The number of findings.
+    pub fn total(&self) -> u64 {
+        self.nodes + self.ways + self.keys
+    }
+}
+
+/// A node or way that is the same as another one, or an object that has a key twice.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct DoubledObject {
+    /// The kind of the object.
+    pub kind: ObjectKind,
+    /// The id of the object.
+    pub id: i64,
+    /// The id of the object of the same kind at the same place; `None` if the finding is a key.
+    pub same_as: Option<i64>,
+    /// The key that the object has again; `None` if the finding is an object.
+    pub key: Option<String>,
+    /// The latitude in degrees of the node, or of the first node of the way; `None` if it is not known.
+    pub lat: Option<f64>,
+    /// The longitude in degrees.
+    pub lon: Option<f64>,
+    #[serde(skip)]
+    point: Option<Point>,
+}
+
+impl DoubledObject {
+    fn new(kind: ObjectKind, id: i64, point: Option<Point>) -> Self {
+        Self {
+            kind,
+            id,
+            same_as: None,
+            key: None,
+            lat: point.map(|point| degrees(point.lat_e7)),
+            lon: point.map(|point| degrees(point.lon_e7)),
+            point,
+        }
+    }
+
+    /// Writes the finding, if it has a place.
+    fn write(&self, writer: &mut ProblemWriter) -> Result<()> {
+        let Some(point) = self.point else {
+            return Ok(());
+        };
+        let (problem, name, value) = match (&self.key, self.same_as) {
+            (Some(key), _) => ("doubled_key", "key", key.clone()),
+            (None, Some(id)) => (DOUBLED[self.kind as usize], "same_as", id.to_string()),
+            (None, None) => return Ok(()),
+        };
+        let properties = [("problem", problem), (name, &value)];
+        writer.put((self.kind, self.id), &properties, point, &[])
+    }
+}
+
+/// The kinds of problems, indexed by the kind of the object.
+const DOUBLED: [&str; 3] = ["doubled_node", "doubled_way", "doubled_relation"];
+
+/// Searches a file for doubled objects and keys. Lists at most `max_listed` objects and as many keys. Writes all
+/// findings with a place to `file_of_problems`.
+pub(super) fn check(
+    file: &PbfFile,
+    max_listed: usize,
+    mut file_of_problems: Option<&mut ProblemWriter>,
+    ctx: &Context,
+) -> Result<DoubledCheck> {
+    let directory = std::env::temp_dir();
+    let sorter = RowSorter::new(LIMITS, KEY, &directory, ctx);
+    let visits = Visits {
+        nodes: true,
+        untagged_nodes: true,
+        info: false,
+        ways: true,
+        areas: true,
+        member_node_ids: false,
+    };
+    let locate = LocateOptions {
+        index_type: IndexType::Auto,
+        temp_dir: directory.clone(),
+        max_memory: None,
+        ranges: None,
+    };
+    let mut all = Findings::new(max_listed);
+    let mut take = |found: DoubledObject| {
+        if let Some(writer) = &mut file_of_problems {
+            found.write(writer)?;
+        }
+        all.add(found);
+        Ok::<(), Error>(())
+    };
+    let pass = GeometryPass::open(file, visits, StoredLocations::AsDeclared, locate, ctx)?;
+    pass.run(
+        no_areas,
+        || DoubledVisitor::new(&sorter),
+        |found| found.into_iter().try_for_each(&mut take),
+    )?;
+    find_equal(&sorter, &mut take, ctx)?;
+    Ok(all.finish())
+}
+
+/// Returns, for each object of a block, that its member ways are not needed.
+fn no_areas(block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
+    let mut areas = Vec::new();
+    block.try_for_each(|_| {
+        areas.push(false);
+        Ok::<(), FormatError>(())
+    })?;
+    Ok(areas)
+}
+
+/// Calls `take` with each object whose content is that of an object with a lower id.
+fn find_equal(
+    sorter: &RowSorter,
+    mut take: impl FnMut(DoubledObject) -> Result<()>,
+    ctx: &Context,
+) -> Result<()> {
+    let sorted = sorter.finish()?;
+    let mut first: Option<(u64, ContentRow)> = None;
+    for range in sorted.ranges(u64::MAX) {
+        let mut portions = sorted.portions(range);
+        while portions.left() > 0 {
+            ctx.cancellation.check()?;
+            let rows = portions.next(READ_MEMORY)?;
+            let keys = rows.keys_and_lens().map(|(key, _)| key);
+            for (key, row) in keys.zip(rows.rows(0..rows.count())) {
+                let row = ContentRow::read(row)?;
+                match &first {
+                    Some((same, one)) if *same == key && one.hash == row.hash => {
+                        take(DoubledObject {
+                            same_as: Some(one.id),
+                            ..DoubledObject::new(row.kind, row.id, Some(row.point))
+                        })?;
+                    }
+                    _ => first = Some((key, row)),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The findings so far.
+struct Findings {
+    max_listed: usize,
+    result: DoubledCheck,
+    /// The first objects, by kind and rank of the id.
+    objects: BTreeMap<(ObjectKind, u64), DoubledObject>,
+    /// The first keys, by kind and rank of the id, and key.
+    keys: BTreeMap<(ObjectKind, u64, String), DoubledObject>,
+}
+
+impl Findings {
+    fn new(max_listed: usize) -> Self {
+        Self {
+            max_listed,
+            result: DoubledCheck::default(),
+            objects: BTreeMap::new(),
+            keys: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, found: DoubledObject) {
+        let (kind, rank) = (found.kind, id_rank(found.id));
+        if let Some(key) = found.key.clone() {
+            self.result.keys += 1;
+            self.keys.insert((kind, rank, key), found);
+            if self.keys.len() > self.max_listed {
+                self.keys.pop_last();
+            }
+            return;
+        }
+        *match kind {
+            ObjectKind::Node => &mut self.result.nodes,
+            ObjectKind::Way | ObjectKind::Relation => &mut self.result.ways,
+        } += 1;
+        self.objects.insert((kind, rank), found);
+        if self.objects.len() > self.max_listed {
+            self.objects.pop_last();
+        }
+    }
+
+    fn finish(mut self) -> DoubledCheck {
+        let found = self.objects.into_values().chain(self.keys.into_values());
+        self.result.listed = found.collect();
+        self.result
+    }
+}
+
+/// A row for the sorter. Rows of the same content have the same key and hash, and are ordered by id.
+struct ContentRow {
+    /// A second hash, so that 127 bits of hashes are compared.
+    hash: u64,
+    kind: ObjectKind,
+    id: i64,
+    point: Point,
+}
+
+impl ContentRow {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.hash.to_be_bytes());
+        out.push(self.kind as u8);
+        out.extend_from_slice(&id_rank(self.id).to_be_bytes());
+        out.extend_from_slice(&self.point.lat_e7.to_be_bytes());
+        out.extend_from_slice(&self.point.lon_e7.to_be_bytes());
+    }
+
+    fn read(row: &[u8]) -> Result<Self> {
+        let read = || {
+            let (hash, row) = row.split_first_chunk()?;
+            let (kind, row) = row.split_first()?;
+            let (rank, row) = row.split_first_chunk()?;
+            let (lat, row) = row.split_first_chunk()?;
+            let (lon, _) = row.split_first_chunk()?;
+            Some(Self {
+                hash: u64::from_be_bytes(*hash),
+                kind: *ObjectKind::ALL.get(usize::from(*kind))?,
+                id: id_from_rank(u64::from_be_bytes(*rank)),
+                point: Point {
+                    lat_e7: i32::from_be_bytes(*lat),
+                    lon_e7: i32::from_be_bytes(*lon),
+                },
+            })
+        };
+        read().ok_or_else(|| Error::Internal("a row of doubled objects is broken".into()))
+    }
+}
+
+/// Hashes the contents of nodes and ways, and finds repeated keys.
+struct DoubledVisitor<'s> {
+    sorter: &'s RowSorter,
+    rows: RowBatch,
+    found: Vec<DoubledObject>,
+    points: Vec<Point>,
+    content: Vec<u8>,
+}
+
+impl<'s> DoubledVisitor<'s> {
+    fn new(sorter: &'s RowSorter) -> Self {
+        Self {
+            sorter,
+            rows: RowBatch::default(),
+            found: Vec::new(),
+            points: Vec::new(),
+            content: Vec::new(),
+        }
+    }
+
+    /// Finds the repeated keys of an object, and returns its tags in a fixed order.
+    fn sorted_tags<'t>(
+        &mut self,
+        (kind, id): (ObjectKind, i64),
+        point: Option<Point>,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> Vec<(&'t str, &'t str)> {
+        let mut tags: Vec<_> = tags.collect();
+        tags.sort_unstable();
+        for same in tags.chunk_by(|(one, _), (next, _)| one == next) {
+            if let [(key, _), _, ..] = same {
+                self.found.push(DoubledObject {
+                    key: Some((*key).to_owned()),
+                    ..DoubledObject::new(kind, id, point)
+                });
+            }
+        }
+        tags
+    }
+
+    /// Adds a row for an object with the places in `points`, of which `first` is the first.
+    fn add(&mut self, (kind, id): (ObjectKind, i64), first: Point, tags: &[(&str, &str)]) {
+        let content = &mut self.content;
+        content.clear();
+        content.push(kind as u8);
+        content.extend_from_slice(&(tags.len() as u64).to_le_bytes());
+        for text in tags.iter().flat_map(|(key, value)| [key, value]) {
+            content.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            content.extend_from_slice(text.as_bytes());
+        }
+        for point in &self.points {
+            content.extend_from_slice(&point.lat_e7.to_le_bytes());
+            content.extend_from_slice(&point.lon_e7.to_le_bytes());
+        }
+        let row = ContentRow {
+            hash: XxHash3_64::oneshot_with_seed(1, content),
+            kind,
+            id,
+            point: first,
+        };
+        let key = XxHash3_64::oneshot(content) >> 1;
+        self.rows.push(key, |out| row.put(out));
+        if self.rows.len() >= MAX_ROWS {
+            self.pass_on();
+        }
+    }
+
+    fn pass_on(&mut self) {
+        if self.rows.count() > 0 {
+            self.sorter.add(std::mem::take(&mut self.rows));
+        }
+    }
+}
+
+impl Visitor for DoubledVisitor<'_> {
+    type Found = Vec<DoubledObject>;
+
+    fn node<'t>(
+        &mut self,
+        id: i64,
+        _: Info<'_>,
+        location: Option<Location>,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> Result<(), FormatError> {
+        let (object, point) = ((ObjectKind::Node, id), location.and_then(on_earth));
+        let tags = self.sorted_tags(object, point, tags);
+        if let Some(point) = point {
+            self.points.clear();
+            self.points.push(point);
+            self.add(object, point, &tags);
+        }
+        Ok(())
+    }
+
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
+        let object = (ObjectKind::Way, way.id());
+        let points = locations.iter().map(|location| location.and_then(on_earth));
+        let first = points.clone().flatten().next();
+        let tags = self.sorted_tags(object, first, way.tags());
+        self.points.clear();
+        self.points.extend(points.flatten());
+        if let Some(first) = first
+            && self.points.len() == locations.len()
+            && locations.len() > 1
+        {
+            put_in_fixed_order(&mut self.points);
+            self.add(object, first, &tags);
+        }
+        Ok(())
+    }
+
+    fn relation(&mut self, relation: &Relation<'_>, _: &WayStore) -> Result<(), FormatError> {
+        let object = (ObjectKind::Relation, relation.id());
+        self.sorted_tags(object, None, relation.tags());
+        Ok(())
+    }
+
+    fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError> {
+        let is_ready = !self.found.is_empty() && (is_end || self.found.len() >= FINDINGS);
+        Ok(is_ready.then(|| std::mem::take(&mut self.found)))
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.sorter.check()
+    }
+
+    fn flush(&mut self) {
+        self.pass_on();
+    }
+}
+
+/// Puts the points of a line into an order that does not depend on its direction nor, if it is closed, on the point at
+/// which it begins.
+fn put_in_fixed_order(points: &mut Vec<Point>) {
+    let is_closed = points.len() > 2 && points.first() == points.last();
+    if is_closed {
+        points.pop();
+    }
+    let mut reversed: Vec<Point> = points.iter().rev().copied().collect();
+    if is_closed {
+        for ring in [&mut *points, &mut reversed] {
+            let first = least_rotation(ring);
+            ring.rotate_left(first);
+        }
+    }
+    if reversed < *points {
+        *points = reversed;
+    }
+    if is_closed {
+        points.extend(points.first().copied());
+    }
+}
+
+/// Returns the index of a point with which a ring is the lexicographically smallest. A ring does not repeat its first
+/// point at the end. Each comparison rules out a beginning, or lengthens what two beginnings have in common.
+fn least_rotation(ring: &[Point]) -> usize {
+    let len = ring.len();
+    let (mut one, mut other, mut same) = (0, 1, 0);
+    while one < len && other < len && same < len {
+        match ring[(one + same) % len].cmp(&ring[(other + same) % len]) {
+            Ordering::Equal => {
+                same += 1;
+                continue;
+            }
+            Ordering::Greater => one += same + 1,
+            Ordering::Less => other += same + 1,
+        }
+        if one == other {
+            other += 1;
+        }
+        same = 0;
+    }
+    one.min(other)
+}

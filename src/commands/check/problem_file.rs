@@ -1,0 +1,97 @@
+//! A file of features that show where problems are.
+
+use crate::error::{Error, Result};
+use crate::formats::features::{Feature, FeatureDocument, FeatureText, Geometry};
+use crate::formats::{Attribute, FeatureOptions};
+use crate::geometry::Point;
+use crate::io::{OpenOutput, OutputTarget};
+use crate::osm::ObjectKind;
+use crate::pbf::Info;
+use crate::runtime::Context;
+
+/// The size in bytes at which buffered features are written.
+const CHUNK: usize = 1 << 20;
+
+/// A file to which problems with a place are written as features.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ProblemFile {
+    /// The file.
+    pub target: OutputTarget,
+    /// The format of the features. Features have the attributes `@type` and `@id` in any case.
+    pub format: FeatureOptions,
+}
+
+impl ProblemFile {
+    /// Creates options for a file in a format.
+    pub fn new(target: OutputTarget, format: FeatureOptions) -> Self {
+        Self { target, format }
+    }
+}
+
+/// Writes a [`ProblemFile`].
+pub(super) struct ProblemWriter {
+    document: FeatureDocument,
+    text: FeatureText,
+}
+
+impl ProblemWriter {
+    pub(super) fn create(file: &ProblemFile, ctx: &Context) -> Result<Self> {
+        let mut format = file.format.clone();
+        for attribute in [Attribute::Type, Attribute::Id] {
+            format
+                .attributes
+                .set(attribute, format!("@{}", attribute.name()));
+        }
+        let output = OpenOutput::open(file.target.clone(), ctx)?;
+        Ok(Self {
+            document: FeatureDocument::create(output, &format)?,
+            text: FeatureText::new(&format),
+        })
+    }
+
+    /// Writes a point and, if `lines` has lines, these as a second feature. Both have the same properties.
+    pub(super) fn put(
+        &mut self,
+        (kind, id): (ObjectKind, i64),
+        properties: &[(&str, &str)],
+        point: Point,
+        lines: &[Vec<Point>],
+    ) -> Result<()> {
+        let line = match lines {
+            [] => None,
+            [line] => Some(Geometry::LineString(line)),
+            lines => Some(Geometry::MultiLineString(lines)),
+        };
+        for geometry in [Some(Geometry::Point(point)), line].into_iter().flatten() {
+            self.text.put(&Feature {
+                kind,
+                id,
+                info: Info::default(),
+                tags: properties,
+                way_nodes: None,
+                geometry,
+            });
+        }
+        if self.text.len() < CHUNK {
+            return Ok(());
+        }
+        self.write()
+    }
+
+    /// Writes the buffered features.
+    fn write(&mut self) -> Result<()> {
+        let broken = |error: std::io::Error| Error::Internal(error.to_string());
+        while let Some(chunk) = self.text.take().map_err(broken)? {
+            self.document.add(chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Completes the file.
+    pub(super) fn finish(mut self, ctx: &Context) -> Result<()> {
+        self.write()?;
+        ctx.stats.bytes_written.add(self.document.finish()?);
+        Ok(())
+    }
+}
