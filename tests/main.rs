@@ -76,6 +76,7 @@ mod id_table;
 mod index;
 mod index_entries;
 mod inspect_tags;
+mod inspect_top;
 mod inspect_views;
 mod json_shapes;
 mod layers;

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pbfhogg inspect berlin.osm.pbf
   pbfhogg inspect -e --nodes --anomalies berlin.osm.pbf
+  pbfhogg inspect --top 10 berlin.osm.pbf
   pbfhogg inspect --show n17,w42 berlin.osm.pbf
   pbfhogg inspect tags berlin.osm.pbf 'highway=*'
   pbfhogg inspect --html berlin.html berlin.osm.pbf
@@ -69,6 +70,9 @@ pub struct Args {
     /// List whatever is unusual in the file
     #[arg(long)]
     anomalies: bool,
+    /// List the N largest relations, ways, sets of tags and areas, by their numbers of members, nodes and tags
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
     /// Write an HTML page to FILE: where the nodes are, when objects were edited, frequent keys, the layout
     #[arg(long, value_name = "FILE", conflicts_with_all = ["indexed", "get", "show"])]
     html: Option<PathBuf>,
@@ -121,6 +125,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             .map(|most| if most == 0 { usize::MAX } else { most }),
         id_ranges: args.id_ranges,
         compression: args.get.is_none() || needs(&["compression"]),
+        maxima: args.get.is_none() || needs(&["extended.most_"]),
+        top: args.top.map(|most| most as usize),
     };
     if args.indexed {
         let index = inspect::index_kind(&options, &ctx)?;

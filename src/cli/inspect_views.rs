@@ -2,7 +2,7 @@
 
 use super::show;
 use crate::commands::inspect::{
-    Anomalies, BlobLine, ByKind, Extended, IdDistribution, NodeStatistics, Summary,
+    Anomalies, BlobLine, ByKind, Extended, IdDistribution, LargestObjects, NodeStatistics, Summary,
     WayLocationStatistics,
 };
 use crate::osm::Degrees;
@@ -16,6 +16,7 @@ pub fn text(summary: &Summary) -> String {
         summary.node_statistics.as_ref().map(nodes),
         summary.way_locations.as_ref().map(locations),
         summary.anomalies.as_ref().map(anomalies),
+        summary.top.as_ref().map(largest),
         summary.id_ranges.as_deref().map(id_ranges),
         summary.blob_list.as_deref().map(blobs),
     ];
@@ -53,10 +54,15 @@ fn extended(found: &Extended) -> String {
     line(&mut out, "  further versions", versions);
     line(&mut out, "  with tags", by_kind(&found.tagged));
     line(&mut out, "  tags", by_kind(&found.tags));
-    let most = |count: u64, what: &str| format!(" (at most {} a {what})", show::number(count));
-    let refs = show::number(found.refs) + &most(found.most_refs, "way");
+    let most = |count: u64, what: &str, id: Option<i64>| {
+        let letter = &what[..1];
+        let id = id.map_or(String::new(), |id| format!(": {letter}{id}"));
+        format!(" (at most {} a {what}{id})", show::number(count))
+    };
+    let refs = show::number(found.refs) + &most(found.most_refs, "way", found.most_refs_way);
     line(&mut out, "  nodes of ways", refs);
-    let members = show::number(found.members) + &most(found.most_members, "relation");
+    let most = most(found.most_members, "relation", found.most_members_relation);
+    let members = show::number(found.members) + &most;
     line(&mut out, "  members of relations", members);
     out
 }
@@ -159,6 +165,30 @@ fn anomalies(found: &Anomalies) -> String {
             None => format!("first blob {}", anomaly.blob),
         };
         let _ = writeln!(out, "{:>16}  {what} ({first})", show::number(anomaly.count));
+    }
+    out
+}
+
+fn largest(found: &LargestObjects) -> String {
+    let mut out = String::new();
+    for (title, what, list) in [
+        ("Largest relations", "members", &found.relations),
+        ("Largest ways", "nodes", &found.ways),
+        ("Largest sets of tags", "tags", &found.tag_sets),
+        ("Largest areas", "nodes of their ways", &found.areas),
+    ] {
+        let _ = writeln!(out, "{title}");
+        for one in list {
+            let name = format!("  {}{}", one.kind.letter(), one.id);
+            line(
+                &mut out,
+                &name,
+                format_args!("{} {what}", show::number(one.count)),
+            );
+        }
+        if list.is_empty() {
+            out.push_str("  none\n");
+        }
     }
     out
 }

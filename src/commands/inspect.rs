@@ -11,6 +11,7 @@ mod extended;
 mod id_spans;
 pub mod page;
 pub mod show;
+mod top;
 
 pub use crate::geometry::CellCounts;
 pub use anomalies::{Anomalies, Anomaly};
@@ -20,6 +21,7 @@ pub use charts::{ChartPart, Charts, Months};
 pub use compression::{CompressionSummary, LevelGuess, SampledCompression};
 pub use coordinates::{NodeStatistics, WayLocationStatistics};
 pub use extended::{ByKind, Extended};
+pub use top::{LargeObject, LargestObjects};
 
 use crate::engine::input;
 use crate::engine::location_form::LocationForm;
@@ -52,6 +54,11 @@ pub struct Options {
     pub id_ranges: bool,
     /// Whether to report how blobs are compressed, from a sample of at most 16 blobs.
     pub compression: bool,
+    /// Whether the extended statistics name the way with the most nodes and the relation with the most members. Has no
+    /// effect without [`Statistics::extended`].
+    pub maxima: bool,
+    /// The number of the largest objects of each sort to report; `None` for none.
+    pub top: Option<usize>,
 }
 
 impl Options {
@@ -63,6 +70,8 @@ impl Options {
             list_blobs: None,
             id_ranges: false,
             compression: false,
+            maxima: false,
+            top: None,
         }
     }
 }
@@ -77,6 +86,7 @@ impl Options {
             || asked.charts
             || self.id_ranges
             || self.list_blobs.is_some()
+            || self.top.is_some()
     }
 }
 
@@ -85,6 +95,8 @@ setters!(Options {
     list_blobs: Option<usize>,
     id_ranges: bool,
     compression: bool,
+    maxima: bool,
+    top: Option<usize>,
 });
 
 /// The result of `inspect`.
@@ -164,6 +176,9 @@ pub struct Summary {
     /// Unusual objects and blobs; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anomalies: Option<Anomalies>,
+    /// The largest objects; `None` if not requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top: Option<LargestObjects>,
     /// The distribution of the ids of each kind; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_ranges: Option<Vec<IdDistribution>>,
@@ -341,12 +356,14 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 /// is also about single blobs, or if the header has no summary of the table. Without a table of contents, reads all
 /// BlobHeaders, and decodes the blobs without an index. Decodes all blobs of several kinds, and the blobs with objects
 /// of the kinds that [`Options::statistics`] need. For [`Statistics::extended`], decodes only blobs whose entries in
-/// the table of contents have no statistics. Some blobs are also read for [`Options::compression`] and
-/// [`Options::list_blobs`]. Writes nothing.
+/// the table of contents have no statistics. Some blobs are also read for [`Options::compression`],
+/// [`Options::list_blobs`] and [`Options::maxima`], which needs the whole table. [`Options::top`] decodes all blobs once
+/// more, and those of relations three times. Writes nothing.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory).
+/// The [base memory](crate::commands#memory). For [`Options::top`], also the ids of the member ways of multipolygons
+/// and boundaries, and 4 bytes for each of them.
 ///
 /// # Errors
 ///
@@ -367,15 +384,19 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 ..Census::default()
             };
             let sample = || compression::entries_at(&file, &summary.sample);
-            report(options, &file, contents, census, sample, ctx)
+            let mut found = report(options, &file, contents, census, sample, ctx)?;
+            if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
+                let file = with_table(file, ctx)?;
+                extended.name_maxima(
+                    &file,
+                    &BlobPlan::open(&file, PlanNeeds::Frames, ctx)?,
+                    ctx,
+                )?;
+            }
+            Ok(found)
         }
         None => {
-            // A file that was opened for its summary alone is opened again with its whole table of contents.
-            let file = if file.summary.is_some() && file.toc.is_none() {
-                PbfFile::of_input(file.input.clone(), ctx)?
-            } else {
-                file
-            };
+            let file = with_table(file, ctx)?;
             let (plan, census) = look_at_blobs(&file, options.statistics, ctx)?;
             let spans = IdSpans::read(&file, &plan, ctx)?;
             let contents = Contents::of_plan(&file, &plan, &spans, ctx)?;
@@ -384,9 +405,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 .charts
                 .then(|| census.charts.finish(&plan));
             let sample = || Ok(compression::sample_of(&plan.entries));
-            let found = report(options, &file, contents, census, sample, ctx)?;
+            let mut found = report(options, &file, contents, census, sample, ctx)?;
+            if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
+                extended.name_maxima(&file, &plan, ctx)?;
+            }
+            let top = options.top.map(|most| top::find(&file, &plan, most, ctx));
             Ok(Summary {
                 charts,
+                top: top.transpose()?,
                 id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan, &spans)),
                 blob_list: options
                     .list_blobs
@@ -398,8 +424,17 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
 }
 
-/// Creates the report without the charts, the id ranges and the list of blobs. `sample` returns the entries of the
-/// blobs whose compression is examined.
+/// Returns a file with its whole table of contents, if it has one. It may have been opened for its summary alone.
+fn with_table(file: PbfFile, ctx: &Context) -> Result<PbfFile> {
+    if file.summary.is_some() && file.toc.is_none() {
+        PbfFile::of_input(file.input.clone(), ctx)
+    } else {
+        Ok(file)
+    }
+}
+
+/// Creates the report without the charts, the largest objects, the id ranges and the list of blobs. `sample` returns the
+/// entries of the blobs whose compression is examined.
 fn report(
     options: &Options,
     file: &PbfFile,
@@ -455,6 +490,7 @@ fn report(
         anomalies: (asked.anomalies).then(|| anomalies::of_file(census.anomalies, is_history)),
         compression: compression_of(options, file, sample, ctx)?,
         charts: None,
+        top: None,
         id_ranges: None,
         blob_list: None,
     })

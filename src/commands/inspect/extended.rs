@@ -1,7 +1,11 @@
 //! Statistics of the metadata and the sizes of objects.
 
-use crate::osm::{TypeThenId, format_timestamp};
+use super::top::first_with_references;
+use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile};
+use crate::osm::{ObjectKind, TypeThenId, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, ObjectCounts, TocSummary};
+use crate::runtime::Context;
 use serde::Serialize;
 
 /// A count for each kind of object.
@@ -54,13 +58,34 @@ pub struct Extended {
     pub refs: u64,
     /// The maximum number of nodes in a way.
     pub most_refs: u64,
+    /// The id of the first way with this number of nodes; `None` if [`Options::maxima`](super::Options::maxima) is not
+    /// set, or no way has nodes.
+    pub most_refs_way: Option<i64>,
     /// The number of members of relations.
     pub members: u64,
     /// The maximum number of members in a relation.
     pub most_members: u64,
+    /// The id of the first relation with this number of members; `None` if [`Options::maxima`](super::Options::maxima)
+    /// is not set, or no relation has members.
+    pub most_members_relation: Option<i64>,
     /// The same number as `further_versions`, but also counted for an unsorted file.
     #[serde(skip)]
     pub(super) versions_in_a_row: u64,
+}
+
+impl Extended {
+    /// Finds the objects with the most references. `plan` is a plan of the file with the statistics of its blobs.
+    pub(super) fn name_maxima(
+        &mut self,
+        file: &PbfFile,
+        plan: &BlobPlan,
+        ctx: &Context,
+    ) -> Result<()> {
+        let first = |kind, most| first_with_references(file, plan, (kind, most), ctx);
+        self.most_refs_way = first(ObjectKind::Way, self.most_refs)?;
+        self.most_members_relation = first(ObjectKind::Relation, self.most_members)?;
+        Ok(())
+    }
 }
 
 /// The counts from which the statistics are computed, for one blob or for all blobs so far.
@@ -152,8 +177,10 @@ impl ExtendedCounts {
             tags: by_kind(|counts| counts.tags),
             refs: ways.references,
             most_refs: ways.most_references,
+            most_refs_way: None,
             members: relations.references,
             most_members: relations.most_references,
+            most_members_relation: None,
             versions_in_a_row: self.further_versions,
         }
     }

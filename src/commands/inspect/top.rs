@@ -1,0 +1,277 @@
+//! The largest objects of a file.
+
+use crate::engine::geometry_pass::is_area;
+use crate::engine::scan::Scan;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::index::{IdSet, RankSet};
+use crate::osm::{ObjectKind, id_from_rank, id_rank};
+use crate::pbf::{BlobEntry, Block, Element, Relation};
+use crate::runtime::Context;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// The largest objects of a file, in four lists. The largest object comes first. Objects of the same size are in
+/// canonical order. An object of a history file counts once, with its largest version.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct LargestObjects {
+    /// The relations with the most members.
+    pub relations: Vec<LargeObject>,
+    /// The ways with the most nodes.
+    pub ways: Vec<LargeObject>,
+    /// The objects with the most tags.
+    pub tag_sets: Vec<LargeObject>,
+    /// The multipolygons and boundaries with the most nodes in their member ways. Each way that is in the file counts
+    /// once.
+    pub areas: Vec<LargeObject>,
+}
+
+/// A large object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LargeObject {
+    /// The kind of the object.
+    pub kind: ObjectKind,
+    /// The id of the object.
+    pub id: i64,
+    /// The number of its members, nodes or tags.
+    pub count: u64,
+}
+
+/// Finds the largest objects of a file, at most `most` for each list.
+pub(super) fn find(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    most: usize,
+    ctx: &Context,
+) -> Result<LargestObjects> {
+    ctx.expect_phases(3);
+    let has_relations = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Relation);
+    let scan = |name| Scan::bare(name, file, plan, ctx).with_strings();
+    let mut wanted = IdSet::default();
+    scan("members").run(
+        has_relations,
+        |_, block| {
+            let mut ways = Vec::new();
+            for_each_area(block, |_, members| ways.extend_from_slice(members))?;
+            Ok(ways)
+        },
+        |ways| wanted.extend(ways),
+    )?;
+    let wanted = RankSet::from(wanted);
+    let mut nodes_of_ways = vec![0_u32; wanted.len() as usize];
+    let mut all = Tops::new(most);
+    scan("look at objects").run(
+        |_| true,
+        |_, block| BlockTops::of(block, &wanted, most),
+        |found: BlockTops| {
+            all.merge(found.tops);
+            for (rank, nodes) in found.nodes_of_ways {
+                let known = &mut nodes_of_ways[rank as usize];
+                *known = nodes.max(*known);
+            }
+        },
+    )?;
+    let mut areas = TopList::new(most);
+    scan("areas").run(
+        has_relations,
+        |_, block| {
+            let mut top = TopList::new(most);
+            for_each_area(block, |id, members| {
+                let ranks = members.iter().filter_map(|way| wanted.rank(*way));
+                let nodes = ranks.map(|rank| u64::from(nodes_of_ways[rank as usize]));
+                top.add(ObjectKind::Relation, id, nodes.sum());
+            })?;
+            Ok(top)
+        },
+        |top| areas.merge(top),
+    )?;
+    Ok(LargestObjects {
+        relations: all.relations.finish(),
+        ways: all.ways.finish(),
+        tag_sets: all.tag_sets.finish(),
+        areas: areas.finish(),
+    })
+}
+
+/// Calls `visit` with the id of each multipolygon and boundary of a block, and the ids of its distinct member ways.
+fn for_each_area(block: &Block<'_>, mut visit: impl FnMut(i64, &[i64])) -> Result<(), FormatError> {
+    block.try_for_each(|element| {
+        if let Element::Relation(relation) = element
+            && is_area(relation.tags())
+        {
+            visit(relation.id(), &member_ways(&relation));
+        }
+        Ok::<(), FormatError>(())
+    })
+}
+
+fn member_ways(relation: &Relation<'_>) -> Vec<i64> {
+    let ways = relation
+        .members()
+        .filter(|member| member.kind == ObjectKind::Way);
+    let mut ways: Vec<i64> = ways.map(|member| member.id).collect();
+    ways.sort_unstable();
+    ways.dedup();
+    ways
+}
+
+/// Returns the id of the first object of a kind with `most` references; `None` if `most` is 0. Decodes the blobs whose
+/// entries allow such an object, until it is found.
+pub(super) fn first_with_references(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    (kind, most): (ObjectKind, u64),
+    ctx: &Context,
+) -> Result<Option<i64>> {
+    let may_have = |entry: &&BlobEntry| {
+        let known = entry.statistics.as_ref();
+        let most_here = known.map(|known| u64::from(known.most_references));
+        entry.kinds.contains(kind) && most_here.is_none_or(|most_here| most_here == most)
+    };
+    if most == 0 {
+        return Ok(None);
+    }
+    let mut reader = BlobDecoder::new(&file.input, ctx);
+    for entry in plan.entries.iter().filter(may_have) {
+        let found = reader.decode(entry, |payload| {
+            let mut found = None;
+            Block::parse_bare(payload)?.try_for_each(|element| {
+                if found.is_none() && element.kind() == kind && references(&element) == most {
+                    found = Some(element.id());
+                }
+                Ok::<(), FormatError>(())
+            })?;
+            Ok(found)
+        })?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the number of nodes of a way, or of members of a relation.
+fn references(element: &Element<'_>) -> u64 {
+    match element {
+        Element::Node(_) => 0,
+        Element::Way(way) => way.ref_count() as u64,
+        Element::Relation(relation) => relation.members().count() as u64,
+    }
+}
+
+/// The largest objects of a block.
+struct BlockTops {
+    tops: Tops,
+    /// The ranks of wanted ways, each with its number of nodes.
+    nodes_of_ways: Vec<(u64, u32)>,
+}
+
+impl BlockTops {
+    fn of(block: &Block<'_>, wanted: &RankSet, most: usize) -> Result<Self, FormatError> {
+        let (mut tops, mut nodes_of_ways) = (Tops::new(most), Vec::new());
+        block.try_for_each(|element| {
+            let (kind, id, count) = (element.kind(), element.id(), references(&element));
+            match kind {
+                ObjectKind::Node => {}
+                ObjectKind::Way => {
+                    tops.ways.add(kind, id, count);
+                    let nodes = u32::try_from(count).unwrap_or(u32::MAX);
+                    nodes_of_ways.extend(wanted.rank(id).map(|rank| (rank, nodes)));
+                }
+                ObjectKind::Relation => tops.relations.add(kind, id, count),
+            }
+            tops.tag_sets.add(kind, id, element.tags().count() as u64);
+            Ok::<(), FormatError>(())
+        })?;
+        Ok(Self {
+            tops,
+            nodes_of_ways,
+        })
+    }
+}
+
+/// The largest objects by what one look at them shows.
+struct Tops {
+    relations: TopList,
+    ways: TopList,
+    tag_sets: TopList,
+}
+
+impl Tops {
+    fn new(most: usize) -> Self {
+        Self {
+            relations: TopList::new(most),
+            ways: TopList::new(most),
+            tag_sets: TopList::new(most),
+        }
+    }
+
+    fn merge(&mut self, more: Self) {
+        self.relations.merge(more.relations);
+        self.ways.merge(more.ways);
+        self.tag_sets.merge(more.tag_sets);
+    }
+}
+
+/// The largest of the objects that were added.
+struct TopList {
+    /// The maximum number of objects.
+    most: usize,
+    /// The objects by size, with kinds and the ranks of ids.
+    by_size: BTreeSet<(Reverse<u64>, ObjectKind, u64)>,
+    /// The sizes of the same objects.
+    sizes: FxHashMap<(ObjectKind, u64), u64>,
+}
+
+impl TopList {
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            by_size: BTreeSet::new(),
+            sizes: FxHashMap::default(),
+        }
+    }
+
+    /// Adds an object, unless its size is 0. An object that is added again counts with its larger size.
+    fn add(&mut self, kind: ObjectKind, id: i64, size: u64) {
+        let rank = id_rank(id);
+        let new = (Reverse(size), kind, rank);
+        let is_full = self.by_size.len() >= self.most;
+        if size == 0 || is_full && self.by_size.last().is_none_or(|last| *last < new) {
+            return;
+        }
+        if let Some(known) = self.sizes.get(&(kind, rank)) {
+            if *known >= size {
+                return;
+            }
+            self.by_size.remove(&(Reverse(*known), kind, rank));
+        }
+        self.by_size.insert(new);
+        self.sizes.insert((kind, rank), size);
+        if self.by_size.len() > self.most
+            && let Some((_, kind, rank)) = self.by_size.pop_last()
+        {
+            self.sizes.remove(&(kind, rank));
+        }
+    }
+
+    fn merge(&mut self, more: Self) {
+        for (Reverse(size), kind, rank) in more.by_size {
+            self.add(kind, id_from_rank(rank), size);
+        }
+    }
+
+    fn finish(self) -> Vec<LargeObject> {
+        let objects = self.by_size.into_iter();
+        let objects = objects.map(|(Reverse(count), kind, rank)| LargeObject {
+            kind,
+            id: id_from_rank(rank),
+            count,
+        });
+        objects.collect()
+    }
+}
