@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// a file out of order, `{history}` a history, `{opl}` text, `{damaged}` a damaged file, `{changesets}` a file of
 /// changesets, `{index}` an index of locations, `{old}` a file that `{server}` has changes for, and `{out}` a directory
 /// for outputs.
-const COMMANDS: [&str; 69] = [
+const COMMANDS: [&str; 71] = [
     "add-locations-to-ways -i dense {in} -o {out}/a.osm.pbf",
     "add-locations-to-ways -i sparse {in} -o {out}/a.osm.pbf",
     "add-locations-to-ways -n -i external {in} -o {out}/a.osm.pbf",
@@ -35,6 +35,7 @@ const COMMANDS: [&str; 69] = [
     "cat {in} -o {out}/a.osm.pbf",
     "cat {opl} -o {out}/a.osm.pbf",
     "changeset-filter {changesets} -o {out}/a.osm",
+    "check --areas --doubled {in}",
     "check --full {in}",
     "check --index {indexed}",
     "check -r {in}",
@@ -57,6 +58,7 @@ const COMMANDS: [&str; 69] = [
     "getid -r {in} n50 n150 w5 r5 -o {out}/a.osm.pbf",
     "getparents {in} n150 w5 -o {out}/a.osm.pbf",
     "inspect --html {out}/a.html {in}",
+    "inspect --top 5 {in}",
     "inspect -e {in}",
     "inspect tags {in} -o {out}/a.txt",
     "inspect {in}",

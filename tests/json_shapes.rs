@@ -58,7 +58,12 @@ fn reports_have_the_fields_that_the_reference_names() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&damaged, bytes).unwrap();
-    let reports: [(&str, Value); 13] = [
+    let mut areas = ask(&[&"check", &"--areas", &"--doubled", &"--json", &awkward()]).json();
+    // The kinds of problems are those of `export`.
+    for field in ["errors", "warnings"] {
+        areas["areas"][field].take();
+    }
+    let reports: [(&str, Value); 15] = [
         (
             "`repair`",
             written(&[&"repair", &damaged, &"--from", &input]),
@@ -82,6 +87,11 @@ fn reports_have_the_fields_that_the_reference_names() {
         ),
         ("`inspect`", ask(&[&"inspect", &"--json", &input]).json()),
         ("`check`", ask(&[&"check", &"-r", &"--json", &input]).json()),
+        ("`check`", areas),
+        (
+            "`inspect`",
+            ask(&[&"inspect", &"-e", &"--top", &"1", &"--json", &input]).json(),
+        ),
         ("`diff`", ask(&[&"diff", &"--json", &input, &input]).json()),
         (
             "`--stats`",

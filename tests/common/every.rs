@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Commands that read all of `{in}`, or all objects of a kind. `{other}` is a valid file with some of the same ids,
 /// `{day}` a change file, `{out}` the output.
-pub const READERS: [&str; 28] = [
+pub const READERS: [&str; 30] = [
     "cat -c version {in} -o {out}",
     "cat -f opl {in} -o {out}",
     "sort {in} {other} -o {out}",
@@ -33,7 +33,9 @@ pub const READERS: [&str; 28] = [
     "tags-count {in}",
     "time-filter {in} 2026-01-01T00:00:00Z -o {out}",
     "check -r {in}",
+    "check --areas --doubled {in}",
     "inspect -e {in}",
+    "inspect --top 5 {in}",
     "inspect --html {out} {in}",
     "inspect tags {in}",
 ];

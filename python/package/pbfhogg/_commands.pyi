@@ -51,6 +51,7 @@ def inspect(
     locations: Optional[bool] = None,
     nodes: Optional[bool] = None,
     anomalies: Optional[bool] = None,
+    top: Optional[Value] = None,
     html: Optional[Value] = None,
     overwrite: Optional[bool] = None,
     show: Optional[Values] = None,
@@ -90,11 +91,15 @@ def fileinfo(
 
 def check(
     input: Value,
+    output: Optional[Value] = None,
     *,
     ids: Optional[bool] = None,
     refs: Optional[bool] = None,
     full: Optional[bool] = None,
     index: Optional[bool] = None,
+    areas: Optional[bool] = None,
+    doubled: Optional[bool] = None,
+    overwrite: Optional[bool] = None,
     check_relations: Optional[bool] = None,
     show_ids: Optional[bool] = None,
     max_errors: Optional[Value] = None,
@@ -109,7 +114,7 @@ def check(
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
 ) -> Any:
-    """Check ids, references and indexes."""
+    """Check ids, references, indexes and areas."""
 
 def diff(
     old: Value,
