@@ -19,8 +19,8 @@ use twox_hash::XxHash3_64;
 
 /// The limits of the sort by content.
 const LIMITS: RowLimits = RowLimits {
-    run: 64 << 20,
-    memory: 256 << 20,
+    run: 32 << 20,
+    memory: 48 << 20,
 };
 /// The sort keys are hashes of 63 bits. They are counted by their highest bits.
 const KEY: KeyBits = KeyBits {
