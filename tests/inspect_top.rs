@@ -196,3 +196,19 @@ fn the_text_names_the_largest_objects() {
     let id = ask(&[&"inspect", &"--get", &"extended.most_refs_way", &path]).stdout;
     assert_eq!(id, "7\n");
 }
+
+#[test]
+fn objects_of_change_files_are_counted_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in.osc");
+    let way = "<way id='5' version='2'><nd ref='1'/><nd ref='2'/></way>";
+    let deleted = "<way id='6' version='3'/>";
+    let changes = format!(
+        "<osmChange version='0.6'><modify>{way}</modify><delete>{deleted}</delete></osmChange>"
+    );
+    std::fs::write(&path, changes).unwrap();
+    let found = ask(&[&"inspect", &"--json", &"--top", &"3", &path]).json();
+    let largest = json!([{"kind": "way", "id": 5, "count": 2}]);
+    assert_eq!(found["top"]["ways"], largest);
+    assert_eq!(found["top"]["relations"], json!([]));
+}

@@ -1,5 +1,6 @@
 //! The largest objects of a file.
 
+use crate::engine::distinct_list::DistinctList;
 use crate::engine::geometry_pass::is_area;
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
@@ -55,9 +56,9 @@ pub(super) fn find(
     scan("members").run(
         has_relations,
         |_, block| {
-            let mut ways = Vec::new();
-            for_each_area(block, |_, members| ways.extend_from_slice(members))?;
-            Ok(ways)
+            let mut ways = DistinctList::default();
+            for_each_area(block, |relation| add_member_ways(relation, &mut ways))?;
+            Ok(ways.finish())
         },
         |ways| wanted.extend(ways),
     )?;
@@ -80,10 +81,11 @@ pub(super) fn find(
         has_relations,
         |_, block| {
             let mut top = TopList::new(most);
-            for_each_area(block, |id, members| {
-                let ranks = members.iter().filter_map(|way| wanted.rank(*way));
+            for_each_area(block, |relation| {
+                let ways = distinct_ways(relation).into_iter();
+                let ranks = ways.filter_map(|way| wanted.rank(way));
                 let nodes = ranks.map(|rank| u64::from(nodes_of_ways[rank as usize]));
-                top.add(ObjectKind::Relation, id, nodes.sum());
+                top.add(ObjectKind::Relation, relation.id(), nodes.sum());
             })?;
             Ok(top)
         },
@@ -97,23 +99,33 @@ pub(super) fn find(
     })
 }
 
-/// Calls `visit` with the id of each multipolygon and boundary of a block, and the ids of its distinct member ways.
-fn for_each_area(block: &Block<'_>, mut visit: impl FnMut(i64, &[i64])) -> Result<(), FormatError> {
+/// Calls `visit` with each multipolygon and boundary of a block.
+fn for_each_area(
+    block: &Block<'_>,
+    mut visit: impl FnMut(&Relation<'_>),
+) -> Result<(), FormatError> {
     block.try_for_each(|element| {
         if let Element::Relation(relation) = element
             && is_area(relation.tags())
         {
-            visit(relation.id(), &member_ways(&relation));
+            visit(&relation);
         }
         Ok::<(), FormatError>(())
     })
 }
 
-fn member_ways(relation: &Relation<'_>) -> Vec<i64> {
-    let ways = relation
-        .members()
-        .filter(|member| member.kind == ObjectKind::Way);
-    let mut ways: Vec<i64> = ways.map(|member| member.id).collect();
+/// Adds the ids of the member ways of a relation to a list.
+fn add_member_ways(relation: &Relation<'_>, list: &mut DistinctList<i64>) {
+    let members = relation.members();
+    let ways = members.filter(|member| member.kind == ObjectKind::Way);
+    list.extend(ways.map(|member| member.id));
+}
+
+/// Returns the ids of the distinct member ways of a relation.
+fn distinct_ways(relation: &Relation<'_>) -> Vec<i64> {
+    let mut list = DistinctList::default();
+    add_member_ways(relation, &mut list);
+    let mut ways = list.finish();
     ways.sort_unstable();
     ways.dedup();
     ways
