@@ -33,7 +33,7 @@ pub const READERS: [&str; 30] = [
     "tags-count {in}",
     "time-filter {in} 2026-01-01T00:00:00Z -o {out}",
     "check -r {in}",
-    "check --areas --doubled {in}",
+    "check --doubled {in}",
     "inspect -e {in}",
     "inspect --top 5 {in}",
     "inspect --html {out} {in}",
@@ -44,7 +44,7 @@ pub const READERS: [&str; 30] = [
 pub const COPIERS: [&str; 2] = ["cat {in} -o {out}", "inspect {in}"];
 
 /// The other commands that read a file, and further forms of commands. `{in}` can be a file of any sort.
-pub const OTHERS: [&str; 31] = [
+pub const OTHERS: [&str; 32] = [
     "cat -f osm {in} -o {out}",
     "cat -f debug {in} -o {out}",
     "apply-changes --locations-on-ways {in} {day} -o {out}",
@@ -69,6 +69,7 @@ pub const OTHERS: [&str; 31] = [
     "getid -I {in} {other} -o {out}",
     "getid -r -f opl {in} n1 w1 r1 -o {out}",
     "tags-filter {in} k=v building type=route -o {out}",
+    "check --areas {in}",
     "check --full {in}",
     "check --refs -r -i {in}",
     "inspect --show w1 {in}",
