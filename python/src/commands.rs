@@ -1,26 +1,14 @@
 //! The commands of the program.
 
-use crate::arguments::{context, warn};
+use crate::arguments::context;
 use crate::batches::interruptible;
 use crate::error::to_python;
-use pbfhogg::Observer;
+use crate::warnings::Warnings;
 use pbfhogg::cli::{CallError, Called};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex};
-
-/// Keeps warnings until the command has ended.
-#[derive(Default)]
-struct Warnings(Mutex<Vec<String>>);
-
-impl Observer for Warnings {
-    fn warn(&self, message: &str) {
-        if let Ok(mut warnings) = self.0.lock() {
-            warnings.push(message.to_owned());
-        }
-    }
-}
+use std::sync::Arc;
 
 /// Runs a command. Returns whether its exit status would be 0, and what it prints.
 #[pyfunction]
@@ -29,11 +17,7 @@ pub fn call(py: Python<'_>, words: Vec<OsString>) -> PyResult<(bool, String)> {
     let ctx = context(0, [])?.with_observer(warnings.clone());
     let own = ctx.clone();
     let result = interruptible(py, &ctx, move || pbfhogg::cli::call(words, &own))?;
-    if let Ok(warnings) = warnings.0.lock() {
-        for warning in warnings.iter() {
-            warn(py, warning)?;
-        }
-    }
+    warnings.raise(py)?;
     match result {
         Ok(Called { is_yes, printed }) => Ok((is_yes, printed)),
         Err(CallError::Failed(error)) => Err(to_python(py, &error)),

@@ -17,6 +17,7 @@ mod objects;
 mod source;
 mod splits;
 mod table;
+mod warnings;
 mod writer;
 
 use pyo3::prelude::*;
