@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any, List
 
+import numpy
 import pytest
 
 import pbfhogg
@@ -105,3 +106,17 @@ def test_a_box_is_plain_boxes_on_the_map() -> None:
     assert _pbfhogg.plain_boxes((1, 2, 3, 4)) == [(1, 2, 3, 4)]
     with pytest.raises(ValueError, match="bbox: "):
         _pbfhogg.plain_boxes((1, 2, 181, 4))
+
+
+def test_commands_take_boxes_across_the_antimeridian(world: Path, tmp_path: Path) -> None:
+    """As texts, and as any four numbers."""
+    boxes: List[Any] = ["175,60,-175,70", ACROSS, list(ACROSS), numpy.array(ACROSS)]
+    results = []
+    for number, box in enumerate(boxes):
+        part, lines = tmp_path / f"{number}.opl", tmp_path / f"{number}.geojson"
+        pbfhogg.extract(world, part, bbox=box)
+        pbfhogg.export(world, lines, bbox=box)
+        results.append((part.read_bytes(), lines.read_bytes()))
+    assert all(result == results[0] for result in results)
+    extracted = {one.type[0] + str(one.id) for one in pbfhogg.objects(part)}
+    assert {"n5", "n6", "n7", "n8", "w5"} <= extracted and "n9" not in extracted

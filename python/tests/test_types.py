@@ -6,8 +6,9 @@ import os
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Sequence
 
 import pytest
 
@@ -16,13 +17,18 @@ from pbfhogg import _commands
 PACKAGE = Path(__file__).parents[1] / "package"
 HEAD = '''# Made of the description of the commands: `PBFHOGG_WRITE_STUBS=1 pytest tests/test_types.py` writes it anew.
 from os import PathLike
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union, overload
+
+from . import summaries
+from ._types import Box, Region
 
 Value = Union[str, int, float, PathLike[str], Tuple[float, ...]]
-Values = Union[Value, List[Any]]
+Values = Union[Value, Iterable[Any]]
 
 DESCRIPTIONS: List[Dict[str, Any]]
 FUNCTIONS: Dict[str, Callable[..., Any]]
+SUMMARIES: Dict[str, Any]
+OTHER_ANSWERS: Dict[str, List[str]]
 
 __all__ = [
     NAMES
@@ -38,24 +44,44 @@ def is_whole(command: Dict[str, Any]) -> bool:
     return _commands.parameter_name(command["name"]) in _commands.__all__
 
 
+def type_of(name: str, described: Dict[str, Any]) -> str:
+    """Return the type of a parameter."""
+    if not described["has_value"]:
+        return "bool"
+    kinds = [kind for kind, names in (("Box", _commands._BOXES), ("Region", _commands._REGIONS)) if name in names]
+    value = "Values" if described["is_repeated"] else "Value"
+    return f"Union[{', '.join([value, *kinds])}]" if kinds else value
+
+
 def stub_of(command: Dict[str, Any]) -> str:
     """Return the stub of the function of a command."""
     options = {key: option for key, option in _commands.options_of(command).items() if not option["is_output"]}
     function = _commands.FUNCTIONS[_commands.parameter_name(command["name"])]
-    parameters = []
     arguments = {_commands.parameter_name(one["name"]): one for one in command["arguments"]}
-    has_star = False
-    for name, parameter in function.__signature__.parameters.items():  # type: ignore[attr-defined]
-        if parameter.kind is parameter.KEYWORD_ONLY and not has_star:
-            parameters.append("*")
-            has_star = True
-        described = arguments.get(name) or options.get(name) or {"has_value": True, "is_repeated": False}
-        kind = "Values" if described["is_repeated"] else "Value" if described["has_value"] else "bool"
-        is_required = parameter.default is parameter.empty
-        parameters.append(f"{name}: {kind}" if is_required else f"{name}: Optional[{kind}] = None")
-    lines = ",\n    ".join(parameters)
-    documentation = f'    """{command["about"]}."""'
-    return f"def {function.__name__}(\n    {lines},\n) -> Any:\n{documentation}\n"
+
+    def definition(without: Sequence[str], returned: str) -> str:
+        parameters = []
+        for name, parameter in function.__signature__.parameters.items():  # type: ignore[attr-defined]
+            if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters:
+                parameters.append("*")
+            described = arguments.get(name) or options.get(name) or {"has_value": True, "is_repeated": False}
+            kind = type_of(name, described)
+            is_required = parameter.default is parameter.empty
+            if name not in without:
+                parameters.append(f"{name}: {kind}" if is_required else f"{name}: Optional[{kind}] = None")
+        lines = ",\n    ".join(parameters)
+        return f"def {function.__name__}(\n    {lines},\n) -> {returned}:"
+
+    summary = _commands.SUMMARIES.get(function.__name__, Any)
+    returned = f"summaries.{summary.__name__}" if typing.is_typeddict(summary) else str(summary).replace("typing.", "")
+    documentation = f'    """{command["about"]}."""\n'
+    others = _commands.OTHER_ANSWERS.get(function.__name__)
+    if not others:
+        return f"{definition((), returned)}\n{documentation}"
+    assert set(others) <= set(options), function.__name__
+    return (
+        f"@overload\n{definition(others, returned)}\n{documentation}@overload\n{definition((), 'Any')} ...\n"
+    )
 
 
 def test_the_stubs_of_commands_are_those_of_the_program() -> None:

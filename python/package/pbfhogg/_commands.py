@@ -8,10 +8,13 @@ from __future__ import annotations
 import inspect
 import json
 import keyword
+import numbers
 import os
-from typing import Any, Callable, Dict, List
+from contextlib import ExitStack
+from typing import Any, Callable, Dict, Iterable, List
 
-from . import _pbfhogg
+from . import _pbfhogg, summaries
+from ._regions import region_file
 
 #: The commands, described by the program.
 DESCRIPTIONS: List[Dict[str, Any]] = json.loads(_pbfhogg.commands())
@@ -35,17 +38,73 @@ def options_of(command: Dict[str, Any]) -> Dict[str, Any]:
     return options
 
 
+#: The types of what functions return, if it is always the summary.
+SUMMARIES: Dict[str, Any] = {
+    "inspect": summaries.InspectSummary,
+    "fileinfo": Dict[str, Any],
+    "check": summaries.CheckSummary,
+    "diff": summaries.DiffSummary,
+    "cat": summaries.CopySummary,
+    "sort": summaries.SortSummary,
+    "merge": summaries.SortSummary,
+    "update": summaries.UpdateSummary,
+    "apply_changes": summaries.ApplyChangesSummary,
+    "merge_changes": summaries.MergeChangesSummary,
+    "extract": summaries.ExtractSummary,
+    "getid": summaries.GetidSummary,
+    "getparents": summaries.GetparentsSummary,
+    "tags_filter": summaries.TagsFilterSummary,
+    "export": summaries.ExportSummary,
+    "augmented_diff": summaries.AugmentedDiffSummary,
+    "build_geocode_index": summaries.GeocodeIndexSummary,
+    "add_locations_to_ways": summaries.AddLocationsSummary,
+    "renumber": summaries.RenumberSummary,
+    "repack": summaries.RepackSummary,
+    "repair": summaries.RepairSummary,
+    "split": summaries.SplitSummary,
+    "degrade": summaries.DegradeSummary,
+    "time_filter": summaries.CopySummary,
+    "changeset_filter": summaries.Written,
+    "synth": summaries.SynthSummary,
+    "create_locations_index": summaries.LocationsIndexSummary,
+}
+#: The options with which a function returns something else.
+OTHER_ANSWERS: Dict[str, List[str]] = {
+    "inspect": ["get", "html", "indexed", "show"],
+    "fileinfo": ["get", "show_variables"],
+    "diff": ["format"],
+    "export": ["print_default_config", "print_themes", "show_index_types"],
+    "add_locations_to_ways": ["show_index_types"],
+}
+#: The options that are a box, or may be one.
+_BOXES = ("bbox", "clip")
+#: The options that are the file of a region.
+_REGIONS = ("polygon", "clip")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, bytes, bytearray, os.PathLike))
+
+
 def _text(name: str, value: Any) -> str:
     """Return a value as a word of a command line. The numbers of a tuple are joined by commas, as in a box."""
     if isinstance(value, tuple):
         return ",".join(_text(name, part) for part in value)
-    if isinstance(value, (str, int, float, os.PathLike)) and not isinstance(value, bool):
-        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    if isinstance(value, (str, numbers.Real)) and not isinstance(value, bool):
+        return str(value)
     raise TypeError(f"{name}: expected a text, a number, a path or a tuple, not {type(value).__name__}")
 
 
 def _values(name: str, value: Any) -> List[str]:
-    return [_text(name, one) for one in value] if isinstance(value, list) else [_text(name, value)]
+    """Return the values of a list, an array or the like as words, or that of anything else as one word."""
+    if _is_text(value) or isinstance(value, (tuple, dict)) or not isinstance(value, Iterable):
+        return [_text(name, value)]
+    values = list(value)
+    if name in _BOXES and all(isinstance(one, numbers.Real) for one in values):
+        return [_text(name, tuple(values))]
+    return [_text(name, one) for one in values]
 
 
 def _given(name: str, value: Any) -> List[str]:
@@ -54,6 +113,15 @@ def _given(name: str, value: Any) -> List[str]:
     if "-" in texts:
         raise ValueError(f'{name}: "-" is a stream of the program; give a file')
     return texts
+
+
+def _is_region(name: str, value: Any) -> bool:
+    """Whether a value is a region that is not in a file yet."""
+    if name not in _REGIONS or _is_text(value):
+        return False
+    if not isinstance(value, Iterable) or hasattr(value, "__geo_interface__"):
+        return True
+    return isinstance(value, dict) or all(hasattr(one, "__geo_interface__") for one in value)
 
 
 def _function(command: Dict[str, Any]) -> Callable[..., Any]:
@@ -79,10 +147,10 @@ def _function(command: Dict[str, Any]) -> Callable[..., Any]:
             parameters[index] = parameter.replace(default=None)
     keywords = inspect.Parameter.KEYWORD_ONLY
     parameters += [inspect.Parameter(key, keywords, default=None) for key in options]
-    signature = inspect.Signature(parameters)
+    returned = SUMMARIES.get(name, Any) if name not in OTHER_ANSWERS else Any
+    signature = inspect.Signature(parameters, return_annotation=returned)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs).arguments
+    def words_of(bound: Dict[str, Any], stack: ExitStack) -> List[str]:
         words = [command["name"], "--json", "--no-progress"]
         if bound.get("progress"):
             words.remove("--no-progress")
@@ -90,6 +158,8 @@ def _function(command: Dict[str, Any]) -> Callable[..., Any]:
         for key, value in bound.items():
             if value is None or value is False:
                 continue
+            if _is_region(key, value):
+                value = stack.enter_context(region_file(key, value))
             if key in arguments:
                 operands += _given(key, value)
             elif key == "output" and output is not None:
@@ -100,7 +170,15 @@ def _function(command: Dict[str, Any]) -> Callable[..., Any]:
                 words.append("--" + options[key]["name"])
             else:
                 raise TypeError(f"{key}: expected True or False, not {type(value).__name__}")
-        _, printed = _pbfhogg.call([*words, "--", *operands])
+        return [*words, "--", *operands]
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
+        with ExitStack() as stack:
+            _, printed = _pbfhogg.call(words_of(bound, stack))
         try:
             return json.loads(printed) if printed else {}
         except json.JSONDecodeError:
@@ -116,7 +194,9 @@ def _function(command: Dict[str, Any]) -> Callable[..., Any]:
 def _documentation(command: Dict[str, Any], options: Dict[str, Any]) -> str:
     lines = [f"{command['about']}.", ""]
     lines.append(f"Does what ``pbfhogg {command['name']}`` does, and returns the summary of ``--json`` as a dict.")
-    lines.append("Several values are given as a list, the numbers of a box as a tuple.")
+    lines.append("Several values are given as a list, a box as four numbers.")
+    if any(option["name"] == "polygon" for option in command["options"]):
+        lines.append("A polygon is a file, or geometries of shapely or GeoPandas.")
     lines.append("The dict has what was found; a check that finds faults raises no exception.")
     lines.append("")
     for argument in command["arguments"]:

@@ -1,12 +1,17 @@
 # Made of the description of the commands: `PBFHOGG_WRITE_STUBS=1 pytest tests/test_types.py` writes it anew.
 from os import PathLike
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union, overload
+
+from . import summaries
+from ._types import Box, Region
 
 Value = Union[str, int, float, PathLike[str], Tuple[float, ...]]
-Values = Union[Value, List[Any]]
+Values = Union[Value, Iterable[Any]]
 
 DESCRIPTIONS: List[Dict[str, Any]]
 FUNCTIONS: Dict[str, Callable[..., Any]]
+SUMMARIES: Dict[str, Any]
+OTHER_ANSWERS: Dict[str, List[str]]
 
 __all__ = [
     "inspect",
@@ -41,6 +46,29 @@ __all__ = [
 def parameter_name(name: str) -> str: ...
 def options_of(command: Dict[str, Any]) -> Dict[str, Any]: ...
 
+@overload
+def inspect(
+    input: Value,
+    *,
+    extended: Optional[bool] = None,
+    blocks: Optional[Value] = None,
+    id_ranges: Optional[bool] = None,
+    locations: Optional[bool] = None,
+    nodes: Optional[bool] = None,
+    anomalies: Optional[bool] = None,
+    overwrite: Optional[bool] = None,
+    jobs: Optional[Value] = None,
+    input_format: Optional[Value] = None,
+    direct_io: Optional[bool] = None,
+    io_uring: Optional[bool] = None,
+    progress: Optional[bool] = None,
+    no_progress: Optional[bool] = None,
+    verbose: Optional[bool] = None,
+    quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
+) -> summaries.InspectSummary:
+    """Show what is in a file."""
+@overload
 def inspect(
     input: Value,
     *,
@@ -65,9 +93,28 @@ def inspect(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
-    """Show what is in a file."""
+) -> Any: ...
 
+@overload
+def fileinfo(
+    input: Optional[Value] = None,
+    *,
+    extended: Optional[bool] = None,
+    crc: Optional[bool] = None,
+    no_crc: Optional[bool] = None,
+    type: Optional[Values] = None,
+    input_format: Optional[Value] = None,
+    direct_io: Optional[bool] = None,
+    io_uring: Optional[bool] = None,
+    progress: Optional[bool] = None,
+    no_progress: Optional[bool] = None,
+    verbose: Optional[bool] = None,
+    quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
+    jobs: Optional[Value] = None,
+) -> Dict[str, Any]:
+    """Show the header of a file, and facts about its objects, as osmium does."""
+@overload
 def fileinfo(
     input: Optional[Value] = None,
     *,
@@ -86,8 +133,7 @@ def fileinfo(
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
     jobs: Optional[Value] = None,
-) -> Any:
-    """Show the header of a file, and facts about its objects, as osmium does."""
+) -> Any: ...
 
 def check(
     input: Value,
@@ -113,9 +159,43 @@ def check(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
-    """Check ids, references, indexes and areas."""
+) -> summaries.CheckSummary:
+    """Check ids, references and indexes."""
 
+@overload
+def diff(
+    old: Value,
+    new: Value,
+    output: Optional[Value] = None,
+    *,
+    overwrite: Optional[bool] = None,
+    html: Optional[Value] = None,
+    suppress_common: Optional[bool] = None,
+    summary: Optional[bool] = None,
+    osmium_summary: Optional[bool] = None,
+    metadata: Optional[bool] = None,
+    ignore_changeset: Optional[bool] = None,
+    ignore_uid: Optional[bool] = None,
+    ignore_user: Optional[bool] = None,
+    verify: Optional[bool] = None,
+    exit_code: Optional[bool] = None,
+    increment_version: Optional[bool] = None,
+    update_timestamp: Optional[bool] = None,
+    keep_details: Optional[bool] = None,
+    generator: Optional[Value] = None,
+    type: Optional[Values] = None,
+    jobs: Optional[Value] = None,
+    input_format: Optional[Value] = None,
+    direct_io: Optional[bool] = None,
+    io_uring: Optional[bool] = None,
+    progress: Optional[bool] = None,
+    no_progress: Optional[bool] = None,
+    verbose: Optional[bool] = None,
+    quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
+) -> summaries.DiffSummary:
+    """Show what differs between two files, or write it as a change file."""
+@overload
 def diff(
     old: Value,
     new: Value,
@@ -147,8 +227,7 @@ def diff(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
-    """Show what differs between two files, or write it as a change file."""
+) -> Any: ...
 
 def cat(
     inputs: Values,
@@ -179,7 +258,7 @@ def cat(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.CopySummary:
     """Concatenate files and index the result, or convert them."""
 
 def sort(
@@ -207,7 +286,7 @@ def sort(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.SortSummary:
     """Sort objects by kind and id."""
 
 def merge(
@@ -235,7 +314,7 @@ def merge(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.SortSummary:
     """Merge sorted files: each object once, in its highest version."""
 
 def update(
@@ -246,7 +325,7 @@ def update(
     cache: Optional[Value] = None,
     max_diff_size: Optional[Value] = None,
     max_age: Optional[Value] = None,
-    clip: Optional[Value] = None,
+    clip: Optional[Union[Value, Box, Region]] = None,
     keep_nodes: Optional[Value] = None,
     augmented_diff: Optional[Value] = None,
     split: Optional[bool] = None,
@@ -282,7 +361,7 @@ def update(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.UpdateSummary:
     """Bring a file up to date from a replication server."""
 
 def apply_changes(
@@ -320,7 +399,7 @@ def apply_changes(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.ApplyChangesSummary:
     """Apply change files to a sorted file."""
 
 def merge_changes(
@@ -348,15 +427,15 @@ def merge_changes(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.MergeChangesSummary:
     """Merge change files into one."""
 
 def extract(
     input: Value,
     output: Optional[Value] = None,
     *,
-    bbox: Optional[Value] = None,
-    polygon: Optional[Value] = None,
+    bbox: Optional[Union[Value, Box]] = None,
+    polygon: Optional[Union[Value, Region]] = None,
     config: Optional[Value] = None,
     directory: Optional[Value] = None,
     strategy: Optional[Value] = None,
@@ -387,7 +466,7 @@ def extract(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.ExtractSummary:
     """Cut out one region, or many in one run."""
 
 def getid(
@@ -423,7 +502,7 @@ def getid(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.GetidSummary:
     """Get the objects with certain ids, or all others."""
 
 def getparents(
@@ -455,7 +534,7 @@ def getparents(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.GetparentsSummary:
     """Get the ways and relations that refer to certain objects."""
 
 def tags_filter(
@@ -487,9 +566,61 @@ def tags_filter(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.TagsFilterSummary:
     """Keep objects with certain tags or metadata, and the objects they refer to."""
 
+@overload
+def export(
+    input: Optional[Value] = None,
+    output: Optional[Value] = None,
+    *,
+    config: Optional[Value] = None,
+    type: Optional[Values] = None,
+    bbox: Optional[Union[Value, Box]] = None,
+    polygon: Optional[Union[Value, Region]] = None,
+    filter: Optional[Values] = None,
+    expressions: Optional[Values] = None,
+    clip: Optional[Union[Value, Box, Region]] = None,
+    antimeridian: Optional[Value] = None,
+    geometry_types: Optional[Value] = None,
+    line_relations: Optional[Values] = None,
+    keep_untagged: Optional[bool] = None,
+    properties: Optional[Values] = None,
+    show_errors: Optional[bool] = None,
+    show_warnings: Optional[bool] = None,
+    stop_on_error: Optional[bool] = None,
+    incomplete: Optional[Value] = None,
+    index_type: Optional[Value] = None,
+    temp_dir: Optional[Value] = None,
+    max_memory: Optional[Value] = None,
+    overwrite: Optional[bool] = None,
+    attributes: Optional[Values] = None,
+    metadata: Optional[bool] = None,
+    add_unique_id: Optional[Value] = None,
+    format_option: Optional[Values] = None,
+    output_format: Optional[Value] = None,
+    theme: Optional[Values] = None,
+    partition: Optional[Values] = None,
+    max_file_size: Optional[Value] = None,
+    raw: Optional[bool] = None,
+    column: Optional[Values] = None,
+    with_: Optional[Values] = None,
+    no_metadata: Optional[bool] = None,
+    compression: Optional[Value] = None,
+    geoparquet_version: Optional[Value] = None,
+    fsync: Optional[bool] = None,
+    jobs: Optional[Value] = None,
+    input_format: Optional[Value] = None,
+    direct_io: Optional[bool] = None,
+    io_uring: Optional[bool] = None,
+    progress: Optional[bool] = None,
+    no_progress: Optional[bool] = None,
+    verbose: Optional[bool] = None,
+    quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
+) -> summaries.ExportSummary:
+    """Turn objects into features: GeoJSON, GeoParquet, WKT, or tables for PostgreSQL."""
+@overload
 def export(
     input: Optional[Value] = None,
     output: Optional[Value] = None,
@@ -497,11 +628,11 @@ def export(
     config: Optional[Value] = None,
     print_default_config: Optional[bool] = None,
     type: Optional[Values] = None,
-    bbox: Optional[Value] = None,
-    polygon: Optional[Value] = None,
+    bbox: Optional[Union[Value, Box]] = None,
+    polygon: Optional[Union[Value, Region]] = None,
     filter: Optional[Values] = None,
     expressions: Optional[Values] = None,
-    clip: Optional[Value] = None,
+    clip: Optional[Union[Value, Box, Region]] = None,
     antimeridian: Optional[Value] = None,
     geometry_types: Optional[Value] = None,
     line_relations: Optional[Values] = None,
@@ -541,8 +672,7 @@ def export(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
-    """Turn objects into features: GeoJSON, GeoParquet, WKT, or tables for PostgreSQL."""
+) -> Any: ...
 
 def build_geocode_index(
     input: Value,
@@ -567,9 +697,45 @@ def build_geocode_index(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.GeocodeIndexSummary:
     """Build an index of addresses, streets and areas, for looking up places."""
 
+@overload
+def add_locations_to_ways(
+    inputs: Optional[Values] = None,
+    output: Optional[Value] = None,
+    *,
+    index_type: Optional[Value] = None,
+    keep_untagged_nodes: Optional[bool] = None,
+    strict: Optional[bool] = None,
+    temp_dir: Optional[Value] = None,
+    max_memory: Optional[Value] = None,
+    ranges: Optional[Value] = None,
+    keep_member_nodes: Optional[bool] = None,
+    ignore_missing_nodes: Optional[bool] = None,
+    index_type_neg: Optional[Value] = None,
+    overwrite: Optional[bool] = None,
+    output_format: Optional[Value] = None,
+    compression: Optional[Value] = None,
+    generator: Optional[Value] = None,
+    output_header: Optional[Values] = None,
+    set_bbox: Optional[Value] = None,
+    blob_index: Optional[bool] = None,
+    verify: Optional[bool] = None,
+    fsync: Optional[bool] = None,
+    no_index: Optional[bool] = None,
+    jobs: Optional[Value] = None,
+    input_format: Optional[Value] = None,
+    direct_io: Optional[bool] = None,
+    io_uring: Optional[bool] = None,
+    progress: Optional[bool] = None,
+    no_progress: Optional[bool] = None,
+    verbose: Optional[bool] = None,
+    quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
+) -> summaries.AddLocationsSummary:
+    """Add the coordinates of nodes to the ways that contain them."""
+@overload
 def add_locations_to_ways(
     inputs: Optional[Values] = None,
     output: Optional[Value] = None,
@@ -603,8 +769,7 @@ def add_locations_to_ways(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
-    """Add the coordinates of nodes to the ways that contain them."""
+) -> Any: ...
 
 def renumber(
     input: Optional[Value] = None,
@@ -634,7 +799,7 @@ def renumber(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.RenumberSummary:
     """Renumber objects without gaps, and update the references."""
 
 def repack(
@@ -662,7 +827,7 @@ def repack(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.RepackSummary:
     """Rewrite a file with another blob size, object order or compression."""
 
 def repair(
@@ -692,7 +857,7 @@ def repair(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.RepairSummary:
     """Write a valid file of all that can be saved of a damaged one."""
 
 def split(
@@ -720,7 +885,7 @@ def split(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.SplitSummary:
     """Divide a file into parts of consecutive blobs."""
 
 def degrade(
@@ -752,7 +917,7 @@ def degrade(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.DegradeSummary:
     """Make a file awkward, to test other programs with it."""
 
 def time_filter(
@@ -781,7 +946,7 @@ def time_filter(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.CopySummary:
     """Get the objects that existed at a time, or during a period, from a history file."""
 
 def changeset_filter(
@@ -790,7 +955,7 @@ def changeset_filter(
     *,
     after: Optional[Value] = None,
     before: Optional[Value] = None,
-    bbox: Optional[Value] = None,
+    bbox: Optional[Union[Value, Box]] = None,
     with_changes: Optional[bool] = None,
     without_changes: Optional[bool] = None,
     with_discussion: Optional[bool] = None,
@@ -818,7 +983,7 @@ def changeset_filter(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.Written:
     """Copy the changesets that match all criteria."""
 
 def synth(
@@ -848,7 +1013,7 @@ def synth(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.SynthSummary:
     """Generate a realistic data set, and change files for it."""
 
 def create_locations_index(
@@ -865,7 +1030,7 @@ def create_locations_index(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.LocationsIndexSummary:
     """Write the locations of all nodes to an index file."""
 
 def query_locations_index(
