@@ -1,19 +1,20 @@
 //! Tables of augmented diffs.
 
-use crate::arguments::{BoxEdges, OneOrMany, bbox, columns_of, context, tags};
+use crate::arguments::{BoxEdges, Texts, columns_of, context, region, tags};
 use crate::batches::{Batches, TableSource};
 use crate::facts::{Fact, FactValues, Row, Rows};
 use crate::geometry_column::{GeometryColumn, geometry_field};
 use crate::lists::{TagColumn, tags_type};
-use crate::source::Source;
+use crate::source::{Source, Sources};
 use crate::table::Table;
+use crate::warnings::Warnings;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int32Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StructArray};
 use arrow_buffer::NullBufferBuilder;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
-use pbfhogg::areas::Shape;
 use pbfhogg::commands::augmented_diff::{self, ActionMaker, ActionView, Selection};
 use pbfhogg::{Context, Info, ObjectKind};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -200,6 +201,7 @@ impl ActionMaker for ActionColumns {
 }
 
 /// A table of what changes do to a file.
+#[derive(Clone)]
 struct ActionTable {
     base: PathBuf,
     changes: Vec<PathBuf>,
@@ -212,6 +214,14 @@ struct ActionTable {
 impl TableSource for ActionTable {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+
+    fn without_columns(&self) -> Box<dyn TableSource> {
+        Box::new(Self {
+            columns: [].into(),
+            schema: Schema::empty().into(),
+            ..self.clone()
+        })
     }
 
     fn start(&self) -> Box<dyn Batches> {
@@ -227,47 +237,57 @@ impl TableSource for ActionTable {
 /// Opens a table of what changes do to a file.
 #[pyfunction]
 #[pyo3(signature = (
-    base, changes, *, direct_only=false, filter=None, bbox=None, max_relation_members=None, columns=None, jobs=0
+    base, changes, *, direct_only=false, filter=None, bbox=None, polygon=None, max_relation_members=None,
+    columns=None, jobs=0
 ))]
 #[expect(clippy::too_many_arguments)]
 pub fn actions(
     py: Python<'_>,
     base: Source,
-    changes: OneOrMany<Source>,
+    Sources(changes): Sources,
     direct_only: bool,
-    filter: Option<OneOrMany<String>>,
+    filter: Option<Texts>,
     bbox: Option<BoxEdges>,
-    max_relation_members: Option<u64>,
-    columns: Option<Vec<String>>,
-    jobs: usize,
+    polygon: Option<PathBuf>,
+    max_relation_members: Option<i64>,
+    columns: Option<Texts>,
+    jobs: i64,
 ) -> PyResult<Table> {
+    let max_relation_members = max_relation_members.map(|count| {
+        u64::try_from(count).map_err(|_| {
+            let cause = format!("max_relation_members: expected at least 0, not {count}");
+            PyValueError::new_err(cause)
+        })
+    });
     let selection = Selection::default()
         .direct_only(direct_only)
         .filter(tags("filter", filter)?)
-        .region(self::bbox(py, bbox)?.map(|bbox| Shape::of_bbox(&bbox)))
-        .max_relation_members(max_relation_members);
+        .region(region(py, bbox, polygon)?)
+        .max_relation_members(max_relation_members.transpose()?);
     let all = Column::ALL.to_vec();
     let columns = match columns {
         None => all,
         Some(names) => columns_of(all, Column::name, names)?,
     };
     let base = base.named("base");
-    let changes = changes.into_vec().into_iter().enumerate();
+    let changes = changes.into_iter().enumerate();
     let changes: Vec<_> = changes
         .map(|(index, source)| source.named(&format!("changes[{index}]")))
         .collect();
     let sources: Vec<_> = changes.iter().chain([&base]).cloned().collect();
-    let ctx = context(jobs, &sources)?;
+    let warnings = Arc::<Warnings>::default();
+    let ctx = context(jobs, &sources)?.with_observer(warnings.clone());
     sources
         .iter()
         .try_for_each(|source| source.check(py, &ctx))?;
     let fields: Vec<_> = columns.iter().map(|column| column.field()).collect();
-    Ok(Table::new(ActionTable {
+    let source = ActionTable {
         base: base.path,
         changes: changes.into_iter().map(|source| source.path).collect(),
         selection,
         columns: columns.into(),
         schema: Arc::new(Schema::new(fields)),
         ctx,
-    }))
+    };
+    Ok(Table::new(source, warnings))
 }

@@ -1,34 +1,94 @@
 //! Converts the arguments of Python functions to options of the library.
 
+use crate::error::OrRaise;
 use crate::source::Source;
+use crate::warnings::warn;
+use pbfhogg::areas::Shape;
+use pbfhogg::commands::extract::read_shape;
 use pbfhogg::read::{FilePart, ObjectExpression, ObjectSelection};
 use pbfhogg::{Bbox, Context, KindSet, ObjectId, ObjectKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyString};
+use std::path::PathBuf;
 
-/// One or several values of an argument.
-#[derive(FromPyObject)]
-pub enum OneOrMany<T> {
-    One(T),
-    Many(Vec<T>),
+/// The error for a value of a wrong type. PyO3 adds a note with the name of the argument, which the package puts before
+/// the message.
+fn wrong_type(expected: &str, found: &Bound<'_, PyAny>) -> PyErr {
+    let kind = found.get_type();
+    match kind.name() {
+        Ok(name) => PyTypeError::new_err(format!("expected {expected}, not {name}")),
+        Err(error) => error,
+    }
 }
 
-impl<T> OneOrMany<T> {
-    pub fn into_vec(self) -> Vec<T> {
-        match self {
-            Self::One(one) => vec![one],
-            Self::Many(many) => many,
+/// Returns the items of a list, an array, or anything else that can be iterated over and is no text.
+fn items<'py>(expected: &str, list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let is_one = list.is_instance_of::<PyString>()
+        || list.is_instance_of::<PyBytes>()
+        || list.is_instance_of::<PyByteArray>()
+        || list.is_instance_of::<PyDict>();
+    match list.try_iter() {
+        Ok(items) if !is_one => items.collect(),
+        _ => Err(wrong_type(expected, list)),
+    }
+}
+
+/// A text or several.
+pub struct Texts(pub Vec<String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Texts {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        const EXPECTED: &str = "a text or a list of texts";
+        if let Ok(text) = object.extract::<String>() {
+            return Ok(Self(vec![text]));
         }
+        let texts = items(EXPECTED, &object)?.into_iter();
+        let texts = texts.map(|text| text.extract().map_err(|_| wrong_type(EXPECTED, &text)));
+        texts.collect::<PyResult<_>>().map(Self)
+    }
+}
+
+/// Ids: numbers, or texts such as `w123`.
+pub struct Ids<'py>(Vec<Bound<'py, PyAny>>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Ids<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyInt>() {
+            return Ok(Self(vec![object.to_owned()]));
+        }
+        items("numbers, or texts such as \"w123\"", &object).map(Self)
+    }
+}
+
+/// The numbers of a box in degrees: left, bottom, right, top. Any four numbers do, such as those of an array of numpy.
+pub struct BoxEdges(Vec<f64>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for BoxEdges {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        const EXPECTED: &str = "four numbers (left, bottom, right, top)";
+        let edges = items(EXPECTED, &object)?.into_iter();
+        let edges = edges.map(|edge| {
+            edge.extract()
+                .map_err(|_| wrong_type("a number for each of left, bottom, right, top", &edge))
+        });
+        edges.collect::<PyResult<_>>().map(Self)
     }
 }
 
 /// Parses the names of kinds.
-pub fn kinds(names: Option<OneOrMany<String>>) -> PyResult<KindSet> {
-    let Some(names) = names else {
+pub fn kinds(names: Option<Texts>) -> PyResult<KindSet> {
+    let Some(Texts(names)) = names else {
         return Ok(KindSet::ALL);
     };
     let mut kinds = KindSet::EMPTY;
-    for name in names.into_vec() {
+    for name in names {
         let found = ObjectKind::ALL.into_iter().find(|kind| kind.name() == name);
         kinds.insert(found.ok_or_else(|| {
             PyValueError::new_err(format!(
@@ -43,11 +103,8 @@ pub fn kinds(names: Option<OneOrMany<String>>) -> PyResult<KindSet> {
 }
 
 /// Parses tag expressions.
-pub fn tags(
-    argument: &str,
-    expressions: Option<OneOrMany<String>>,
-) -> PyResult<Vec<ObjectExpression>> {
-    let expressions = expressions.map_or(Vec::new(), OneOrMany::into_vec);
+pub fn tags(argument: &str, expressions: Option<Texts>) -> PyResult<Vec<ObjectExpression>> {
+    let expressions = expressions.map_or(Vec::new(), |Texts(expressions)| expressions);
     let parsed = expressions.iter().map(|text| {
         ObjectExpression::parse(text)
             .map_err(|cause| PyValueError::new_err(format!("{argument}: {cause}")))
@@ -55,24 +112,42 @@ pub fn tags(
     parsed.collect()
 }
 
-/// The edges of a box in degrees: left, bottom, right, top.
-pub type BoxEdges = (f64, f64, f64, f64);
-
 /// Parses a box as the command line does: if it begins further east than it ends, it crosses the antimeridian. Warns of
 /// a box that crosses it and is wider than half of the earth.
 pub fn bbox(py: Python<'_>, edges: Option<BoxEdges>) -> PyResult<Option<Bbox>> {
     let Some(edges) = edges else {
         return Ok(None);
     };
-    let bbox = box_of(edges)?;
+    let bbox = box_of(&edges)?;
     if let Some(warning) = bbox.crossing_warning() {
         warn(py, &format!("bbox: {warning}"))?;
     }
     Ok(Some(bbox))
 }
 
-fn box_of((left, bottom, right, top): BoxEdges) -> PyResult<Bbox> {
-    Bbox::of_degrees([left, bottom, right, top]).map_err(|cause| {
+/// Returns the region of a box or a file; `None` if there is neither.
+pub fn region(
+    py: Python<'_>,
+    edges: Option<BoxEdges>,
+    polygon: Option<PathBuf>,
+) -> PyResult<Option<Shape>> {
+    let bbox = bbox(py, edges)?;
+    let Some(polygon) = polygon else {
+        return Ok(bbox.map(|bbox| Shape::of_bbox(&bbox)));
+    };
+    if bbox.is_some() {
+        return Err(PyValueError::new_err("polygon: there is a bbox already"));
+    }
+    let shape = py.detach(|| read_shape(&polygon, None));
+    shape.or_raise(py).map(Some)
+}
+
+fn box_of(BoxEdges(edges): &BoxEdges) -> PyResult<Bbox> {
+    let bbox = match edges[..].try_into() {
+        Ok(edges) => Bbox::of_degrees(edges),
+        Err(_) => Err(format!("there are {} numbers", edges.len())),
+    };
+    bbox.map_err(|cause| {
         PyValueError::new_err(format!(
             "bbox: expected (left, bottom, right, top) in degrees: {cause}"
         ))
@@ -81,8 +156,8 @@ fn box_of((left, bottom, right, top): BoxEdges) -> PyResult<Bbox> {
 
 /// Returns the plain boxes that make up a box on a map whose edges are the antimeridian.
 #[pyfunction]
-pub fn plain_boxes(bbox: BoxEdges) -> PyResult<Vec<BoxEdges>> {
-    let boxes = box_of(bbox)?.on_map();
+pub fn plain_boxes(bbox: BoxEdges) -> PyResult<Vec<(f64, f64, f64, f64)>> {
+    let boxes = box_of(&bbox)?.on_map();
     let boxes = boxes.iter().filter(|bbox| !bbox.is_empty());
     let edges = boxes.map(|bbox| {
         let [left, bottom, right, top] = [
@@ -97,15 +172,9 @@ pub fn plain_boxes(bbox: BoxEdges) -> PyResult<Vec<BoxEdges>> {
     Ok(edges.collect())
 }
 
-/// Gives a warning to the module `warnings`.
-pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
-    py.import("warnings")?.getattr("warn")?.call1((message,))?;
-    Ok(())
-}
-
 /// Parses ids: numbers if one kind is selected, else texts such as `w123`.
-pub fn ids(ids: Option<Vec<Bound<'_, PyAny>>>, kinds: KindSet) -> PyResult<Option<Vec<ObjectId>>> {
-    let Some(ids) = ids else { return Ok(None) };
+pub fn ids(ids: Option<Ids<'_>>, kinds: KindSet) -> PyResult<Option<Vec<ObjectId>>> {
+    let Some(Ids(ids)) = ids else { return Ok(None) };
     let parse = |id: &Bound<'_, PyAny>| {
         if let Ok(id) = id.extract::<i64>() {
             let kind = kinds.single().ok_or_else(|| {
@@ -134,7 +203,7 @@ pub fn ids(ids: Option<Vec<Bound<'_, PyAny>>>, kinds: KindSet) -> PyResult<Optio
 pub fn columns_of<C: Copy>(
     known: Vec<C>,
     name: impl Fn(C) -> &'static str,
-    names: Vec<String>,
+    Texts(names): Texts,
 ) -> PyResult<Vec<C>> {
     let parse = |wanted: &String| {
         let found = known.iter().find(|column| name(**column) == wanted);
@@ -150,16 +219,14 @@ pub fn columns_of<C: Copy>(
 }
 
 /// Creates the context of a call that reads `sources`.
-pub fn context<'s>(
-    jobs: usize,
-    sources: impl IntoIterator<Item = &'s Source>,
-) -> PyResult<Context> {
+pub fn context<'s>(jobs: i64, sources: impl IntoIterator<Item = &'s Source>) -> PyResult<Context> {
     const MAX_JOBS: usize = 1024;
-    if jobs > MAX_JOBS {
-        return Err(PyValueError::new_err(format!(
+    let count = usize::try_from(jobs).ok().filter(|jobs| *jobs <= MAX_JOBS);
+    let jobs = count.ok_or_else(|| {
+        PyValueError::new_err(format!(
             "jobs: expected 0 (every core) to {MAX_JOBS}, not {jobs}"
-        )));
-    }
+        ))
+    })?;
     let in_memory = sources
         .into_iter()
         .filter_map(|source| Some((&source.path, source.bytes.clone()?)));
@@ -171,10 +238,10 @@ pub fn context<'s>(
 /// Builds the selection of objects.
 pub fn selection(
     py: Python<'_>,
-    names: Option<OneOrMany<String>>,
-    expressions: Option<OneOrMany<String>>,
+    names: Option<Texts>,
+    expressions: Option<Texts>,
     edges: Option<BoxEdges>,
-    wanted: Option<Vec<Bound<'_, PyAny>>>,
+    wanted: Option<Ids<'_>>,
     part: Option<FilePart>,
 ) -> PyResult<ObjectSelection> {
     let mut selection = ObjectSelection::default();

@@ -43,6 +43,9 @@ pub trait Batches: Send {
 pub trait TableSource: Send + Sync {
     fn schema(&self) -> SchemaRef;
 
+    /// Returns the same table without columns, to count its rows.
+    fn without_columns(&self) -> Box<dyn TableSource>;
+
     /// Begins to read the rows.
     fn start(&self) -> Box<dyn Batches>;
 }

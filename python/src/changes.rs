@@ -1,14 +1,15 @@
 //! Tables of change files.
 
-use crate::arguments::{OneOrMany, context, kinds};
+use crate::arguments::{Texts, context, kinds};
 use crate::batches::{Batches, TableSource};
 use crate::facts::Row;
 use crate::lists::TagColumn;
 use crate::object_columns::{Column, ObjectColumns, ObjectRow, schema};
 use crate::source::Source;
 use crate::table::Table;
+use crate::warnings::Warnings;
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use pbfhogg::changes::{Change, ChangeAction, ChangeMaker, batches};
 use pbfhogg::{Context, Info, KindSet, Location, Member, Object, ObjectBody, ObjectKind};
 use pyo3::prelude::*;
@@ -92,6 +93,7 @@ impl ChangeMaker for Changes {
 }
 
 /// A table of the changes of a file.
+#[derive(Clone)]
 struct ChangeTable {
     path: PathBuf,
     kinds: KindSet,
@@ -103,6 +105,14 @@ struct ChangeTable {
 impl TableSource for ChangeTable {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+
+    fn without_columns(&self) -> Box<dyn TableSource> {
+        Box::new(Self {
+            columns: [].into(),
+            schema: Schema::empty().into(),
+            ..self.clone()
+        })
     }
 
     fn start(&self) -> Box<dyn Batches> {
@@ -121,22 +131,24 @@ impl TableSource for ChangeTable {
 pub fn changes(
     py: Python<'_>,
     path: Source,
-    kinds: Option<OneOrMany<String>>,
-    columns: Option<Vec<String>>,
-    jobs: usize,
+    kinds: Option<Texts>,
+    columns: Option<Texts>,
+    jobs: i64,
 ) -> PyResult<Table> {
     let kinds = self::kinds(kinds)?;
     let is_default = |column: &Column| *column != Column::Locations;
     let defaults = || Column::of_changes().filter(is_default).collect();
     let columns = columns.map(Column::named_of_changes).transpose()?;
     let columns: Arc<[Column]> = columns.unwrap_or_else(defaults).into();
-    let ctx = context(jobs, [&path])?;
+    let warnings = Arc::<Warnings>::default();
+    let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
     path.check(py, &ctx)?;
-    Ok(Table::new(ChangeTable {
+    let source = ChangeTable {
         path: path.path,
         kinds,
         schema: schema(&columns),
         columns,
         ctx,
-    }))
+    };
+    Ok(Table::new(source, warnings))
 }

@@ -1,23 +1,26 @@
 //! Tables of features.
 
-use crate::arguments::{BoxEdges, OneOrMany, bbox, context, kinds, tags};
+use crate::arguments::{BoxEdges, Texts, context, kinds, region, tags};
 use crate::batches::{Batches, TableSource};
 use crate::facts::{Fact, FactValues, Row, Rows};
 use crate::geometry_column::{GeometryColumn, geometry_field};
 use crate::lists::TagColumn;
 use crate::source::Source;
 use crate::table::Table;
+use crate::warnings::Warnings;
 use arrow_array::builder::{Float64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use pbfhogg::areas::Shape;
 use pbfhogg::commands::export::{
     self, FeatureFormat, FeatureMaker, FeatureOptions, FeatureView, LINE_RELATIONS,
 };
-use pbfhogg::{Context, Info, ObjectKind, OutputTarget};
+use pbfhogg::{Context, Info, ObjectKind, Observer, OutputTarget, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// A column of features.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,16 +93,25 @@ impl Row for FeatureView<'_> {
 /// The values of a column.
 enum Values {
     Fact(Fact, FactValues),
-    Tag(String, StringBuilder),
+    Tag {
+        key: String,
+        values: StringBuilder,
+        /// Whether a feature has the tag.
+        is_found: Arc<AtomicBool>,
+    },
     Measure(Measure, Float64Builder),
     Geometry(GeometryColumn),
 }
 
 impl Values {
-    fn of(column: &Column) -> Self {
+    fn of((column, is_found): (&Column, &Arc<AtomicBool>)) -> Self {
         match column {
             Column::Fact(fact) => Self::Fact(*fact, FactValues::of(*fact)),
-            Column::Tag(key) => Self::Tag(key.clone(), StringBuilder::new()),
+            Column::Tag(key) => Self::Tag {
+                key: key.clone(),
+                values: StringBuilder::new(),
+                is_found: is_found.clone(),
+            },
             Column::Measure(measure) => Self::Measure(*measure, Float64Builder::new()),
             Column::Geometry => Self::Geometry(GeometryColumn::default()),
         }
@@ -109,10 +121,18 @@ impl Values {
     fn push(&mut self, feature: &FeatureView<'_>) -> usize {
         match self {
             Self::Fact(fact, values) => values.push(*fact, feature),
-            Self::Tag(wanted, values) => {
+            Self::Tag {
+                key: wanted,
+                values,
+                is_found,
+            } => {
                 let mut tags = feature.tags().iter();
                 let found = tags.find(|(key, _)| key == wanted).map(|(_, value)| *value);
                 values.append_option(found);
+                // Threads that only read share the cache line.
+                if found.is_some() && !is_found.load(Ordering::Relaxed) {
+                    is_found.store(true, Ordering::Relaxed);
+                }
                 found.map_or(0, str::len)
             }
             Self::Measure(measure, values) => {
@@ -133,7 +153,7 @@ impl Values {
     fn finish(&mut self) -> ArrayRef {
         match self {
             Self::Fact(_, values) => values.finish(),
-            Self::Tag(_, values) => Arc::new(values.finish()),
+            Self::Tag { values, .. } => Arc::new(values.finish()),
             Self::Measure(_, values) => Arc::new(values.finish()),
             Self::Geometry(geometries) => geometries.finish(),
         }
@@ -159,12 +179,57 @@ impl FeatureMaker for FeatureColumns {
     }
 }
 
+/// The batches of a table, which warn in the end of columns that have no value.
+struct FeatureBatches {
+    batches: pbfhogg::Batches<RecordBatch>,
+    columns: Arc<[Column]>,
+    /// Whether a feature has the tag of a column.
+    are_found: Arc<[Arc<AtomicBool>]>,
+    /// Whether there are features.
+    has_rows: bool,
+    warnings: Arc<Warnings>,
+}
+
+impl Batches for FeatureBatches {
+    fn next_within(&mut self, time: Duration) -> Option<Option<Result<RecordBatch>>> {
+        let next = self.batches.next_within(time)?;
+        match &next {
+            Some(Ok(batch)) => self.has_rows |= batch.num_rows() > 0,
+            Some(Err(_)) => {}
+            None if std::mem::take(&mut self.has_rows) => self.warn_of_missing_tags(),
+            None => {}
+        }
+        Some(next)
+    }
+}
+
+impl FeatureBatches {
+    fn warn_of_missing_tags(&self) {
+        let columns = self.columns.iter().zip(self.are_found.iter());
+        for (column, is_found) in columns {
+            if let Column::Tag(key) = column
+                && !is_found.load(Ordering::Relaxed)
+            {
+                let fact = Fact::ALL.into_iter().find(|fact| fact.name() == key);
+                let hint = fact.map(name_of).filter(|name| name != key);
+                let hint = hint.map(|name| format!("; what every object has is {name:?}"));
+                self.warnings.warn(&format!(
+                    "columns: no feature has the tag {key:?}{}",
+                    hint.unwrap_or_default()
+                ));
+            }
+        }
+    }
+}
+
 /// A table of features.
+#[derive(Clone)]
 struct FeatureTable {
     options: export::Options,
     columns: Arc<[Column]>,
     schema: SchemaRef,
     ctx: Context,
+    warnings: Arc<Warnings>,
 }
 
 impl TableSource for FeatureTable {
@@ -172,34 +237,52 @@ impl TableSource for FeatureTable {
         self.schema.clone()
     }
 
+    fn without_columns(&self) -> Box<dyn TableSource> {
+        Box::new(Self {
+            columns: [].into(),
+            schema: Schema::empty().into(),
+            ..self.clone()
+        })
+    }
+
     fn start(&self) -> Box<dyn Batches> {
         let (columns, schema) = (self.columns.clone(), self.schema.clone());
         let is_metadata =
             |column: &Column| matches!(column, Column::Fact(fact) if fact.is_metadata());
         let needs_info = columns.iter().any(is_metadata);
-        let maker =
-            move || FeatureColumns(Rows::new(schema.clone(), columns.iter().map(Values::of)));
-        let batches = export::batches(self.options.clone(), needs_info, maker, &self.ctx);
-        Box::new(batches)
+        let are_found: Arc<[_]> = columns.iter().map(|_| Arc::default()).collect();
+        let own = are_found.clone();
+        let maker = move || {
+            let values = columns.iter().zip(own.iter()).map(Values::of);
+            FeatureColumns(Rows::new(schema.clone(), values))
+        };
+        Box::new(FeatureBatches {
+            batches: export::batches(self.options.clone(), needs_info, maker, &self.ctx),
+            columns: self.columns.clone(),
+            are_found,
+            has_rows: false,
+            warnings: self.warnings.clone(),
+        })
     }
 }
 
 /// Opens a table of the features of a file.
 #[pyfunction]
 #[pyo3(signature = (
-    path, *, kinds=None, tags=None, bbox=None, clip=false, columns=None, geometry=true, jobs=0
+    path, *, kinds=None, tags=None, bbox=None, polygon=None, clip=false, columns=None, geometry=true, jobs=0
 ))]
 #[expect(clippy::too_many_arguments)]
 pub fn features(
     py: Python<'_>,
     path: Source,
-    kinds: Option<OneOrMany<String>>,
-    tags: Option<OneOrMany<String>>,
+    kinds: Option<Texts>,
+    tags: Option<Texts>,
     bbox: Option<BoxEdges>,
+    polygon: Option<PathBuf>,
     clip: bool,
-    columns: Option<Vec<String>>,
+    columns: Option<Texts>,
     geometry: bool,
-    jobs: usize,
+    jobs: i64,
 ) -> PyResult<Table> {
     let format = export::ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
     let mut options = export::Options::new(&path.path, OutputTarget::Stdout, format)
@@ -207,24 +290,30 @@ pub fn features(
         .filter(self::tags("tags", tags)?)
         .line_relations(LINE_RELATIONS.map(str::to_owned).into())
         .temp_dir(Some(std::env::temp_dir()));
-    let region = self::bbox(py, bbox)?.map(|bbox| Shape::of_bbox(&bbox));
+    let region = region(py, bbox, polygon)?;
     if clip && region.is_none() {
-        return Err(PyValueError::new_err("clip: there is no bbox to clip to"));
+        return Err(PyValueError::new_err(
+            "clip: there is no bbox or polygon to clip to",
+        ));
     }
     options.clip = region.clone().filter(|_| clip);
     options.region = region;
-    let names = columns.unwrap_or_else(|| ["osm_type", "osm_id", "tags"].map(str::to_owned).into());
+    let names = columns.map(|Texts(names)| names);
+    let names = names.unwrap_or_else(|| ["osm_type", "osm_id", "tags"].map(str::to_owned).into());
     let mut columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();
     if geometry && !columns.contains(&Column::Geometry) {
         columns.push(Column::Geometry);
     }
     let fields: Vec<_> = columns.iter().map(Column::field).collect();
-    let ctx = context(jobs, [&path])?;
+    let warnings = Arc::<Warnings>::default();
+    let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
     path.check(py, &ctx)?;
-    Ok(Table::new(FeatureTable {
+    let source = FeatureTable {
         options,
         schema: Arc::new(Schema::new(fields)),
         columns: columns.into(),
         ctx,
-    }))
+        warnings: warnings.clone(),
+    };
+    Ok(Table::new(source, warnings))
 }

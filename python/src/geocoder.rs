@@ -1,8 +1,10 @@
 //! The reverse geocoder.
 
+use crate::arguments::Texts;
 use crate::batches::{Batches, TableSource};
 use crate::error::OrRaise;
 use crate::table::Table;
+use crate::warnings::Warnings;
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -31,8 +33,9 @@ struct Queries {
 #[pymethods]
 impl Geocoder {
     #[new]
-    fn new(py: Python<'_>, directory: PathBuf, languages: Vec<String>) -> PyResult<Self> {
-        let index = py.detach(|| GeocodeIndex::open(&directory)).or_raise(py)?;
+    fn new(py: Python<'_>, index: PathBuf, languages: Texts) -> PyResult<Self> {
+        let Texts(languages) = languages;
+        let index = py.detach(|| GeocodeIndex::open(&index)).or_raise(py)?;
         let options = QueryOptions {
             languages,
             ..QueryOptions::default()
@@ -63,10 +66,11 @@ impl Geocoder {
         let places: Vec<_> = places
             .map(|(lat, lon)| Location::from_degrees(*lat, *lon))
             .collect();
-        Ok(Table::new(Places {
+        let source = Places {
             queries: self.0.clone(),
             places: places.into(),
-        }))
+        };
+        Ok(Table::new(source, Arc::<Warnings>::default()))
     }
 }
 
@@ -188,6 +192,7 @@ impl Queries {
 }
 
 /// A table of what is at places.
+#[derive(Clone)]
 struct Places {
     queries: Arc<Queries>,
     places: Arc<[Option<Location>]>,
@@ -196,6 +201,11 @@ struct Places {
 impl TableSource for Places {
     fn schema(&self) -> SchemaRef {
         schema()
+    }
+
+    fn without_columns(&self) -> Box<dyn TableSource> {
+        // The places are answered, so that an index that cannot be read is an error here as well.
+        Box::new(self.clone())
     }
 
     fn start(&self) -> Box<dyn Batches> {

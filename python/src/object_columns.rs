@@ -1,6 +1,6 @@
 //! Objects as columns.
 
-use crate::arguments::columns_of;
+use crate::arguments::{Texts, columns_of};
 use crate::facts::{Fact, FactValues, Row, Rows};
 use crate::lists::{Ends, TagColumn, item, list, structs};
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
@@ -57,12 +57,12 @@ impl Column {
     }
 
     /// Parses the names of columns of objects.
-    pub fn named_of_objects(names: Vec<String>) -> PyResult<Vec<Self>> {
+    pub fn named_of_objects(names: Texts) -> PyResult<Vec<Self>> {
         columns_of(Self::all().collect(), Self::name, names)
     }
 
     /// Parses the names of columns of changes.
-    pub fn named_of_changes(names: Vec<String>) -> PyResult<Vec<Self>> {
+    pub fn named_of_changes(names: Texts) -> PyResult<Vec<Self>> {
         columns_of(Self::of_changes().collect(), Self::name, names)
     }
 

@@ -1,10 +1,11 @@
 //! Objects one by one.
 
-use crate::arguments::{BoxEdges, OneOrMany, context, selection};
+use crate::arguments::{BoxEdges, Ids, Texts, context, selection};
 use crate::batches::{interruptible, next};
 use crate::error::OrRaise;
 use crate::facts::MAX_BYTES;
 use crate::source::Source;
+use crate::warnings::Warnings;
 use pbfhogg::model::UniqueTags;
 use pbfhogg::read::BatchMaker;
 use pbfhogg::{Batches, Element, FormatError};
@@ -167,6 +168,7 @@ pub struct ObjectIterator(Mutex<State>);
 struct State {
     batches: Batches<Vec<Object>>,
     current: std::vec::IntoIter<Object>,
+    warnings: Arc<Warnings>,
 }
 
 #[pymethods]
@@ -187,7 +189,10 @@ impl ObjectIterator {
             let state = &mut *state;
             match next(py, |time| state.batches.next_within(time))? {
                 Some(batch) => state.current = batch.into_iter(),
-                None => return Ok(None),
+                None => {
+                    state.warnings.raise(py)?;
+                    return Ok(None);
+                }
             }
         }
     }
@@ -199,19 +204,21 @@ impl ObjectIterator {
 pub fn objects(
     py: Python<'_>,
     path: Source,
-    kinds: Option<OneOrMany<String>>,
-    tags: Option<OneOrMany<String>>,
+    kinds: Option<Texts>,
+    tags: Option<Texts>,
     bbox: Option<BoxEdges>,
-    ids: Option<Vec<Bound<'_, PyAny>>>,
-    jobs: usize,
+    ids: Option<Ids<'_>>,
+    jobs: i64,
 ) -> PyResult<ObjectIterator> {
     let selection = selection(py, kinds, tags, bbox, ids, None)?;
-    let ctx = context(jobs, [&path])?;
+    let warnings = Arc::<Warnings>::default();
+    let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
     let own = ctx.clone();
     let open = move || pbfhogg::read::open(&path.path, &own)?.select(selection);
     let reader = Arc::new(interruptible(py, &ctx, open)?.or_raise(py)?);
     Ok(ObjectIterator(Mutex::new(State {
         batches: reader.batches(Collected::default),
         current: Vec::new().into_iter(),
+        warnings,
     })))
 }

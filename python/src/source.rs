@@ -5,12 +5,28 @@ use crate::error::{OrRaise, to_python};
 use pbfhogg::{Context, Input};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView, PySlice};
+use pyo3::types::{PyBytes, PyList, PyMemoryView, PySlice, PyTuple};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// One file, or a list of files.
+pub struct Sources(pub Vec<Source>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Sources {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+        if !is_list {
+            return object.extract().map(|source| Self(vec![source]));
+        }
+        let sources = object.try_iter()?.map(|source| source?.extract());
+        sources.collect::<PyResult<_>>().map(Self)
+    }
+}
 
 /// The file that a function reads: a path, an address, or bytes.
 #[derive(Clone)]

@@ -12,10 +12,9 @@ use pyo3::types::PyTuple;
 
 /// Divides a file into about `count` parts of the same size.
 #[pyfunction]
-pub fn splits<'py>(py: Python<'py>, path: Source, count: u64) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    if count == 0 {
-        return Err(PyValueError::new_err("count: expected at least 1"));
-    }
+pub fn splits<'py>(py: Python<'py>, path: Source, count: i64) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let count = u64::try_from(count).ok().filter(|count| *count > 0);
+    let count = count.ok_or_else(|| PyValueError::new_err("count: expected at least 1"))?;
     let ctx = context(0, [&path])?;
     let own = ctx.clone();
     let parts = interruptible(py, &ctx, move || {

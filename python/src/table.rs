@@ -1,6 +1,6 @@
 //! Tables, and the batches of their rows.
 
-use crate::arguments::{BoxEdges, OneOrMany, context, selection};
+use crate::arguments::{BoxEdges, Ids, Texts, context, selection};
 use crate::batches::{
     Batches, Ended, LastErrors, Stream, TableSource, interruptible, next, remember_main_thread,
 };
@@ -8,10 +8,11 @@ use crate::error::{OrRaise, to_python};
 use crate::object_columns::{Column, ObjectColumns, schema};
 use crate::source::Source;
 use crate::splits::part_of;
+use crate::warnings::Warnings;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, StructArray};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use pbfhogg::{ElementReader, Result};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -24,13 +25,17 @@ use std::time::Duration;
 pub struct Table {
     source: Box<dyn TableSource>,
     last_errors: LastErrors,
+    /// The warnings of readers that have not been raised yet.
+    warnings: Arc<Warnings>,
 }
 
 impl Table {
-    pub fn new(source: impl TableSource + 'static) -> Self {
+    /// Creates a table. `warnings` observes the context of the source.
+    pub fn new(source: impl TableSource + 'static, warnings: Arc<Warnings>) -> Self {
         Self {
             source: Box::new(source),
             last_errors: LastErrors::default(),
+            warnings,
         }
     }
 }
@@ -75,7 +80,25 @@ impl Table {
     fn batches(&self) -> BatchIterator {
         BatchIterator {
             batches: Mutex::new(self.source.start()),
+            warnings: self.warnings.clone(),
         }
+    }
+
+    /// Counts the rows. Reads the file, but makes no columns.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let mut batches = self.source.without_columns().start();
+        let mut rows = 0;
+        while let Some(batch) = next(py, |time| batches.next_within(time))? {
+            rows += batch.num_rows();
+        }
+        // A reader of the rows gives the same warnings again.
+        drop(self.warnings.take());
+        Ok(rows)
+    }
+
+    /// Raises the warnings of the streams that were read.
+    fn raise_warnings(&self, py: Python<'_>) -> PyResult<()> {
+        self.warnings.raise(py)
     }
 
     /// Raises the error that ended the last stream of this thread, if there was one.
@@ -95,6 +118,7 @@ impl Table {
 #[pyclass(frozen, module = "pbfhogg._pbfhogg")]
 pub struct BatchIterator {
     batches: Mutex<Box<dyn Batches>>,
+    warnings: Arc<Warnings>,
 }
 
 #[pymethods]
@@ -110,6 +134,9 @@ impl BatchIterator {
             .map_err(|_| PyValueError::new_err("another thread is waiting for the next batch"))?;
         let batches = batches.as_mut();
         let rows = next(py, |time| batches.next_within(time))?;
+        if rows.is_none() {
+            self.warnings.raise(py)?;
+        }
         Ok(rows.map(|rows| Batch { rows }))
     }
 }
@@ -163,6 +190,7 @@ impl Batches for pbfhogg::Batches<RecordBatch> {
 }
 
 /// A table of objects.
+#[derive(Clone)]
 struct ObjectTable {
     reader: Arc<ElementReader>,
     columns: Arc<[Column]>,
@@ -172,6 +200,14 @@ struct ObjectTable {
 impl TableSource for ObjectTable {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+
+    fn without_columns(&self) -> Box<dyn TableSource> {
+        Box::new(Self {
+            columns: [].into(),
+            schema: Schema::empty().into(),
+            ..self.clone()
+        })
     }
 
     fn start(&self) -> Box<dyn Batches> {
@@ -188,27 +224,29 @@ impl TableSource for ObjectTable {
 pub fn read(
     py: Python<'_>,
     path: Source,
-    kinds: Option<OneOrMany<String>>,
-    tags: Option<OneOrMany<String>>,
+    kinds: Option<Texts>,
+    tags: Option<Texts>,
     bbox: Option<BoxEdges>,
-    ids: Option<Vec<Bound<'_, PyAny>>>,
-    columns: Option<Vec<String>>,
+    ids: Option<Ids<'_>>,
+    columns: Option<Texts>,
     split: Option<Bound<'_, PyAny>>,
-    jobs: usize,
+    jobs: i64,
 ) -> PyResult<Table> {
     let part = split.as_ref().map(part_of).transpose()?;
     let selection = selection(py, kinds, tags, bbox, ids, part)?;
     let kinds = selection.kinds.unwrap_or(pbfhogg::KindSet::ALL);
     let named = columns.map(Column::named_of_objects).transpose()?;
-    let ctx = context(jobs, [&path])?;
+    let warnings = Arc::<Warnings>::default();
+    let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
     let own = ctx.clone();
     let open = move || pbfhogg::read::open(&path.path, &own)?.select(selection);
     let reader = interruptible(py, &ctx, open)?.or_raise(py)?;
     let columns = named.unwrap_or_else(|| Column::defaults(kinds, reader.is_history()));
     let columns: Arc<[Column]> = columns.into();
-    Ok(Table::new(ObjectTable {
+    let source = ObjectTable {
         reader: Arc::new(reader),
         schema: schema(&columns),
         columns,
-    }))
+    };
+    Ok(Table::new(source, warnings))
 }

@@ -7,21 +7,56 @@ use pbfhogg::{
     Context, ElementWriter, Error, Info, Location, Member, Object, ObjectKind, OutputOptions,
     Result, Written,
 };
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Metadata: version, timestamp in seconds since 1970, changeset, uid, user, visible.
-type Metadata = (
-    Option<u32>,
-    Option<i64>,
-    Option<i64>,
-    Option<i32>,
-    Option<String>,
-    bool,
-);
+/// Metadata, which is a tuple in Python.
+struct Metadata {
+    version: Option<u32>,
+    /// Seconds since 1970.
+    timestamp: Option<i64>,
+    changeset: Option<i64>,
+    uid: Option<i32>,
+    user: Option<String>,
+    visible: bool,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Metadata {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let fields = object.cast::<PyTuple>()?;
+        Ok(Self {
+            version: field(&fields, 0, "version")?,
+            timestamp: field(&fields, 1, "timestamp")?,
+            changeset: field(&fields, 2, "changeset")?,
+            uid: field(&fields, 3, "uid")?,
+            user: field(&fields, 4, "user")?,
+            visible: field(&fields, 5, "visible")?,
+        })
+    }
+}
+
+/// Extracts a field. An error names it.
+fn field<'py, T>(fields: &Bound<'py, PyTuple>, index: usize, name: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    fields.get_item(index)?.extract::<T>().map_err(|error| {
+        let error: PyErr = error.into();
+        let message = format!("{name}: {}", error.value(fields.py()));
+        if error.is_instance_of::<PyTypeError>(fields.py()) {
+            PyTypeError::new_err(message)
+        } else {
+            PyValueError::new_err(message)
+        }
+    })
+}
+
 type Tags = Vec<(String, String)>;
 
 /// Writes an object.
@@ -90,14 +125,13 @@ fn tag_pairs(tags: &[(String, String)]) -> Vec<(&str, &str)> {
 }
 
 fn info_of(metadata: &Metadata) -> Info<'_> {
-    let (version, timestamp, changeset, uid, user, visible) = metadata;
     Info {
-        version: *version,
-        timestamp: *timestamp,
-        changeset: *changeset,
-        uid: *uid,
-        user: user.as_deref(),
-        visible: *visible,
+        version: metadata.version,
+        timestamp: metadata.timestamp,
+        changeset: metadata.changeset,
+        uid: metadata.uid,
+        user: metadata.user.as_deref(),
+        visible: metadata.visible,
     }
 }
 

@@ -15,10 +15,13 @@ import pytest
 import pbfhogg
 
 
+PAGE = (Path(__file__).parents[2] / "reference" / "python.md").read_text()
+
+
+@pytest.mark.filterwarnings("ignore:left out")
 def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     """The examples of `reference/python.md` run, one after another, in one interpreter."""
-    page = (Path(__file__).parents[2] / "reference" / "python.md").read_text()
-    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len(blocks) > 5
     names: Dict[str, Any] = {}
     for block in blocks:
@@ -26,7 +29,14 @@ def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert "2390282 M1 88" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", [pbfhogg, pbfhogg._changes, pbfhogg._table, pbfhogg._writer])
+def test_osmnx_makes_a_graph(tmp_path: Path) -> None:
+    """The example that needs another package."""
+    pytest.importorskip("osmnx")
+    (block,) = re.findall(r"^```python osmnx\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    exec(block, {"pbfhogg": pbfhogg, "directory": tmp_path})
+
+
+@pytest.mark.parametrize("module", [pbfhogg._reading, pbfhogg._changes, pbfhogg._table, pbfhogg._writer])
 def test_examples(module: object) -> None:
     """Each example prints what it says."""
     names = {"pbfhogg": pbfhogg, "duckdb": duckdb, "polars": polars, "pyarrow": pyarrow}

@@ -29,7 +29,7 @@ def test_columns_of_tags_and_boxes(helsinki: Path) -> None:
     table = pbfhogg.features(helsinki, tags="building", columns=["name", "height"])
     assert table.column_names == ["name", "height", "geometry"]
     frame = table.to_geopandas()
-    assert isinstance(frame, geopandas.GeoDataFrame) and frame.crs == "OGC:CRS84"
+    assert isinstance(frame, geopandas.GeoDataFrame) and frame.crs == "EPSG:4326"
     tags = pbfhogg.features(helsinki, tags="building").to_pandas()["tags"]
     assert frame["name"].dropna().tolist() == [one["name"] for one in tags if "name" in one]
     box = (24.940, 60.168, 24.945, 60.172)

@@ -6,19 +6,24 @@ import array
 import json
 import os
 import sys
-from typing import Any, Dict, Sequence, Union
+from typing import Any, Dict, Union
 
 from . import _pbfhogg
+from ._arguments import names_arguments
 from ._table import Table
+from ._types import Texts
 
 
-def _doubles(values: Any) -> bytes:
+def _doubles(name: str, values: Any) -> bytes:
     """Return numbers as little-endian doubles. Arrays of numpy, Arrow, pandas and polars are not looped over."""
-    if hasattr(values, "__array__"):
-        import numpy
+    try:
+        if hasattr(values, "__array__"):
+            import numpy
 
-        return numpy.ascontiguousarray(values, dtype="<f8").tobytes()
-    doubles = array.array("d", values)
+            return numpy.ascontiguousarray(values, dtype="<f8").tobytes()
+        doubles = array.array("d", values)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: expected numbers: {error}") from None
     if sys.byteorder == "big":
         doubles.byteswap()
     return doubles.tobytes()
@@ -27,10 +32,12 @@ def _doubles(values: Any) -> bytes:
 class Geocoder:
     """An index that says what is at a place. :func:`pbfhogg.build_geocode_index` makes it."""
 
-    def __init__(self, index: Union[str, "os.PathLike[str]"], *, languages: Sequence[str] = ()) -> None:
+    @names_arguments
+    def __init__(self, index: Union[str, "os.PathLike[str]"], *, languages: Texts = ()) -> None:
         """Open the directory of an index. ``languages`` are those of names, the best first."""
-        self._native = _pbfhogg.Geocoder(index, list(languages))
+        self._native = _pbfhogg.Geocoder(index, languages)
 
+    @names_arguments
     def reverse(self, lat: float, lon: float) -> Dict[str, Any]:
         """Return what is at a place, with the keys of ``pbfhogg geocode``."""
         answer: Dict[str, Any] = json.loads(self._native.reverse(lat, lon))
@@ -45,4 +52,4 @@ class Geocoder:
         :param lats: Latitudes: a list, or an array of numpy, Arrow, pandas or polars.
         :param lons: Longitudes, as many.
         """
-        return Table(self._native.reverse_many(_doubles(lats), _doubles(lons)))
+        return Table(self._native.reverse_many(_doubles("lats", lats), _doubles("lons", lons)))

@@ -1,7 +1,7 @@
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from ._splits import Split
-from ._types import Box, Path, Source, Texts
+from ._types import Box, Ids, Path, Source, Texts
 
 Metadata = Tuple[Optional[int], Optional[int], Optional[int], Optional[int], Optional[str], bool]
 
@@ -36,7 +36,9 @@ class Table:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object: ...
     def batches(self) -> BatchIterator: ...
+    def __len__(self) -> int: ...
     def raise_last_error(self) -> None: ...
+    def raise_warnings(self) -> None: ...
 
 class Object:
     """A node, way or relation."""
@@ -64,7 +66,7 @@ class ObjectIterator(Iterator[Object]):
     def __next__(self) -> Object: ...
 
 class Geocoder:
-    def __init__(self, directory: Path, languages: List[str]) -> None: ...
+    def __init__(self, index: Path, languages: Texts) -> None: ...
     def reverse(self, lat: float, lon: float) -> str: ...
     def reverse_many(self, lats: bytes, lons: bytes) -> Table: ...
 
@@ -87,18 +89,19 @@ def actions(
     direct_only: bool = False,
     filter: Optional[Texts] = None,
     bbox: Optional[Box] = None,
+    polygon: Optional[Path] = None,
     max_relation_members: Optional[int] = None,
-    columns: Optional[Sequence[str]] = None,
+    columns: Optional[Texts] = None,
     jobs: int = 0,
 ) -> Table: ...
 def changes(
-    path: Source, *, kinds: Optional[Texts] = None, columns: Optional[Sequence[str]] = None, jobs: int = 0
+    path: Source, *, kinds: Optional[Texts] = None, columns: Optional[Texts] = None, jobs: int = 0
 ) -> Table: ...
 def call(words: List[str]) -> Tuple[bool, str]: ...
 def commands() -> str: ...
 def main(words: List[str]) -> int: ...
 def info(path: Source) -> str: ...
-def plain_boxes(bbox: Box) -> List[Box]: ...
+def plain_boxes(bbox: Box) -> List[Tuple[float, float, float, float]]: ...
 def splits(path: Source, count: int) -> List[Split]: ...
 def read(
     path: Source,
@@ -106,8 +109,8 @@ def read(
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
     bbox: Optional[Box] = None,
-    ids: Optional[Sequence[Union[int, str]]] = None,
-    columns: Optional[Sequence[str]] = None,
+    ids: Optional[Ids] = None,
+    columns: Optional[Texts] = None,
     split: Optional[Split] = None,
     jobs: int = 0,
 ) -> Table: ...
@@ -117,8 +120,9 @@ def features(
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
     bbox: Optional[Box] = None,
+    polygon: Optional[Path] = None,
     clip: bool = False,
-    columns: Optional[Sequence[str]] = None,
+    columns: Optional[Texts] = None,
     geometry: bool = True,
     jobs: int = 0,
 ) -> Table: ...
@@ -128,6 +132,6 @@ def objects(
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
     bbox: Optional[Box] = None,
-    ids: Optional[Sequence[Union[int, str]]] = None,
+    ids: Optional[Ids] = None,
     jobs: int = 0,
 ) -> ObjectIterator: ...

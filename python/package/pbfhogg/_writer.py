@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from . import _pbfhogg
+from ._arguments import list_of, names_arguments
 
 Tags = Union[Mapping[str, str], Iterable[Tuple[str, str]]]
 Time = Union[int, datetime.datetime]
@@ -16,7 +17,7 @@ Time = Union[int, datetime.datetime]
 def _tag_list(tags: Optional[Tags]) -> List[Tuple[str, str]]:
     if tags is None:
         return []
-    return list(tags.items()) if isinstance(tags, Mapping) else list(tags)
+    return list(tags.items()) if isinstance(tags, Mapping) else list_of("tags", tags)
 
 
 def _seconds(time: Optional[Time]) -> Optional[int]:
@@ -45,12 +46,14 @@ class Writer:
     [('node', 1, {'amenity': 'cafe'})]
     """
 
+    @names_arguments
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, overwrite: bool = False) -> None:
         """Open a file, which must not exist yet unless ``overwrite``."""
         self._native = _pbfhogg.Writer(path, overwrite)
         #: The number of objects in the file; ``None`` until it is written.
         self.objects: Optional[int] = None
 
+    @names_arguments
     def node(
         self,
         id: int,
@@ -72,6 +75,7 @@ class Writer:
         metadata = (version, _seconds(timestamp), changeset, uid, user, visible)
         self._native.node(id, place, _tag_list(tags), metadata)
 
+    @names_arguments
     def way(
         self,
         id: int,
@@ -87,8 +91,9 @@ class Writer:
     ) -> None:
         """Add a way, with the ids of its nodes."""
         metadata = (version, _seconds(timestamp), changeset, uid, user, visible)
-        self._native.way(id, list(refs), _tag_list(tags), metadata)
+        self._native.way(id, list_of("refs", refs), _tag_list(tags), metadata)
 
+    @names_arguments
     def relation(
         self,
         id: int,
@@ -104,7 +109,7 @@ class Writer:
     ) -> None:
         """Add a relation. Members are a type (``"node"``, ``"way"`` or ``"relation"``), an id and a role."""
         metadata = (version, _seconds(timestamp), changeset, uid, user, visible)
-        self._native.relation(id, list(members), _tag_list(tags), metadata)
+        self._native.relation(id, list_of("members", members), _tag_list(tags), metadata)
 
     def table(self, table: Any, *, kind: Optional[str] = None) -> None:
         """Add the rows of a table with the columns of :func:`pbfhogg.read`, which any Arrow library may have made.
