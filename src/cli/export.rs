@@ -171,7 +171,7 @@ fn config(session: &Session, args: &Args, ctx: &Context) -> Result<Config> {
 /// Whether warnings say what the output lacks. osmium has no such warnings, and a JSON report on standard error has the
 /// numbers and stays alone.
 fn has_warnings(session: &Session, args: &Args, options: &Options) -> bool {
-    let has_report = args.run.json && options.target.is_stream();
+    let has_report = args.run.json.is_some() && options.target.is_stream();
     !session.conventions.reports_like_osmium && !has_report
 }
 
