@@ -232,8 +232,8 @@ fn check_kind(options: &Options, file: &PbfFile) -> Result<()> {
     Ok(())
 }
 
-/// Works like [`run_on`], but applies those changes that `read_changes` returns and `filter` accepts. `read_changes` must
-/// return the [versions](AugmentedDiffs::kept_versions) that the augmented diffs need.
+/// Works like [`run_on`], but applies those changes that `read_changes` returns and `filter` accepts. `read_changes`
+/// must return the [versions](AugmentedDiffs::kept_versions) that the augmented diffs need.
 pub(crate) fn apply(
     options: &Options,
     file: PbfFile,
@@ -359,8 +359,8 @@ fn write(
     };
     let nodes = options.augmented_diffs.changed_nodes(&changes);
     if let Some(locations) = &mut locations {
-        // The new locations in ways come only from those changes of nodes that have an effect. Whether a change is older
-        // than the base turns out only when its node is written, so nodes are written before ways.
+        // The new locations in ways come only from those changes of nodes that have an effect. Whether a change is
+        // older than the base turns out only when its node is written, so nodes are written before ways.
         let ways = steps.split_off(steps.partition_point(|step| step.is_nodes(&changes)));
         let observer = nodes.as_ref().map(|nodes| nodes as &dyn BlockObserver);
         let of_nodes = std::mem::replace(&mut steps, ways);

@@ -195,8 +195,8 @@ impl AugmentedDiffs {
         OutputTarget::check_distinct(targets, &[])
     }
 
-    /// Writes the augmented diff that needs all versions of changes, if there is one. Afterwards, `changes` has only the
-    /// newest change of each object. The base `file` must be in canonical order.
+    /// Writes the augmented diff that needs all versions of changes, if there is one. Afterwards, `changes` has only
+    /// the newest change of each object. The base `file` must be in canonical order.
     pub(crate) fn write_versions(
         &self,
         file: &PbfFile,

@@ -132,8 +132,8 @@ impl IdSet {
         !self.is_empty() && self.chunks.may_meet(first, last)
     }
 
-    /// Whether a blob may contain an object of `kind` with an id of the set. The id range of the blob is compared only if
-    /// the blob has objects of a single kind.
+    /// Whether a blob may contain an object of `kind` with an id of the set. The id range of the blob is compared only
+    /// if the blob has objects of a single kind.
     pub(crate) fn may_be_in(&self, entry: &BlobEntry, kind: ObjectKind) -> bool {
         let may_meet = || match entry.kinds.single() {
             Some(_) => self.may_meet(entry.min_id, entry.max_id),

@@ -25,9 +25,9 @@ pub(super) struct BlobChanges<'c> {
 }
 
 impl<'c> BlobChanges<'c> {
-    /// Merges changes with the objects of a block. `locations` are the locations of nodes if the coordinates in ways are
-    /// kept up to date. The caller has to find the moved ways. Fails if the objects are out of order or an object occurs
-    /// twice.
+    /// Merges changes with the objects of a block. `locations` are the locations of nodes if the coordinates in ways
+    /// are kept up to date. The caller has to find the moved ways. Fails if the objects are out of order or an object
+    /// occurs twice.
     pub(super) fn of_block(
         entry: &BlobEntry,
         block: &Block<'_>,
@@ -122,8 +122,8 @@ impl<'c> BlobChanges<'c> {
         self.moved = moved;
     }
 
-    /// Keeps the next object of the block, or removes it if it is one of the `leaving` nodes. Returns whether the object
-    /// is kept.
+    /// Keeps the next object of the block, or removes it if it is one of the `leaving` nodes. Returns whether the
+    /// object is kept.
     fn keep(&mut self, (kind, rank): TypeThenId, leaving: Option<&IdSet>) -> bool {
         let contains = |leaving: &IdSet| leaving.contains(id_from_rank(rank));
         if kind == ObjectKind::Node && leaving.is_some_and(contains) {
@@ -154,8 +154,8 @@ impl<'c> BlobChanges<'c> {
         }
     }
 
-    /// Inserts the object of a change that the base does not have, unless the change is a deletion or the object is left
-    /// out.
+    /// Inserts the object of a change that the base does not have, unless the change is a deletion or the object is
+    /// left out.
     fn create(&mut self, change: &'c Change) {
         if change.is_deletion() {
             self.counts.absent += 1;

@@ -191,9 +191,9 @@ pub(crate) struct MovedWays {
 impl MovedWays {
     /// Finds the ways of a block whose locations change. Ways that have no locations do not get any.
     ///
-    /// `nodes` has the references of the ways, and `moved` those to nodes that may have moved, as ascending indices into
-    /// [`WayNodes::refs`]. `location_of` must return `None` for a node that has not moved, `Some(None)` for a node that
-    /// has lost its location, and otherwise the new location.
+    /// `nodes` has the references of the ways, and `moved` those to nodes that may have moved, as ascending indices
+    /// into [`WayNodes::refs`]. `location_of` must return `None` for a node that has not moved, `Some(None)` for a node
+    /// that has lost its location, and otherwise the new location.
     pub(crate) fn find(
         block: &Block<'_>,
         nodes: &WayNodes,
@@ -252,8 +252,8 @@ impl MovedWays {
         self.changes_units
     }
 
-    /// Appends the block to `out`, with the new locations in its ways. Fails if the block has nodes and its units cannot
-    /// express a location exactly.
+    /// Appends the block to `out`, with the new locations in its ways. Fails if the block has nodes and its units
+    /// cannot express a location exactly.
     pub(crate) fn put_block(
         &self,
         block: &Block<'_>,
