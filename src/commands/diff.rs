@@ -26,7 +26,6 @@ use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
 use crate::runtime::{Context, Pass, WorkItem};
-use change_output::CollectedChanges;
 use charts::ChangeCharts;
 pub use charts::{Charts, Edits, NameCount, Names, Times};
 use compare::{Comparison, StepFindings};
@@ -270,11 +269,11 @@ impl Summary {
 /// - The output is a change file, and an input is a history file according to its header or contains an object twice.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
-    Ok(compare_files(options, Extra::None, ctx)?.summary)
+    Ok(compare_files(options, Extra::default(), ctx)?.summary)
 }
 
-/// Returns the changes that turn the file `old` into `new`, both of current data, and the file `old` in canonical order.
-/// Fails if the changes take more than `max_memory` bytes.
+/// Returns the changes that turn the file `old` into `new`, both of current data, and the file `old` in canonical
+/// order. Fails if the changes take more than `max_memory` bytes.
 pub(crate) fn changes_between(
     old: &Path,
     new: &Path,
@@ -285,33 +284,23 @@ pub(crate) fn changes_between(
     let options = Options::new(old, new);
     let sides = open_sides(&options, ctx)?;
     let format = Format::Osc(Deletions::default());
-    let extra = Extra::Changes { max_memory };
+    let extra = Extra {
+        max_changes: Some(max_memory),
+        ..Extra::default()
+    };
     let mut changes = compare_sides(&options, &sides, Some(&format), extra, ctx)?.changes;
     changes.keep_newest(ctx);
     let [old, _] = sides;
     Ok((changes, old.file, old.plan))
 }
 
-/// A result besides the counts and the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Extra {
-    None,
-    Charts,
-    /// The changes that turn the old file into the new one, in place of the text of a change file.
-    Changes {
-        /// The maximum memory of the changes in bytes.
-        max_memory: usize,
-    },
-}
-
-impl Extra {
-    /// The maximum memory of changes in bytes.
-    const fn max_memory(self) -> usize {
-        match self {
-            Self::Changes { max_memory } => max_memory,
-            Self::None | Self::Charts => usize::MAX,
-        }
-    }
+/// The results besides the counts and the text.
+#[derive(Debug, Clone, Copy, Default)]
+struct Extra {
+    has_charts: bool,
+    /// The maximum memory in bytes of the changes that turn the old file into the new one; `None` if they are not
+    /// collected. If they are, there is no text.
+    max_changes: Option<usize>,
 }
 
 /// The result of a comparison.
@@ -357,8 +346,8 @@ fn compare_sides(
     }
     let mut summary = Summary::default();
     let steps = plan(options, sides, &locations, &mut summary, ctx);
-    let mut charts = (extra == Extra::Charts).then(ChangeCharts::default);
-    let mut changes = CollectedChanges::new(extra.max_memory());
+    let mut charts = extra.has_charts.then(ChangeCharts::default);
+    let mut changes = ChangeSet::default();
     let inputs = sides.each_ref().map(|side| &side.file.input);
     let by_version = history || options.by_version;
     let init = || {
@@ -370,8 +359,9 @@ fn compare_sides(
         if let (Some(charts), Some(more)) = (&mut charts, found.charts) {
             charts.merge(*more);
         }
-        changes
-            .add(found.changes)
+        let added = changes.append(found.changes);
+        added
+            .and_then(|()| changes.check_memory(extra.max_changes.unwrap_or(usize::MAX)))
             .map_err(|cause| Error::file(&options.new, cause))?;
         put(&found.text)
     })?;
@@ -384,7 +374,7 @@ fn compare_sides(
     Ok(Differences {
         summary,
         charts,
-        changes: changes.set,
+        changes,
     })
 }
 

@@ -10,18 +10,17 @@ use crate::pbf::Object;
 pub(super) enum ChangeOutput {
     /// The text of a change file.
     Text(OscText),
-    Collected(CollectedChanges),
+    /// Changes in memory, with the maximum of their memory in bytes.
+    Collected(Box<ChangeSet>, usize),
 }
 
 impl ChangeOutput {
     /// Creates an empty output of a comparison.
     pub(super) fn new(extra: Extra, format: Option<&Format>) -> Self {
-        match (extra, format) {
-            (Extra::Changes { max_memory }, _) => {
-                Self::Collected(CollectedChanges::new(max_memory))
-            }
-            (_, Some(Format::Osc(deletions))) => Self::Text(OscText::new(&deletions.text)),
-            _ => Self::Text(OscText::default()),
+        match (extra.max_changes, format) {
+            (Some(max), _) => Self::Collected(Box::default(), max),
+            (None, Some(Format::Osc(deletions))) => Self::Text(OscText::new(&deletions.text)),
+            (None, _) => Self::Text(OscText::default()),
         }
     }
 
@@ -36,9 +35,9 @@ impl ChangeOutput {
                 text.put(action, object);
                 Ok(())
             }
-            Self::Collected(changes) => {
-                changes.set.push(action, object)?;
-                changes.check().map_err(FormatError::with)
+            Self::Collected(changes, max) => {
+                changes.push(action, object)?;
+                changes.check_memory(*max).map_err(FormatError::with)
             }
         }
     }
@@ -52,7 +51,7 @@ impl ChangeOutput {
                 text.put_deletion(id, info.version, info.timestamp);
                 Ok(())
             }
-            Self::Collected(changes) => changes.set.push_deletion(id, info.version, info.timestamp),
+            Self::Collected(changes, _) => changes.push_deletion(id, info.version, info.timestamp),
         }
     }
 }
@@ -68,50 +67,15 @@ impl Deletions {
     }
 }
 
-/// Changes in memory, up to a limit.
-pub(super) struct CollectedChanges {
-    pub set: ChangeSet,
-    /// The maximum memory of the changes in bytes.
-    max_memory: usize,
-}
-
-impl CollectedChanges {
-    pub(super) fn new(max_memory: usize) -> Self {
-        Self {
-            set: ChangeSet::default(),
-            max_memory,
-        }
-    }
-
-    /// Adds further changes. Fails if they take too much memory.
-    pub(super) fn add(&mut self, more: ChangeSet) -> Result<(), String> {
-        self.set.append(more)?;
-        self.check()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        if self.set.memory() <= self.max_memory {
-            return Ok(());
-        }
-        let max = self.max_memory;
-        Err(format!("the differences take more than {max} bytes"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_memory_of_collected_changes_is_limited() {
-        let mut changes = ChangeOutput::Collected(CollectedChanges::new(100_000));
+        let mut changes = ChangeOutput::Collected(Box::default(), 100_000);
         let mut put = |id| changes.put(ChangeAction::Modify, &Object::node(id, None, Vec::new()));
         let count = (0..).take_while(|id| put(*id).is_ok()).count();
         assert!((500..2000).contains(&count), "{count}");
-        let (mut all, more) = (CollectedChanges::new(1000), changes);
-        let ChangeOutput::Collected(more) = more else {
-            unreachable!();
-        };
-        assert!(all.add(more.set).unwrap_err().contains("1000 bytes"));
     }
 }

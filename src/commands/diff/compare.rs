@@ -189,7 +189,7 @@ impl<'d> Comparison<'d> {
     /// Whether the moved nodes of a way are needed even if the ways also differ otherwise.
     const fn needs_moved(&self) -> bool {
         let has_details = matches!(self.format, Some(Format::Text { details: true, .. }));
-        has_details || matches!(self.extra, Extra::Charts) || self.makes_changes()
+        has_details || self.extra.has_charts || self.makes_changes()
     }
 
     /// Compares the objects of a merge step and sends the differences as text.
@@ -358,7 +358,7 @@ impl<'c, 'a> Pair<'c, 'a> {
             moved: Vec::new(),
             blocks: None,
             found: StepFindings {
-                charts: (comparison.extra == Extra::Charts).then(Box::default),
+                charts: comparison.extra.has_charts.then(Box::default),
                 ..StepFindings::default()
             },
             changes: ChangeOutput::new(comparison.extra, comparison.format.as_ref()),
@@ -578,7 +578,7 @@ impl<'c, 'a> Pair<'c, 'a> {
     fn finish(mut self) -> StepFindings {
         match self.changes {
             ChangeOutput::Text(text) => self.found.text += &text.finish(),
-            ChangeOutput::Collected(changes) => self.found.changes = changes.set,
+            ChangeOutput::Collected(changes, _) => self.found.changes = *changes,
         }
         self.found
     }

@@ -76,7 +76,11 @@ pub fn write(
 ) -> Result<Summary> {
     page.check()?;
     ctx.expect_phases(3);
-    let differences = compare_files(options, Extra::Charts, ctx)?;
+    let extra = Extra {
+        has_charts: true,
+        ..Extra::default()
+    };
+    let differences = compare_files(options, extra, ctx)?;
     let summary = differences.summary;
     let data = Data {
         old: path_without_credentials(&options.old).into_owned(),
