@@ -9,6 +9,7 @@ mod change_state;
 mod changesets;
 mod checksum;
 mod content;
+pub(crate) mod csv;
 mod document_header;
 mod encoding;
 pub(crate) mod features;

@@ -2,6 +2,7 @@
 
 use super::fields::RowFields;
 use super::places::{LineForm, column_names};
+use crate::formats::csv::{put_field, put_quoted};
 use crate::geocode::Answer;
 
 /// The names of the appended columns, if the table has no columns with these names.
@@ -165,28 +166,6 @@ fn split_end(line: &[u8]) -> (&[u8], &[u8]) {
     let row = line.strip_suffix(b"\n").unwrap_or(line);
     let row = row.strip_suffix(b"\r").unwrap_or(row);
     line.split_at(row.len())
-}
-
-/// Appends a field, in quotes if it needs them.
-fn put_field(out: &mut Vec<u8>, text: &str, separator: u8) {
-    let needs_quotes = |byte: u8| byte == separator || matches!(byte, b'"' | b'\n' | b'\r');
-    if text.bytes().any(needs_quotes) {
-        put_quoted(out, text.as_bytes());
-    } else {
-        out.extend_from_slice(text.as_bytes());
-    }
-}
-
-/// Appends a field in quotes.
-fn put_quoted(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'"');
-    for byte in text {
-        if *byte == b'"' {
-            out.push(b'"');
-        }
-        out.push(*byte);
-    }
-    out.push(b'"');
 }
 
 #[cfg(test)]

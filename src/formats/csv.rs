@@ -1,0 +1,146 @@
+//! Writing tables as comma-separated values (RFC 4180). Lines end with a line feed, as other text outputs do.
+
+use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::text_buffer::TextBuffer;
+
+/// Appends a field, in quotes if it needs them.
+pub(crate) fn put_field(out: &mut Vec<u8>, text: &str, separator: u8) {
+    let needs_quotes = |byte: u8| byte == separator || matches!(byte, b'"' | b'\n' | b'\r');
+    if text.bytes().any(needs_quotes) {
+        put_quoted(out, text.as_bytes());
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// Appends a field in quotes.
+pub(crate) fn put_quoted(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    for byte in text {
+        if *byte == b'"' {
+            out.push(b'"');
+        }
+        out.push(*byte);
+    }
+    out.push(b'"');
+}
+
+/// A buffer of rows. A field without a value is empty.
+#[derive(Debug)]
+pub(crate) struct CsvText {
+    bytes: Vec<u8>,
+    /// Whether the next field is the first one of its row.
+    is_row_start: bool,
+    /// The text of a field before it is quoted.
+    field: TextBuffer,
+    times: TimeFormatter,
+}
+
+impl CsvText {
+    pub(crate) const fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            is_row_start: true,
+            field: TextBuffer::new(),
+            times: TimeFormatter::new(),
+        }
+    }
+
+    /// Appends a row with the names of columns.
+    pub(crate) fn header(&mut self, names: &[&str]) {
+        names.iter().for_each(|name| self.text(Some(name)));
+        self.end_row();
+    }
+
+    /// Appends a field of text.
+    pub(crate) fn text(&mut self, text: Option<&str>) {
+        self.separate();
+        put_field(&mut self.bytes, text.unwrap_or_default(), b',');
+    }
+
+    /// Appends a field that `put` writes, unless there is no value.
+    pub(super) fn value<T>(&mut self, value: Option<T>, put: impl FnOnce(&mut TextBuffer, T)) {
+        match value {
+            None => self.separate(),
+            Some(value) => {
+                put(&mut self.field, value);
+                let text = self.field.take();
+                self.text(Some(&text));
+            }
+        }
+    }
+
+    /// Appends a field with a number.
+    pub(crate) fn number(&mut self, number: Option<i64>) {
+        self.value(number, put_number);
+    }
+
+    /// Appends a field with a coordinate in degrees.
+    pub(crate) fn degrees(&mut self, e7: Option<i32>) {
+        self.value(e7, put_e7);
+    }
+
+    /// Appends a field with a time, which is given in seconds since 1970.
+    pub(crate) fn time(&mut self, seconds: Option<i64>) {
+        let mut times = std::mem::replace(&mut self.times, TimeFormatter::new());
+        self.value(seconds, |text, seconds| times.put(text, seconds));
+        self.times = times;
+    }
+
+    /// Ends a row.
+    pub(crate) fn end_row(&mut self) {
+        self.bytes.push(b'\n');
+        self.is_row_start = true;
+    }
+
+    /// Removes and returns the text.
+    pub(crate) fn take(&mut self) -> String {
+        String::from_utf8(std::mem::take(&mut self.bytes))
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+
+    fn separate(&mut self) {
+        if !std::mem::take(&mut self.is_row_start) {
+            self.bytes.push(b',');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_the_format_requires_it() {
+        let mut csv = CsvText::new();
+        csv.header(&["name", "number", "lon", "time", "end"]);
+        for text in ["plain", "a,b", "say \"yes\"", "two\nlines", " ä;'\t"] {
+            csv.text(Some(text));
+            csv.number(Some(-7));
+            csv.degrees(Some(-15_000_000));
+            csv.time(Some(0));
+            csv.text(None);
+            csv.end_row();
+        }
+        csv.text(None);
+        csv.number(None);
+        csv.degrees(None);
+        csv.time(None);
+        csv.text(Some("x"));
+        csv.end_row();
+        let rest = ",-7,-1.5,1970-01-01T00:00:00Z,\n";
+        let names = [
+            "plain",
+            "\"a,b\"",
+            "\"say \"\"yes\"\"\"",
+            "\"two\nlines\"",
+            " ä;'\t",
+        ];
+        let rows = names.map(|name| format!("{name}{rest}")).concat();
+        assert_eq!(
+            csv.take(),
+            format!("name,number,lon,time,end\n{rows},,,,x\n")
+        );
+        assert_eq!(csv.take(), "");
+    }
+}
