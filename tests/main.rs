@@ -6,6 +6,7 @@ mod apply_changes;
 mod apply_changes_files;
 mod apply_locations;
 mod apply_recent_nodes;
+mod area_of_input;
 mod areas;
 mod awkward_objects;
 mod bad_changes;

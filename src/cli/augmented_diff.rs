@@ -134,10 +134,10 @@ impl EffectArgs {
 }
 
 impl ActionArgs {
-    fn selection(&self, session: &Session, ctx: &Context) -> Result<Selection> {
+    fn selection(&self, session: &Session, base: &Path, ctx: &Context) -> Result<Selection> {
         Ok(Selection::default()
             .direct_only(self.direct_only)
-            .region(self.region.region(session, ctx)?)
+            .region(self.region.region(session, base, ctx)?)
             .filter(self.filter.clone())
             .max_relation_members(self.max_relation_members))
     }
@@ -273,7 +273,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
     let options = Options::new(&args.base, args.changes.clone(), args.output(session)?);
     let options = options
-        .selection(args.selection.selection(session, &ctx)?)
+        .selection(args.selection.selection(session, &args.base, &ctx)?)
         .max_memory(Some(args.max_memory));
     let summary = augmented_diff::run(&options, &ctx);
     let output = (args.output != Path::new("-")).then_some(args.output.as_path());

@@ -1,6 +1,6 @@
 //! The arguments of `export` that select objects and features.
 
-use super::args::{KindArgs, RegionArgs, read_expressions, region};
+use super::args::{GivenRegion, KindArgs, RegionArgs, read_expressions, region};
 use super::session::Session;
 use crate::commands::export::{Antimeridian, GeometryTypes, Options};
 use crate::osm::ObjectExpression;
@@ -53,13 +53,15 @@ impl SelectionArgs {
             let read = read_expressions(session, path, ObjectExpression::parse)?;
             options.filter.extend(read);
         }
-        options.region = self.region.region(session, ctx)?;
+        options.region = self.region.region(session, &options.input, ctx)?;
         let clip = self.clip.as_deref();
-        let (bbox, polygon) = match clip {
-            Some(clip) if clip.matches(',').count() == 3 => (Some(clip), None),
-            clip => (None, clip.map(Path::new)),
+        let is_box = clip.is_some_and(|clip| clip.matches(',').count() == 3);
+        let given = GivenRegion {
+            bbox: clip.filter(|_| is_box),
+            polygon: clip.filter(|_| !is_box).map(Path::new),
+            area: None,
         };
-        options.clip = region(session, bbox, polygon, ctx)?;
+        options.clip = region(session, given, &options.input, ctx)?;
         let by_default = session.conventions.antimeridian;
         options.antimeridian = self.antimeridian.unwrap_or(by_default);
         options.geometry_types = self.geometry_types.unwrap_or_default();

@@ -1,4 +1,6 @@
-use super::args::{AttributeArg, FormatSpec, OutputArgs, RunArgs, Stdout, parse_size, region};
+use super::args::{
+    AttributeArg, FormatSpec, GivenRegion, OutputArgs, RunArgs, Stdout, parse_size, region,
+};
 use super::session::Session;
 use super::{CommandAnswer, show};
 use crate::commands::HeaderOption;
@@ -6,7 +8,7 @@ use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy
 use crate::geometry::Shape;
 use crate::io::OutputTarget;
 use crate::osm::ObjectExpression;
-use crate::region_file::read_config;
+use crate::region_file::read_config_for;
 use crate::{Context, Disorder, OutputOptions};
 use anyhow::{Result, bail};
 use std::fmt::Write;
@@ -14,8 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Cut out one region, or many in one run
 ///
-/// A region is a box (-b) or a polygon of any size from a file (-p: GeoJSON, .poly, or an OSM file with boundary or
-/// multipolygon relations or closed ways). A configuration file (-c) lists many regions. The edges belong to the
+/// A region is a box (-b), a polygon of any size from a file (-p: GeoJSON, .poly, or an OSM file with boundary or
+/// multipolygon relations or closed ways), or a boundary of the input (-p r62422, --area). A configuration file (-c)
+/// lists many regions. The edges belong to the
 /// region. All features of a GeoJSON file, or all areas of an OSM file, together form one region. A box without area is
 /// an error. A region without data gives an empty file and a warning. A change file that does not say where all of its
 /// objects are is an error, too.
@@ -27,11 +30,12 @@ use std::path::{Path, PathBuf};
 ///
 /// The configuration is JSON: {"directory": "out", "extracts": [{"output": "a.osm.pbf", "bbox": [11.3, 48, 11.8,
 /// 48.3]}, {"output": "b.osm.pbf", "polygon": {"file_name": "b.geojson"}}]}; "polygon" and "multipolygon" can also hold
-/// coordinates as in GeoJSON.
+/// coordinates as in GeoJSON; {"relation": 62422} and {"area": "Berlin"} are boundaries of the input.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg extract -b 11.35,48.05,11.73,48.25 bayern.osm.pbf -o muenchen.osm.pbf
   pbfhogg extract -p berlin.geojson --smart germany.osm.pbf -o berlin.osm.pbf
+  pbfhogg extract --area Berlin germany.osm.pbf -o berlin.osm.pbf
   pbfhogg extract -c cities.json -d cities planet.osm.pbf
   pbfhogg extract -b 177,-20,-178,-12 planet.osm.pbf -o fiji.osm.pbf   (across the antimeridian)")]
 pub struct Args {
@@ -78,9 +82,12 @@ struct ExtractRegionArgs {
     /// A box: min_lon,min_lat,max_lon,max_lat; it crosses the antimeridian if min_lon is greater than max_lon
     #[arg(short, long, value_name = "BOX", allow_hyphen_values = true)]
     bbox: Option<String>,
-    /// A file with a polygon: GeoJSON, .poly, or OSM
-    #[arg(short, long, value_name = "FILE")]
+    /// A polygon: a file (GeoJSON, .poly, or OSM), or r62422, a multipolygon or boundary of the input
+    #[arg(short, long, value_name = "REGION")]
     polygon: Option<PathBuf>,
+    /// The boundary of this name in the input
+    #[arg(long, value_name = "NAME")]
+    area: Option<String>,
     /// A file with many regions and their outputs
     #[arg(short, long, value_name = "FILE", conflicts_with = "output")]
     config: Option<PathBuf>,
@@ -176,17 +183,16 @@ impl StrategyArgs {
 
 impl Args {
     fn extracts(&self, session: &Session, ctx: &Context) -> Result<Vec<Extract>> {
-        let given = &self.region;
-        let shape = region(
-            session,
-            given.bbox.as_deref(),
-            given.polygon.as_deref(),
-            ctx,
-        )?;
-        match (shape, &given.config) {
+        let given = GivenRegion {
+            bbox: self.region.bbox.as_deref(),
+            polygon: self.region.polygon.as_deref(),
+            area: self.region.area.as_deref(),
+        };
+        let shape = region(session, given, &self.input, ctx)?;
+        match (shape, &self.region.config) {
             (Some(shape), _) => self.single(session, shape),
             (None, Some(config)) => self.configured(session, config, ctx),
-            (None, None) => bail!("no region was given: use -b, -p or -c"),
+            (None, None) => bail!("no region was given: use -b, -p, --area or -c"),
         }
     }
 
@@ -206,7 +212,7 @@ impl Args {
     }
 
     fn configured(&self, session: &Session, path: &Path, ctx: &Context) -> Result<Vec<Extract>> {
-        let config = read_config(path, session.conventions.corners)?;
+        let config = read_config_for(path, &self.input, session.conventions.corners, ctx)?;
         let directory = self.strategy.directory.clone().or(config.directory);
         let directory = directory.unwrap_or_default();
         let mut extracts = Vec::with_capacity(config.extracts.len());

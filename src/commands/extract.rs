@@ -8,7 +8,8 @@ mod strategy;
 pub use crate::geometry::{Antimeridian, BoxRegion, CornerOrder, Polygon, Ring, parse_box};
 pub use crate::geometry::{Shape, ShapeError, parse_bbox};
 pub use crate::region_file::{
-    ConfigExtract, ExtractConfig, ShapeFileKind, read_config, read_shape, read_shape_as,
+    AreaOfFile, ConfigExtract, ExtractConfig, ShapeFileKind, read_area, read_config,
+    read_config_for, read_shape, read_shape_as,
 };
 pub use strategy::{RelationTypes, Strategy};
 

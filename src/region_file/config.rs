@@ -1,9 +1,11 @@
 //! Reads the config file with the regions and outputs of an extract, in the format of `osmium extract --config`.
 
+use super::area_of_file::{AreaOfFile, read_area};
 use super::read::{ShapeFileKind, read_shape_as, read_text};
 use super::{geojson, json};
 use crate::error::{Error, Result};
 use crate::geometry::{BoxRegion, CornerOrder, Shape, bbox_of_degrees, for_message};
+use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -39,11 +41,30 @@ pub struct ConfigExtract {
 /// the config file. `corners` is the order of the corners of boxes. If no box crosses the antimeridian, areas and
 /// polygons are not cut there either. Ignores unknown fields. Errors name the extract, counted from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<ExtractConfig> {
+    read_with(path, corners, None)
+}
+
+/// Reads a config file as [`read_config`] does. Regions may also be areas of `data`, which is the file to cut.
+pub fn read_config_for(
+    path: &Path,
+    data: &Path,
+    corners: CornerOrder,
+    ctx: &Context,
+) -> Result<ExtractConfig> {
+    read_with(path, corners, Some((data, ctx)))
+}
+
+fn read_with(
+    path: &Path,
+    corners: CornerOrder,
+    data: Option<(&Path, &Context)>,
+) -> Result<ExtractConfig> {
     let config = json::parse(&read_text(path)?);
     let config = config.and_then(|config| {
         let mut reader = MemberParser {
             directory: path.parent().unwrap_or(Path::new("")),
             corners,
+            data,
             shapes: FxHashMap::default(),
         };
         reader.config(&config)
@@ -57,6 +78,8 @@ struct MemberParser<'a> {
     /// The directory to which paths of region files are relative.
     directory: &'a Path,
     corners: CornerOrder,
+    /// The file with the areas that an extract may name.
+    data: Option<(&'a Path, &'a Context)>,
     /// The regions of the files that have been read.
     shapes: FxHashMap<(PathBuf, Option<ShapeFileKind>), Shape>,
 }
@@ -115,12 +138,14 @@ impl MemberParser<'_> {
 
     /// Reads the region of an extract. Fails unless the extract has exactly one region.
     fn region(&mut self, fields: &ConfigFields) -> Result<BoxRegion, String> {
-        let given = ["bbox", "polygon", "multipolygon"]
+        let given = ["bbox", "polygon", "multipolygon", "relation", "area"]
             .into_iter()
             .filter_map(|key| fields.get(key).map(|value| (key, value)));
         let given: Vec<_> = given.collect();
         match given.as_slice() {
-            [] => Err("the region is missing: bbox, polygon or multipolygon".to_owned()),
+            [] => Err(
+                "the region is missing: bbox, polygon, multipolygon, relation or area".to_owned(),
+            ),
             &[(key, value)] => self
                 .one_region(key, value)
                 .map_err(|cause| format!("{key}: {cause}")),
@@ -133,6 +158,15 @@ impl MemberParser<'_> {
     fn one_region(&mut self, key: &str, value: &Value) -> Result<BoxRegion, String> {
         let shape = match (key, value) {
             ("bbox", value) => return bbox(value, self.corners),
+            ("relation", value) => {
+                let text = value
+                    .as_str()
+                    .map_or_else(|| format!("r{value}"), str::to_owned);
+                let id = AreaOfFile::parse_id(&text);
+                self.area_of_data(id.ok_or("the id of a relation is wanted, such as 62422")?)
+            }
+            ("area", Value::String(name)) => self.area_of_data(AreaOfFile::Name(name.clone())),
+            ("area", _) => Err("the name of a boundary is wanted".to_owned()),
             (_, Value::Object(file)) => self.region_file(file),
             ("polygon", rings) => {
                 let polygons = geojson::polygon(rings, "", self.corners.antimeridian())?;
@@ -148,6 +182,12 @@ impl MemberParser<'_> {
             shape,
             warning: None,
         })
+    }
+
+    fn area_of_data(&self, area: AreaOfFile) -> Result<Shape, String> {
+        let (data, ctx) = self.data.ok_or("there is no file with areas")?;
+        let shape = read_area(data, &area, self.corners.antimeridian(), ctx);
+        shape.map_err(|error| error.to_string())
     }
 
     fn region_file(&mut self, file: &ConfigFields) -> Result<Shape, String> {

@@ -1,6 +1,7 @@
 //! Reads files that describe regions (GeoJSON, `.poly`, OSM data, answers of Overpass servers), and the config file of an
 //! extract.
 
+mod area_of_file;
 mod config;
 mod geojson;
 mod json;
@@ -11,5 +12,6 @@ mod overpass;
 mod poly;
 mod read;
 
-pub use config::{ConfigExtract, ExtractConfig, read_config};
+pub use area_of_file::{AreaOfFile, read_area};
+pub use config::{ConfigExtract, ExtractConfig, read_config, read_config_for};
 pub use read::{ShapeFileKind, read_shape, read_shape_as};

@@ -6,8 +6,9 @@ use crate::file::begins_like_pbf;
 use crate::formats::{Change, ChangeSet, NO_ID, read_osm_file};
 use crate::geometry::{Point, point_of_e7};
 use crate::io::Input;
-use crate::osm::{Location, ObjectKind};
+use crate::osm::{KindSet, Location, ObjectId, ObjectKind};
 use crate::pbf::{Element, Member, Object, ObjectBody};
+use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
@@ -64,7 +65,7 @@ impl OsmObjects {
     /// Reads the relations that describe areas, then their member ways and all closed ways, and finally the nodes of
     /// the ways.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let source = Source::open(path)?;
+        let source = Source::open(path, &Context::default())?;
         let mut objects = Self::default();
         source.relations(|relation| objects.relations.push(relation))?;
         if let Source::Xml(set) = &source {
@@ -73,6 +74,37 @@ impl OsmObjects {
             }
         }
         objects.read_ways(&source)?;
+        objects.read_nodes(&source, path)?;
+        Ok(objects)
+    }
+
+    /// Reads the objects of one area: a relation with its member ways and their nodes, or a way with its nodes. Both
+    /// `relations` and `closed_ways` are empty if the file has no such area.
+    pub(super) fn of_area(path: &Path, id: ObjectId, ctx: &Context) -> Result<Self> {
+        let mut source = Source::open(path, ctx)?.only([id]);
+        let mut objects = Self::default();
+        if id.kind == ObjectKind::Relation {
+            source.relations(|relation| {
+                if relation.id == id.id {
+                    // A history file has several versions, of which the last one counts.
+                    objects.relations = vec![relation];
+                }
+            })?;
+        }
+        let members = objects.member_ids();
+        let kind = ObjectKind::Way;
+        if id.kind == ObjectKind::Relation {
+            source = source.only(members.iter().map(|id| ObjectId { kind, id: *id }));
+        }
+        let wanted = (id.kind == kind).then_some(id.id);
+        source.ways(|id, way| {
+            if members.contains(&id) || wanted == Some(id) {
+                objects.add_way(&members, id, way);
+            }
+        })?;
+        let nodes = objects.node_ids();
+        let kind = ObjectKind::Node;
+        let source = source.only(nodes.into_iter().map(|id| ObjectId { kind, id }));
         objects.read_nodes(&source, path)?;
         Ok(objects)
     }
@@ -149,13 +181,21 @@ enum Source {
 }
 
 impl Source {
-    fn open(path: &Path) -> Result<Self> {
+    fn open(path: &Path, ctx: &Context) -> Result<Self> {
         let mut start = [0; 5];
         let found = Input::open(path)?.read_at(&mut start, 0)?;
         if begins_like_pbf(&start[..found]) {
-            Ok(Self::Pbf(ElementReader::from_path(path)?))
+            Ok(Self::Pbf(ElementReader::with_context(path, ctx.clone())?))
         } else {
             Ok(Self::Xml(read_osm_file(path)?))
+        }
+    }
+
+    /// Restricts a PBF file to the given objects.
+    fn only(self, ids: impl IntoIterator<Item = ObjectId>) -> Self {
+        match self {
+            Self::Xml(set) => Self::Xml(set),
+            Self::Pbf(reader) => Self::Pbf(reader.ids(ids)),
         }
     }
 
@@ -223,6 +263,34 @@ impl Source {
         }
         Ok(())
     }
+}
+
+/// Calls `visit` with the id and the tags of each relation that describes an area.
+pub(super) fn for_each_area(
+    path: &Path,
+    ctx: &Context,
+    mut visit: impl FnMut(i64, &[(&str, &str)]),
+) -> Result<()> {
+    match Source::open(path, ctx)? {
+        Source::Xml(set) => for_each(&set, ObjectKind::Relation, |object| {
+            if is_area(object.tags.iter().copied()) {
+                visit(object.id, &object.tags);
+            }
+        }),
+        Source::Pbf(reader) => {
+            let reader = reader.kinds(KindSet::from_iter([ObjectKind::Relation]));
+            reader.find_kinds()?;
+            reader.for_each_pipelined(|element| {
+                if let Element::Relation(relation) = element
+                    && relation.info().visible
+                    && is_area(relation.tags())
+                {
+                    visit(relation.id(), &relation.tags().collect::<Vec<_>>());
+                }
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Calls `visit` with each object of the given kind that is not deleted.

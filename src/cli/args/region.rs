@@ -1,8 +1,9 @@
 //! Regions on the command line.
 
+use crate::ErrorKind;
 use crate::cli::session::Session;
 use crate::geometry::{Shape, parse_box};
-use crate::region_file::read_shape_as;
+use crate::region_file::{AreaOfFile, read_area, read_shape_as};
 use crate::runtime::Context;
 use anyhow::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -19,43 +20,78 @@ pub struct RegionArgs {
         long,
         value_name = "BOX",
         allow_hyphen_values = true,
-        conflicts_with = "polygon"
+        conflicts_with_all = ["polygon", "area"]
     )]
     bbox: Option<String>,
-    /// Keep only what shares a point with a polygon of this file: GeoJSON, .poly, or OSM
-    #[arg(short, long, value_name = "FILE")]
+    /// Keep only what shares a point with a polygon: a file (GeoJSON, .poly, OSM), or a relation of the input (r62422)
+    #[arg(short, long, value_name = "REGION", conflicts_with = "area")]
     polygon: Option<PathBuf>,
+    /// Keep only what shares a point with the boundary of this name in the input
+    #[arg(long, value_name = "NAME")]
+    area: Option<String>,
+}
+
+/// A region on the command line, of which at most one part is given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GivenRegion<'a> {
+    /// The edges of a box.
+    pub bbox: Option<&'a str>,
+    /// The path of a file, or the id of an area of the input.
+    pub polygon: Option<&'a Path>,
+    /// The name of a boundary of the input.
+    pub area: Option<&'a str>,
 }
 
 impl RegionArgs {
-    /// Returns the region; `None` if no option is given.
-    pub fn region(&self, session: &Session, ctx: &Context) -> Result<Option<Shape>> {
-        region(session, self.bbox.as_deref(), self.polygon.as_deref(), ctx)
+    /// Whether an option is given.
+    pub const fn is_given(&self) -> bool {
+        self.bbox.is_some() || self.polygon.is_some() || self.area.is_some()
+    }
+
+    /// Returns the region; `None` if no option is given. `input` is the file with the areas that an option may name.
+    pub fn region(&self, session: &Session, input: &Path, ctx: &Context) -> Result<Option<Shape>> {
+        let given = GivenRegion {
+            bbox: self.bbox.as_deref(),
+            polygon: self.polygon.as_deref(),
+            area: self.area.as_deref(),
+        };
+        region(session, given, input, ctx)
     }
 }
 
-/// Returns the region that the option -b or -p gives; `None` if neither option is given. At most one of these options
-/// may be given.
+/// Returns the region that an option gives; `None` if no option is given. `input` is the file with the areas that an
+/// option may name.
 pub fn region(
     session: &Session,
-    bbox: Option<&str>,
-    polygon: Option<&Path>,
+    given: GivenRegion<'_>,
+    input: &Path,
     ctx: &Context,
 ) -> Result<Option<Shape>> {
-    match (bbox, polygon) {
-        (Some(bbox), _) => {
+    let antimeridian = session.conventions.antimeridian;
+    let shape = match given {
+        GivenRegion {
+            bbox: Some(bbox), ..
+        } => {
             let region = parse_box(bbox, session.conventions.corners).map_err(Error::msg)?;
             region.warning.iter().for_each(|warning| ctx.warn(warning));
-            Ok(Some(region.shape))
+            return Ok(Some(region.shape));
         }
-        (None, Some(polygon)) => {
-            // An error in the polygon file counts as wrong usage, with exit status 2. Therefore it is converted to an
-            // error without the type `crate::Error`.
-            let antimeridian = session.conventions.antimeridian;
-            let shape = read_shape_as(polygon, None, antimeridian);
-            let shape = shape.map_err(|error| Error::msg(error.to_string()))?;
-            Ok(Some(shape))
-        }
-        (None, None) => Ok(None),
-    }
+        GivenRegion {
+            polygon: Some(polygon),
+            ..
+        } => match AreaOfFile::of_path(polygon) {
+            Some(area) => read_area(input, &area, antimeridian, ctx),
+            None => read_shape_as(polygon, None, antimeridian),
+        },
+        GivenRegion {
+            area: Some(name), ..
+        } => read_area(input, &AreaOfFile::Name(name.to_owned()), antimeridian, ctx),
+        GivenRegion { .. } => return Ok(None),
+    };
+    // An error in the region counts as wrong usage, with exit status 2. Therefore it is converted to an error without
+    // the type `crate::Error`.
+    shape.map(Some).map_err(|error| match error.kind() {
+        ErrorKind::Cancelled => error.into(),
+        _ => Error::msg(error.to_string()),
+    })
 }
