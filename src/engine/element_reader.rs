@@ -160,7 +160,7 @@ impl ElementReader {
     /// Finds the kinds of the objects of each blob if the selection needs them, no index has them, and the header
     /// declares canonical order. Some blobs are decoded. Blobs that have only other kinds than the selected ones are
     /// then not read.
-    pub(super) fn find_kinds(&self) -> Result<()> {
+    pub(crate) fn find_kinds(&self) -> Result<()> {
         if self.selection.needs_kinds()
             && self.found.get().is_none()
             && let Some(plan) = BlobPlan::of_kinds_by_order(&self.file, &self.ctx)?
