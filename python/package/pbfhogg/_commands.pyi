@@ -317,6 +317,53 @@ def merge(
 ) -> summaries.SortSummary:
     """Merge sorted files: each object once, in its highest version."""
 
+@overload
+def update(
+    file: Values,
+    output: Optional[Value] = None,
+    *,
+    server: Optional[Values] = None,
+    cache: Optional[Value] = None,
+    max_diff_size: Optional[Value] = None,
+    max_age: Optional[Value] = None,
+    clip: Optional[Union[Value, Box, Region]] = None,
+    keep_nodes: Optional[Value] = None,
+    augmented_diff: Optional[Value] = None,
+    split: Optional[bool] = None,
+    expire_tiles: Optional[Value] = None,
+    expire_output: Optional[Value] = None,
+    exec: Optional[Value] = None,
+    max_behind: Optional[Value] = None,
+    wait: Optional[Value] = None,
+    diffs_only: Optional[bool] = None,
+    end_sequence: Optional[Value] = None,
+    end_date: Optional[Value] = None,
+    cookies: Optional[Value] = None,
+    token_file: Optional[Value] = None,
+    timeout: Optional[Value] = None,
+    first_pause: Optional[Value] = None,
+    overwrite: Optional[bool] = None,
+    output_format: Optional[Value] = None,
+    compression: Optional[Value] = None,
+    generator: Optional[Value] = None,
+    output_header: Optional[Values] = None,
+    set_bbox: Optional[Value] = None,
+    blob_index: Optional[bool] = None,
+    verify: Optional[bool] = None,
+    fsync: Optional[bool] = None,
+    no_index: Optional[bool] = None,
+    jobs: Optional[Value] = None,
+    input_format: Optional[Value] = None,
+    direct_io: Optional[bool] = None,
+    io_uring: Optional[bool] = None,
+    progress: Optional[bool] = None,
+    no_progress: Optional[bool] = None,
+    verbose: Optional[bool] = None,
+    quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
+) -> summaries.UpdateSummary:
+    """Bring a file up to date from a replication server."""
+@overload
 def update(
     file: Values,
     output: Optional[Value] = None,
@@ -361,8 +408,7 @@ def update(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> summaries.UpdateSummary:
-    """Bring a file up to date from a replication server."""
+) -> Any: ...
 
 def apply_changes(
     base: Value,
