@@ -50,11 +50,15 @@ def calls(helsinki: Path, directory: Path) -> Dict[str, List[Any]]:
         "inspect": [
             pbfhogg.inspect(helsinki),
             pbfhogg.inspect(
-                out("cat"), extended=True, nodes=True, locations=True, anomalies=True, id_ranges=True, blocks=3
+                out("cat"), extended=True, nodes=True, locations=True, anomalies=True, id_ranges=True, blocks=3, top=2
             ),
         ],
         "fileinfo": [pbfhogg.fileinfo(helsinki)],
-        "check": [pbfhogg.check(part), pbfhogg.check(helsinki, full=True, check_relations=True, show_ids=True)],
+        "check": [
+            pbfhogg.check(part),
+            pbfhogg.check(helsinki, full=True, check_relations=True, show_ids=True),
+            pbfhogg.check(helsinki, areas=True, doubled=True),
+        ],
         "diff": [pbfhogg.diff(helsinki, part)],
         "getid": [pbfhogg.getid(helsinki, ["n1", "w999999999999"], out("getid"))],
         "getparents": [pbfhogg.getparents(helsinki, ["n25389429"], out("parents"))],

@@ -73,8 +73,10 @@ class ExtendedFacts(TypedDict):
     tags: CountsByKind
     refs: int
     most_refs: int
+    most_refs_way: Optional[int]
     members: int
     most_members: int
+    most_members_relation: Optional[int]
 
 
 class NodeStatistics(TypedDict):
@@ -144,6 +146,23 @@ class BlobFacts(TypedDict):
     flags: List[str]
 
 
+class LargeObject(TypedDict):
+    """An object, and the count by which it is large."""
+
+    kind: str
+    id: int
+    count: int
+
+
+class LargestObjects(TypedDict):
+    """The field of ``top``."""
+
+    relations: List[LargeObject]
+    ways: List[LargeObject]
+    tag_sets: List[LargeObject]
+    areas: List[LargeObject]
+
+
 class InspectOptions(TypedDict, total=False):
     """The fields of :class:`InspectSummary` that options add."""
 
@@ -154,6 +173,7 @@ class InspectOptions(TypedDict, total=False):
     anomalies: Dict[str, Anomaly]
     id_ranges: List[IdRange]
     blob_list: List[BlobFacts]
+    top: LargestObjects
 
 
 class InspectSummary(InspectOptions):

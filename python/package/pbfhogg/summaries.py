@@ -372,6 +372,51 @@ class DanglingReference(TypedDict):
     in_id: int
 
 
+class AreaProblem(TypedDict):
+    """A problem of an area."""
+
+    kind: str
+    id: int
+    severity: str
+    problem: str
+    what: str
+    node: Optional[int]
+    ways: List[int]
+    lat: Optional[float]
+    lon: Optional[float]
+
+
+class AreaCheck(TypedDict):
+    """The check of the areas."""
+
+    areas: int
+    errors: Dict[str, int]
+    incomplete: int
+    warnings: Dict[str, int]
+    unplaced: Optional[int]
+    listed: List[AreaProblem]
+
+
+class DoubledObject(TypedDict):
+    """An object that is in the file twice, or that has a key twice."""
+
+    kind: str
+    id: int
+    same_as: Optional[int]
+    key: Optional[str]
+    lat: Optional[float]
+    lon: Optional[float]
+
+
+class DoubledCheck(TypedDict):
+    """The check for doubled nodes, ways and keys."""
+
+    nodes: int
+    ways: int
+    keys: int
+    listed: List[DoubledObject]
+
+
 class CheckSummary(TypedDict):
     """The summary of ``check``."""
 
@@ -390,6 +435,8 @@ class CheckSummary(TypedDict):
     missing: Optional[MissingCounts]
     form: Optional[str]
     locations: Optional[ReferenceLocations]
+    areas: Optional[AreaCheck]
+    doubled: Optional[DoubledCheck]
     unused_nodes: Optional[int]
     listed_ids: List[IdViolation]
     listed_refs: List[DanglingReference]
