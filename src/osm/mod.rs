@@ -1,5 +1,5 @@
 //! The data model, with kinds and ids of objects, their canonical order, locations, bounding boxes, times, expressions
-//! that select objects, tags without repeated keys, and string pools.
+//! that select objects, rules that change tags, tags without repeated keys, and string pools.
 
 mod age;
 mod bbox;
@@ -13,9 +13,11 @@ mod nano;
 mod object_filter;
 mod object_id;
 mod order;
+mod rule_words;
 mod string_matcher;
 mod strings;
 mod tag_pattern;
+mod tag_rule;
 mod time;
 mod unique_tags;
 
@@ -35,6 +37,7 @@ pub use order::{TypeThenId, id_from_rank, id_rank};
 pub use string_matcher::{RegexMatcher, StringMatcher};
 pub use strings::StringPool;
 pub use tag_pattern::TagPattern;
+pub use tag_rule::{KeyPatterns, MAX_TAG_LEN, TagAction, TagRule};
 pub use time::{format_timestamp, parse_moment, parse_period, parse_timestamp};
 pub use unique_tags::UniqueTags;
 pub(crate) use unique_tags::{SeenKeys, retain_unique};

@@ -112,7 +112,7 @@ impl ObjectExpression {
 
 /// Returns the part of a line before a comment. A comment begins with a `#` at the start of the line or after
 /// whitespace.
-fn without_comment(line: &str) -> &str {
+pub(super) fn without_comment(line: &str) -> &str {
     let mut hashes = line.match_indices('#').map(|(at, _)| &line[..at]);
     let comment = hashes.find(|before| before.is_empty() || before.ends_with(char::is_whitespace));
     comment.unwrap_or(line)

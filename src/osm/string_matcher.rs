@@ -1,4 +1,5 @@
 use regex_lite::Regex;
+use std::borrow::Cow;
 
 /// A regular expression. Two regular expressions are equal if they were parsed from the same string.
 #[derive(Debug, Clone)]
@@ -14,6 +15,41 @@ impl RegexMatcher {
     /// Whether some part of a string matches.
     pub fn matches(&self, text: &str) -> bool {
         self.0.is_match(text)
+    }
+
+    /// Replaces all matches in a string. In `value`, `$1` and `${name}` stand for the text of a group.
+    pub(crate) fn replace_all<'t>(&self, text: &'t str, value: &str) -> Cow<'t, str> {
+        self.0.replace_all(text, value)
+    }
+
+    /// Returns the first reference in `value` to a group that the expression does not have.
+    pub(super) fn missing_group<'v>(&self, value: &'v str) -> Option<&'v str> {
+        let mut rest = value;
+        while let Some((_, after)) = rest.split_once('$') {
+            let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+            let (name, behind) = if let Some(after) = after.strip_prefix('$') {
+                ("", after)
+            } else if let Some((name, behind)) = after
+                .strip_prefix('{')
+                .and_then(|after| after.split_once('}'))
+            {
+                (name, behind)
+            } else {
+                after.split_at(after.find(|char| !is_name(char)).unwrap_or(after.len()))
+            };
+            if !name.is_empty() && !self.has_group(name) {
+                return Some(name);
+            }
+            rest = behind;
+        }
+        None
+    }
+
+    fn has_group(&self, name: &str) -> bool {
+        match name.parse::<usize>() {
+            Ok(number) => number < self.0.captures_len(),
+            Err(_) => self.0.capture_names().flatten().any(|one| one == name),
+        }
     }
 }
 

@@ -1,0 +1,97 @@
+//! The words of a rule. A word ends at whitespace, or it is in quotation marks.
+
+/// A word of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RuleWord {
+    /// The offset of the word in the rule, in bytes.
+    pub at: usize,
+    /// The text, without quotation marks.
+    pub text: String,
+}
+
+/// Reads a rule word by word.
+#[derive(Debug)]
+pub(super) struct RuleWords<'r> {
+    rule: &'r str,
+    /// The offset of the rest, in bytes.
+    at: usize,
+}
+
+impl<'r> RuleWords<'r> {
+    /// Reads `rule` from the offset `at` on.
+    pub(super) const fn new(rule: &'r str, at: usize) -> Self {
+        Self { rule, at }
+    }
+
+    /// The offset of the rest, in bytes.
+    pub(super) const fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Returns the rest of the rule without whitespace before it, and its offset.
+    pub(super) fn rest(&mut self) -> (usize, &'r str) {
+        let rest = self.rule.get(self.at..).unwrap_or("");
+        let trimmed = rest.trim_start();
+        self.at += rest.len() - trimmed.len();
+        (self.at, trimmed)
+    }
+
+    /// Whether nothing but whitespace is left.
+    pub(super) fn is_done(&mut self) -> bool {
+        self.rest().1.is_empty()
+    }
+
+    /// Skips `bytes` bytes.
+    pub(super) const fn skip(&mut self, bytes: usize) {
+        self.at += bytes;
+    }
+
+    /// Returns the next word; `None` at the end. The error is the offset of a quotation mark that is never closed, and
+    /// what was expected.
+    pub(super) fn next(&mut self) -> Result<Option<RuleWord>, (usize, String)> {
+        let (at, rest) = self.rest();
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let (text, len) = unquoted(quoted).ok_or_else(|| (at, "a closing \"".to_owned()))?;
+            self.at += 1 + len;
+            return Ok(Some(RuleWord { at, text }));
+        }
+        let word = rest.split(char::is_whitespace).next().unwrap_or("");
+        self.at += word.len();
+        let word = RuleWord {
+            at,
+            text: word.to_owned(),
+        };
+        Ok(Some(word).filter(|word| !word.text.is_empty()))
+    }
+
+    /// Returns the whole rest as one word. Fails as [`next`](Self::next) does, and if something follows the closing
+    /// quotation mark.
+    pub(super) fn rest_as_word(&mut self) -> Result<RuleWord, (usize, String)> {
+        let (at, rest) = self.rest();
+        if rest.starts_with('"') {
+            let word = self.next()?;
+            return match (word, self.is_done()) {
+                (Some(word), true) => Ok(word),
+                _ => Err((self.at, "the end of the rule".into())),
+            };
+        }
+        self.at = self.rule.len();
+        let text = rest.trim_end().to_owned();
+        Ok(RuleWord { at, text })
+    }
+}
+
+/// Returns the text before the closing quotation mark, and the length with that mark. `\"` is a quotation mark in the
+/// text.
+fn unquoted(text: &str) -> Option<(String, usize)> {
+    let mut found = String::new();
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => return Some((found, at + 1)),
+            '\\' if chars.next_if(|(_, next)| *next == '"').is_some() => found.push('"'),
+            char => found.push(char),
+        }
+    }
+    None
+}

@@ -1,0 +1,358 @@
+//! Rules that change the tags of objects.
+
+use super::object_filter::{ObjectExpression, ObjectFilter, without_comment};
+use super::rule_words::{RuleWord, RuleWords};
+use super::string_matcher::{RegexMatcher, StringMatcher};
+use std::fmt;
+
+/// The maximum length of a key or a value in OSM, in characters.
+pub const MAX_TAG_LEN: usize = 255;
+
+/// A rule that changes the tags of objects: `[EXPRESSION: ]ACTION ARGUMENTS`.
+#[derive(Debug, Clone)]
+pub struct TagRule {
+    /// The text of the rule.
+    text: String,
+    /// The objects that the rule changes. A filter without expressions selects all objects.
+    pub filter: ObjectFilter,
+    /// The change.
+    pub action: TagAction,
+}
+
+/// A change of the tags of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TagAction {
+    /// Removes the tags with these keys.
+    Drop(KeyPatterns),
+    /// Removes the tags with other keys.
+    Keep(KeyPatterns),
+    /// Gives the key this value, whether the object has the key or not.
+    Set(String, String),
+    /// Gives the key this value if the object does not have the key.
+    Default(String, String),
+    /// Replaces the first key with the second one.
+    Rename(String, String),
+    /// Gives the second key the value of the first one.
+    Copy(String, String),
+    /// Replaces each match of a regular expression in the values of these keys. A tag whose value becomes empty is
+    /// removed.
+    Replace {
+        /// The keys.
+        keys: KeyPatterns,
+        /// The regular expression.
+        pattern: RegexMatcher,
+        /// The text in place of each match, with `$1` or `${name}` for the text of a group.
+        value: String,
+    },
+}
+
+/// A list of keys, each of which may have a `*` at either end, as in expressions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyPatterns(Vec<StringMatcher>);
+
+impl KeyPatterns {
+    /// Parses a list of keys with commas between them. The error says what was expected.
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let patterns = text.split(',').map(|key| {
+            let key = key.trim();
+            let inner = key.trim_matches('*');
+            if key.is_empty() || inner.contains('*') {
+                return Err("keys with commas between them, each with * at its ends at most");
+            }
+            StringMatcher::parse(key).map_err(|_| "a key")
+        });
+        patterns.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether one of the patterns accepts `key`.
+    pub fn matches(&self, key: &str) -> bool {
+        self.0.iter().any(|pattern| pattern.matches(key))
+    }
+}
+
+/// The names of the actions.
+const ACTIONS: [&str; 7] = [
+    "drop", "keep", "set", "default", "rename", "copy", "replace",
+];
+
+/// What is expected where the name of an action is missing.
+const NO_ACTION: &str = "drop, keep, set, default, rename, copy or replace";
+
+/// The cause why a rule cannot be parsed: the offset in the rule, in bytes, and what was expected there.
+type RuleFault = (usize, String);
+
+impl TagRule {
+    /// Parses a rule. The error is a message that quotes the rule and names the column, counted from 1, and what was
+    /// expected there.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        parse_parts(text).map_err(|(at, expected)| {
+            let column = text.get(..at).unwrap_or(text).chars().count() + 1;
+            format!("'{text}', column {column}: expected {expected}")
+        })
+    }
+
+    /// Parses each line of `text` as a rule. At the start of a line and after whitespace, `#` begins a comment. Errors
+    /// name the line, counted from 1.
+    pub fn parse_lines(text: &str) -> Result<Vec<Self>, String> {
+        let mut rules = Vec::new();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = without_comment(line).trim();
+            if !line.is_empty() {
+                let rule = Self::parse(line);
+                rules.push(rule.map_err(|cause| format!("line {number}: {cause}"))?);
+            }
+        }
+        Ok(rules)
+    }
+}
+
+impl fmt::Display for TagRule {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.text)
+    }
+}
+
+fn parse_parts(text: &str) -> Result<TagRule, RuleFault> {
+    let (expression, action_at) = split(text)?;
+    let filter = match expression {
+        None => ObjectFilter::default(),
+        Some(expression) => {
+            let parsed = ObjectExpression::parse(expression);
+            let parsed = parsed.map_err(|cause| (0, format!("an expression: {cause}")))?;
+            ObjectFilter::new([parsed])
+        }
+    };
+    Ok(TagRule {
+        text: text.to_owned(),
+        filter,
+        action: parse_action(text, action_at)?,
+    })
+}
+
+/// Returns the expression of a rule, if it has one, and the offset of its action. The action begins the rule, or it
+/// follows the first `: ` that is before the name of an action.
+fn split(text: &str) -> Result<(Option<&str>, usize), RuleFault> {
+    let begins_with_action = |at: usize| {
+        let word = text[at..].split_whitespace().next();
+        word.is_some_and(|word| ACTIONS.contains(&word))
+    };
+    if begins_with_action(0) {
+        return Ok((None, 0));
+    }
+    let mut first_end = None;
+    for (colon, _) in text.match_indices(':') {
+        let rest = &text[colon + 1..];
+        let at = text.len() - rest.trim_start().len();
+        if at == colon + 1 {
+            continue;
+        }
+        if begins_with_action(at) {
+            return Ok((Some(&text[..colon]), at));
+        }
+        first_end.get_or_insert(at);
+    }
+    match first_end {
+        Some(at) => Err((at, NO_ACTION.into())),
+        None => Err((
+            0,
+            format!("{NO_ACTION}, or an expression, ': ' and one of them"),
+        )),
+    }
+}
+
+fn parse_action(text: &str, at: usize) -> Result<TagAction, RuleFault> {
+    let mut words = RuleWords::new(text, at);
+    let name = words.next()?.map_or(String::new(), |word| word.text);
+    let action = match name.as_str() {
+        "drop" => TagAction::Drop(rest_as_keys(&mut words)?),
+        "keep" => TagAction::Keep(rest_as_keys(&mut words)?),
+        "set" => pair(&mut words).map(|(key, value)| TagAction::Set(key, value))?,
+        "default" => pair(&mut words).map(|(key, value)| TagAction::Default(key, value))?,
+        "rename" => two_keys(&mut words).map(|(from, to)| TagAction::Rename(from, to))?,
+        "copy" => two_keys(&mut words).map(|(from, to)| TagAction::Copy(from, to))?,
+        "replace" => replace(&mut words)?,
+        _ => return Err((at, NO_ACTION.into())),
+    };
+    Ok(action)
+}
+
+fn rest_as_keys(words: &mut RuleWords<'_>) -> Result<KeyPatterns, RuleFault> {
+    let (at, rest) = words.rest();
+    KeyPatterns::parse(rest).map_err(|expected| (at, expected.to_owned()))
+}
+
+/// Parses `KEY=VALUE`.
+fn pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
+    let (at, rest) = words.rest();
+    let Some((key, _)) = rest.split_once('=') else {
+        return Err((at, "KEY=VALUE".into()));
+    };
+    let key = checked_key(&RuleWord {
+        at,
+        text: key.trim().to_owned(),
+    })?;
+    words.skip(rest.find('=').map_or(0, |equals| equals + 1));
+    let value = words.rest_as_word()?;
+    if value.text.is_empty() {
+        return Err((value.at, "a value".into()));
+    }
+    checked_len(&value)?;
+    Ok((key, value.text))
+}
+
+/// Parses two keys with a space between them.
+fn two_keys(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
+    let mut next = |name: &str| match words.next()? {
+        Some(word) => Ok((word.at, checked_key(&word)?)),
+        None => Err((words.position(), name.to_owned())),
+    };
+    let (_, from) = next("two keys with a space between them")?;
+    let (at, to) = next("a second key")?;
+    if from == to {
+        return Err((at, "another key".into()));
+    }
+    match words.next()? {
+        Some(word) => Err((word.at, "the end of the rule".into())),
+        None => Ok((from, to)),
+    }
+}
+
+/// Parses `KEYS ~REGEX VALUE`.
+fn replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleFault> {
+    let (at, rest) = words.rest();
+    let Some(tilde) = rest.find(" ~") else {
+        return Err((at, "KEYS ~REGEX VALUE".into()));
+    };
+    let keys = KeyPatterns::parse(&rest[..tilde]);
+    let keys = keys.map_err(|expected| (at, expected.to_owned()))?;
+    words.skip(tilde + 2);
+    let (regex_at, _) = words.rest();
+    let regex = words.next()?.map_or(String::new(), |word| word.text);
+    let pattern = RegexMatcher::parse(&regex);
+    let pattern = pattern.map_err(|cause| (regex_at, format!("a regular expression: {cause}")))?;
+    if regex.is_empty() {
+        return Err((regex_at, "a regular expression".into()));
+    }
+    if words.is_done() {
+        let expected = "a value, or \"\" for none";
+        return Err((words.position(), expected.into()));
+    }
+    let value = words.rest_as_word()?;
+    checked_len(&value)?;
+    if let Some(group) = pattern.missing_group(&value.text) {
+        let expected = format!("groups of the regular expression, which '{group}' is not");
+        return Err((value.at, expected));
+    }
+    Ok(TagAction::Replace {
+        keys,
+        pattern,
+        value: value.text,
+    })
+}
+
+/// Returns a key without `*`.
+fn checked_key(word: &RuleWord) -> Result<String, RuleFault> {
+    if word.text.is_empty() || word.text.contains('*') {
+        return Err((word.at, "a key without *".into()));
+    }
+    checked_len(word)?;
+    Ok(word.text.clone())
+}
+
+fn checked_len(word: &RuleWord) -> Result<(), RuleFault> {
+    if word.text.chars().any(char::is_control) {
+        return Err((word.at, "text without control characters".into()));
+    }
+    if word.text.chars().count() > MAX_TAG_LEN {
+        return Err((word.at, format!("at most {MAX_TAG_LEN} characters")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_have_an_expression_an_action_and_arguments() {
+        let parse = |text: &str| TagRule::parse(text).unwrap();
+        let keys = |text: &str| KeyPatterns::parse(text).unwrap();
+        let text = |text: &str| text.to_owned();
+        for (rule, has_expression, action) in [
+            (
+                "drop source,tiger:*",
+                false,
+                TagAction::Drop(keys("source,tiger:*")),
+            ),
+            (
+                "w/highway=*: keep name, ref",
+                true,
+                TagAction::Keep(keys("name,ref")),
+            ),
+            ("addr:*: keep addr:*", true, TagAction::Keep(keys("addr:*"))),
+            ("set a=b c", false, TagAction::Set(text("a"), text("b c"))),
+            (
+                "n/@user=x: default a=\" b\"",
+                true,
+                TagAction::Default(text("a"), text(" b")),
+            ),
+            ("rename a b", false, TagAction::Rename(text("a"), text("b"))),
+            (
+                "copy \"a b\" c",
+                false,
+                TagAction::Copy(text("a b"), text("c")),
+            ),
+            (
+                "name=a: b: replace name ~\"^a b\" $0",
+                true,
+                TagAction::Replace {
+                    keys: keys("name"),
+                    pattern: RegexMatcher::parse("^a b").unwrap(),
+                    value: text("$0"),
+                },
+            ),
+        ] {
+            let parsed = parse(rule);
+            assert_eq!(parsed.action, action, "{rule}");
+            assert_eq!(
+                parsed.filter.expressions().len(),
+                usize::from(has_expression),
+                "{rule}"
+            );
+            assert_eq!(parsed.to_string(), rule);
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_column_and_what_was_expected() {
+        for (rule, column, expected) in [
+            ("w/highway: drp name", 12, "drop, keep"),
+            ("source", 1, "drop, keep"),
+            ("x/a: drop b", 1, "an expression"),
+            ("drop", 5, "keys"),
+            ("drop a,,b", 6, "keys"),
+            ("drop a*b", 6, "keys"),
+            ("é: set a", 8, "KEY=VALUE"),
+            ("set a=", 7, "a value"),
+            ("set a*=b", 5, "a key without *"),
+            ("rename a", 9, "a second key"),
+            ("rename a a", 10, "another key"),
+            ("copy a b c", 10, "the end"),
+            ("replace a b c", 9, "KEYS ~REGEX VALUE"),
+            ("replace a ~( c", 12, "a regular expression"),
+            ("replace a ~b", 13, "a value"),
+            ("replace a ~(b) $1x", 16, "groups"),
+            ("set a=\"b", 7, "a closing \""),
+        ] {
+            let error = TagRule::parse(rule).unwrap_err();
+            let start = format!("'{rule}', column {column}: expected {expected}");
+            assert!(error.starts_with(&start), "{error} instead of {start}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+        let error = TagRule::parse_lines("# a\ndrop b # c\n\nset d\n").unwrap_err();
+        assert!(error.starts_with("line 4: 'set d', column 5"), "{error}");
+    }
+}
