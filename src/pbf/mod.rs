@@ -59,7 +59,7 @@ pub use block::salvage::{InvalidUtf8, Salvage};
 pub(crate) use block::string_faults::is_forbidden_in_xml;
 pub(crate) use block::string_faults::{ContentFault, check_strings, content_faults};
 pub(crate) use rewrite::{
-    BlockWayIds, EditOp, EditScript, MovedWays, NewIds, SpliceOptions, WayNodeLocations, WayNodes,
+    BlockWayIds, EditOp, EditScript, MovedWays, NewIds, NewTags, SpliceOptions, WayNodeLocations, WayNodes,
     locate_ways, patch_ids, put_kept_block, put_kept_messages, splice_block,
 };
 pub use rewrite::{InfoFields, clean_block};

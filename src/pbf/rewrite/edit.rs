@@ -4,6 +4,7 @@
 //! of ways and relations, and the runs of dense columns between two changes. Only the first delta after a change is
 //! re-encoded.
 
+use super::growing_table::{GROWTH, GrowingTable};
 use super::locations::{MovedWayWriter, MovedWays, put_way};
 use super::script::{EditOp, EditScript};
 use crate::error::FormatError;
@@ -11,15 +12,11 @@ use crate::osm::Location;
 use crate::pbf::block::dense::{DenseNodes, next_tag_run};
 use crate::pbf::block::messages::{Head, RawInfo, encode_relation, encode_way};
 use crate::pbf::block::object::{Object, ObjectBody, put_deltas, raw_location};
-use crate::pbf::block::outline::{BlockOutline, BlockUnits, Group, Message, StringTable};
+use crate::pbf::block::outline::{BlockOutline, BlockUnits, Group, Message};
 use crate::pbf::encode::dense_columns::{DenseColumns, InfoColumn};
 use crate::pbf::frame::blob::MAX_PAYLOAD_LEN;
-use crate::pbf::wire::schema::{primitive_block, primitive_group, string_table};
+use crate::pbf::wire::schema::{primitive_block, primitive_group};
 use crate::pbf::wire::{Fields, Varints, put_bytes_field, put_sint, put_varint};
-use rustc_hash::FxHashMap;
-
-/// The room in bytes that is reserved for what an edit adds to a list of unchanged bytes.
-const GROWTH: usize = 4096;
 
 /// Options of [`splice_block`] for the locations of ways.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,9 +50,10 @@ pub fn splice_block(
     let Some((group, form)) = only_group(&block)? else {
         return Ok(false);
     };
-    let Some(mut strings) = GrowingTable::new(block.string_table)? else {
+    let mut strings = GrowingTable::new(block.string_table)?;
+    if !strings.begins_empty() {
         return Ok(false);
-    };
+    }
     let Some(new) = NewObjects::prepare(new, &block.units, options, &mut strings) else {
         return Ok(false);
     };
@@ -188,57 +186,6 @@ fn group_form<'a>(group: &Group<'a>) -> Result<Option<GroupForm<'a>>, FormatErro
         (None, 1.., 0, 0) | (None, 0, 1.., 0) => Some(GroupForm::Messages),
         _ => None,
     })
-}
-
-/// A string table to which new strings are appended.
-struct GrowingTable<'a> {
-    encoded: Vec<u8>,
-    lookup: FxHashMap<&'a str, u32>,
-    appended: FxHashMap<String, u32>,
-    len: u32,
-}
-
-impl<'a> GrowingTable<'a> {
-    /// Copies a StringTable message. Returns `None` if string 0 is not empty, because id 0 means "no user".
-    fn new(message: &'a [u8]) -> Result<Option<Self>, FormatError> {
-        let strings = StringTable::parse(message)?;
-        if strings.get(0).is_ok_and(|delimiter| !delimiter.is_empty()) {
-            return Ok(None);
-        }
-        let mut encoded = Vec::with_capacity(message.len() + GROWTH);
-        encoded.extend_from_slice(message);
-        if strings.is_empty() {
-            put_bytes_field(&mut encoded, string_table::S, b"");
-        }
-        // Skips string 0, because id 0 ends the tags of each dense node, so no key or value may have it.
-        let lookup = (0..)
-            .zip(strings.iter())
-            .skip(1)
-            .map(|(id, text)| (text, id))
-            .collect();
-        let len = strings.len().max(1) as u32;
-        Ok(Some(Self {
-            encoded,
-            lookup,
-            appended: FxHashMap::default(),
-            len,
-        }))
-    }
-
-    fn id(&mut self, text: &str) -> u32 {
-        if let Some(&id) = self.lookup.get(text).or_else(|| self.appended.get(text)) {
-            return id;
-        }
-        let id = self.len;
-        put_bytes_field(&mut self.encoded, string_table::S, text.as_bytes());
-        self.appended.insert(text.to_owned(), id);
-        self.len += 1;
-        id
-    }
-
-    fn id_or_empty(&mut self, text: &str) -> u32 {
-        if text.is_empty() { 0 } else { self.id(text) }
-    }
 }
 
 /// The new objects, converted to the units and string ids of a block.
@@ -436,7 +383,12 @@ fn splice_dense(
         }
     }
     let tags = dense.keys_vals.as_bytes();
-    splice_tags(tags, script, new, &mut columns.keys_vals)?;
+    splice_tags(
+        tags,
+        script,
+        |index| new.tags(index),
+        &mut columns.keys_vals,
+    )?;
     Ok(columns)
 }
 
@@ -500,11 +452,11 @@ fn splice_deltas(
 }
 
 /// Applies the script to the column of tags (`keys_vals`). The column has, for each node, a run of string ids and a 0
-/// that ends the run.
-fn splice_tags(
+/// that ends the run. `tags` returns the string ids of a new object's tags.
+pub(super) fn splice_tags<'t>(
     column: &[u8],
     script: &EditScript,
-    new: &NewObjects<'_>,
+    tags: impl Fn(usize) -> &'t [u32],
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut runs = Varints::new(column);
@@ -529,7 +481,7 @@ fn splice_tags(
                 }
             }
             EditOp::Insert(index) => {
-                new.tags(index)
+                tags(index)
                     .iter()
                     .for_each(|&id| put_varint(out, u64::from(id)));
                 out.push(0);

@@ -2,6 +2,7 @@
 
 use crate::error::FormatError;
 use crate::pbf::block::dense::{DenseNodes, put_no_tags};
+use crate::pbf::block::messages::RawInfo;
 use crate::pbf::block::outline::{Group, Message, StringTable};
 use crate::pbf::encode::dense_columns::InfoColumn;
 use crate::pbf::wire::schema::{
@@ -105,21 +106,59 @@ fn used_strings(payload: &[u8]) -> Result<Vec<bool>, FormatError> {
     let mut fields = Fields::new(payload);
     while let Some(field) = fields.next()? {
         if field.number == primitive_block::PRIMITIVEGROUP {
-            Group(field.bytes()?).try_for_each(|message| match message {
-                Message::Dense(bytes) => note(&DenseNodes::parse(bytes)?.keys_vals, &mut used),
-                Message::Node(bytes) | Message::Way(bytes) => {
-                    mark_used_strings(bytes, &[object::KEYS, object::VALS], &mut used)
-                }
-                Message::Relation(bytes) => mark_used_strings(
-                    bytes,
-                    &[object::KEYS, object::VALS, relation::ROLES_SID],
-                    &mut used,
-                ),
-                Message::Other => Ok(()),
-            })?;
+            mark_strings_of_group(Group(field.bytes()?), &mut used)?;
         }
     }
     Ok(used)
+}
+
+/// Marks the string ids of the keys, values and roles in a group.
+pub(super) fn mark_strings_of_group(
+    group: Group<'_>,
+    used: &mut Vec<bool>,
+) -> Result<(), FormatError> {
+    group.try_for_each(|message| match message {
+        Message::Dense(bytes) => note(&DenseNodes::parse(bytes)?.keys_vals, used),
+        Message::Node(bytes) | Message::Way(bytes) => {
+            mark_used_strings(bytes, &[object::KEYS, object::VALS], used)
+        }
+        Message::Relation(bytes) => mark_used_strings(
+            bytes,
+            &[object::KEYS, object::VALS, relation::ROLES_SID],
+            used,
+        ),
+        Message::Other => Ok(()),
+    })
+}
+
+/// Marks the string ids of the users in a group.
+pub(super) fn mark_users_of_group(
+    group: Group<'_>,
+    used: &mut Vec<bool>,
+) -> Result<(), FormatError> {
+    group.try_for_each(|message| {
+        let message = match message {
+            Message::Dense(bytes) => {
+                let dense = DenseNodes::parse(bytes)?;
+                let (mut deltas, mut id) = (dense.info.user_sids.values(), 0i64);
+                while !deltas.is_done() {
+                    id = id.wrapping_add(deltas.read_sint()?);
+                    mark(id as u64, used);
+                }
+                return Ok(());
+            }
+            Message::Node(bytes) | Message::Way(bytes) | Message::Relation(bytes) => bytes,
+            Message::Other => return Ok(()),
+        };
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next()? {
+            if field.number == object::INFO {
+                let user = RawInfo::parse(field.bytes()?)?.user_sid;
+                user.into_iter().for_each(|id| mark(u64::from(id), used));
+            }
+        }
+        Ok(())
+    })
 }
 
 fn mark_used_strings(
@@ -141,22 +180,28 @@ fn mark_used_strings(
 fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
     let mut values = run.values();
     while !values.is_done() {
-        let index = usize::try_from(values.read()?).unwrap_or(usize::MAX);
-        // Ignores an index of `MAX_PAYLOAD_LEN` or more, because no payload has so many strings. An error is reported
-        // when the object is decoded.
-        if index >= used.len() && index < crate::pbf::MAX_PAYLOAD_LEN as usize {
-            used.resize(index + 1, false);
-        }
-        if let Some(used) = used.get_mut(index) {
-            *used = true;
-        }
+        mark(values.read()?, used);
     }
     Ok(())
 }
 
+/// Marks a string id.
+#[inline]
+fn mark(id: u64, used: &mut Vec<bool>) {
+    let index = usize::try_from(id).unwrap_or(usize::MAX);
+    // Ignores an index of `MAX_PAYLOAD_LEN` or more, because no payload has so many strings. An error is reported when
+    // the object is decoded.
+    if index >= used.len() && index < crate::pbf::MAX_PAYLOAD_LEN as usize {
+        used.resize(index + 1, false);
+    }
+    if let Some(used) = used.get_mut(index) {
+        *used = true;
+    }
+}
+
 /// Returns the StringTable message with unused strings replaced by empty ones, so that the other strings keep their
 /// ids.
-fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, FormatError> {
+pub(super) fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, FormatError> {
     let strings = StringTable::parse(message)?;
     let mut table = Vec::with_capacity(message.len());
     for (index, text) in strings.iter().enumerate() {

@@ -1,0 +1,172 @@
+//! Replaces the tags of some objects of an encoded block. All other fields are copied without decoding.
+
+use super::edit::splice_tags;
+use super::growing_table::{GROWTH, GrowingTable};
+use super::metadata::{mark_strings_of_group, mark_users_of_group, without_unused};
+use super::script::EditScript;
+use crate::error::FormatError;
+use crate::pbf::block::dense::DenseNodes;
+use crate::pbf::block::outline::{BlockOutline, Group};
+use crate::pbf::wire::schema::{dense_nodes, object, primitive_block, primitive_group};
+use crate::pbf::wire::{Fields, put_bytes_field, put_packed_field, put_varint};
+
+/// New tags of some objects of a block.
+pub(crate) struct NewTags<'a> {
+    block: BlockOutline<'a>,
+    strings: GrowingTable<'a>,
+    /// The index of each object in the block, and the string ids of its keys and values, which alternate.
+    objects: Vec<(usize, Vec<u32>)>,
+}
+
+impl<'a> NewTags<'a> {
+    /// Begins the edit of the block in `payload`.
+    pub(crate) fn new(payload: &'a [u8]) -> Result<Self, FormatError> {
+        let block = BlockOutline::parse(payload)?;
+        Ok(Self {
+            strings: GrowingTable::new(block.string_table)?,
+            block,
+            objects: Vec::new(),
+        })
+    }
+
+    /// Returns the string id of a key or a value. A new string is appended to the string table of the block.
+    pub(crate) fn string_id(&mut self, text: &str) -> u32 {
+        self.strings.id(text)
+    }
+
+    /// Sets the tags of the object with the given index. `tags` has the string ids of keys and values, which alternate.
+    /// Indices must ascend.
+    pub(crate) fn push(&mut self, index: usize, tags: Vec<u32>) {
+        self.objects.push((index, tags));
+    }
+
+    /// Appends the block with the new tags. Strings that nothing uses become empty, so that no removed tag can be read
+    /// in the file.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let (mut groups, mut used) = (Vec::with_capacity(self.block.groups.len()), Vec::new());
+        let mut placing = Placing {
+            left: &self.objects,
+            index: 0,
+        };
+        for group in &self.block.groups {
+            let mut bytes = Vec::with_capacity(group.0.len() + GROWTH);
+            placing.put_group(group, &mut bytes)?;
+            mark_strings_of_group(Group(&bytes), &mut used)?;
+            mark_users_of_group(Group(&bytes), &mut used)?;
+            groups.push(bytes);
+        }
+        let strings = without_unused(&self.strings.encoded, &used)?;
+        put_bytes_field(out, primitive_block::STRINGTABLE, &strings);
+        for group in &groups {
+            put_bytes_field(out, primitive_block::PRIMITIVEGROUP, group);
+        }
+        out.extend_from_slice(&self.block.other_fields);
+        Ok(())
+    }
+}
+
+/// The objects with new tags that were not reached yet.
+struct Placing<'o> {
+    left: &'o [(usize, Vec<u32>)],
+    /// The index in the block of the next object.
+    index: usize,
+}
+
+impl<'o> Placing<'o> {
+    /// Appends a group with the new tags of its objects.
+    fn put_group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let mut fields = Fields::new(group.0);
+        while let Some(field) = fields.next()? {
+            match field.number {
+                primitive_group::NODES | primitive_group::WAYS | primitive_group::RELATIONS => {
+                    match self.take(1) {
+                        [(_, tags)] => {
+                            let message = with_tags(field.bytes()?, tags)?;
+                            put_bytes_field(out, field.number, &message);
+                        }
+                        _ => out.extend_from_slice(field.raw),
+                    }
+                }
+                primitive_group::DENSE => {
+                    let message = field.bytes()?;
+                    let (start, dense) = (self.index, DenseNodes::parse(message)?);
+                    match self.take(dense.len()) {
+                        [] => out.extend_from_slice(field.raw),
+                        objects => {
+                            let message = dense_with_tags(message, &dense, objects, start)?;
+                            put_bytes_field(out, field.number, &message);
+                        }
+                    }
+                }
+                _ => out.extend_from_slice(field.raw),
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves behind the next `count` objects of the block, and returns those that have new tags.
+    fn take(&mut self, count: usize) -> &'o [(usize, Vec<u32>)] {
+        self.index += count;
+        let taken = self.left.partition_point(|(index, _)| *index < self.index);
+        let (taken, left) = self.left.split_at(taken);
+        self.left = left;
+        taken
+    }
+}
+
+/// Returns a Node, Way or Relation message with other tags.
+fn with_tags(message: &[u8], tags: &[u32]) -> Result<Vec<u8>, FormatError> {
+    let (mut keys, mut values) = (Vec::new(), Vec::new());
+    for tag in tags.chunks_exact(2) {
+        put_varint(&mut keys, u64::from(tag[0]));
+        put_varint(&mut values, u64::from(tag[1]));
+    }
+    let mut out = Vec::with_capacity(message.len() + 2 * keys.len() + 8);
+    let mut put_tags = |out: &mut Vec<u8>| {
+        put_packed_field(out, object::KEYS, &std::mem::take(&mut keys));
+        put_packed_field(out, object::VALS, &std::mem::take(&mut values));
+    };
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        match field.number {
+            object::KEYS | object::VALS => continue,
+            number if number > object::VALS => put_tags(&mut out),
+            _ => {}
+        }
+        out.extend_from_slice(field.raw);
+    }
+    put_tags(&mut out);
+    Ok(out)
+}
+
+/// Returns a DenseNodes message with other tags of some nodes. `start` is the index in the block of its first node.
+fn dense_with_tags(
+    message: &[u8],
+    dense: &DenseNodes<'_>,
+    objects: &[(usize, Vec<u32>)],
+    start: usize,
+) -> Result<Vec<u8>, FormatError> {
+    let (mut script, mut done) = (EditScript::default(), start);
+    for (number, (index, _)) in objects.iter().enumerate() {
+        if *index > done {
+            script.keep_many(index - done);
+        }
+        script.remove();
+        script.insert(number);
+        done = index + 1;
+    }
+    if start + dense.len() > done {
+        script.keep_many(start + dense.len() - done);
+    }
+    let (mut column, mut out) = (Vec::new(), Vec::with_capacity(message.len() + GROWTH));
+    let tags = |number: usize| objects[number].1.as_slice();
+    splice_tags(dense.keys_vals.as_bytes(), &script, tags, &mut column)?;
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        if field.number != dense_nodes::KEYS_VALS {
+            out.extend_from_slice(field.raw);
+        }
+    }
+    put_packed_field(&mut out, dense_nodes::KEYS_VALS, &column);
+    Ok(out)
+}
