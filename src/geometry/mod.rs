@@ -12,6 +12,7 @@ mod extent;
 #[cfg(feature = "parquet")]
 mod geodesic;
 mod intersection;
+mod location_test;
 mod nesting;
 mod point_list;
 mod quadtree;
@@ -39,6 +40,7 @@ pub use extent::Extent;
 #[cfg(feature = "parquet")]
 pub(crate) use geodesic::{length_m, ring_area_m2};
 pub(crate) use intersection::Rings;
+pub(crate) use location_test::LocationTest;
 pub(crate) use nesting::with_holes;
 pub(crate) use point_list::{ORIGIN, put_points, read_points};
 pub(crate) use region::Region;

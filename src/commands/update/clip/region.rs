@@ -1,9 +1,8 @@
 //! The region of an updated extract.
 
 use crate::formats::{Change, ChangeSet};
-use crate::geometry::{AreaIndex, Locator, Shape};
+use crate::geometry::{AreaIndex, LocationTest, Shape};
 use crate::index::IdSet;
-use crate::osm::Location;
 use crate::pbf::BlobEntry;
 
 /// The region to which changes are cut. Locations belong to it as in `extract`.
@@ -28,25 +27,6 @@ impl ClipRegion {
 
     /// Returns a test of single locations. Each thread needs its own.
     pub(super) fn test(&self) -> LocationTest<'_> {
-        LocationTest {
-            locator: self.0.locator(),
-            partial: Vec::new(),
-        }
-    }
-}
-
-/// A test whether locations lie in a region. Fast if consecutive locations are near each other.
-pub(super) struct LocationTest<'r> {
-    locator: Locator<'r>,
-    /// A buffer for the regions that contain a location but do not cover its whole cell.
-    partial: Vec<u32>,
-}
-
-impl LocationTest<'_> {
-    pub(super) fn has(&mut self, location: Location) -> bool {
-        let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
-        // Number 0 is the empty set of regions.
-        let covering = self.locator.at(lat_e7, lon_e7, &mut self.partial);
-        covering != 0 || !self.partial.is_empty()
+        LocationTest::new(&self.0)
     }
 }

@@ -1,0 +1,28 @@
+use super::area_index::{AreaIndex, Locator};
+use crate::osm::Location;
+
+/// A test whether locations lie in a region. Fast if consecutive locations are near each other. Each thread needs its
+/// own.
+pub(crate) struct LocationTest<'r> {
+    locator: Locator<'r>,
+    /// A buffer for the regions that contain a location but do not cover its whole cell.
+    partial: Vec<u32>,
+}
+
+impl<'r> LocationTest<'r> {
+    /// Creates a test for the regions of an index.
+    pub(crate) fn new(index: &'r AreaIndex) -> Self {
+        Self {
+            locator: index.locator(),
+            partial: Vec::new(),
+        }
+    }
+
+    /// Whether a region contains the location.
+    pub(crate) fn has(&mut self, location: Location) -> bool {
+        let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
+        // Number 0 is the empty set of regions.
+        let covering = self.locator.at(lat_e7, lon_e7, &mut self.partial);
+        covering != 0 || !self.partial.is_empty()
+    }
+}
