@@ -367,11 +367,12 @@ impl FormatError {
         )
     }
 
-    /// Creates an error about an input that is whole, but lacks what the command needs.
+    /// Creates an error about an input that is whole, but lacks what the command needs. A very long cause is shortened
+    /// as by [`with`](Self::with).
     pub(crate) fn lacking(cause: impl Into<String>, advice: Option<Advice>) -> Self {
         Self {
             advice,
-            ..Self::of(Cow::Owned(cause.into()), Flaw::Lack)
+            ..Self::of(Cow::Owned(short(cause)), Flaw::Lack)
         }
     }
 }

@@ -4,7 +4,9 @@ use super::args::{ExpressionArgs, OutputArgs, RunArgs};
 use super::session::Session;
 use super::{CommandAnswer, show};
 use crate::Context;
-use crate::commands::tags_filter::{self, FilterInput, Options, changes};
+use crate::commands::tags_filter::{self, Options, changes};
+use crate::engine::changesets::note_left_out;
+use crate::engine::input_content::{OpenedInput, open_by_content};
 use crate::file::PbfFile;
 use crate::formats::FileContent;
 use crate::io::Input;
@@ -123,11 +125,11 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let Some(encoding) = encoding else {
         return of_data.map(|_| CommandAnswer::Yes);
     };
-    match tags_filter::open(&args.input, args.content(session), &encoding, &ctx)? {
-        FilterInput::Changes(input) => {
+    match open_by_content(&args.input, args.content(session), &encoding, &ctx)? {
+        OpenedInput::Changes(input) => {
             filter_changes(session, args, &input, &options(of_changes?), &ctx)
         }
-        FilterInput::Objects(file) => filter_data(session, args, &file, &options(of_data?), &ctx),
+        OpenedInput::Objects(file) => filter_data(session, args, &file, &options(of_data?), &ctx),
     }
 }
 
@@ -138,6 +140,7 @@ fn filter_data(
     options: &Options,
     ctx: &Context,
 ) -> Result<CommandAnswer> {
+    note_left_out(file, ctx);
     let summary = tags_filter::filter(file, options, ctx)?;
     if summary.kept.written.objects == Some(0) {
         warn_of_empty(args, options, summary.has_keys, ctx);

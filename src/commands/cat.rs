@@ -326,6 +326,7 @@ fn write_clean(
         name: "clean",
         file,
         entries: wanted_entries(file, options, ctx, |entry| skip(entry, sink, ctx))?,
+        stays: None,
         write: options.output.encoding(),
     };
     rewrite.run(

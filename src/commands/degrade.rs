@@ -139,12 +139,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let write = output.encoding();
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
-    let dropped = AtomicU64::new(0);
-    let alone = entries.len() == 1;
+    let (dropped, alone) = (AtomicU64::new(0), entries.len() == 1);
     let rewrite = Rewrite {
         name: "degrade",
         file: &file,
         entries,
+        stays: None,
         write,
     };
     rewrite.run(

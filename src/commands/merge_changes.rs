@@ -4,7 +4,7 @@
 //! of changes. With `simplify`, only the last change of each object is written, in canonical order.
 
 use crate::engine::headers::generator;
-use crate::error::{Error, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::formats::{
     Change, ChangeAction, ChangeSet, ChangeState, DocumentHeader, EncodedText, KeptVersions,
     OscText, SameTime, TextCompression, TextEncoder, TextOutput, change_sources, change_states,
@@ -13,7 +13,7 @@ use crate::formats::{
 use crate::io::{Input, OutputTarget};
 use crate::runtime::{Context, parallel_classify_phase};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The options of `merge-changes`.
 #[derive(Debug, Clone)]
@@ -178,22 +178,65 @@ impl MergedOutput {
     }
 }
 
-fn pass_through(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
+fn pass_through(options: &Options, merged: MergedOutput, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter().map(|path| Input::open_in(path, ctx));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let sources = change_sources(&inputs, ctx)?;
-    let states = change_states(&options.inputs, &sources)?;
+    write_all(options, &inputs, merged, |_| Ok(()), |()| (), ctx)
+}
+
+/// Writes all changes of `inputs` in order, after `edit` has changed each chunk of them. Calls `note` with the values
+/// that `edit` returns, in the order of the changes.
+fn write_all<T: Send>(
+    options: &Options,
+    inputs: &[Input],
+    mut merged: MergedOutput,
+    edit: impl Fn(&mut ChangeSet) -> Result<T, FormatError> + Sync,
+    mut note: impl FnMut(T),
+    ctx: &Context,
+) -> Result<Summary> {
+    let sources = change_sources(inputs, ctx)?;
+    let paths: Vec<PathBuf> = inputs.iter().map(|input| input.path().to_owned()).collect();
+    let states = change_states(&paths, &sources)?;
     merged.begin(options, &states, ctx)?;
     let phase = ctx.phase("merge changes", 0);
     read_sources(
         &sources,
         ctx,
         || TextEncoder::new(options.compression),
-        |encoder, _, changes| encode_changes(encoder, &changes, changes.changes()),
-        |encode_changes| merged.add(encode_changes),
+        |encoder, number, mut changes| {
+            let noted = edit(&mut changes).map_err(|error| {
+                let path = inputs.get(number).map_or(Path::new(""), Input::path);
+                Error::file(path, error.to_string())
+            })?;
+            Ok((encode_changes(encoder, &changes, changes.changes())?, noted))
+        },
+        |(encoded, noted)| {
+            note(noted);
+            merged.add(encoded)
+        },
     )?;
     drop(phase);
     merged.finish(ctx)
+}
+
+/// Writes all changes of one open input in order, after `edit` has changed them. Ignores [`Options::inputs`]. Calls
+/// `note` with the values that `edit` returns.
+pub(crate) fn write_edited<T: Send>(
+    options: &Options,
+    input: &Input,
+    edit: impl Fn(&mut ChangeSet) -> Result<T, FormatError> + Sync,
+    note: impl FnMut(T),
+    ctx: &Context,
+) -> Result<Summary> {
+    let merged = MergedOutput::create(options, ctx)?;
+    write_all(
+        options,
+        std::slice::from_ref(input),
+        merged,
+        edit,
+        note,
+        ctx,
+    )
 }
 
 fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {

@@ -291,6 +291,7 @@ impl<'f> Renumbering<'f> {
             name: "renumber",
             file: self.file,
             entries: std::mem::take(&mut self.plan.entries),
+            stays: None,
             write: self.options.output.encoding(),
         };
         let mut ambiguous = 0;

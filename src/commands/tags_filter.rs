@@ -8,11 +8,9 @@ pub use crate::osm::{
 };
 
 use crate::engine::block_matcher::BlockMatcher;
-use crate::engine::changesets::note_left_out;
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
 use crate::engine::headers::header_of_part;
 use crate::engine::id_search::search_for;
-use crate::engine::input_content::content_of;
 use crate::engine::location_form::LocationForm;
 use crate::engine::references::{each_once, referenced};
 use crate::engine::repeats::{Chosen, Repeats};
@@ -21,15 +19,14 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::stored_locations::nodes_located_by;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
-use crate::formats::{FileContent, TextFormat};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
-use crate::io::{Input, OpenOutput};
+use crate::io::OpenOutput;
 use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::Context;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The options of `tags-filter`.
@@ -151,37 +148,6 @@ pub(crate) fn filter(file: &PbfFile, options: &Options, ctx: &Context) -> Result
     let has_strings = filter.has_strings.into_inner();
     summary.has_keys = has_strings.then(|| filter.has_keys.into_inner());
     Ok(summary)
-}
-
-/// An open input.
-#[cfg(feature = "cli")]
-pub(crate) enum FilterInput {
-    /// Data, or a history.
-    Objects(Box<PbfFile>),
-    /// A change file.
-    Changes(Input),
-}
-
-/// Opens the input of a filter. `content` is what it has; if `None`, the input itself shows it. `write` are the options
-/// of an output with data.
-#[cfg(feature = "cli")]
-pub(crate) fn open(
-    path: &Path,
-    content: Option<FileContent>,
-    write: &WriteOptions,
-    ctx: &Context,
-) -> Result<FilterInput> {
-    let (input, format) = input::open_any(path, ctx)?;
-    let is_change = format.is_some_and(TextFormat::is_change);
-    if content.map_or(is_change, |content| content == FileContent::Changes) {
-        return Ok(FilterInput::Changes(input));
-    }
-    let file = input::to_pbf(input.clone(), format, write.compression, ctx)?;
-    if content.is_none() && content_of(&file, ctx)? == FileContent::Changes {
-        return Ok(FilterInput::Changes(input));
-    }
-    note_left_out(&file, ctx);
-    Ok(FilterInput::Objects(Box::new(file)))
 }
 
 struct FilterRun {

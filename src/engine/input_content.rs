@@ -12,6 +12,38 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
 use crate::runtime::Context;
 use std::cmp::Ordering;
 use std::collections::HashMap;
+#[cfg(feature = "cli")]
+use {super::input, crate::file::WriteOptions, crate::io::Input, std::path::Path};
+
+/// An open input.
+#[cfg(feature = "cli")]
+pub(crate) enum OpenedInput {
+    /// Data, or a history.
+    Objects(Box<PbfFile>),
+    /// A change file.
+    Changes(Input),
+}
+
+/// Opens an input that is data or a change file. `content` is what it has; if `None`, the input shows it. `write`
+/// has the options of an output with data. Does not warn of changesets in data.
+#[cfg(feature = "cli")]
+pub(crate) fn open_by_content(
+    path: &Path,
+    content: Option<FileContent>,
+    write: &WriteOptions,
+    ctx: &Context,
+) -> Result<OpenedInput> {
+    let (input, format) = input::open_any(path, ctx)?;
+    let is_change = format.is_some_and(TextFormat::is_change);
+    if content.map_or(is_change, |content| content == FileContent::Changes) {
+        return Ok(OpenedInput::Changes(input));
+    }
+    let file = input::to_pbf(input.clone(), format, write.compression, ctx)?;
+    if content.is_none() && content_of(&file, ctx)? == FileContent::Changes {
+        return Ok(OpenedInput::Changes(input));
+    }
+    Ok(OpenedInput::Objects(Box::new(file)))
+}
 
 /// The maximum number of blobs in which deletions are counted.
 const MAX_BLOBS: usize = 64;

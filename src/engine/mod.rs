@@ -32,6 +32,7 @@ pub(crate) mod shards;
 pub(crate) mod sink;
 pub(crate) mod sort;
 pub(crate) mod stored_locations;
+pub(crate) mod tag_editor;
 pub(crate) mod text_sink;
 mod text_versions;
 pub(crate) mod way_locations;
@@ -47,6 +48,7 @@ pub use object_batches::BatchMaker;
 pub use object_selection::ObjectSelection;
 pub use output_options::{Format, OutputOptions};
 pub use sink::WriteSummary;
+pub use tag_editor::{RuleCount, TagTable};
 pub use way_locations::IndexType;
 
 use crate::error::Result;

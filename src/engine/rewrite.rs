@@ -4,7 +4,7 @@ use super::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPass, PbfFile, WriteOptions, completed_entry};
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, FrameEncoder, Segmented};
+use crate::pbf::{BlobEntry, BlobFlags, FrameEncoder, Segmented, StringTable};
 use crate::runtime::Context;
 
 /// The decision about a decoded blob.
@@ -20,7 +20,7 @@ pub(crate) enum Rewritten {
 pub(crate) struct DecodedBlob<'b> {
     pub entry: &'b BlobEntry,
     pub payload: &'b [u8],
-    /// The compressed columns of a blob with nodes, if they can be copied.
+    /// The compressed segments of the blob, if those can be copied that an edit leaves unchanged.
     pub columns: Option<Segmented<'b>>,
 }
 
@@ -55,14 +55,19 @@ pub(crate) struct Rewrite<'f> {
     pub name: &'static str,
     pub file: &'f PbfFile,
     pub entries: Vec<BlobEntry>,
+    /// Whether a blob with these strings stays unchanged. Blobs that stay are not decompressed completely.
+    pub stays: Option<StaysTest<'f>>,
     pub write: WriteOptions,
 }
+
+/// A test whether a blob stays unchanged, by its entry and its strings.
+pub(crate) type StaysTest<'a> = &'a (dyn Fn(&BlobEntry, &StringTable<'_>) -> bool + Sync);
 
 impl<'f> Rewrite<'f> {
     /// Calls `rewrite` with each blob and an encoder, and adds the outcomes to the sink in the order of the entries.
     /// Calls `note`, in the same order, with the second value that `rewrite` returns. `init` creates the scratch value
-    /// of a worker.
-    pub(crate) fn run<S, T: Send>(
+    /// of a worker. For blobs that [stay](Self::stays), `note` gets the default value.
+    pub(crate) fn run<S, T: Send + Default>(
         self,
         sink: &mut Sink,
         ctx: &Context,
@@ -75,7 +80,7 @@ impl<'f> Rewrite<'f> {
         + Sync,
         mut note: impl FnMut(T),
     ) -> Result<()> {
-        let (input, write) = (&self.file.input, self.write);
+        let (input, write, stays) = (&self.file.input, self.write, self.stays);
         BlobPass::new(self.name, input, ctx).holding(4).run(
             self.entries,
             || {
@@ -83,13 +88,32 @@ impl<'f> Rewrite<'f> {
                 (encoder, init())
             },
             |reader, (encoder, scratch), entry| {
-                DecodedBlob::decode(reader, &entry, write, |blob| {
+                let work = |blob: &DecodedBlob<'_>| {
                     let (rewritten, noted) = rewrite(scratch, blob, encoder)?;
                     let outcome = match rewritten {
                         Rewritten::No => BlobOutcome::Copy(completed_entry(entry, blob.payload)?),
                         Rewritten::Yes => BlobOutcome::Frames(encoder.finish()?),
                     };
                     Ok((outcome, noted))
+                };
+                let Some(stays) = stays else {
+                    return DecodedBlob::decode(reader, &entry, write, work);
+                };
+                let mut stored = reader.read(&entry)?;
+                // Whether the test is called depends on the worker, but the entry of a copied blob must not.
+                let is_complete =
+                    entry.flags.has(BlobFlags::SCANNED) && entry.flags.has(BlobFlags::HASHED);
+                let copies = |strings: &StringTable<'_>| stays(&entry, strings).then_some(());
+                if is_complete && stored.decide(copies)?.is_some() {
+                    return Ok((BlobOutcome::Copy(entry), T::default()));
+                }
+                stored.decode_in_segments(|payload, segments| {
+                    write.check_strings(payload)?;
+                    work(&DecodedBlob {
+                        entry: &entry,
+                        payload,
+                        columns: segments.found(),
+                    })
                 })
             },
             |(outcome, noted)| {

@@ -43,7 +43,7 @@ mod xml_cause;
 pub(crate) use augmented_xml::{AugmentedObject, AugmentedXml, Place, PlacedNode, XmlAction};
 pub use change_action::ChangeAction;
 pub use change_batches::{ChangeMaker, batches as change_batches};
-pub(crate) use change_files::change_sources;
+pub(crate) use change_files::{change_source, change_sources};
 pub(crate) use change_set::NO_ID;
 pub use change_set::{Change, ChangeSet, SameTime};
 pub use change_state::ChangeState;

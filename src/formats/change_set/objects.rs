@@ -1,6 +1,7 @@
 //! Change sets of files that list versions of objects: PBF, and text formats without sections for actions.
 
-use super::{ChangeSet, Draft};
+use super::limits::check_lens;
+use super::{ChangeSet, Draft, Span};
 use crate::error::FormatError;
 use crate::formats::change_action::ChangeAction;
 use crate::formats::document_header::DocumentHeader;
@@ -30,6 +31,30 @@ impl ChangeSet {
         for change in &mut self.changes {
             change.action = ChangeAction::of_version(!change.is_deletion(), change.version);
         }
+    }
+
+    /// Replaces the tags of the objects for which `new_tags` returns tags. Fails if `new_tags` does, or if the lists or
+    /// strings become longer than 32 bits can address.
+    pub(crate) fn edit_tags(
+        &mut self,
+        mut new_tags: impl FnMut(&Object<'_>) -> Result<Option<Vec<[String; 2]>>, FormatError>,
+    ) -> Result<(), FormatError> {
+        for index in 0..self.changes.len() {
+            let Some(tags) = new_tags(&self.object(&self.changes[index]))? else {
+                continue;
+            };
+            let start = self.tags.len();
+            for text in tags.iter().flatten() {
+                self.tags.push(self.strings.add(text));
+            }
+            let lens = [self.tags.len(), self.refs.len(), self.locations.len()];
+            check_lens(&self.strings, lens).map_err(FormatError::with)?;
+            self.changes[index].tags = Span {
+                start: start as u32,
+                end: self.tags.len() as u32,
+            };
+        }
+        Ok(())
     }
 
     /// Appends a deletion that gives only the id, the version and the time of the deleted object. Fails if the lists or
