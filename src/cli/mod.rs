@@ -43,6 +43,7 @@ mod sort;
 mod split;
 mod synth;
 mod tags_count;
+mod tags_edit;
 mod tags_filter;
 mod time_filter;
 mod update;
@@ -109,6 +110,7 @@ enum Command {
     RemoveId(getid::Args),
     Getparents(getparents::Args),
     TagsFilter(tags_filter::Args),
+    TagsEdit(tags_edit::Args),
     Export(export::Args),
     BuildGeocodeIndex(geocode::BuildArgs),
     Geocode(geocode::Args),
@@ -264,6 +266,7 @@ fn run(session: &Session, command: &Command, matches: &clap::ArgMatches) -> Resu
         Command::RemoveId(args) => getid::run(session, args, true),
         Command::Getparents(args) => getparents::run(session, args),
         Command::TagsFilter(args) => tags_filter::run(session, args),
+        Command::TagsEdit(args) => tags_edit::run(session, args),
         Command::MergeChanges(args) => merge_changes::run(session, args),
         Command::AddLocationsToWays(args) => add_locations_to_ways::run(session, args),
         Command::Export(args) => export::run(session, args),

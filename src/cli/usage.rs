@@ -57,6 +57,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
             ("merge", ""),
             ("sort", ""),
             ("renumber", ""),
+            ("tags-edit", ""),
             ("repack", ""),
             ("split", ""),
             (

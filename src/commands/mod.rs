@@ -1,8 +1,8 @@
 //! The commands as library functions.
 //!
 //! Each command is a module with a struct `Options` and a function `run`, which returns a summary of the run. The
-//! submodules [`inspect::show`] and [`tags_filter::changes`] are commands of this form, too. [`inspect::page`] and
-//! [`diff::page`] write the report of `run` as a page of HTML.
+//! submodules [`inspect::show`], [`tags_edit::changes`] and [`tags_filter::changes`] are commands of this form, too.
+//! [`inspect::page`] and [`diff::page`] write the report of `run` as a page of HTML.
 //!
 //! # Inputs and outputs
 //!
@@ -94,6 +94,7 @@ pub mod sort;
 pub mod split;
 pub mod synth;
 pub mod tags_count;
+pub mod tags_edit;
 pub mod tags_filter;
 pub mod time_filter;
 pub mod update;

@@ -1,0 +1,120 @@
+//! `tags-edit` of a change file. The rules change an object of a change file as they change an object of a file: with
+//! the changes applied, the edited file is the edited result of the changes.
+
+use super::{Effects, Options, TagEdits};
+use crate::commands::merge_changes;
+use crate::engine::Format;
+use crate::engine::tag_editor::{EditCounts, TagEditor};
+use crate::error::{Error, FormatError, Result};
+use crate::formats::{ChangeSet, TextCompression, change_source, read_sources};
+use crate::io::Input;
+use crate::runtime::Context;
+use serde::Serialize;
+use std::path::Path;
+
+/// The result of `tags-edit` for a change file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ChangesSummary {
+    /// The numbers of changes in the output, and its size.
+    #[serde(flatten)]
+    pub output: merge_changes::Summary,
+    /// The effect of the rules.
+    #[serde(flatten)]
+    pub effects: Effects,
+}
+
+/// Changes the tags of the objects of a change file. All changes are kept, in their order.
+///
+/// Reads one change file: OsmChange, o5c, OPL or PBF, with any compression, and the state file beside it. Writes one
+/// change file. The file is compressed if the output format requests it or, without a text format, if the name ends in
+/// `.gz`, `.bz2` or `.zst`.
+///
+/// # Memory
+///
+/// About 5 MB for the program and 24 MB for text and changes in flight. About 150 bytes for each tag of a table.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
+///   written ([details](crate::commands#errors)).
+/// - The input is not a change file.
+/// - There are regions, or [`Options::drop_untagged`] is set: a change file does not tell where ways are, and which
+///   objects others refer to.
+/// - A rule would give an object a key twice, or a value with more than 255 characters. The error names the object.
+pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
+    edit(&Input::open_in(&options.input, ctx)?, options, ctx)
+}
+
+/// Does the same as [`run`], with an input that is open already. Ignores [`Options::input`].
+pub(crate) fn edit(input: &Input, options: &Options, ctx: &Context) -> Result<ChangesSummary> {
+    let editor = editor(&options.edits)?;
+    if options.drop_untagged {
+        let cause = "a change file does not tell which objects without tags others refer to";
+        return Err(Error::Usage(cause.into()));
+    }
+    let compression = match options.output.format {
+        Format::Text(text) => text.compression,
+        Format::Pbf => TextCompression::of_name(options.output.target.path()),
+    };
+    let target = options.output.target.clone();
+    let to = merge_changes::Options::new(Vec::new(), target)
+        .compression(compression)
+        .generator(options.output.header.generator.clone());
+    let mut counts = EditCounts::default();
+    let edit = |changes: &mut ChangeSet| edit_set(&editor, changes);
+    let output = merge_changes::write_edited(&to, input, edit, |more| counts.merge(more), ctx)?;
+    Ok(ChangesSummary {
+        output,
+        effects: Effects::of(&editor, &counts),
+    })
+}
+
+/// Counts the changes whose tags the rules concern, and writes nothing.
+///
+/// # Errors
+///
+/// As [`run`], except for errors of the output.
+pub fn preview(input: impl AsRef<Path>, edits: &TagEdits, ctx: &Context) -> Result<Effects> {
+    preview_of(&Input::open_in(input.as_ref(), ctx)?, edits, ctx)
+}
+
+/// Does the same as [`preview`], with an input that is open already.
+pub(crate) fn preview_of(input: &Input, edits: &TagEdits, ctx: &Context) -> Result<Effects> {
+    let (editor, mut counts) = (editor(edits)?, EditCounts::default());
+    let phase = ctx.phase("find tags", 0);
+    read_sources(
+        &[change_source(input, ctx)?],
+        ctx,
+        || (),
+        |(), _, mut changes| {
+            let counts = edit_set(&editor, &mut changes);
+            counts.map_err(|error| Error::file(input.path(), error.to_string()))
+        },
+        |more| {
+            counts.merge(more);
+            Ok(())
+        },
+    )?;
+    drop(phase);
+    Ok(Effects::of(&editor, &counts))
+}
+
+/// Changes the tags of all objects of a set.
+pub(crate) fn edit_set(
+    editor: &TagEditor,
+    changes: &mut ChangeSet,
+) -> Result<EditCounts, FormatError> {
+    let mut counts = EditCounts::default();
+    changes.edit_tags(|object| editor.new_tags(object, &mut counts))?;
+    Ok(counts)
+}
+
+fn editor(edits: &TagEdits) -> Result<TagEditor> {
+    if edits.regions.is_empty() {
+        Ok(edits.complete(TagEditor::default()))
+    } else {
+        let cause = "a change file does not tell where ways and relations are";
+        Err(Error::Usage(cause.into()))
+    }
+}

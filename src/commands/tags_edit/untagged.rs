@@ -1,0 +1,117 @@
+//! Leaves out objects without tags, unless objects with tags refer to them.
+
+use super::{Effects, Options, Summary};
+use crate::engine::filter::{
+    BlobDecision, FilterItem, FilterJob, FilterPass, FilteredWriter, Selected, Transformed,
+    select_by_id, size_hint,
+};
+use crate::engine::headers::header_of_part;
+use crate::engine::id_search::search_for;
+use crate::engine::references::referenced;
+use crate::engine::repeats::Counting;
+use crate::engine::scan::Scan;
+use crate::engine::tag_editor::{EditCounts, TagEditor};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::index::{IdBatch, IdSets};
+use crate::io::OpenOutput;
+use crate::osm::ObjectKind;
+use crate::pbf::{BlobEntry, Block};
+use crate::runtime::Context;
+
+/// Writes the objects that have tags after the edit, and the objects that they refer to.
+pub(super) fn write(
+    file: &PbfFile,
+    editor: &TagEditor,
+    options: &Options,
+    ctx: &Context,
+) -> Result<Summary> {
+    let output = OpenOutput::open(options.output.target.clone(), ctx)?;
+    let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
+    let counting = Counting::begin(file, &plan, ctx);
+    let (tagged, counts) = tagged(file, &plan, editor, &counting.ctx)?;
+    counting.tell();
+    let added = referenced(file, &plan, &tagged, None, ctx)?;
+    let sets = [&tagged, &added];
+    let search = search_for(&sets, file, ctx)?;
+    let items = plan.entries.iter().map(|entry| {
+        let decision = BlobDecision::visit_if(!entry.is_indexed() || search.may_find_in(entry));
+        FilterItem::new(*entry, decision).transformed()
+    });
+    let items: Vec<_> = items.collect();
+    let hints = vec![size_hint(&items, 0)];
+    let header = header_of_part(file.header.clone(), true);
+    let plan = BlobPlan {
+        entries: Vec::new(),
+    };
+    let job = FilterJob::with_output("edit tags", file, plan, output, header, &options.output);
+    let mut writer = FilteredWriter::begin(file, job.outputs, job.write, hints, ctx)?;
+    let transform = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
+        editor.edit(entry, payload, out)?;
+        Ok(if out.is_empty() {
+            Transformed::No
+        } else {
+            Transformed::Yes
+        })
+    };
+    let pass = FilterPass {
+        transform: Some(&transform),
+        ..FilterPass::plain("edit tags")
+    };
+    writer.pass(
+        pass,
+        items,
+        |_, block, selection| {
+            selection.start_one_output();
+            select_by_id(block, selection, |kind, id| {
+                Selected::whole_if(tagged.contains(kind, id) || added.contains(kind, id))
+            })
+        },
+        |()| (),
+    )?;
+    let only = writer.finish()?.into_iter().next();
+    Ok(Summary {
+        output: only.ok_or_else(|| Error::Internal("an edit has no output".into()))?,
+        effects: Effects::of(editor, &counts),
+    })
+}
+
+/// Returns the ids of the objects that have tags after the edit, and the numbers of changed objects.
+fn tagged(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    editor: &TagEditor,
+    ctx: &Context,
+) -> Result<(IdSets, EditCounts)> {
+    let (mut tagged, mut counts) = (IdSets::default(), EditCounts::default());
+    let scan = Scan::bare("find tags", file, plan, ctx).with_strings();
+    scan.run(
+        |_| true,
+        |_, block| tagged_in(block, editor),
+        |(ids, more)| {
+            for (kind, ids) in ObjectKind::ALL.into_iter().zip(ids) {
+                tagged.of_mut(kind).add(&ids);
+            }
+            counts.merge(more);
+        },
+    )?;
+    Ok((tagged, counts))
+}
+
+fn tagged_in(
+    block: &Block<'_>,
+    editor: &TagEditor,
+) -> Result<([IdBatch; 3], EditCounts), FormatError> {
+    let mut ids = [const { Vec::new() }; 3];
+    let counts = editor.for_each(block, |object, tags| {
+        let has_tags = match tags {
+            Some(tags) => !tags.is_empty(),
+            None => object.tags()?.any(|_, _| Ok(true))?,
+        };
+        if has_tags {
+            ids[object.kind() as usize].push(object.id()?);
+        }
+        Ok(())
+    })?;
+    Ok((ids.map(|ids| IdBatch::from(ids.as_slice())), counts))
+}
