@@ -4,6 +4,7 @@ use super::args::{
 };
 use super::augmented_diff::{self, EffectArgs};
 use super::session::Session;
+use super::tags_edit::read_rules;
 use super::update_report::{UpdatedFile, print_error, print_list};
 use super::{CommandAnswer, message, show, signals};
 use crate::commands::augmented_diff::is_replaceable;
@@ -44,6 +45,7 @@ const PLANET: [&str; 3] = [
   pbfhogg update berlin.osm.pbf
   pbfhogg update planet.osm.pbf --server planet --cache /var/cache/osm
   pbfhogg update town.osm.pbf --clip town.geojson
+  pbfhogg update slim.osm.pbf --edit rules.txt
   pbfhogg update town.osm.pbf --augmented-diff day.parquet --exec 'duckdb town.db < merge.sql'
   pbfhogg update --check berlin.osm.pbf
   pbfhogg update --check --max-behind 2h --json=lines /srv/osm/*.osm.pbf
@@ -79,6 +81,9 @@ pub struct Args {
     /// counted.
     #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
     clip: Option<OsString>,
+    /// Change the tags of the changes by the rules in RULES, as `tags-edit -e RULES` has changed those of FILE
+    #[arg(long, value_name = "RULES", conflicts_with = "check")]
+    edit: Option<PathBuf>,
     /// If the ways of FILE have locations: days for which recently changed nodes stay [default: 30]
     ///
     /// A file without the nodes that only ways need gets changed ones for a while, so that ways of later change files
@@ -299,6 +304,7 @@ impl Args {
             .max_age(self.max_age)
             .end(end)
             .clip(clip.map(|clip| (clip.shape, Strategy::default())))
+            .edit(self.edit.as_deref().map_or(Ok(Vec::new()), read_rules)?)
             .keep_days(self.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS))
             .augmented_diffs(self.augmented_diffs(session, file)?)
             .exec(self.exec(session))

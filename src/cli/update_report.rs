@@ -141,7 +141,10 @@ impl UpdatedFile<'_> {
                 show::number(applied.deleted)
             );
         }
-        if let Some(clipped) = &summary.clipped {
+        if let Some(edited) = summary.edited {
+        let _ = write!(out, ", {} edited", show::number(edited));
+    }
+    if let Some(clipped) = &summary.clipped {
             let _ = write!(out, ", {} cut away", show::number(clipped.cut_away));
         }
         if let Some(augmented) = &summary.augmented_diff {

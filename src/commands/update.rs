@@ -9,7 +9,8 @@ mod record;
 
 use crate::commands::apply_changes::{AllChanges, ChangeFilter};
 use crate::commands::augmented_diff::AugmentedDiffs;
-use crate::commands::{apply_changes, augmented_diff, merge_changes};
+use crate::commands::{apply_changes, augmented_diff, merge_changes, tags_edit};
+use crate::engine::tag_editor::TagEditor;
 use crate::engine::{HeaderOption, OutputOptions};
 use crate::error::{Advice, Error, ErrorKind, Result, without_credentials};
 use crate::file::Written;
@@ -17,7 +18,7 @@ use crate::formats::TextCompression;
 use crate::geometry::Shape;
 use crate::io::{FileLock, OutputTarget};
 use crate::net::Fetcher;
-use crate::osm::format_timestamp;
+use crate::osm::{TagRule, format_timestamp};
 use crate::replication::{Cache, Ladder, Leg, Server};
 use crate::runtime::Context;
 use cancellable_files::CancellableFiles;
@@ -91,6 +92,9 @@ pub struct Options {
     /// gets. With the strategies that complete ways, the file also gets the changed nodes of all its ways. A region in
     /// which the file has no object is an error.
     pub clip: Option<(Shape, Strategy)>,
+    /// The rules that change the tags of the objects in the changes, before these are applied. The same rules must have
+    /// changed the tags of the file.
+    pub edit: Vec<TagRule>,
     /// The number of days for which changed nodes stay in a file without the nodes that only ways need
     /// ([details](apply_changes::Options::keep_days)).
     pub keep_days: u32,
@@ -122,6 +126,7 @@ impl Options {
             max_age: 90 * 86_400,
             end: End::default(),
             clip: None,
+            edit: Vec::new(),
             keep_days: apply_changes::KEEP_DAYS,
             augmented_diffs: Vec::new(),
             exec: None,
@@ -139,6 +144,7 @@ setters!(Options {
     max_age: i64,
     end: End,
     clip: Option<(Shape, Strategy)>,
+    edit: Vec<TagRule>,
     keep_days: u32,
     augmented_diffs: Vec<AugmentedDiff>,
     exec: Option<Exec>,
@@ -193,6 +199,9 @@ pub struct Summary {
     pub change_files: u64,
     /// The size in bytes of the compressed change files that were read.
     pub change_bytes: u64,
+    /// The number of changed versions whose tags [`Options::edit`] changed; `None` if there are no rules or no change
+    /// files.
+    pub edited: Option<u64>,
     /// The content of the augmented diff with actions; `None` if none was written.
     pub augmented_diff: Option<augmented_diff::Summary>,
     /// The content of the augmented diff with tiles; `None` if none was written.
@@ -341,8 +350,8 @@ fn lock(options: &Options, ctx: &Context) -> Result<Option<Arc<FileLock>>> {
     }
 }
 
-/// Fetches and reads the change files of `legs`, with the versions that the augmented diffs need. Fails if there are any
-/// and the data is too old.
+/// Fetches, reads and edits the change files of `legs`, with the versions that the augmented diffs need. Fails if there
+/// are any and the data is too old.
 fn download(
     options: &Options,
     ladder: &Ladder<'_>,
@@ -360,7 +369,14 @@ fn download(
     };
     let versions = augmented_diffs(options, &[]).kept_versions();
     let downloader = Downloader::new(ladder, scratch, options.max_diff_size, versions, ctx);
-    downloader.run(start, legs)
+    let mut download = downloader.run(start, legs)?;
+    if !options.edit.is_empty() {
+        let editor = TagEditor::of_rules(&options.edit);
+        let counts = tags_edit::changes::edit_set(&editor, &mut download.changes);
+        let counts = counts.map_err(|error| Error::file(&options.file, error.to_string()))?;
+        download.edited = Some(counts.objects);
+    }
+    Ok(download)
 }
 
 /// Returns the augmented diffs of a run that has read change files with the given names.
@@ -394,6 +410,7 @@ impl Summary {
             is_end_reached: false,
             change_files: 0,
             change_bytes: 0,
+            edited: None,
             augmented_diff: None,
             expired_tiles: None,
             applied: None,
@@ -415,6 +432,7 @@ impl Summary {
             is_current: download.is_complete,
             change_files: download.files,
             change_bytes: download.bytes,
+            edited: download.edited,
             ..self
         }
     }

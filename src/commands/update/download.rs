@@ -25,6 +25,8 @@ pub(super) struct Download {
     pub bytes: u64,
     /// Whether all wanted change files were read.
     pub is_complete: bool,
+    /// The number of changed versions whose tags rules changed; `None` if there are no rules.
+    pub edited: Option<u64>,
 }
 
 /// Fetches and reads change files.
@@ -98,6 +100,7 @@ impl<'d> Downloader<'d> {
             files: self.files,
             bytes: self.bytes,
             is_complete,
+            edited: None,
         })
     }
 
