@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// a file out of order, `{history}` a history, `{opl}` text, `{damaged}` a damaged file, `{changesets}` a file of
 /// changesets, `{index}` an index of locations, `{old}` a file that `{server}` has changes for, and `{out}` a directory
 /// for outputs.
-const COMMANDS: [&str; 71] = [
+const COMMANDS: [&str; 74] = [
     "add-locations-to-ways -i dense {in} -o {out}/a.osm.pbf",
     "add-locations-to-ways -i sparse {in} -o {out}/a.osm.pbf",
     "add-locations-to-ways -n -i external {in} -o {out}/a.osm.pbf",
@@ -78,6 +78,9 @@ const COMMANDS: [&str; 71] = [
     "split -n 4 {in} -o {out}/parts",
     "synth --objects 20000 -o {out}/a.osm.pbf",
     "tags-count {in} -o {out}/a.txt",
+    "tags-edit --drop highway {in} -o {out}/a.osm.pbf",
+    "tags-edit --drop highway --drop-untagged {in} -o {out}/a.osm.pbf",
+    "tags-edit --drop highway {day} -o {out}/a.osc.gz",
     "tags-filter -R {in} highway=stop,path type=route -o {out}/a.osm.pbf",
     "tags-filter {in} highway=stop,path type=route -o {out}/a.osm.pbf",
     "time-filter {history} 2026-01-01T00:00:00Z -o {out}/a.osm.pbf",

@@ -86,7 +86,7 @@ fn answer(line: &str, input: &Path, stdin: bool) -> (Option<i32>, String) {
 }
 
 /// The command lines of commands that read a file. `{base}` is a file with data.
-const READERS: [&str; 19] = [
+const READERS: [&str; 20] = [
     "cat {in} -f opl",
     "sort {in} -f opl",
     "merge {in} {base} -f opl",
@@ -97,6 +97,7 @@ const READERS: [&str; 19] = [
     "getparents {in} n2 -f opl",
     "tags-filter {in} w/highway -f osc",
     "tags-filter -R {in} w/highway -f osc",
+    "tags-edit --set a=b {in} -f osc",
     "tags-count {in}",
     "time-filter {in} 2020-02-15T00:00:00Z -f opl",
     "add-locations-to-ways {in} -f opl",

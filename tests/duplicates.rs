@@ -116,6 +116,10 @@ fn commands_that_write_objects_as_they_are_say_how_many_occur_again() {
         ("getid -r IN w1 -o OUT2.osm.pbf", "3 (the first is n1)"),
         ("getparents IN n1 -o OUT3.osm.pbf", "1 (the first is w1)"),
         ("repack IN -o OUT4.osm.pbf", "3 (the first is n1)"),
+        (
+            "tags-edit --set a=b IN -o OUT12.osm.pbf",
+            "3 (the first is n1)",
+        ),
         ("sort IN -o OUT8.osm.pbf", "3 (the first is n1)"),
         ("sort IN -f opl -o OUT8.opl", "3 (the first is n1)"),
         ("cat IN -o OUT9.osm.pbf", "2 or more"),

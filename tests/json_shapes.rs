@@ -82,6 +82,25 @@ fn reports_have_the_fields_that_the_reference_names() {
         ),
         ("A written file", written(&[&"apply-changes", &input, &day])),
         (
+            "A written file",
+            written(&[&"tags-edit", &input, &"--drop", &"highway"]),
+        ),
+        (
+            "A written file",
+            ask(&[
+                &"tags-edit",
+                &day,
+                &"--drop",
+                &"highway",
+                &"-f",
+                &"osc",
+                &"-o",
+                &dir.path().join("out.osc"),
+                &"--json",
+            ])
+            .json(),
+        ),
+        (
             "`export`",
             written(&[&"export", &"-f", &"text", &awkward()]),
         ),

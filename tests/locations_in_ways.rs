@@ -56,7 +56,7 @@ fn every_command_that_writes_ways_carries_their_places() {
     let by_id: HashMap<i64, &Object> = all.iter().map(|way| (way.id, way)).collect();
     let some_way = format!("w{}", all[all.len() / 2].id);
     let twice: &[&Path] = &[&located_file, &located_file];
-    let commands: [(&[&str], &[&Path]); 17] = [
+    let commands: [(&[&str], &[&Path]); 18] = [
         (&["cat"], &[&located_file]),
         (&["cat", "-t", "way"], &[&located_file]),
         (&["cat", "-c", "version,user"], &[&located_file]),
@@ -77,6 +77,7 @@ fn every_command_that_writes_ways_carries_their_places() {
         ),
         (&["tags-filter", "w/highway"], &[&located_file]),
         (&["tags-filter", "-R", "w/building"], &[&located_file]),
+        (&["tags-edit", "--keep", "highway"], &[&located_file]),
         (&["getid", &some_way, "-r"], &[&located_file]),
         (&["removeid", &some_way], &[&located_file]),
         (&["getparents", "-s", &some_way], &[&located_file]),

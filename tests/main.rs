@@ -130,6 +130,8 @@ mod surface;
 mod synth;
 mod tables_rules;
 mod tag_expressions;
+mod tags_edit;
+mod tags_edit_changes;
 mod tags_filter;
 mod tags_filter_changes;
 mod text_errors;

@@ -53,7 +53,7 @@ fn commands_that_may_drop_nodes_of_ways_take_the_promise_back() {
     let (way, node, relation) = (way.as_str(), node.as_str(), relation.as_str());
     let output = dir.path().join("out.osm.pbf");
     // Whether the output still promises all nodes.
-    let commands: [(bool, &[&str]); 18] = [
+    let commands: [(bool, &[&str]); 20] = [
         (true, &["cat"]),
         (true, &["cat", "--force", "-t", "node,way"]),
         (false, &["cat", "-t", "way"]),
@@ -68,6 +68,8 @@ fn commands_that_may_drop_nodes_of_ways_take_the_promise_back() {
         (true, &["tags-filter", "w/highway"]),
         (false, &["tags-filter", "-R", "w/highway"]),
         (false, &["tags-filter", "-R", "-i", "w/highway"]),
+        (true, &["tags-edit", "--drop", "highway"]),
+        (true, &["tags-edit", "--drop", "highway", "--drop-untagged"]),
         (false, &["time-filter", "2015-01-01T00:00:00Z"]),
         (true, &["repack", "-n", "700"]),
         (true, &["renumber"]),

@@ -213,7 +213,7 @@ fn every_command_takes_text() {
     );
     let texts = [&osm, &gz, &opl];
     for text in texts {
-        let writing: [(&str, &[&dyn AsRef<std::ffi::OsStr>]); 9] = [
+        let writing: [(&str, &[&dyn AsRef<std::ffi::OsStr>]); 10] = [
             ("sort", &[]),
             ("merge", &[&pbf]),
             ("extract", &[&"-b", &"2.4,1.4,2.65,1.65"]),
@@ -221,6 +221,7 @@ fn every_command_takes_text() {
             ("removeid", &[&"n2"]),
             ("getparents", &[&"n2"]),
             ("tags-filter", &[&"w/highway"]),
+            ("tags-edit", &[&"--set", &"a=b"]),
             ("apply-changes", &[&changes]),
             ("getid", &[&"-I", &opl]),
         ];

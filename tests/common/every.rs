@@ -44,7 +44,7 @@ pub const READERS: [&str; 30] = [
 pub const COPIERS: [&str; 2] = ["cat {in} -o {out}", "inspect {in}"];
 
 /// The other commands that read a file, and further forms of commands. `{in}` can be a file of any sort.
-pub const OTHERS: [&str; 32] = [
+pub const OTHERS: [&str; 34] = [
     "cat -f osm {in} -o {out}",
     "cat -f debug {in} -o {out}",
     "apply-changes --locations-on-ways {in} {day} -o {out}",
@@ -70,6 +70,8 @@ pub const OTHERS: [&str; 32] = [
     "getid -r -f opl {in} n1 w1 r1 -o {out}",
     "tags-filter {in} k=v building type=route -o {out}",
     "check --areas {in}",
+    "tags-edit {in} --drop highway --default-on w/name:a=b -o {out}",
+    "tags-edit {in} --keep name --drop-untagged -o {out}",
     "check --full {in}",
     "check --refs -r -i {in}",
     "inspect --show w1 {in}",

@@ -33,6 +33,7 @@ pub mod questions;
 pub mod random;
 pub mod regions;
 pub mod repaired;
+pub mod retag;
 pub mod service;
 pub mod town;
 pub mod web;
