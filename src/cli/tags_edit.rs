@@ -2,7 +2,7 @@ mod rule_args;
 
 use super::args::{OutputArgs, RunArgs, Stdout};
 use super::session::Session;
-use super::{Answer, show};
+use super::{CommandAnswer, show};
 use crate::Context;
 use crate::commands::tags_edit::{
     self, Effects, Options, RegionTag, TagAction, TagEdits, TagRule, TagTable, changes,
@@ -108,7 +108,7 @@ fn region_tag(text: &str) -> Result<RegionTag> {
     })
 }
 
-pub fn run(session: &Session, args: &Args) -> Result<Answer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut ctx = args.run.context(session);
     ctx.change_format = ctx.input_format;
     ctx.data_as_changes = ctx.input_is_change;
@@ -123,7 +123,7 @@ pub fn run(session: &Session, args: &Args) -> Result<Answer> {
     );
     let encoding = match (&of_data, &of_changes) {
         (Ok(output), _) | (Err(_), Ok(output)) => output.encoding(),
-        (Err(_), Err(_)) => return of_data.map(|_| Answer::Yes),
+        (Err(_), Err(_)) => return of_data.map(|_| CommandAnswer::Yes),
     };
     let options =
         |output| Options::new(&args.input, edits, output).drop_untagged(args.drop_untagged);
@@ -141,7 +141,7 @@ fn edit_data(
     file: &PbfFile,
     options: &Options,
     ctx: &Context,
-) -> Result<Answer> {
+) -> Result<CommandAnswer> {
     if options.drop_untagged || !has_room(&options.output) {
         note_left_out(file, ctx);
     }
@@ -164,7 +164,7 @@ fn edit_changes(
     input: &Input,
     options: &Options,
     ctx: &Context,
-) -> Result<Answer> {
+) -> Result<CommandAnswer> {
     let summary = changes::edit(input, options, ctx)?;
     let target = &options.output.target;
     session.report(&args.run, ctx, &summary, target, || {
@@ -190,7 +190,7 @@ fn warn_of_nothing(options: &Options, effects: &Effects, ctx: &Context) {
 }
 
 /// Prints the effect of each rule.
-fn preview(session: &Session, args: &Args, edits: &TagEdits, ctx: &Context) -> Result<Answer> {
+fn preview(session: &Session, args: &Args, edits: &TagEdits, ctx: &Context) -> Result<CommandAnswer> {
     let effects = match open_by_content(&args.input, None, &WriteOptions::default(), ctx)? {
         OpenedInput::Changes(input) => changes::preview_of(&input, edits, ctx)?,
         OpenedInput::Objects(file) => tags_edit::preview_of(&file, edits, ctx)?,
