@@ -117,7 +117,7 @@ fn an_interrupted_run_leaves_nothing() {
     std::fs::remove_dir_all(&directory).unwrap();
     for number in 0..kills() {
         let mut command = world.split(&["001", "002", "003"], &directory);
-        if !end_after(&mut command, takes / 4, Signal::INT).success() {
+        if !end_after(&mut command, takes / 8, Signal::INT).success() {
             let left = content(&directory).unwrap_or_default();
             assert!(left.is_empty(), "run {number}: {left:?}");
         }

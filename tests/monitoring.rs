@@ -164,11 +164,12 @@ fn the_changes_since_a_state_are_written_as_pbf() {
 fn every_command_prints_its_summary_on_one_line() {
     let publisher = Publisher::new();
     let file = publisher.copy("file.osm.pbf");
+    let output = file.with_file_name("output.osm.pbf");
     for args in [
         &["inspect"][..],
         &["fileinfo"],
         &["check"],
-        &["cat", "-O", "-o", "/dev/null", "-f", "pbf"],
+        &["cat", "-o", output.to_str().unwrap()],
     ] {
         let mut command = crate::common::pbfhogg();
         let (status, lines, said) = ran(command.args(args).arg("--json=lines").arg(&file));

@@ -7,7 +7,7 @@ mod within;
 pub use crate::engine::{RuleCount, TagTable};
 pub use crate::osm::{KeyPatterns, ObjectFilter, TagAction, TagRule};
 
-use crate::engine::changesets::{self, Place};
+use crate::engine::changesets::{self, Placement};
 use crate::engine::filter::BlobDecision;
 use crate::engine::repeats::Counting;
 use crate::engine::rewrite::{Rewrite, Rewritten};
@@ -224,7 +224,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
         ..copy_size_hint(file)
     };
     let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
-    changesets::put(file, Place::Before, &options.output, &mut sink, ctx)?;
+    changesets::put(file, Placement::Before, &options.output, &mut sink, ctx)?;
     let counting = Counting::begin(file, &plan, ctx);
     let stays = |entry: &BlobEntry, strings: &StringTable<'_>| !editor.may_change(entry, strings);
     let rewrite = Rewrite {
@@ -251,7 +251,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
         |more| counts.merge(more),
     )?;
     counting.tell();
-    changesets::put(file, Place::Behind, &options.output, &mut sink, ctx)?;
+    changesets::put(file, Placement::Behind, &options.output, &mut sink, ctx)?;
     Ok(Summary {
         output: sink.finish()?,
         effects: Effects::of(editor, &counts),

@@ -88,7 +88,7 @@ impl<'f> Rewrite<'f> {
                 (encoder, init())
             },
             |reader, (encoder, scratch), entry| {
-                let work = |blob: &DecodedBlob<'_>| {
+                let mut work = |blob: &DecodedBlob<'_>| {
                     let (rewritten, noted) = rewrite(scratch, blob, encoder)?;
                     let outcome = match rewritten {
                         Rewritten::No => BlobOutcome::Copy(completed_entry(entry, blob.payload)?),
