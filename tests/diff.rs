@@ -18,7 +18,7 @@ fn real_files_differ_as_osmium_and_a_plain_comparison_say() {
     let pairs = [(&a, &b), (&l, &l), (&b, &c), (&a, &c)];
     for ((old, old_path), (new, new_path)) in pairs.into_iter().take(if is_long() { 4 } else { 2 })
     {
-        let ours = ask(&[&"diff", &"--metadata", old_path, new_path]);
+        let ours = ask(&[&"diff", &"--all", &"--metadata", old_path, new_path]);
         let all = expected(old, new, &same_in_all);
         assert_eq!(ours.status, status_of(&all));
         assert_same_opl(&ours.lines(), &all);
@@ -91,7 +91,7 @@ fn every_sort_of_difference_has_its_sign() {
         "*r1 v1 v2",
         "-r2 v2",
     ];
-    let found = small_diff(&[]);
+    let found = small_diff(&["-a"]);
     assert_eq!(
         (found.status, found.lines()),
         (1, lines.map(str::to_owned).into())
@@ -170,6 +170,7 @@ fn counts_are_given_as_text_and_as_json() {
         "nodes: left=1 right=1 same=2 different=1",
         "ways: left=0 right=0 same=1 different=1",
         "relations: left=1 right=0 same=0 different=1",
+        "1 with a new version only",
     ];
     assert_eq!(lines, wanted);
     let json = small_diff(&["--json", "--metadata"]).json();
@@ -178,6 +179,7 @@ fn counts_are_given_as_text_and_as_json() {
         serde_json::json!({"left": 1, "right": 1, "same": 1, "different": 2})
     );
     assert_eq!(json["ways"]["different"], 1);
+    assert_eq!(json["new_version_only"], 1);
     assert_eq!(json["relations"]["left"], 1);
     let dir = tempfile::tempdir().unwrap();
     let [old, new] = small_files(dir.path());

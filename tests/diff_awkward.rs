@@ -191,7 +191,7 @@ fn a_file_that_is_not_in_order_is_compared_all_the_same() {
             "{}",
             found.stderr
         );
-        assert_same_opl(&ask(&[&"diff", old, new]).lines(), &lines);
+        assert_same_opl(&ask(&[&"diff", &"-a", old, new]).lines(), &lines);
     }
     let found = ask(&[&"diff", &"-c", &"--metadata", &sorted, &unsorted]);
     assert_eq!((found.status, &*found.stdout), (0, ""));
@@ -263,7 +263,7 @@ fn versions_are_told_apart_in_history_files() {
     let new = [at(1, 1), deleted, at(1, 4), other, at(2, 2), at(3, 1)];
     let old = history_of(dir.path(), "old.osh.pbf", &[&old[..2], &old[2..]]);
     let new = history_of(dir.path(), "new.osh.pbf", &[&new]);
-    let found = ask(&[&"diff", &old, &new]);
+    let found = ask(&[&"diff", &"-a", &old, &new]);
     let lines = [
         " n1 v1", "-n1 v2", " n1 v3", "+n1 v4", "*n2 v1", "+n2 v2", " n3 v1",
     ];

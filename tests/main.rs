@@ -34,6 +34,7 @@ mod diff_augmented_forms;
 mod diff_augmented_on_the_way;
 mod diff_augmented_safety;
 mod diff_awkward;
+mod diff_changes;
 mod diff_locations;
 mod directories;
 mod directories_geocode;

@@ -36,10 +36,11 @@ pub struct Args {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     overwrite: bool,
-    /// Output format: adiff, geojson, geojsonseq or parquet [default: by the name of the output]
+    /// Output format: adiff, geojson, geojsonseq, csv or parquet [default: by the name of the output]
     ///
     /// adiff has the old and the new object, with the locations of all nodes of ways and members. The others have a
-    /// feature or a row for each object, with the old and the new tags, and the geometries that `export` would write.
+    /// feature or a row for each object, with the old and the new tags, and the geometries that `export` would write,
+    /// of which csv has the middle.
     #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_form)]
     format: Option<DiffFormArg>,
     /// Write a file for each changeset, CHANGESET.adiff, in the directory that -o names
@@ -149,19 +150,22 @@ pub enum DiffFormArg {
     Xml,
     GeoJson,
     GeoJsonSeq,
+    Csv,
     Parquet,
 }
 
 /// A range of zoom levels.
 type Zooms = RangeInclusive<u8>;
 
-fn parse_form(text: &str) -> Result<DiffFormArg, String> {
+/// Parses the name of a form.
+pub fn parse_form(text: &str) -> Result<DiffFormArg, String> {
     match text {
         "adiff" => Ok(DiffFormArg::Xml),
         "geojson" => Ok(DiffFormArg::GeoJson),
         "geojsonseq" => Ok(DiffFormArg::GeoJsonSeq),
+        "csv" => Ok(DiffFormArg::Csv),
         "parquet" | "geoparquet" => Ok(DiffFormArg::Parquet),
-        _ => Err("expected adiff, geojson, geojsonseq or parquet".into()),
+        _ => Err("expected adiff, geojson, geojsonseq, csv or parquet".into()),
     }
 }
 
@@ -176,7 +180,7 @@ fn parse_zooms(text: &str) -> Result<Zooms, String> {
 }
 
 /// Returns the form that the ending of a file name asks for. Returns `None` if the ending is not known.
-fn form_of_name(path: &Path) -> Option<DiffFormArg> {
+pub fn form_of_name(path: &Path) -> Option<DiffFormArg> {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let name = [".gz", ".bz2", ".zst"]
         .iter()
@@ -193,17 +197,18 @@ pub fn names_file(path: &Path) -> bool {
 
 /// The names of augmented diffs.
 const NAMED: Implied<'_> = Implied {
-    what: "an augmented diff is XML, GeoJSON or Parquet",
+    what: "an augmented diff is XML, GeoJSON, CSV or Parquet",
     endings: &[
         "adiff",
         "xml",
         "geojson",
         "geojsonseq",
+        "csv",
         "parquet",
         "geoparquet",
     ],
     may_be_compressed: true,
-    advice: "name it .adiff, .geojson, .geojsonseq or .parquet",
+    advice: "name it .adiff, .geojson, .geojsonseq, .csv or .parquet",
 };
 
 /// Whether a file name is that of an augmented diff in XML.
@@ -238,6 +243,7 @@ pub fn one_file(
             target,
             is_sequence: true,
         },
+        DiffFormArg::Csv => Output::Csv(target),
         DiffFormArg::Parquet => Output::Parquet(target),
     })
 }
@@ -299,6 +305,7 @@ pub fn report(summary: &Summary) -> String {
         }
     }
     for (count, cause) in [
+        (summary.new_version_only, "with a new version only"),
         (summary.outdated, "outdated: the base has a newer version"),
         (
             summary.absent,

@@ -1,5 +1,6 @@
 use super::session::Session;
 use super::{CommandAnswer, show};
+use crate::commands::augmented_diff::Selection;
 use crate::commands::{apply_changes, cat, diff, inspect, synth};
 use crate::engine::OutputOptions;
 use crate::file::WriteOptions;
@@ -190,7 +191,7 @@ impl Demonstration {
             overwrite: true,
         };
         let options = diff::Options::new(indexed, updated);
-        let summary = super::diff::write_page(&options, page, &self.ctx)?;
+        let summary = super::diff::write_page(&options, Selection::default(), page, &self.ctx)?;
         let total = summary.total();
         step(
             session,

@@ -4,35 +4,40 @@ use super::args::{
 };
 use super::augmented_diff::DiffFormArg;
 use super::conventions::{Conventions, parse_with};
+use super::diff_changes::{self, ChangesTarget, ComparedFiles, ScopeArgs, parse_by};
+use super::diff_report::{counts, text, warn, warn_of_locations};
 use super::session::Session;
 use super::{CommandAnswer, augmented_diff, show, wrong_files};
 use crate::Context;
-use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, page};
+use crate::commands::augmented_diff::{FilePair, GroupBy, Selection};
+use crate::commands::diff::{self, Deletions, Equality, Format, Summary, page};
 use crate::commands::{self, HeaderOptions, InheritedFields, cat};
 use crate::engine::OutputOptions;
 use crate::file::WriteOptions;
 use crate::formats::{TextFormat, TextOptions, WayLocations};
 use crate::io::{OutputTarget, ScratchDirectory};
-use crate::osm::KindSet;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Show what differs between two files, or write it as a change file
 ///
-/// Prints a line for each object, which begins with - (only in OLD), + (only in NEW), * (different) or a space (equal).
-/// Locations, tags, nodes and members are compared, and with --metadata also the metadata; a change file contains all
-/// differences. The locations that ways store are compared if neither file has the node. Exit status 1 if the files
-/// differ, but 0 for a change file or a page, unless --exit-code is given. A change file gets the replication sequence
-/// number, timestamp and URL of NEW, which apply-changes copies to its output.
+/// Prints a line for each object that differs, which begins with - (only in OLD), + (only in NEW) or * (different), and
+/// with --all also for each object that is the same, which begins with a space. Locations, tags, nodes and members are
+/// compared, and with --metadata also the metadata; a change file contains all differences. The locations that ways
+/// store are compared if neither file has the node. Exit status 1 if the files differ, but 0 for a change file, a page,
+/// features or --by, unless --exit-code is given. A change file gets the replication sequence number, timestamp and URL
+/// of NEW, which apply-changes copies to its output. The author of a deletion is in neither file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pbfhogg diff -c old.osm.pbf new.osm.pbf
-  pbfhogg diff -c -v --metadata old.osm.pbf new.osm.pbf
+  pbfhogg diff old.osm.pbf new.osm.pbf
+  pbfhogg diff -v --metadata old.osm.pbf new.osm.pbf
   pbfhogg diff -q old.osm.pbf new.osm.pbf && echo the same
   pbfhogg diff --format osc old.osm.pbf new.osm.pbf -o changes.osc.gz
   pbfhogg diff -f adiff old.osm.pbf new.osm.pbf -o changes.adiff
-  pbfhogg diff --html changes.html old.osm.pbf new.osm.pbf")]
+  pbfhogg diff --html changes.html old.osm.pbf new.osm.pbf
+  pbfhogg diff --area Vaduz --by user old.osm.pbf new.osm.pbf
+  pbfhogg diff -b 9.5,47.1,9.6,47.2 --filter w/highway old.osm.pbf new.osm.pbf -o streets.geojson")]
 pub struct Args {
     /// The old file
     #[arg(value_name = "OLD")]
@@ -40,12 +45,13 @@ pub struct Args {
     /// The new file
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Output format: text (or compact), opl, debug, osc or osc.pbf for a change file, or adiff for an augmented diff
-    /// [default: by the name of the output]
+    /// Output format: text (or compact), opl, debug, osc or osc.pbf for a change file, adiff for an augmented diff, or
+    /// geojson, geojsonseq, csv, parquet [default: by the name of the output]
     ///
     /// The change file turns OLD into NEW; the command derive-changes writes the same. The augmented diff has each
     /// object before and after, with its geometry, and the ways and relations whose nodes or members differ; see
-    /// augmented-diff.
+    /// augmented-diff. The last four have a feature or a row for each object that differs: what happened, by whom and
+    /// when, the tags before and after, and the new geometry, or the old one of a deletion.
     #[arg(
         short = 'f',
         long,
@@ -65,9 +71,17 @@ pub struct Args {
     /// The differences themselves are then written only if -o names a file.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Leave out objects that are the same in both files
+    /// Print objects that are the same in both files, too
+    #[arg(short, long, conflicts_with_all = ["suppress_common", "bbox", "polygon", "area", "filter", "by"])]
+    all: bool,
+    /// Leave out objects that are the same in both files, as without --all
     #[arg(short = 'c', long)]
     suppress_common: bool,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    /// Count the changes of each user, or of each changeset: user or changeset
+    #[arg(long, value_name = "WHOM", value_parser = parse_by, conflicts_with = "html")]
+    by: Option<GroupBy>,
     /// Print to standard error how many objects are the same, different, or in only one of the files
     #[arg(short = 's', long)]
     summary: bool,
@@ -112,13 +126,22 @@ pub struct Args {
 
 pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
-    let conventions = session.conventions;
-    if let Some(output) = other_format(session, args, derive_changes)? {
+    let other = other_format(session, args, derive_changes)?;
+    let makes_changes = derive_changes || other.is_some();
+    if makes_changes && (args.by.is_some() || args.scope.is_given()) {
+        bail!(WHOLE_CHANGES);
+    }
+    if let Some(output) = other {
         let derived = derive_in(session, args, output, &ctx);
         return derived.map_err(|error| derive_error(session, args, error));
     }
-    if is_augmented(args, derive_changes) {
-        return augmented(session, args, &ctx);
+    let files = ComparedFiles {
+        old: &args.old,
+        new: &args.new,
+        metadata: args.metadata,
+    };
+    if let Some(answer) = write_changes(session, args, &files, derive_changes, &ctx)? {
+        return Ok(answer);
     }
     let format = format(session, args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
@@ -128,43 +151,30 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
     let silent = to_stdout
         && (args.run.json.is_some() || args.html.is_some() || (args.run.quiet && !is_osc));
     let target = (!silent).then(|| text_target(session, &args.output, args.overwrite));
-    let is_strict = conventions.diffs_in_pairs && !derive_changes;
-    let options = diff::Options {
-        old: args.old.clone(),
-        new: args.new.clone(),
-        kinds: args.kinds.set(),
-        equality: Equality {
-            tag_order: is_strict,
-            metadata: args.metadata || is_strict,
-            ignore_changeset: args.ignore_changeset,
-            ignore_uid: args.ignore_uid,
-            ignore_user: args.ignore_user,
-            way_locations: is_strict,
-        },
-        by_version: is_strict,
-        verify: args.verify,
-        output: target.transpose()?.map(|target| (format, target)),
-    };
-    let summary = match &args.html {
-        Some(path) => write_page(&options, text_target(session, path, args.overwrite)?, &ctx)?,
-        None => {
-            let summary = diff::run(&options, &ctx);
-            summary.map_err(|error| {
-                if is_osc {
-                    derive_error(session, args, error.into())
-                } else {
-                    error.into()
-                }
-            })?
-        }
-    };
+    let selection = args.scope.given(session, &files, &ctx)?;
+    if is_osc && selection.is_some() {
+        bail!(WHOLE_CHANGES);
+    }
+    let mut options = options(session, args, derive_changes);
+    options.output = target.transpose()?.map(|target| (format, target));
+    if let Some(selection) = &selection {
+        options.only = Some(diff_changes::selected(&files, selection, &ctx)?);
+    }
+    let summary = compare(session, args, &options, selection.unwrap_or_default(), &ctx)?;
     warn(&summary, is_osc, &ctx);
     print_summary(session, args, &summary);
     let stdout = Stdout::free_if(silent || !to_stdout);
     session.report(&args.run, &ctx, &summary, stdout, || {
-        let total = summary.total();
         let written = args.html.as_ref().unwrap_or(&args.output);
-        format!("{}: {}\n", written.display(), counts(&total))
+        let counts = counts(&summary.total());
+        match summary.new_version_only {
+            0 => format!("{}: {counts}\n", written.display()),
+            only => format!(
+                "{}: {counts}, {} with a new version only\n",
+                written.display(),
+                show::number(only)
+            ),
+        }
     })?;
     let is_derived = (is_osc || args.html.is_some()) && !args.exit_code;
     Ok(CommandAnswer::yes_if(
@@ -172,24 +182,68 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
     ))
 }
 
+/// The error for a change file of selected objects.
+const WHOLE_CHANGES: &str =
+    "a change file has all differences: cut both files to the region with extract before";
+
+/// Returns the options of the comparison, without an output.
+fn options(session: &Session, args: &Args, derive_changes: bool) -> diff::Options {
+    let is_strict = session.conventions.diffs_in_pairs && !derive_changes;
+    diff::Options::new(&args.old, &args.new)
+        .kinds(args.kinds.set())
+        .equality(Equality {
+            tag_order: is_strict,
+            metadata: args.metadata || is_strict,
+            ignore_changeset: args.ignore_changeset,
+            ignore_uid: args.ignore_uid,
+            ignore_user: args.ignore_user,
+            way_locations: is_strict,
+        })
+        .by_version(is_strict)
+        .verify(args.verify)
+}
+
+/// Compares the files, and writes a page if an option asks for one.
+fn compare(
+    session: &Session,
+    args: &Args,
+    options: &diff::Options,
+    selection: Selection,
+    ctx: &Context,
+) -> Result<Summary> {
+    if let Some(path) = &args.html {
+        let target = text_target(session, path, args.overwrite)?;
+        return Ok(write_page(options, selection, target, ctx)?);
+    }
+    let is_osc = matches!(&options.output, Some((Format::Osc(_), _)));
+    diff::run(options, ctx).map_err(|error| {
+        if is_osc {
+            derive_error(session, args, error.into())
+        } else {
+            error.into()
+        }
+    })
+}
+
 /// Writes a page. It shows objects one by one if there are not too many differences.
 pub fn write_page(
     options: &diff::Options,
+    selection: Selection,
     target: OutputTarget,
     ctx: &Context,
 ) -> crate::Result<Summary> {
     /// The maximum number of differing objects with which the page shows objects one by one.
     const MOST_DIFFERENCES: u64 = 200_000;
-    /// The maximum number of objects of each kind that the page shows.
-    const LISTED: usize = 500;
     let list = |summary: &Summary| {
         let total = summary.total();
         let differences = total.left + total.right + total.different;
-        if options.kinds != KindSet::ALL || !(1..=MOST_DIFFERENCES).contains(&differences) {
+        if !(1..=MOST_DIFFERENCES).contains(&differences) {
             return Ok(None);
         }
-        let listed =
-            commands::augmented_diff::list_between(&options.old, &options.new, LISTED, ctx);
+        let pair = FilePair::new(&options.old, &options.new)
+            .metadata(options.equality.metadata)
+            .selection(selection.kinds(Some(options.kinds)).whole_objects(true));
+        let listed = commands::augmented_diff::list_between(&pair, ctx);
         match listed {
             Ok(list) => Ok(Some(page::Objects {
                 features: list
@@ -209,33 +263,59 @@ pub fn write_page(
     page::write(options, list, target, ctx)
 }
 
-/// Whether the output is an augmented diff.
-fn is_augmented(args: &Args, derive_changes: bool) -> bool {
+/// Returns the form of changes as features or as an augmented diff, which the format or the name of the output asks
+/// for; `None` for another format.
+fn form_of_changes(
+    args: &Args,
+    conventions: &Conventions,
+    derive_changes: bool,
+) -> Option<DiffFormArg> {
     match &args.format {
-        Some(format) => matches!(format, DiffFormat::Augmented),
-        None => !derive_changes && augmented_diff::is_named(&args.output),
+        Some(DiffFormat::Changes(form)) => Some(*form),
+        Some(_) => None,
+        None if derive_changes => None,
+        None if augmented_diff::is_named(&args.output) => Some(DiffFormArg::Xml),
+        None if conventions.diffs_in_pairs => None,
+        None => augmented_diff::form_of_name(&args.output),
     }
 }
 
-/// Writes an augmented diff.
-fn augmented(session: &Session, args: &Args, ctx: &Context) -> Result<CommandAnswer> {
-    if args.html.is_some() || args.kinds.set() != KindSet::ALL {
-        bail!("an augmented diff has all kinds of objects, and no page: leave out --html and -t");
+/// Writes the changes as features, as an augmented diff, or by user or changeset; `None` for another output.
+fn write_changes(
+    session: &Session,
+    args: &Args,
+    files: &ComparedFiles<'_>,
+    derive_changes: bool,
+    ctx: &Context,
+) -> Result<Option<CommandAnswer>> {
+    let form = form_of_changes(args, session.conventions, derive_changes);
+    if form.is_none() && args.by.is_none() {
+        return Ok(None);
     }
-    let output = augmented_diff::one_file(
-        session,
-        &args.output,
-        args.overwrite,
-        Some(DiffFormArg::Xml),
-    )?;
-    let summary = commands::augmented_diff::between(&args.old, &args.new, &output, ctx)?;
-    let stdout = Stdout::free_if(args.output != Path::new("-"));
-    session.report(&args.run, ctx, &summary, stdout, || {
-        augmented_diff::report(&summary)
-    })?;
-    Ok(CommandAnswer::yes_if(
-        !args.exit_code || summary.actions() == 0,
-    ))
+    if args.html.is_some() {
+        bail!("a page has its own lists of changes: leave out -f and -o, or --html");
+    }
+    let target = ChangesTarget {
+        path: &args.output,
+        overwrite: args.overwrite,
+        exit_code: args.exit_code,
+        run: &args.run,
+    };
+    let scope = (&args.scope, args.kinds.set());
+    let written = match (args.by, form) {
+        (Some(_), None) if matches!(&args.format, Some(DiffFormat::Objects(_))) => {
+            bail!("--by writes text, csv, geojson, geojsonseq or parquet")
+        }
+        (Some(by), form) => {
+            if form.is_none() {
+                LINES.check_name(session, &args.output)?;
+            }
+            diff_changes::write_by(session, files, scope, (by, form), &target, ctx)?
+        }
+        (None, Some(form)) => diff_changes::write(session, files, scope, form, &target, ctx)?,
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(written))
 }
 
 /// Prints the counts to standard error if an option asks for them.
@@ -258,8 +338,8 @@ pub enum DiffFormat {
     Lines,
     /// A file format, such as OPL, in which the objects are written.
     Objects(FormatSpec),
-    /// An augmented diff.
-    Augmented,
+    /// An augmented diff, or changes as features.
+    Changes(DiffFormArg),
 }
 
 impl DiffFormat {
@@ -267,10 +347,15 @@ impl DiffFormat {
     pub fn parse(conventions: &Conventions, text: &str) -> Result<Self, String> {
         match text {
             "text" | "compact" => Ok(Self::Lines),
-            "adiff" => Ok(Self::Augmented),
-            _ => FormatSpec::parse(conventions, text)
-                .map(Self::Objects)
-                .map_err(|_| "expected text, opl, debug, osc, osc.pbf or adiff".to_owned()),
+            _ => match augmented_diff::parse_form(text) {
+                Ok(form) => Ok(Self::Changes(form)),
+                Err(_) => FormatSpec::parse(conventions, text)
+                    .map(Self::Objects)
+                    .map_err(|_| {
+                        "expected text, opl, debug, osc, osc.pbf, adiff, geojson, geojsonseq, csv or parquet"
+                            .to_owned()
+                    }),
+            },
         }
     }
 }
@@ -308,7 +393,7 @@ fn other_format(
 fn change_pbf(session: &Session, args: &Args) -> Result<Option<OutputOptions>> {
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => spec.clone(),
-        Some(DiffFormat::Lines | DiffFormat::Augmented) => return Ok(None),
+        Some(DiffFormat::Lines | DiffFormat::Changes(_)) => return Ok(None),
         None => FormatSpec::default(),
     };
     let kind = match &args.format {
@@ -392,14 +477,14 @@ const LINES: Implied<'_> = Implied {
     what: "differences are lines of text",
     endings: &["txt"],
     may_be_compressed: true,
-    advice: "-f opl, debug, osc or adiff sets another format for any name",
+    advice: "-f sets another format for any name: opl, debug, osc, adiff, geojson, geojsonseq, csv or parquet",
 };
 
 fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format> {
-    let common = !args.suppress_common;
+    let common = args.all || session.conventions.diffs_in_pairs && !args.suppress_common;
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => Some(spec),
-        Some(DiffFormat::Lines | DiffFormat::Augmented) | None => None,
+        Some(DiffFormat::Lines | DiffFormat::Changes(_)) | None => None,
     };
     if let Some(spec) = spec
         && let Some(kind) = spec.kind
@@ -411,7 +496,9 @@ fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format
             {
                 Ok(Format::Objects { text, common })
             }
-            _ => bail!("diff writes text, opl, debug, osc or osc.pbf"),
+            _ => bail!(
+                "diff writes text, opl, debug, osc, osc.pbf, adiff, geojson, geojsonseq, csv or parquet"
+            ),
         };
     }
     let is_osc = match &args.format {
@@ -451,7 +538,7 @@ fn change_text(session: &Session, args: &Args) -> Result<TextOptions> {
     let changes = FormatSpec::changes();
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => spec,
-        Some(DiffFormat::Lines | DiffFormat::Augmented) | None => &changes,
+        Some(DiffFormat::Lines | DiffFormat::Changes(_)) | None => &changes,
     };
     let format = spec
         .kind
@@ -477,61 +564,8 @@ fn deletions(session: &Session, args: &Args, text: TextOptions) -> Result<Deleti
         timestamp,
         keep_details: args.keep_details,
         creates_version_1: session.conventions.creates_version_1,
+        content_only: false,
         generator: args.generator.clone(),
         text,
     })
-}
-
-fn warn(summary: &Summary, is_osc: bool, ctx: &crate::Context) {
-    if is_osc && summary.going_back > 0 {
-        ctx.warn(format!(
-            "{} have a lower version or an older time in the new file: applying the changes leaves these objects unchanged",
-            show::counted(summary.going_back, "object")
-        ));
-    }
-    if is_osc && summary.inexact > 0 {
-        ctx.warn(format!(
-            "{} have coordinates with more than seven decimals: the change file rounds them",
-            show::counted(summary.inexact, "node")
-        ));
-    }
-    if is_osc {
-        warn_of_locations(summary, ctx);
-    }
-}
-
-/// Warns about ways that a change file has only for their locations, and about locations that it cannot remove.
-fn warn_of_locations(summary: &Summary, ctx: &crate::Context) {
-    if summary.relocated > 0 {
-        ctx.warn(format!(
-            "the change file has {} only for the locations of nodes that the new file does not have: \
-             `apply-changes --locations-on-ways` takes them",
-            show::counted(summary.relocated, "way")
-        ));
-    }
-    if summary.locations_lost > 0 {
-        ctx.warn(format!(
-            "{} of the new file without a location that the old file has, of a node that neither file has: \
-             applying the changes leaves the location",
-            show::counted(summary.locations_lost, "way")
-        ));
-    }
-}
-
-fn counts(counts: &Counts) -> String {
-    format!(
-        "left={} right={} same={} different={}",
-        counts.left, counts.right, counts.same, counts.different
-    )
-}
-
-fn text(summary: &Summary) -> String {
-    let lines = [
-        ("Summary", &summary.total()),
-        ("  nodes", &summary.nodes),
-        ("  ways", &summary.ways),
-        ("  relations", &summary.relations),
-    ];
-    let line = |(name, found): (&str, &Counts)| format!("{name}: {}\n", counts(found));
-    lines.map(line).concat()
 }

@@ -17,6 +17,8 @@ mod conventions;
 mod degrade;
 mod demo;
 mod diff;
+mod diff_changes;
+mod diff_report;
 mod export;
 mod export_format;
 mod export_selection;

@@ -17,6 +17,11 @@ pub fn number(value: u64) -> String {
     out
 }
 
+/// Returns text with control characters escaped.
+pub fn on_one_line(text: &str) -> String {
+    text.chars().flat_map(super::printable).collect()
+}
+
 /// Formats a number and a noun, which gets an `s` unless the number is 1: `1 blob`, `2 blobs`.
 pub fn counted(value: u64, singular: &str) -> String {
     format!(

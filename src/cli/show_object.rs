@@ -2,6 +2,7 @@ use super::CommandAnswer;
 use super::args::{ChangesetKindArgs, FormatSpec, RunArgs, Stdout};
 use super::conventions::parse_with;
 use super::session::Session;
+use super::show::on_one_line as printable;
 use crate::commands::inspect::show::{self, ShownObject};
 use crate::commands::{HeaderOption, HeaderOptions, IdSource, cat, getid};
 use crate::engine::{Format, OutputOptions};
@@ -224,11 +225,6 @@ pub fn run_with(
     })?;
     say_missing(session, summary.missing.iter(), run);
     Ok(CommandAnswer::yes_if(summary.missing.is_empty()))
-}
-
-/// Replaces control characters with escapes, so that the text is safe to print.
-fn printable(text: &str) -> String {
-    text.chars().flat_map(super::printable).collect()
 }
 
 fn text(object: &ShownObject) -> String {

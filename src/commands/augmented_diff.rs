@@ -10,6 +10,7 @@ mod batches;
 mod blobs;
 #[cfg(feature = "cli")]
 mod earlier;
+mod edit_groups;
 mod feed;
 mod filter;
 mod find;
@@ -26,26 +27,29 @@ mod state_geometries;
 mod states;
 mod summary;
 mod tiles;
+mod two_files;
 mod ways;
 mod xml;
 
-use super::diff;
 use super::repeated_keys::warn_of_repeated_keys;
 use crate::engine::block_observer::BlockObserver;
 use crate::engine::location_form::LocationForm;
 use crate::engine::{input, repeats};
 use crate::error::{Advice, Error, Result};
 use crate::file::{BlobPlan, PbfFile};
+pub use crate::formats::features::{EditGroup, GroupBy};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::geometry::Shape;
 use crate::io::OutputTarget;
-use crate::osm::ObjectExpression;
+use crate::osm::{KindSet, ObjectExpression};
 use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
 pub use batches::{ActionMaker, ActionView, batches};
 #[cfg(feature = "cli")]
 pub(crate) use earlier::is_replaceable;
+pub use edit_groups::{EditGroupForm, write_groups};
 pub use feed::ActionList;
+use feed::FeedForm;
 use find::{Findings, GeometryNeeds, Search};
 use groups::Groups;
 use history::{Replaces, Steps};
@@ -53,6 +57,7 @@ use nodes::ChangedNodes;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 pub use summary::Summary;
+pub use two_files::{FilePair, between, groups_between, ids_between, list_between};
 
 /// The highest zoom level of tiles.
 pub const MAX_ZOOM: u8 = crate::geometry::MAX_ZOOM;
@@ -89,6 +94,9 @@ pub enum Output {
         /// Whether the file is a text sequence.
         is_sequence: bool,
     },
+    /// A file of comma-separated values (RFC 4180), compressed if its name says so. Each action has the place of its
+    /// geometry, which is that of a point, or the middle of its box. Tags are JSON objects.
+    Csv(OutputTarget),
     /// A Parquet table with a row for each object. Both geometries are those that an
     /// [`export`](crate::commands::export) of a table writes by default. A route also has an action if a route that is
     /// nested in it has changed.
@@ -141,6 +149,11 @@ pub struct Selection {
     /// The maximum number of members of a relation that is written with the geometry of its members; `None` for no
     /// limit.
     pub max_relation_members: Option<u64>,
+    /// The kinds of objects; `None` for all kinds.
+    pub kinds: Option<KindSet>,
+    /// Whether features have all tags of objects, and geometries also of objects without tags. Otherwise they have the
+    /// tags and geometries of an [`export`](crate::commands::export).
+    pub whole_objects: bool,
 }
 
 impl Options {
@@ -238,6 +251,8 @@ setters!(Selection {
     region: Option<Shape>,
     filter: Vec<ObjectExpression>,
     max_relation_members: Option<u64>,
+    kinds: Option<KindSet>,
+    whole_objects: bool,
 });
 
 impl Selection {
@@ -254,9 +269,10 @@ impl Output {
     /// The directory for temporary files.
     fn scratch_directory(&self) -> PathBuf {
         match self {
-            Self::Xml(target) | Self::GeoJson { target, .. } | Self::Tiles { target, .. } => {
-                target.scratch_directory()
-            }
+            Self::Xml(target)
+            | Self::Csv(target)
+            | Self::GeoJson { target, .. }
+            | Self::Tiles { target, .. } => target.scratch_directory(),
             #[cfg(feature = "parquet")]
             Self::Parquet(target) => target.scratch_directory(),
             Self::ByChangeset(directory) | Self::ByChangeFile { directory, .. } => {
@@ -268,7 +284,7 @@ impl Output {
     /// Whether the output has the geometries of an export, or comes from them.
     fn has_features(&self) -> bool {
         match self {
-            Self::GeoJson { .. } | Self::Tiles { .. } => true,
+            Self::GeoJson { .. } | Self::Csv(_) | Self::Tiles { .. } => true,
             #[cfg(feature = "parquet")]
             Self::Parquet(_) => true,
             Self::Xml(_) | Self::ByChangeset(_) | Self::ByChangeFile { .. } => false,
@@ -278,9 +294,10 @@ impl Output {
     /// The file; `None` for a directory.
     pub(crate) fn target(&self) -> Option<&OutputTarget> {
         match self {
-            Self::Xml(target) | Self::GeoJson { target, .. } | Self::Tiles { target, .. } => {
-                Some(target)
-            }
+            Self::Xml(target)
+            | Self::Csv(target)
+            | Self::GeoJson { target, .. }
+            | Self::Tiles { target, .. } => Some(target),
             #[cfg(feature = "parquet")]
             Self::Parquet(target) => Some(target),
             Self::ByChangeset(_) | Self::ByChangeFile { .. } => None,
@@ -335,32 +352,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Writes the augmented diff of two files of current data. `old` and `new` are as in [`diff`](super::diff::run). The
-/// new state of a deleted object has neither tags nor nodes nor members, because the differences do not give them.
-///
-/// # Errors
-///
-/// Those of [`run`] and of [`diff`](super::diff::run#errors).
-pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result<Summary> {
-    ctx.expect_phases(7 + u64::from(output.has_features()));
-    with_differences(old, new, usize::MAX, ctx, |base, changes| {
-        write(base, changes, output, &Selection::default())
-    })
-}
-
-/// Returns the actions of objects with a geometry between two files of current data: the first `most` of each kind.
-///
-/// # Errors
-///
-/// Those of [`between`], except those of the output; the differences take more than 256 MiB in memory.
-pub fn list_between(old: &Path, new: &Path, most: usize, ctx: &Context) -> Result<ActionList> {
-    let scratch = std::env::temp_dir();
-    with_differences(old, new, feed::MAX_CHANGES, ctx, |base, changes| {
-        let findings = find(base, changes, &Selection::default(), &scratch)?;
-        feed::list(base, &findings, most)
-    })
-}
-
 /// Calls `take` with the base and with the changes to it. `paths` are the file of the base and the change files.
 fn with_changes<T>(
     paths: (&Path, &[PathBuf]),
@@ -392,21 +383,6 @@ fn with_base<T>(
     check_base(file, plan)?;
     let ctx = &repeats::refuse(file, plan, ctx)?;
     take(&Base::new(file, plan, replaces, ctx))
-}
-
-/// Calls `take` with the file `old` as the base, and with the changes that turn it into `new`. Fails if they take more
-/// than `max_memory` bytes.
-fn with_differences<T>(
-    old: &Path,
-    new: &Path,
-    max_memory: usize,
-    ctx: &Context,
-    take: impl FnOnce(&Base<'_>, &ChangeSet) -> Result<T>,
-) -> Result<T> {
-    let (changes, file, plan) = diff::changes_between(old, new, max_memory, ctx)?;
-    with_base(&file, &plan, Replaces::Always, ctx, |base| {
-        take(base, &changes)
-    })
 }
 
 /// Augmented diffs that are made while another command applies the changes. Blobs of ways that both need are decoded
@@ -515,7 +491,15 @@ fn encode(
         Output::GeoJson {
             target,
             is_sequence,
-        } => feed::write_text(base, findings, selection, target, *is_sequence),
+        } => {
+            let form = if *is_sequence {
+                FeedForm::Sequence
+            } else {
+                FeedForm::Collection
+            };
+            feed::write_text(base, findings, selection, target, form)
+        }
+        Output::Csv(target) => feed::write_text(base, findings, selection, target, FeedForm::Csv),
         #[cfg(feature = "parquet")]
         Output::Parquet(target) => feed::write_table(base, findings, selection, target),
         Output::Tiles { target, zooms } => tiles::write(base, findings, selection, zooms, target),

@@ -6,6 +6,7 @@
 mod change_output;
 mod charts;
 mod compare;
+mod cursor;
 mod locations;
 mod order;
 pub mod page;
@@ -22,8 +23,9 @@ use crate::formats::{
     ChangeSet, DocumentHeader, OscText, Replication, TextFormat, TextOptions, TextOutput,
 };
 pub use crate::geometry::CellCounts;
+use crate::index::IdSets;
 use crate::io::OutputTarget;
-use crate::osm::{KindSet, ObjectKind};
+use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
 use crate::runtime::{Context, Pass, WorkItem};
 use charts::ChangeCharts;
@@ -31,6 +33,7 @@ pub use charts::{Charts, Edits, NameCount, Names, Times};
 use compare::{Comparison, StepFindings};
 use locations::LocationRule;
 use order::{Side, in_order};
+use report::Report;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +54,9 @@ pub struct Options {
     pub by_version: bool,
     /// Whether to read and compare blobs with equal content hashes, too.
     pub verify: bool,
+    /// The objects to compare and to count, such as those of
+    /// [`ids_between`](crate::commands::augmented_diff::ids_between); `None` for all objects.
+    pub only: Option<Vec<ObjectId>>,
     /// The format and the target of the differences; `None` to only count objects.
     pub output: Option<(Format, OutputTarget)>,
 }
@@ -66,6 +72,7 @@ impl Options {
             equality: Equality::default(),
             by_version: false,
             verify: false,
+            only: None,
             output: None,
         }
     }
@@ -76,6 +83,7 @@ setters!(Options {
     equality: Equality,
     by_version: bool,
     verify: bool,
+    only: Option<Vec<ObjectId>>,
     output: Option<(Format, OutputTarget)>,
 });
 
@@ -145,6 +153,8 @@ pub struct Deletions {
     /// Whether a change counts as a creation if the new version is 1. Otherwise it counts as a creation if the old file
     /// lacks the object.
     pub creates_version_1: bool,
+    /// Whether objects that differ only in metadata or in the order of their tags are left out.
+    pub content_only: bool,
     /// The name of the writing program; `None` for the name and the version of this program.
     pub generator: Option<String>,
     /// The attributes that are written: the metadata of objects, the locations of nodes in ways, and the replication
@@ -159,6 +169,7 @@ impl Default for Deletions {
             timestamp: None,
             keep_details: false,
             creates_version_1: false,
+            content_only: false,
             generator: None,
             text: TextOptions::new(TextFormat::OsmChange),
         }
@@ -179,6 +190,15 @@ pub struct Counts {
 }
 
 impl Counts {
+    const fn count(&mut self, report: Report) {
+        *match report {
+            Report::Same => &mut self.same,
+            Report::Different => &mut self.different,
+            Report::Left => &mut self.left,
+            Report::Right => &mut self.right,
+        } += 1;
+    }
+
     fn add(&mut self, other: &Self) {
         self.left += other.left;
         self.right += other.right;
@@ -204,6 +224,9 @@ pub struct Summary {
     pub relations: Counts,
     /// The number of pairs of blobs with equal hashes or equal payloads, whose objects were not compared one by one.
     pub blobs_equal: u64,
+    /// The number of objects that have another version in the new file, but the same content. With
+    /// [`Equality::metadata`], they count as different, otherwise as equal.
+    pub new_version_only: u64,
     /// The number of objects that differ and are older in the new file, by version or, if the versions are equal, by
     /// timestamp. Their changes have no effect when the change file is applied, because the newest version wins.
     /// Counted only for a change file.
@@ -241,6 +264,7 @@ impl Summary {
         self.ways.add(&other.ways);
         self.relations.add(&other.relations);
         self.blobs_equal += other.blobs_equal;
+        self.new_version_only += other.new_version_only;
         self.going_back += other.going_back;
         self.inexact += other.inexact;
         self.relocated += other.relocated;
@@ -272,26 +296,42 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(compare_files(options, Extra::default(), ctx)?.summary)
 }
 
-/// Returns the changes that turn the file `old` into `new`, both of current data, and the file `old` in canonical
-/// order. Fails if the changes take more than `max_memory` bytes.
+/// The changes that turn a file into another one.
+pub(crate) struct DerivedChanges {
+    pub changes: ChangeSet,
+    pub summary: Summary,
+    /// The old file, in canonical order.
+    pub old: PbfFile,
+    pub plan: BlobPlan,
+}
+
+/// Returns the changes that turn the file `old` into `new`, both of current data. Fails if the changes take more than
+/// `max_memory` bytes.
 pub(crate) fn changes_between(
     old: &Path,
     new: &Path,
+    deletions: Deletions,
     max_memory: usize,
     ctx: &Context,
-) -> Result<(ChangeSet, PbfFile, BlobPlan)> {
+) -> Result<DerivedChanges> {
     ctx.expect_phases(1);
     let options = Options::new(old, new);
     let sides = open_sides(&options, ctx)?;
-    let format = Format::Osc(Deletions::default());
+    let format = Format::Osc(deletions);
     let extra = Extra {
         max_changes: Some(max_memory),
         ..Extra::default()
     };
-    let mut changes = compare_sides(&options, &sides, Some(&format), extra, ctx)?.changes;
+    let found = compare_sides(&options, &sides, Some(&format), extra, ctx)?;
+    let mut changes = found.changes;
     changes.keep_newest(ctx);
     let [old, _] = sides;
-    Ok((changes, old.file, old.plan))
+    Ok(DerivedChanges {
+        changes,
+        summary: found.summary,
+        old: old.file,
+        plan: old.plan,
+    })
 }
 
 /// The results besides the counts and the text.
@@ -350,9 +390,14 @@ fn compare_sides(
     let mut changes = ChangeSet::default();
     let inputs = sides.each_ref().map(|side| &side.file.input);
     let by_version = history || options.by_version;
+    let only: Option<IdSets> = options
+        .only
+        .as_ref()
+        .map(|ids| ids.iter().copied().collect());
     let init = || {
         let sources = Sources::new(&inputs, ctx);
-        Comparison::new(sources, options, format, &locations, by_version, extra)
+        let scope = (&locations, only.as_ref());
+        Comparison::new(sources, options, format, scope, by_version, extra)
     };
     carry_out(steps, init, ctx, |found| {
         summary.add(&found.summary);
@@ -439,7 +484,7 @@ fn check_each_once(
             && let Some(key) = entry.first_key()
             && options.kinds.contains(key.0)
         {
-            let (input, error) = (&side.file.input, compare::occurs_twice(key));
+            let (input, error) = (&side.file.input, cursor::occurs_twice(key));
             return Err(input.blob_error(entry.number.into(), entry.offset, error));
         }
     }
@@ -500,7 +545,9 @@ fn plan(
             |new: &&&BlobEntry| may_skip && are_equal(old, new) && !locations.needs_blob(new);
         match (new_blobs.next_if(is_equal), old.kinds.single()) {
             (Some(equal), Some(kind)) => {
-                summary.of_mut(kind).same += u64::from(old.count);
+                if options.only.is_none() {
+                    summary.of_mut(kind).same += u64::from(old.count);
+                }
                 summary.blobs_equal += 1;
                 for entry in [old, equal] {
                     ctx.stats.skip_blob(entry.is_verified());

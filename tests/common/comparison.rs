@@ -107,12 +107,14 @@ pub fn assert_diff(old: &Path, new: &Path, [old_objects, new_objects]: [&[Object
     ] {
         let lines = expected(old_objects, new_objects, same);
         let args = [&[&"diff" as super::Arg, &old, &new], args].concat();
-        let found = ask(&args);
+        let found = ask(&[&args[..], &[&"--all"]].concat());
         assert_eq!(found.status, status_of(&lines), "{what}: {}", found.stderr);
         assert_eq!(found.lines(), lines, "{what}");
-        let found = ask(&[&args[..], &[&"-c"]].concat());
-        assert_eq!(found.status, status_of(&lines), "{what}: {}", found.stderr);
-        assert_eq!(found.lines(), without_common(&lines), "{what}");
+        for args in [args.clone(), [&args[..], &[&"-c"]].concat()] {
+            let found = ask(&args);
+            assert_eq!(found.status, status_of(&lines), "{what}: {}", found.stderr);
+            assert_eq!(found.lines(), without_common(&lines), "{what}");
+        }
     }
 }
 

@@ -130,7 +130,7 @@ pub fn batches<M: ActionMaker>(
         with_changes((&path, &changes), newest, &scratch, ctx, |base, changes| {
             let findings = find(base, changes, &selection, &scratch)?;
             let encoder = || Maker {
-                rows: Rows::new(),
+                rows: Rows::new(selection.whole_objects),
                 maker: maker(),
             };
             let filter = Filter::of_features(&selection);

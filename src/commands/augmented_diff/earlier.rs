@@ -2,6 +2,7 @@
 
 use super::xml::GENERATOR;
 use crate::error::Result;
+use crate::formats::features::is_action_csv;
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::is_action_table;
 use crate::io::{Input, decompressed};
@@ -37,10 +38,10 @@ fn is_own(path: &Path) -> Result<bool> {
     Ok(is_actions(&start) || is_tiles(&start))
 }
 
-/// Whether a file begins like an augmented diff in XML or GeoJSON.
+/// Whether a file begins like an augmented diff in XML, GeoJSON or CSV.
 fn is_actions(start: &[u8]) -> bool {
     let head = start.get(..HEAD).unwrap_or(start);
-    if memmem::find(head, GENERATOR.as_bytes()).is_some() {
+    if memmem::find(head, GENERATOR.as_bytes()).is_some() || is_action_csv(start) {
         return true;
     }
     let rest = start
@@ -77,6 +78,8 @@ mod tests {
             b"{\"type\":\"FeatureCollection\",\"features\":[\n{\"type\":\"Feature\",\"bbox\":[1,2,3,4],\
               \"geometry\":null,\"properties\":{\"action\":\"modify\"}}",
             b"\x1e{\"type\":\"Feature\",\"geometry\":null,\"properties\":{\"action\":\"create\"}}\n",
+            b"action,type,id,indirect,old_version,new_version,user,uid,changeset,timestamp,lon,lat,\
+              old_tags,new_tags\n",
         ] {
             assert!(is_actions(own) && !is_tiles(own));
         }
@@ -90,6 +93,7 @@ mod tests {
             b"{\"type\":\"FeatureCollection\",\"features\":[\n{\"type\":\"Feature\",\"geometry\":null,\
               \"properties\":{\"name\":\"a\"}}\n]}",
             b"\x1e{\"type\":\"Feature\",\"geometry\":null,\"properties\":{}}\n",
+            b"action,type,id\n",
             b"1/2\n",
             b"1/2/x\n",
             b"2026/11/29 a diary\n",

@@ -9,7 +9,11 @@ use super::state_geometries::{GeometryPair, StateGeometries};
 use super::{Base, Selection, Summary};
 use crate::engine::geometry_pass::is_area;
 use crate::error::Result;
-use crate::formats::features::{ActionRow, ActionText, OwnedGeometry, OwnedTags};
+use crate::formats::csv::CsvText;
+use crate::formats::features::{
+    ActionRow, ActionText, EditGroup, EditGroups, GroupBy, OwnedGeometry, OwnedTags,
+    put_action_header, put_action_row,
+};
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{ActionFacts, ActionTable, ParquetFile};
 use crate::formats::row_limit::{MAX_ROW, PART, tags_size};
@@ -17,20 +21,25 @@ use crate::formats::{ChangeAction, TextOutput};
 use crate::io::OutputTarget;
 #[cfg(feature = "parquet")]
 use crate::io::{OpenOutput, StreamOutput};
-use crate::osm::{ObjectKind, UniqueTags};
-use crate::pbf::Object;
+use crate::osm::{ObjectId, ObjectKind, UniqueTags};
+use crate::pbf::{Info, Object};
+use std::borrow::Cow;
 
 /// Builds the rows of actions.
 pub(super) struct Rows {
     geometries: StateGeometries,
+    /// Whether rows have all tags of objects.
+    has_all_tags: bool,
     rows: Vec<ActionRow>,
     left_out: LeftOut,
 }
 
 impl Rows {
-    pub(super) fn new() -> Self {
+    /// Creates a builder. With `whole_objects`, rows have all tags of objects, and geometries also without tags.
+    pub(super) fn new(whole_objects: bool) -> Self {
         Self {
-            geometries: StateGeometries::new(false),
+            geometries: StateGeometries::new(whole_objects),
+            has_all_tags: whole_objects,
             rows: Vec::new(),
             left_out: LeftOut::default(),
         }
@@ -46,7 +55,8 @@ impl Encoder for Rows {
                 let object = action.new.object;
                 return self.left_out.oversized.add(object.kind(), object.id);
             }
-            let row = self.row(action, geometries);
+            let knows_deletions = findings.history.knows_deletions();
+            let row = self.row(action, geometries, knows_deletions);
             self.rows.push(row);
         }
     }
@@ -62,16 +72,26 @@ impl Encoder for Rows {
 }
 
 impl Rows {
-    /// Returns the row of an action.
-    fn row(&mut self, action: &Action<'_>, (old, new): GeometryPair) -> ActionRow {
+    /// Returns the row of an action. A deletion has metadata if the changes have those of deletions.
+    fn row(
+        &mut self,
+        action: &Action<'_>,
+        (old, new): GeometryPair,
+        knows_deletions: bool,
+    ) -> ActionRow {
         let object = action.new.object;
-        let info = &object.info;
         let is_deleted = action.kind == ChangeAction::Delete;
+        let info = if is_deleted && !knows_deletions {
+            &Info::EMPTY
+        } else {
+            &object.info
+        };
         let new_object = (!is_deleted).then_some(object);
         let old_object = action.old.as_ref().map(|old| old.object);
         // An export writes areas of relations without the tag `type`. The last state decides about both states, whether
         // their areas can be assembled or not, so that an area that breaks does not look like one that gets a tag.
-        let without_type = new_object.or(old_object).is_some_and(is_relation_area);
+        let is_area = new_object.or(old_object).is_some_and(is_relation_area);
+        let without_type = is_area && !self.has_all_tags;
         let mut tags =
             |object: Option<&Object<'_>>| object.map(|object| self.tags(object, without_type));
         ActionRow {
@@ -119,11 +139,43 @@ fn is_relation_area(object: &Object<'_>) -> bool {
     object.kind() == ObjectKind::Relation && is_area(object.tags.iter().copied())
 }
 
-/// Encodes actions as GeoJSON features.
+/// The form of actions as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FeedForm {
+    /// A collection of GeoJSON features.
+    Collection,
+    /// A sequence of GeoJSON features (RFC 8142).
+    Sequence,
+    /// Comma-separated values.
+    Csv,
+}
+
+impl FeedForm {
+    /// Returns the text before the first action, between two parts of the actions, and after the last one.
+    fn frame(self) -> [Cow<'static, str>; 3] {
+        match self {
+            Self::Collection => [
+                "{\"type\":\"FeatureCollection\",\"features\":[\n",
+                ",\n",
+                "\n]}\n",
+            ]
+            .map(Cow::Borrowed),
+            Self::Sequence => [""; 3].map(Cow::Borrowed),
+            Self::Csv => {
+                let mut csv = CsvText::new();
+                put_action_header(&mut csv);
+                [csv.take().into(), "".into(), "".into()]
+            }
+        }
+    }
+}
+
+/// Encodes actions as text.
 struct Features {
     rows: Rows,
     text: ActionText,
-    is_sequence: bool,
+    csv: CsvText,
+    form: FeedForm,
 }
 
 impl Encoder for Features {
@@ -135,18 +187,25 @@ impl Encoder for Features {
 
     fn take(&mut self) -> Result<String> {
         for (index, row) in self.rows.take()?.iter().enumerate() {
-            if self.is_sequence {
-                self.text.push('\u{1e}');
-                self.text.put(row);
-                self.text.push('\n');
-            } else {
-                if index > 0 {
-                    self.text.push_str(",\n");
+            match self.form {
+                FeedForm::Csv => put_action_row(&mut self.csv, row),
+                FeedForm::Sequence => {
+                    self.text.push('\u{1e}');
+                    self.text.put(row);
+                    self.text.push('\n');
                 }
-                self.text.put(row);
+                FeedForm::Collection => {
+                    if index > 0 {
+                        self.text.push_str(",\n");
+                    }
+                    self.text.put(row);
+                }
             }
         }
-        Ok(self.text.take())
+        Ok(match self.form {
+            FeedForm::Csv => self.csv.take(),
+            FeedForm::Collection | FeedForm::Sequence => self.text.take(),
+        })
     }
 
     fn take_left_out(&mut self) -> LeftOut {
@@ -154,22 +213,22 @@ impl Encoder for Features {
     }
 }
 
-/// Writes all actions as GeoJSON features: one collection, or a text sequence.
+/// Writes all actions as text.
 pub(super) fn write_text(
     base: &Base<'_>,
     findings: &Findings<'_>,
     selection: &Selection,
     target: &OutputTarget,
-    is_sequence: bool,
+    form: FeedForm,
 ) -> Result<Summary> {
+    let [before, between, after] = form.frame();
     let mut output = TextOutput::create(target.clone(), base.ctx)?;
-    if !is_sequence {
-        output.write("{\"type\":\"FeatureCollection\",\"features\":[\n")?;
-    }
+    output.write(&before)?;
     let new_encoder = || Features {
-        rows: Rows::new(),
+        rows: Rows::new(selection.whole_objects),
         text: ActionText::new(),
-        is_sequence,
+        csv: CsvText::new(),
+        form,
     };
     let mut is_first = true;
     let filter = Filter::of_features(selection);
@@ -177,14 +236,12 @@ pub(super) fn write_text(
         if text.is_empty() {
             return Ok(());
         }
-        if !std::mem::take(&mut is_first) && !is_sequence {
-            output.write(",\n")?;
+        if !std::mem::take(&mut is_first) {
+            output.write(&between)?;
         }
         output.write(&text)
     })?;
-    if !is_sequence {
-        output.write("\n]}\n")?;
-    }
+    output.write(&after)?;
     base.ctx.stats.bytes_written.add(output.finish()?);
     Ok(summary)
 }
@@ -192,46 +249,113 @@ pub(super) fn write_text(
 /// The maximum memory in bytes of the changes of which a list is made. A list has few of them.
 pub(super) const MAX_CHANGES: usize = 256 << 20;
 
-/// A limited number of actions, as GeoJSON features.
+/// Actions as GeoJSON features, as far as they fit on a page.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ActionList {
     /// The features, each as a text, as in [`Output::GeoJson`](super::Output::GeoJson).
     pub features: Vec<String>,
-    /// The number of actions of objects with a geometry, including those that are not in the list.
+    /// The number of all actions.
     pub total: u64,
 }
 
-/// Returns the first `most` actions of each kind among those with a geometry.
-pub(super) fn list(base: &Base<'_>, findings: &Findings<'_>, most: usize) -> Result<ActionList> {
+/// Returns the actions, as many as fit on a page. If not all fit, objects with tags come before those without, and
+/// large geometries are left out.
+pub(super) fn list(
+    base: &Base<'_>,
+    findings: &Findings<'_>,
+    selection: &Selection,
+) -> Result<ActionList> {
     /// The maximum number of points of all geometries in the list. One object may have a tenth of them.
-    const LISTED_POINTS: usize = 200_000;
+    const LISTED_POINTS: usize = 400_000;
     /// The maximum number of bytes of all features in the list. One feature may have a tenth of them.
-    const LISTED_BYTES: usize = 20 << 20;
-    let (mut found, mut counts) = (ActionList::default(), [0; 3]);
+    const LISTED_BYTES: usize = 40 << 20;
+    let mut found = ActionList::default();
+    let mut untagged = Vec::new();
     let (mut points, mut bytes) = (0, 0);
-    let filter = Filter::of_features(&Selection::default());
-    for_each(base, findings, &filter, Rows::new, |rows| {
-        for row in rows.iter().filter(|row| row.extent().is_some()) {
+    let filter = Filter::of_features(selection);
+    let new_rows = || Rows::new(selection.whole_objects);
+    for_each(base, findings, &filter, new_rows, |rows| {
+        for mut row in rows {
             found.total += 1;
-            let count = &mut counts[row.kind as usize];
             let geometries = row.old_geometry.iter().chain(&row.new_geometry);
             let more = geometries.map(OwnedGeometry::points).sum::<usize>();
-            if *count < most && more <= LISTED_POINTS / 10 && points + more <= LISTED_POINTS {
-                let mut text = ActionText::new();
-                text.put(row);
-                let feature = text.take();
-                if feature.len() <= LISTED_BYTES / 10 && bytes + feature.len() <= LISTED_BYTES {
-                    *count += 1;
-                    points += more;
-                    bytes += feature.len();
-                    found.features.push(feature);
-                }
+            if more > LISTED_POINTS / 10 || points + more > LISTED_POINTS {
+                (row.old_geometry, row.new_geometry) = (None, None);
+            } else {
+                points += more;
+            }
+            let mut text = ActionText::new();
+            text.put(&row);
+            let feature = text.take();
+            let is_short = feature.len() <= LISTED_BYTES / 10;
+            let mut tags = row.old_tags.iter().chain(&row.new_tags).flatten();
+            if is_short && tags.next().is_none() && untagged.len() < LISTED_BYTES / 500 {
+                untagged.push(feature);
+            } else if is_short && bytes + feature.len() <= LISTED_BYTES {
+                bytes += feature.len();
+                found.features.push(feature);
             }
         }
         Ok(())
     })?;
+    for feature in untagged {
+        bytes += feature.len();
+        if bytes <= LISTED_BYTES {
+            found.features.push(feature);
+        }
+    }
     Ok(found)
+}
+
+/// Returns the objects of all actions.
+pub(super) fn ids(
+    base: &Base<'_>,
+    findings: &Findings<'_>,
+    selection: &Selection,
+) -> Result<Vec<ObjectId>> {
+    let mut ids = Vec::new();
+    let filter = Filter::of_features(selection);
+    for_each(base, findings, &filter, ActionIds::default, |keys| {
+        ids.extend(keys);
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
+/// Collects the objects of actions.
+#[derive(Default)]
+struct ActionIds(Vec<ObjectId>);
+
+impl Encoder for ActionIds {
+    type Part = Vec<ObjectId>;
+
+    fn put(&mut self, action: &Action<'_>, _findings: &Findings<'_>) {
+        let object = action.new.object;
+        let (kind, id) = (object.kind(), object.id);
+        self.0.push(ObjectId { kind, id });
+    }
+
+    fn take(&mut self) -> Result<Vec<ObjectId>> {
+        Ok(std::mem::take(&mut self.0))
+    }
+}
+
+/// Returns the actions as groups, and the numbers of actions.
+pub(super) fn group(
+    base: &Base<'_>,
+    findings: &Findings<'_>,
+    selection: &Selection,
+    by: GroupBy,
+) -> Result<(Vec<EditGroup>, Summary)> {
+    let mut groups = EditGroups::new(by);
+    let filter = Filter::of_features(selection);
+    let new_rows = || Rows::new(selection.whole_objects);
+    let summary = for_each(base, findings, &filter, new_rows, |rows| {
+        rows.iter().for_each(|row| groups.add(row));
+        Ok(())
+    })?;
+    Ok((groups.finish(), summary))
 }
 
 /// Writes all actions as a Parquet table.
@@ -254,7 +378,8 @@ pub(super) fn write_table(
         bytes: 0,
     };
     let filter = Filter::of_features(selection);
-    let summary = for_each(base, findings, &filter, Rows::new, |rows| writer.add(rows))?;
+    let new_rows = || Rows::new(selection.whole_objects);
+    let summary = for_each(base, findings, &filter, new_rows, |rows| writer.add(rows))?;
     writer.end_group()?;
     let metadata = writer.facts.metadata();
     let written = writer.file.finish(Some(("geo", metadata)))?.commit()?;

@@ -8,12 +8,13 @@ use crate::commands::export::FeatureRules;
 use crate::engine::block_matcher::{is_area, selects, selects_object};
 use crate::formats::ChangeAction;
 use crate::geometry::{Point, Region, is_across, line_at_antimeridian};
-use crate::osm::{ObjectFilter, ObjectKind, UniqueTags};
+use crate::osm::{KindSet, ObjectFilter, ObjectKind, UniqueTags};
 use crate::pbf::Object;
 
 /// The actions that the options select.
 pub(super) struct Filter {
     direct_only: bool,
+    kinds: Option<KindSet>,
     /// Whether changes of routes concern the routes that contain them.
     pub follows_routes: bool,
     /// Whether tags whose key an earlier tag has do not count, because they are not written.
@@ -48,6 +49,7 @@ impl Filter {
         let region = selection.region.as_ref();
         Self {
             direct_only: selection.direct_only,
+            kinds: selection.kinds,
             follows_routes,
             ignores_repeated_keys: of_features,
             region: region.map(|shape| RegionFilter {
@@ -67,7 +69,9 @@ impl Filter {
     /// Whether an action is written. The expressions must match one of its states, and the region must meet one of
     /// them.
     pub(super) fn selects(&self, action: &Action<'_>, findings: &Findings<'_>) -> bool {
-        if self.direct_only && action.is_indirect {
+        let kind = action.new.object.kind();
+        let is_of_kind = self.kinds.is_none_or(|kinds| kinds.contains(kind));
+        if !is_of_kind || self.direct_only && action.is_indirect {
             return false;
         }
         // The content of a deletion is not reliable: a change file may leave it out.

@@ -208,6 +208,11 @@ impl<'c> History<'c> {
         self.status[first] != Status::Absent || may_be_in_ways
     }
 
+    /// Whether the changes have the metadata of deletions. Differences between two files do not.
+    pub(super) fn knows_deletions(&self) -> bool {
+        self.replaces == Replaces::IfNewer
+    }
+
     /// Returns the ids of the objects of a kind with a change that has an effect.
     pub(super) fn changed(&self, kind: ObjectKind) -> &IdSet {
         &self.changed[kind as usize]

@@ -40,6 +40,8 @@ pub struct Charts {
     /// The numbers of changed ways that could not be located, because they have no nodes, their middle node is not in
     /// the file, or too many ways changed.
     pub ways_without_place: [u64; 3],
+    /// The times up to which the old and the new file have all changes, according to their headers.
+    pub dates: [Option<String>; 2],
     /// The bounding boxes of at most 2,000 blobs of the new file, as west, south, east and north in units of 1e-7
     /// degree.
     pub boxes: Vec<[i32; 4]>,
@@ -245,6 +247,10 @@ impl ChangeCharts {
         Ok(Charts {
             places: self.places.counts(),
             ways_without_place: self.ways_without_place,
+            dates: [old, new].map(|side| {
+                let time = side.file.header.replication_timestamp;
+                time.map(format_timestamp)
+            }),
             boxes: pages::boxes(&new.plan).0,
             edits: self.edits,
             times: Times::of(&self.hours),

@@ -2,16 +2,18 @@
 
 use super::change_output::ChangeOutput;
 use super::charts::ChangeCharts;
+use super::cursor::{Head, ShardCursor};
 use super::locations::{LocationRule, loses_location};
 use super::report::Report;
 use super::show::{SignedText, put_details, put_line};
 use super::side::Side;
 use super::{Equality, Extra, Format, Options, Summary};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources};
-use crate::error::{Advice, Error, FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, ChangeSet};
+use crate::index::IdSets;
 use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId, id_from_rank};
-use crate::pbf::{BlobFlags, Block, RawElement, RawElements};
+use crate::pbf::{BlobFlags, Block};
 use crate::runtime::PassResults;
 use std::cmp::Ordering;
 
@@ -36,6 +38,8 @@ pub(super) struct Comparison<'d> {
     equality: Equality,
     locations: &'d LocationRule<'d>,
     kinds: KindSet,
+    /// The objects to compare; `None` for all.
+    only: Option<&'d IdSets>,
     verify: bool,
     /// Whether objects are matched by version as well as by id, as in history files.
     history: bool,
@@ -66,99 +70,12 @@ fn send_text(text: String, results: &PassResults<'_, StepFindings>) -> Result<()
     }
 }
 
-/// An object of one of the files, and the block that contains it.
-#[derive(Clone, Copy)]
-struct Head<'a> {
-    object: RawElement<'a>,
-    block: &'a Block<'a>,
-}
-
-impl Head<'_> {
-    /// Whether the object cannot be decoded.
-    fn is_invalid(&self) -> bool {
-        Side::default().fill(&self.object, self.block).is_err()
-    }
-}
-
-/// The objects of one file in a shard, in canonical order.
-struct ShardCursor<'a> {
-    /// The blocks that follow the current one.
-    blocks: std::slice::Iter<'a, (Source, Block<'a>)>,
-    /// The current block, and its objects after `head`; `None` before the first block and after each block.
-    current: Option<(&'a Source, &'a Block<'a>, RawElements<'a>)>,
-    /// The key of the last object that was read.
-    last: Option<TypeThenId>,
-    /// The first key of the shard; `None` if there is no lower limit.
-    from: Option<TypeThenId>,
-    /// The first key after the shard; `None` if there is no upper limit.
-    until: Option<TypeThenId>,
-    kinds: KindSet,
-    /// Whether each object may occur only once.
-    is_strict: bool,
-    /// The next object to compare; `None` at the end of the shard.
-    head: Option<Head<'a>>,
-}
-
-impl<'a> ShardCursor<'a> {
-    /// Moves `head` to the next object of the shard that is of a wanted kind. Fails if the objects are not in order.
-    fn next(&mut self) -> Result<(), (Option<&'a Source>, FormatError)> {
-        self.head = None;
-        loop {
-            let Some((source, block, cursor)) = &mut self.current else {
-                let Some((source, block)) = self.blocks.next() else {
-                    return Ok(());
-                };
-                self.current = Some((source, block, block.cursor()));
-                continue;
-            };
-            let fail = |error| (Some(*source), error);
-            let Some(object) = cursor.next().map_err(fail)? else {
-                self.current = None;
-                continue;
-            };
-            if self.last > Some(object.key) {
-                let id = ObjectId {
-                    kind: object.key.0,
-                    id: id_from_rank(object.key.1),
-                };
-                let cause =
-                    format!("{id} is out of order although the file declares canonical order");
-                return Err(fail(FormatError::with(cause).advise(Advice::Sort)));
-            }
-            if self.is_strict && self.last == Some(object.key) && self.kinds.contains(object.key.0)
-            {
-                return Err(fail(occurs_twice(object.key)));
-            }
-            self.last = Some(object.key);
-            if self.until.is_some() && self.last >= self.until {
-                return Ok(());
-            }
-            if self.last >= self.from && self.kinds.contains(object.key.0) {
-                self.head = Some(Head { object, block });
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// Returns the error for a file that contains an object more than once. Changes cannot be derived from that file.
-pub(super) fn occurs_twice(key: TypeThenId) -> FormatError {
-    let object = ObjectId {
-        kind: key.0,
-        id: id_from_rank(key.1),
-    };
-    FormatError::repetition(
-        object,
-        "changes can only be derived from files that have each object once",
-    )
-}
-
 impl<'d> Comparison<'d> {
     pub(super) fn new(
         sources: Sources,
         options: &Options,
         format: Option<&Format>,
-        locations: &'d LocationRule<'d>,
+        (locations, only): (&'d LocationRule<'d>, Option<&'d IdSets>),
         history: bool,
         extra: Extra,
     ) -> Self {
@@ -166,8 +83,8 @@ impl<'d> Comparison<'d> {
             sources,
             equality: match format {
                 // A change file contains all metadata, so objects that differ in any metadata are changes.
-                Some(Format::Osc(_)) => Equality {
-                    metadata: true,
+                Some(Format::Osc(deletions)) => Equality {
+                    metadata: !deletions.content_only,
                     ..Equality::default()
                 },
                 _ => options.equality,
@@ -175,10 +92,16 @@ impl<'d> Comparison<'d> {
             format: format.cloned(),
             locations,
             kinds: options.kinds,
+            only,
             verify: options.verify,
             history,
             extra,
         }
+    }
+
+    /// Whether an object is compared.
+    fn selects(&self, id: ObjectId) -> bool {
+        self.only.is_none_or(|only| only.contains(id.kind, id.id))
     }
 
     /// Whether changes are made.
@@ -270,7 +193,9 @@ impl<'d> Comparison<'d> {
             return Ok(None);
         }
         let mut found = StepFindings::default();
-        found.summary.of_mut(kind).same += u64::from(entry.count);
+        if self.only.is_none() {
+            found.summary.of_mut(kind).same += u64::from(entry.count);
+        }
         found.summary.blobs_equal += 1;
         Ok(Some(found))
     }
@@ -282,23 +207,15 @@ impl<'d> Comparison<'d> {
         shard: &Shard,
         results: &PassResults<'_, StepFindings>,
     ) -> Result<StepFindings, (Option<&'a Source>, FormatError)> {
-        let [mut old, mut new] = sides.each_ref().map(|blocks| ShardCursor {
-            blocks: blocks.iter(),
-            current: None,
-            last: None,
-            from: shard.from,
-            until: shard.until,
-            kinds: self.kinds,
-            is_strict: self.makes_changes(),
-            head: None,
-        });
+        let is_strict = self.makes_changes();
+        let [mut old, mut new] = sides
+            .each_ref()
+            .map(|blocks| ShardCursor::new(blocks, shard, self.kinds, is_strict));
         old.next()?;
         new.next()?;
         let mut pair = Pair::new(self);
         loop {
-            let at =
-                |stream: &ShardCursor<'a>| stream.current.as_ref().map(|(source, _, _)| *source);
-            let source = at(&old).or_else(|| at(&new));
+            let source = old.source().or_else(|| new.source());
             let fail = |error| (source, error);
             let order = match (&old.head, &new.head) {
                 (None, None) => break,
@@ -312,7 +229,7 @@ impl<'d> Comparison<'d> {
             );
             pair.take(left, right).map_err(|error| {
                 let is_old = left.is_some_and(|left| right.is_none() || left.is_invalid());
-                (if is_old { at(&old) } else { at(&new) }, error)
+                (if is_old { old.source() } else { new.source() }, error)
             })?;
             if let Some(text) = pair.take_text() {
                 send_text(text, results).map_err(fail)?;
@@ -375,7 +292,13 @@ impl<'c, 'a> Pair<'c, 'a> {
         let Some(known) = old.or(new) else {
             return Ok(());
         };
-        let kind = known.object.key.0;
+        let id = ObjectId {
+            kind: known.object.key.0,
+            id: id_from_rank(known.object.key.1),
+        };
+        if !self.comparison.selects(id) {
+            return Ok(());
+        }
         let report = match (old, new) {
             (Some(old), Some(new)) => {
                 if self.are_same(old, new)? {
@@ -387,13 +310,7 @@ impl<'c, 'a> Pair<'c, 'a> {
             (Some(_), None) => Report::Left,
             _ => Report::Right,
         };
-        let counts = self.found.summary.of_mut(kind);
-        *match report {
-            Report::Same => &mut counts.same,
-            Report::Different => &mut counts.different,
-            Report::Left => &mut counts.left,
-            Report::Right => &mut counts.right,
-        } += 1;
+        self.found.summary.of_mut(id.kind).count(report);
         if self.found.charts.is_some() && report != Report::Same {
             self.add_to_charts(report, old, new)?;
         }
@@ -404,10 +321,6 @@ impl<'c, 'a> Pair<'c, 'a> {
                     return Ok(());
                 }
                 let versions = [old, new].map(|head| head.map(|head| head.object.version));
-                let id = ObjectId {
-                    kind,
-                    id: id_from_rank(known.object.key.1),
-                };
                 put_line(&mut self.found.text, report, id, versions);
                 if *details && report == Report::Different {
                     put_details(
@@ -465,13 +378,24 @@ impl<'c, 'a> Pair<'c, 'a> {
         self.new.fill(&new.object, new.block)?;
         self.moved.clear();
         let equality = comparison.equality;
-        let exact = equality.tag_order || comparison.makes_changes();
+        let exact = equality.tag_order || (comparison.makes_changes() && equality.metadata);
         let is_equal = equality.of(&self.old, &self.new, exact);
-        if is_equal || comparison.needs_moved() {
+        let content = Equality {
+            metadata: false,
+            ..equality
+        };
+        let has_equal_content =
+            is_equal || equality.metadata && content.of(&self.old, &self.new, equality.tag_order);
+        if has_equal_content || comparison.needs_moved() {
             let found = locations.find_moved(&self.old, &self.new, &mut self.moved);
             found.map_err(|error| FormatError::with(error.to_string()))?;
             let has_moved = is_equal && !self.moved.is_empty();
             self.found.summary.relocated += u64::from(has_moved);
+        }
+        let versions = [&self.old, &self.new].map(|side| side.object.info.version);
+        let is_new_version = matches!(versions, [Some(old), Some(new)] if old != new);
+        if has_equal_content && is_new_version && self.moved.is_empty() {
+            self.found.summary.new_version_only += 1;
         }
         Ok(is_equal && self.moved.is_empty())
     }

@@ -19,6 +19,8 @@ struct Data {
     charts: Option<Charts>,
     compared: Compared,
     objects: Option<Objects>,
+    /// Whether only selected objects count.
+    is_selection: bool,
     program: &'static str,
 }
 
@@ -28,7 +30,7 @@ pub struct Objects {
     /// GeoJSON features with the old and the new state, as [`augmented_diff`](crate::commands::augmented_diff) writes
     /// them.
     pub features: Vec<serde_json::Value>,
-    /// The number of all objects with a geometry that changed or have a changed node or member.
+    /// The number of all objects that changed or have a changed node or member.
     pub total: u64,
 }
 
@@ -89,6 +91,7 @@ pub fn write(
         charts: differences.charts,
         compared: Compared::of(options),
         objects: list(&summary)?,
+        is_selection: options.only.is_some(),
         program: pages::PROGRAM,
     };
     pages::write(PAGE, &data, page, ctx)?;

@@ -38,6 +38,14 @@ pub(crate) struct ActionRow {
 }
 
 impl ActionRow {
+    /// Returns the geometry of the object in a map: the new one; after a deletion, the old one.
+    pub(crate) const fn shown(&self) -> Option<&OwnedGeometry> {
+        match self.action {
+            ChangeAction::Delete => self.old_geometry.as_ref(),
+            ChangeAction::Create | ChangeAction::Modify => self.new_geometry.as_ref(),
+        }
+    }
+
     /// Returns the box around both geometries; `None` if there is none.
     pub(crate) fn extent(&self) -> Option<Extent> {
         let extent = |geometry: &Option<OwnedGeometry>| geometry.as_ref()?.view().extent();
@@ -87,13 +95,7 @@ impl ActionText {
             put_bbox(text, &extent);
         }
         text.push_str(",\"geometry\":");
-        let is_deleted = row.action == ChangeAction::Delete;
-        let shown = if is_deleted {
-            &row.old_geometry
-        } else {
-            &row.new_geometry
-        };
-        put_optional(text, shown.as_ref());
+        put_optional(text, row.shown());
         text.push_str(",\"properties\":{\"action\":\"");
         text.push_str(row.action.name());
         text.push_str("\",\"indirect\":");

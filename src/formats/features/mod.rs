@@ -2,7 +2,9 @@
 //! PostgreSQL.
 
 mod action;
+mod action_csv;
 mod document;
+mod edit_group;
 mod feature_id;
 mod geojson;
 mod geometry_types;
@@ -20,7 +22,10 @@ use crate::osm::ObjectKind;
 use crate::pbf::Info;
 
 pub(crate) use action::{ActionRow, ActionText, OwnedTags};
+pub(crate) use action_csv::{is_action_csv, put_action_header, put_action_row};
 pub(crate) use document::FeatureDocument;
+pub(crate) use edit_group::EditGroups;
+pub use edit_group::{EditGroup, GroupBy};
 pub use geometry_types::GeometryTypes;
 pub use options::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
 pub(crate) use text::{FeatureChunk, FeatureText};

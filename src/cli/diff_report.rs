@@ -1,0 +1,66 @@
+//! The warnings and the counts of `diff`.
+
+use super::show;
+use crate::commands::diff::{Counts, Summary};
+use crate::runtime::Context;
+
+/// Warns about changes that a change file cannot express, if one is written.
+pub fn warn(summary: &Summary, is_osc: bool, ctx: &Context) {
+    if is_osc && summary.going_back > 0 {
+        ctx.warn(format!(
+            "{} have a lower version or an older time in the new file: applying the changes leaves these objects unchanged",
+            show::counted(summary.going_back, "object")
+        ));
+    }
+    if is_osc && summary.inexact > 0 {
+        ctx.warn(format!(
+            "{} have coordinates with more than seven decimals: the change file rounds them",
+            show::counted(summary.inexact, "node")
+        ));
+    }
+    if is_osc {
+        warn_of_locations(summary, ctx);
+    }
+}
+
+/// Warns about ways that a change file has only for their locations, and about locations that it cannot remove.
+pub fn warn_of_locations(summary: &Summary, ctx: &Context) {
+    if summary.relocated > 0 {
+        ctx.warn(format!(
+            "the change file has {} only for the locations of nodes that the new file does not have: \
+             `apply-changes --locations-on-ways` takes them",
+            show::counted(summary.relocated, "way")
+        ));
+    }
+    if summary.locations_lost > 0 {
+        ctx.warn(format!(
+            "{} of the new file without a location that the old file has, of a node that neither file has: \
+             applying the changes leaves the location",
+            show::counted(summary.locations_lost, "way")
+        ));
+    }
+}
+
+/// Returns counts on one line.
+pub fn counts(counts: &Counts) -> String {
+    format!(
+        "left={} right={} same={} different={}",
+        counts.left, counts.right, counts.same, counts.different
+    )
+}
+
+/// Returns the counts of all kinds as lines.
+pub fn text(summary: &Summary) -> String {
+    let lines = [
+        ("Summary", &summary.total()),
+        ("  nodes", &summary.nodes),
+        ("  ways", &summary.ways),
+        ("  relations", &summary.relations),
+    ];
+    let line = |(name, found): (&str, &Counts)| format!("{name}: {}\n", counts(found));
+    let only = match summary.new_version_only {
+        0 => String::new(),
+        count => format!("  {} with a new version only\n", show::number(count)),
+    };
+    lines.map(line).concat() + &only
+}

@@ -1,0 +1,129 @@
+//! Augmented diffs of two files. The changes between them are derived first.
+
+use super::history::Replaces;
+use super::{
+    ActionList, Base, EditGroup, GroupBy, Output, Selection, Summary, feed, find, with_base, write,
+};
+use crate::commands::diff;
+use crate::error::Result;
+use crate::formats::ChangeSet;
+use crate::osm::ObjectId;
+use crate::runtime::Context;
+use std::path::PathBuf;
+
+/// Two files of current data, and the differences between them that count. The files are as in
+/// [`diff`](crate::commands::diff::run).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FilePair {
+    /// The old file.
+    pub old: PathBuf,
+    /// The new file.
+    pub new: PathBuf,
+    /// Whether objects count that differ only in metadata or in the order of their tags.
+    pub metadata: bool,
+    /// The rules that select the actions.
+    pub selection: Selection,
+}
+
+impl FilePair {
+    /// Creates a pair of which all differences count.
+    pub fn new(old: impl Into<PathBuf>, new: impl Into<PathBuf>) -> Self {
+        Self {
+            old: old.into(),
+            new: new.into(),
+            metadata: true,
+            selection: Selection::default(),
+        }
+    }
+}
+
+setters!(FilePair {
+    metadata: bool,
+    selection: Selection,
+});
+
+/// Writes the augmented diff of two files. The new state of a deleted object has neither tags nor nodes nor members,
+/// and features of deleted objects have no metadata, because the files do not give them.
+///
+/// # Errors
+///
+/// Those of [`run`](super::run) and of [`diff`](crate::commands::diff::run#errors).
+pub fn between(pair: &FilePair, output: &Output, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(7 + u64::from(output.has_features()));
+    with_differences(pair, usize::MAX, ctx, |base, changes, counts| {
+        let summary = write(base, changes, output, &pair.selection)?;
+        Ok(Summary {
+            new_version_only: counts.new_version_only,
+            ..summary
+        })
+    })
+}
+
+/// Returns the actions between two files, as many as fit on a page.
+///
+/// # Errors
+///
+/// Those of [`between`], except those of the output; the differences take more than 256 MiB in memory.
+pub fn list_between(pair: &FilePair, ctx: &Context) -> Result<ActionList> {
+    let scratch = std::env::temp_dir();
+    with_differences(pair, feed::MAX_CHANGES, ctx, |base, changes, _| {
+        let findings = find(base, changes, &pair.selection, &scratch)?;
+        feed::list(base, &findings, &pair.selection)
+    })
+}
+
+/// Returns the objects with an action between two files, in canonical order.
+///
+/// # Errors
+///
+/// Those of [`between`], except those of the output.
+pub fn ids_between(pair: &FilePair, ctx: &Context) -> Result<Vec<ObjectId>> {
+    let scratch = std::env::temp_dir();
+    with_differences(pair, usize::MAX, ctx, |base, changes, _| {
+        let findings = find(base, changes, &pair.selection, &scratch)?;
+        feed::ids(base, &findings, &pair.selection)
+    })
+}
+
+/// Returns the actions between two files by user or by changeset, and the numbers of all actions. The groups with the
+/// most changes come first.
+///
+/// # Errors
+///
+/// Those of [`between`], except those of the output.
+pub fn groups_between(
+    pair: &FilePair,
+    by: GroupBy,
+    ctx: &Context,
+) -> Result<(Vec<EditGroup>, Summary)> {
+    ctx.expect_phases(8);
+    let scratch = std::env::temp_dir();
+    with_differences(pair, usize::MAX, ctx, |base, changes, counts| {
+        let findings = find(base, changes, &pair.selection, &scratch)?;
+        let (groups, summary) = feed::group(base, &findings, &pair.selection, by)?;
+        let summary = Summary {
+            new_version_only: counts.new_version_only,
+            ..summary
+        };
+        Ok((groups, summary))
+    })
+}
+
+/// Calls `take` with the old file as the base, with the changes that turn it into the new one, and with the numbers of
+/// differences. Fails if the changes take more than `max_memory` bytes.
+fn with_differences<T>(
+    pair: &FilePair,
+    max_memory: usize,
+    ctx: &Context,
+    take: impl FnOnce(&Base<'_>, &ChangeSet, &diff::Summary) -> Result<T>,
+) -> Result<T> {
+    let deletions = diff::Deletions {
+        content_only: !pair.metadata,
+        ..diff::Deletions::default()
+    };
+    let found = diff::changes_between(&pair.old, &pair.new, deletions, max_memory, ctx)?;
+    with_base(&found.old, &found.plan, Replaces::Always, ctx, |base| {
+        take(base, &found.changes, &found.summary)
+    })
+}

@@ -1,0 +1,118 @@
+//! The objects of one file in a shard, in canonical order.
+
+use super::side::Side;
+use crate::engine::shards::{Shard, Source};
+use crate::error::{Advice, FormatError};
+use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
+use crate::pbf::{Block, RawElement, RawElements};
+
+/// An object of one of the files, and the block that contains it.
+#[derive(Clone, Copy)]
+pub(super) struct Head<'a> {
+    pub object: RawElement<'a>,
+    pub block: &'a Block<'a>,
+}
+
+impl Head<'_> {
+    /// Whether the object cannot be decoded.
+    pub(super) fn is_invalid(&self) -> bool {
+        Side::default().fill(&self.object, self.block).is_err()
+    }
+}
+
+/// The objects of one file in a shard, in canonical order.
+pub(super) struct ShardCursor<'a> {
+    /// The blocks that follow the current one.
+    blocks: std::slice::Iter<'a, (Source, Block<'a>)>,
+    /// The current block, and its objects after `head`; `None` before the first block and after each block.
+    current: Option<(&'a Source, &'a Block<'a>, RawElements<'a>)>,
+    /// The key of the last object that was read.
+    last: Option<TypeThenId>,
+    /// The first key of the shard; `None` if there is no lower limit.
+    from: Option<TypeThenId>,
+    /// The first key after the shard; `None` if there is no upper limit.
+    until: Option<TypeThenId>,
+    kinds: KindSet,
+    /// Whether each object may occur only once.
+    is_strict: bool,
+    /// The next object to compare; `None` at the end of the shard.
+    pub head: Option<Head<'a>>,
+}
+
+impl<'a> ShardCursor<'a> {
+    /// Creates a cursor before the first object of a shard. `blocks` are the blocks of the file, in order.
+    pub(super) fn new(
+        blocks: &'a [(Source, Block<'a>)],
+        shard: &Shard,
+        kinds: KindSet,
+        is_strict: bool,
+    ) -> Self {
+        Self {
+            blocks: blocks.iter(),
+            current: None,
+            last: None,
+            from: shard.from,
+            until: shard.until,
+            kinds,
+            is_strict,
+            head: None,
+        }
+    }
+
+    /// Returns the blob of the next object.
+    pub(super) fn source(&self) -> Option<&'a Source> {
+        self.current.as_ref().map(|(source, _, _)| *source)
+    }
+
+    /// Moves `head` to the next object of the shard that is of a wanted kind. Fails if the objects are not in order.
+    pub(super) fn next(&mut self) -> Result<(), (Option<&'a Source>, FormatError)> {
+        self.head = None;
+        loop {
+            let Some((source, block, cursor)) = &mut self.current else {
+                let Some((source, block)) = self.blocks.next() else {
+                    return Ok(());
+                };
+                self.current = Some((source, block, block.cursor()));
+                continue;
+            };
+            let fail = |error| (Some(*source), error);
+            let Some(object) = cursor.next().map_err(fail)? else {
+                self.current = None;
+                continue;
+            };
+            if self.last > Some(object.key) {
+                let id = ObjectId {
+                    kind: object.key.0,
+                    id: id_from_rank(object.key.1),
+                };
+                let cause =
+                    format!("{id} is out of order although the file declares canonical order");
+                return Err(fail(FormatError::with(cause).advise(Advice::Sort)));
+            }
+            if self.is_strict && self.last == Some(object.key) && self.kinds.contains(object.key.0)
+            {
+                return Err(fail(occurs_twice(object.key)));
+            }
+            self.last = Some(object.key);
+            if self.until.is_some() && self.last >= self.until {
+                return Ok(());
+            }
+            if self.last >= self.from && self.kinds.contains(object.key.0) {
+                self.head = Some(Head { object, block });
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Returns the error for a file that contains an object more than once. Changes cannot be derived from that file.
+pub(super) fn occurs_twice(key: TypeThenId) -> FormatError {
+    let object = ObjectId {
+        kind: key.0,
+        id: id_from_rank(key.1),
+    };
+    FormatError::repetition(
+        object,
+        "changes can only be derived from files that have each object once",
+    )
+}

@@ -1,0 +1,240 @@
+//! The changes of one user, or of one changeset, as one row.
+
+use super::action::ActionRow;
+use crate::formats::ChangeAction;
+use crate::formats::csv::CsvText;
+use crate::geometry::Extent;
+use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind, format_timestamp};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The property by which changes are grouped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupBy {
+    /// The name of the user of the new version.
+    User,
+    /// The changeset of the new version.
+    Changeset,
+}
+
+/// The numbers of changes in a group, and the time and place of the changes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct EditGroup {
+    /// The user; `None` for an unknown one, as that of deletions between two files.
+    pub user: Option<String>,
+    /// The id of the user.
+    pub uid: Option<i32>,
+    /// The changeset; `None` if it is unknown, or if changes are grouped by user.
+    pub changeset: Option<i64>,
+    /// The number of changesets.
+    pub changesets: u64,
+    /// The number of all changes.
+    pub changes: u64,
+    /// The number of created objects.
+    pub created: u64,
+    /// The number of modified objects.
+    pub modified: u64,
+    /// The number of deleted objects.
+    pub deleted: u64,
+    /// The number of changed nodes.
+    pub nodes: u64,
+    /// The number of changed ways.
+    pub ways: u64,
+    /// The number of changed relations.
+    pub relations: u64,
+    /// The time of the first new version in seconds since 1970.
+    #[serde(serialize_with = "as_text")]
+    pub first: Option<i64>,
+    /// The time of the last new version in seconds since 1970.
+    #[serde(serialize_with = "as_text")]
+    pub last: Option<i64>,
+    /// The box around all old and new geometries, as west, south, east and north in degrees.
+    pub bbox: Option<[f64; 4]>,
+}
+
+fn as_text<S: Serializer>(seconds: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    seconds.map(format_timestamp).serialize(serializer)
+}
+
+/// The changes of a group so far.
+#[derive(Default)]
+struct GroupTotals {
+    user: Option<String>,
+    uid: Option<i32>,
+    changesets: BTreeSet<i64>,
+    actions: [u64; 3],
+    kinds: [u64; 3],
+    times: Option<(i64, i64)>,
+    extent: Option<Extent>,
+}
+
+/// Collects the groups of changes.
+pub(crate) struct EditGroups {
+    by: GroupBy,
+    totals: BTreeMap<(Option<String>, Option<i64>), GroupTotals>,
+}
+
+impl EditGroups {
+    pub(crate) const fn new(by: GroupBy) -> Self {
+        Self {
+            by,
+            totals: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a change.
+    pub(crate) fn add(&mut self, row: &ActionRow) {
+        let key = match (self.by, &row.user) {
+            (GroupBy::User, Some(user)) => (Some(user.clone()), None),
+            (GroupBy::User, None) => (None, row.uid.map(i64::from)),
+            (GroupBy::Changeset, _) => (None, row.changeset),
+        };
+        let totals = self.totals.entry(key).or_default();
+        totals.user = totals.user.take().or_else(|| row.user.clone());
+        totals.uid = totals.uid.or(row.uid);
+        totals.changesets.extend(row.changeset);
+        let action = match row.action {
+            ChangeAction::Create => 0,
+            ChangeAction::Modify => 1,
+            ChangeAction::Delete => 2,
+        };
+        totals.actions[action] += 1;
+        totals.kinds[row.kind as usize] += 1;
+        if let Some(time) = row.timestamp {
+            let (first, last) = totals.times.unwrap_or((time, time));
+            totals.times = Some((first.min(time), last.max(time)));
+        }
+        if let Some(extent) = row.extent() {
+            let all = totals.extent.map_or(extent, |all| all.and(&extent));
+            totals.extent = Some(all);
+        }
+    }
+
+    /// Returns the groups. Those with the most changes come first, and among equal ones, those with the lesser name or
+    /// changeset.
+    pub(crate) fn finish(self) -> Vec<EditGroup> {
+        let by = self.by;
+        let mut groups: Vec<EditGroup> = self
+            .totals
+            .into_values()
+            .map(|totals| totals.group(by))
+            .collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.changes));
+        groups
+    }
+}
+
+impl GroupTotals {
+    fn group(self, by: GroupBy) -> EditGroup {
+        let [created, modified, deleted] = self.actions;
+        let [nodes, ways, relations] =
+            ObjectKind::ALL.map(|kind| self.kinds.get(kind as usize).copied().unwrap_or(0));
+        let degrees = |e7: i32| f64::from(e7) / DECIMICRO_PER_DEGREE as f64;
+        EditGroup {
+            user: self.user,
+            uid: self.uid,
+            changeset: self
+                .changesets
+                .first()
+                .copied()
+                .filter(|_| by == GroupBy::Changeset),
+            changesets: self.changesets.len() as u64,
+            changes: created + modified + deleted,
+            created,
+            modified,
+            deleted,
+            nodes,
+            ways,
+            relations,
+            first: self.times.map(|(first, _)| first),
+            last: self.times.map(|(_, last)| last),
+            bbox: self.extent.map(|Extent { low, high }| {
+                [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7].map(degrees)
+            }),
+        }
+    }
+}
+
+impl EditGroup {
+    /// The names of the columns of a table of groups.
+    const COLUMNS: [&str; 17] = [
+        "user",
+        "uid",
+        "changeset",
+        "changesets",
+        "changes",
+        "created",
+        "modified",
+        "deleted",
+        "nodes",
+        "ways",
+        "relations",
+        "first",
+        "last",
+        "min_lon",
+        "min_lat",
+        "max_lon",
+        "max_lat",
+    ];
+
+    /// Appends the row with the names of the columns.
+    pub(crate) fn put_header(csv: &mut CsvText) {
+        csv.header(&Self::COLUMNS);
+    }
+
+    /// Appends the row of the group.
+    pub(crate) fn put_row(&self, csv: &mut CsvText) {
+        csv.text(self.user.as_deref());
+        csv.number(self.uid.map(i64::from));
+        csv.number(self.changeset);
+        for count in [
+            self.changesets,
+            self.changes,
+            self.created,
+            self.modified,
+            self.deleted,
+            self.nodes,
+            self.ways,
+            self.relations,
+        ] {
+            csv.number(Some(count as i64));
+        }
+        csv.time(self.first);
+        csv.time(self.last);
+        for index in 0..4 {
+            let edge = self.bbox.and_then(|bbox| bbox.get(index).copied());
+            csv.text(edge.map(|edge| edge.to_string()).as_deref());
+        }
+        csv.end_row();
+    }
+
+    /// Returns the group as a feature of GeoJSON, whose geometry is the box.
+    pub(crate) fn feature(&self) -> Value {
+        let geometry = self.bbox.map(|[west, south, east, north]| {
+            if [west, south] == [east, north] {
+                return json!({"type": "Point", "coordinates": [west, south]});
+            }
+            let corners = [
+                [west, south],
+                [east, south],
+                [east, north],
+                [west, north],
+                [west, south],
+            ];
+            json!({"type": "Polygon", "coordinates": [corners]})
+        });
+        let mut properties = json!(self);
+        if let Some(properties) = properties.as_object_mut() {
+            properties.remove("bbox");
+        }
+        let mut feature = json!({
+            "type": "Feature", "geometry": geometry, "properties": properties
+        });
+        if let (Some(bbox), Some(feature)) = (self.bbox, feature.as_object_mut()) {
+            feature.insert("bbox".to_owned(), json!(bbox));
+        }
+        feature
+    }
+}
