@@ -401,8 +401,20 @@ fn the_page_of_a_comparison_is_drawn_in_a_browser() {
     let picture = COLORS.replace("'map'", "'single-map'");
     assert!(browser.evaluate(&picture).as_u64().unwrap() > 2);
     let listed = "document.querySelectorAll('#single-list div').length";
-    // Nodes 2 and 6, which were shops, node 3, and way 1.
-    assert_eq!(browser.evaluate(listed), 4);
+    // All objects that changed, those with tags first.
+    let all = browser.evaluate("objects.total").as_u64().unwrap();
+    assert!(all >= 8, "{all}");
+    assert_eq!(browser.evaluate(listed), all);
+    let link = "document.querySelector('#single-tags a').href";
+    assert_eq!(
+        browser.evaluate(link),
+        "https://www.openstreetmap.org/way/1"
+    );
+    let user = "document.querySelector('#users a').href";
+    assert_eq!(
+        browser.evaluate(user),
+        "https://www.openstreetmap.org/user/new"
+    );
     browser.evaluate(
         "by_id('single-search').value = 'SHOP created'; by_id('single-search').dispatchEvent(new Event('input'))",
     );
