@@ -63,7 +63,7 @@ fn reports_have_the_fields_that_the_reference_names() {
     for field in ["errors", "warnings"] {
         areas["areas"][field].take();
     }
-    let reports: [(&str, Value); 15] = [
+    let reports: [(&str, Value); 17] = [
         (
             "`repair`",
             written(&[&"repair", &damaged, &"--from", &input]),

@@ -18,7 +18,7 @@ pub use block::dense_iter::DenseNodesIter;
 pub use block::element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
 pub(crate) use block::limits::MAX_PARTS;
 pub(crate) use block::messages::{TagIds, VersionInfo, WayRefs};
-pub(crate) use block::node_locations::{NodeParts, NodeVisit};
+pub(crate) use block::node_locations::{VisitedFields, NodeVisit};
 pub(crate) use block::node_versions::{NodeVersions, VersionedNodes};
 pub use block::outline::{BlockUnits, Group, Message, StringTable};
 pub use block::parsed::Block;

@@ -10,7 +10,9 @@ use crate::file::BlobDecoder;
 use crate::index::{NodeBatch, Preparation, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, NodeParts, NodeVisit, Way, scan_order, scan_places};
+use crate::pbf::{
+    BlobEntry, Block, Element, NodeVisit, VisitedFields, Way, scan_order, scan_places,
+};
 use crate::runtime::{Context, PassResults};
 
 /// The size in bytes at which a batch of ways is sent.
@@ -150,7 +152,7 @@ impl<V: Visitor> Visit<'_, V> {
             .single_kind()
             .is_some_and(|(kind, _)| kind == ObjectKind::Node);
         if is_plain && (!is_visited || !self.visits.untagged_nodes) {
-            let parts = NodeParts {
+            let parts = VisitedFields {
                 tags: is_visited,
                 info: self.visits.info,
             };

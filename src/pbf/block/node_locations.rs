@@ -13,7 +13,7 @@ use crate::pbf::wire::Varints;
 
 /// The parts of nodes that [`Block::for_each_node_run`] reads beside their locations.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NodeParts {
+pub(crate) struct VisitedFields {
     /// Whether nodes with tags are visited one by one, with their tags.
     pub tags: bool,
     /// Whether these nodes have their metadata. Otherwise it is empty.
@@ -111,7 +111,7 @@ impl Block<'_> {
     /// `parts` has tags. Then fails if a tag refers to a string that the block does not have.
     pub(crate) fn for_each_node_run(
         &self,
-        parts: NodeParts,
+        parts: VisitedFields,
         mut visit: impl FnMut(NodeVisit<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         let (mut messages, mut first) = (self.messages(), 0);
@@ -440,7 +440,7 @@ mod tests {
                 }
                 Ok(())
             };
-            let parts = NodeParts {
+            let parts = VisitedFields {
                 tags: true,
                 info: true,
             };
