@@ -20,7 +20,6 @@
 //! antimeridian (`antimeridian`).
 
 mod antimeridian;
-#[cfg(feature = "parquet")]
 mod interior;
 mod members;
 mod nested;
@@ -39,7 +38,6 @@ use crate::geometry::Point;
 use crate::osm::format_e7;
 use crate::runtime::lock;
 pub(crate) use antimeridian::{assemble_on_map, is_around_pole, polygon_of, polygons_on_map};
-#[cfg(feature = "parquet")]
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
 pub(crate) use nested::{MAX_DEPTH, MAX_KEPT, NestedRelations, RouteMember};

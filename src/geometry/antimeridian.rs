@@ -4,7 +4,6 @@
 //! longitudes of the points are more than 180 degrees apart. 180 degrees east and 180 degrees west are the same
 //! meridian.
 
-#[cfg(feature = "parquet")]
 use super::Extent;
 use super::Point;
 use super::intersection::{Rings, intersection};
@@ -72,7 +71,7 @@ pub(crate) fn is_across(from: Point, to: Point) -> bool {
 
 /// Returns by how much the longitude grows along an edge. An edge of exactly 180 degrees does not cross the
 /// antimeridian.
-fn shorter_way(from: Point, to: Point) -> i64 {
+pub(crate) fn shorter_way(from: Point, to: Point) -> i64 {
     match i64::from(to.lon_e7) - i64::from(from.lon_e7) {
         width if width > HALF_TURN => width - 2 * HALF_TURN,
         width if width < -HALF_TURN => width + 2 * HALF_TURN,
@@ -176,7 +175,6 @@ impl MapTurn {
     /// Returns a turn after which the parts of a geometry lie side by side that were one part before they were cut at
     /// the antimeridian. `parts` are the boxes around the parts. Returns `None` if no parts meet at the antimeridian,
     /// and if the parts have points at all longitudes.
-    #[cfg(feature = "parquet")]
     pub(crate) fn joining(parts: impl Iterator<Item = Extent>) -> Option<Self> {
         let edges = parts.map(|part| part.edges().map(i64::from));
         let spans: Vec<_> = edges.map(|edges| (edges.west, edges.east)).collect();
@@ -434,7 +432,6 @@ mod tests {
         ]));
     }
 
-    #[cfg(feature = "parquet")]
     #[test]
     fn parts_on_both_sides_of_the_antimeridian_are_joined() {
         let extent =

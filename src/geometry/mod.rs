@@ -25,7 +25,7 @@ mod tiles;
 
 pub use antimeridian::Antimeridian;
 pub(crate) use antimeridian::{
-    MapTurn, goes_around_pole, is_across, is_on_antimeridian, line_at_antimeridian,
+    MapTurn, goes_around_pole, is_across, is_on_antimeridian, line_at_antimeridian, shorter_way,
 };
 pub use area_index::{AreaIndex, Cover, Locator};
 pub(crate) use clip::Clip;

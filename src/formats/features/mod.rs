@@ -8,6 +8,7 @@ mod edit_group;
 mod feature_id;
 mod geojson;
 mod geometry_types;
+mod label_point;
 mod options;
 mod postgres;
 mod text;
@@ -27,6 +28,8 @@ pub(crate) use document::FeatureDocument;
 pub(crate) use edit_group::EditGroups;
 pub use edit_group::{EditGroup, GroupBy};
 pub use geometry_types::GeometryTypes;
+#[cfg(feature = "parquet")]
+pub(crate) use label_point::{centroid, label_point};
 pub use options::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
 pub(crate) use text::{FeatureChunk, FeatureText};
 pub(crate) use wkb::put_wkb;

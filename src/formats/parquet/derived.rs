@@ -4,11 +4,10 @@ use super::AdminAreas;
 use super::columns::{GroupEncoder, Values};
 use super::partition::h3_cell;
 use super::schema::{optional, text_map};
-use crate::area::{AreaPolygon, interior_point};
 use crate::error::Result;
-use crate::formats::features::Geometry;
-use crate::geometry::{Extent, MapTurn, Point};
-use crate::osm::{DECIMICRO_PER_DEGREE, is_language};
+use crate::formats::features::{Geometry, centroid, label_point};
+use crate::geometry::Point;
+use crate::osm::is_language;
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::data_type::ByteArray;
 use parquet::schema::types::TypePtr;
@@ -209,166 +208,19 @@ fn language(key: &[u8]) -> Option<&[u8]> {
     key.strip_prefix(b"name:").filter(|tag| is_language(tag))
 }
 
-/// The sum of the weights of points, and the weighted sums of their coordinates. Coordinates are in 1e-7 degree,
-/// relative to an origin.
-#[derive(Default)]
-struct Weighted {
-    weight: f64,
-    lon: f64,
-    lat: f64,
-}
-
-impl Weighted {
-    fn add(&mut self, weight: f64, lon: f64, lat: f64) {
-        self.weight += weight;
-        self.lon += weight * lon;
-        self.lat += weight * lat;
-    }
-}
-
-/// Returns the longitude and the latitude of the centroid in degrees. The centroid of a line is weighted by length, and
-/// the centroid of polygons by area. If parts of the geometry meet at the antimeridian, where they were cut, the
-/// centroid is that of the geometry before the cut.
-fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
-    let turn = turn_of(geometry);
-    let plane = Plane {
-        origin: first_point(geometry),
-        turn,
-    };
-    let mut sums = Weighted::default();
-    match geometry {
-        Geometry::Point(_) => {}
-        Geometry::LineString(points) => add_line(&mut sums, points, plane),
-        Geometry::MultiLineString(lines) => {
-            let lines = lines.iter();
-            lines.for_each(|line| add_line(&mut sums, line, plane));
-        }
-        Geometry::MultiPolygon(polygons) => {
-            let rings = polygons.iter().flat_map(AreaPolygon::rings);
-            rings.for_each(|ring| add_ring(&mut sums, ring, plane));
-        }
-    }
-    let (lon, lat) = if sums.weight == 0.0 {
-        (0.0, 0.0)
-    } else {
-        (sums.lon / sums.weight, sums.lat / sums.weight)
-    };
-    let origin = plane.on_map(plane.origin);
-    let (lon, lat) = (
-        f64::from(origin.lon_e7) + lon,
-        f64::from(origin.lat_e7) + lat,
-    );
-    let lon = lon + turn.map_or(0.0, |turn| turn.back(lon));
-    [lon, lat].map(|e7| e7 / DECIMICRO_PER_DEGREE as f64)
-}
-
-/// Returns the turn of the map after which the parts of a geometry lie side by side that were cut at the antimeridian;
-/// `None` if there are none.
-fn turn_of(geometry: &Geometry<'_>) -> Option<MapTurn> {
-    if !geometry.extent()?.is_wide() {
-        return None;
-    }
-    match geometry {
-        Geometry::Point(_) | Geometry::LineString(_) => None,
-        Geometry::MultiLineString(lines) => {
-            let extents = lines.iter().map(|line| Extent::of(line.iter()));
-            MapTurn::joining(extents.flatten())
-        }
-        Geometry::MultiPolygon(polygons) => {
-            let extents = polygons.iter().map(|polygon| Extent::of(&polygon.outer));
-            MapTurn::joining(extents.flatten())
-        }
-    }
-}
-
-fn first_point(geometry: &Geometry<'_>) -> Point {
-    match geometry {
-        Geometry::Point(point) => *point,
-        Geometry::LineString(points) => points[0],
-        Geometry::MultiLineString(lines) => lines[0][0],
-        Geometry::MultiPolygon(polygons) => polygons[0].outer[0],
-    }
-}
-
-/// The plane in which a centroid is computed.
-#[derive(Clone, Copy)]
-struct Plane {
-    /// The point of the map to which coordinates are relative.
-    origin: Point,
-    /// The turn of the map.
-    turn: Option<MapTurn>,
-}
-
-impl Plane {
-    /// Returns where a point is on the map.
-    fn on_map(self, point: Point) -> Point {
-        self.turn.map_or(point, |turn| turn.apply(point))
-    }
-
-    /// Returns the longitude and the latitude of a point relative to the origin.
-    fn relative(self, point: Point) -> (f64, f64) {
-        let (point, origin) = (self.on_map(point), self.on_map(self.origin));
-        (
-            f64::from(point.lon_e7) - f64::from(origin.lon_e7),
-            f64::from(point.lat_e7) - f64::from(origin.lat_e7),
-        )
-    }
-}
-
 /// Returns the point that decides in which country a geometry lies: the point itself, a point inside an area, or the
 /// middle node of a line. If a line has several parts, the first part counts.
 fn place_in(geometry: &Geometry<'_>) -> Point {
     match geometry {
-        Geometry::LineString(points) => return points[points.len() / 2],
-        Geometry::MultiLineString(lines) => return lines[0][lines[0].len() / 2],
-        Geometry::MultiPolygon(polygons) => {
-            if let Some(point) = interior_point(polygons) {
-                return point;
-            }
-        }
-        Geometry::Point(_) => {}
-    }
-    let [lon, lat] = centroid(geometry);
-    let e7 = |degrees: f64| (degrees * DECIMICRO_PER_DEGREE as f64).round() as i32;
-    Point {
-        lat_e7: e7(lat),
-        lon_e7: e7(lon),
-    }
-}
-
-/// Adds the middles of the edges of a line to `sums`, weighted by length.
-fn add_line(sums: &mut Weighted, points: &[Point], plane: Plane) {
-    for pair in points.windows(2) {
-        let ((x, y), (to_x, to_y)) = (plane.relative(pair[0]), plane.relative(pair[1]));
-        let length = (to_x - x).hypot(to_y - y);
-        sums.add(length, (x + to_x) / 2.0, (y + to_y) / 2.0);
-    }
-}
-
-/// For each edge of a ring, adds the centroid of the triangle between the edge and the origin to `sums`, weighted by
-/// the area of the triangle. Holes run in the opposite direction, so the total weight of a hole is negative.
-fn add_ring(sums: &mut Weighted, ring: &[Point], plane: Plane) {
-    let next = ring.iter().cycle().skip(1);
-    for (from, to) in ring.iter().zip(next) {
-        let ((x, y), (to_x, to_y)) = (plane.relative(*from), plane.relative(*to));
-        let doubled = x * to_y - to_x * y;
-        sums.add(doubled, (x + to_x) / 3.0, (y + to_y) / 3.0);
+        Geometry::LineString(points) => points[points.len() / 2],
+        Geometry::MultiLineString(lines) => lines[0][lines[0].len() / 2],
+        Geometry::Point(_) | Geometry::MultiPolygon(_) => label_point(geometry),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn points(places: &[(i32, i32)]) -> Vec<Point> {
-        let places = places.iter();
-        places
-            .map(|&(lon, lat)| Point {
-                lat_e7: lat * 1_000_000,
-                lon_e7: lon * 1_000_000,
-            })
-            .collect()
-    }
 
     #[test]
     fn languages_are_codes_and_not_other_suffixes() {
@@ -383,50 +235,5 @@ mod tests {
             let found = language(key.as_bytes()).map(|code| std::str::from_utf8(code).unwrap());
             assert_eq!(found, expected, "{key}");
         }
-    }
-
-    #[test]
-    fn centroids_are_weighted_by_length_and_area() {
-        let line = points(&[(10, 10), (10, 30), (20, 30)]);
-        let [lon, lat] = centroid(&Geometry::LineString(&line));
-        assert!((lon - 35.0 / 30.0).abs() < 1e-9 && (lat - 70.0 / 30.0).abs() < 1e-9);
-        let polygon = AreaPolygon {
-            outer: points(&[(0, 0), (40, 0), (40, 40), (0, 40)]),
-            holes: vec![points(&[(20, 10), (20, 30), (40, 30), (40, 10)])],
-        };
-        let [lon, lat] = centroid(&Geometry::MultiPolygon(&[polygon]));
-        // The polygon is a square with the area 1600 and the centre (20, 20), minus a hole with the area 400 and the
-        // centre (30, 20).
-        assert!(
-            (lon - 20.0 / 12.0).abs() < 1e-9 && (lat - 2.0).abs() < 1e-9,
-            "{lon} {lat}"
-        );
-    }
-
-    #[test]
-    fn the_centroid_of_parts_that_were_cut_lies_between_them() {
-        let rectangle = |west: i32, east: i32| AreaPolygon {
-            outer: points(&[(west, 0), (east, 0), (east, 40), (west, 40)]),
-            holes: Vec::new(),
-        };
-        let parts = [rectangle(1790, 1800), rectangle(-1800, -1770)];
-        let [lon, lat] = centroid(&Geometry::MultiPolygon(&parts));
-        assert!(
-            (lon + 179.0).abs() < 1e-9 && (lat - 2.0).abs() < 1e-9,
-            "{lon} {lat}"
-        );
-        let lines = [
-            points(&[(1790, 10), (1800, 10)]),
-            points(&[(-1800, 10), (-1790, 10)]),
-        ];
-        let [lon, lat] = centroid(&Geometry::MultiLineString(&lines));
-        assert!(
-            (lon.abs() - 180.0).abs() < 1e-9 && (lat - 1.0).abs() < 1e-9,
-            "{lon} {lat}"
-        );
-        // Parts that do not meet at the antimeridian.
-        let apart = [rectangle(1780, 1790), rectangle(-1790, -1780)];
-        let [lon, _] = centroid(&Geometry::MultiPolygon(&apart));
-        assert!(lon.abs() < 1e-9, "{lon}");
     }
 }
