@@ -25,6 +25,7 @@ mod combining_located;
 mod common;
 mod content_decides;
 mod copies;
+mod csv;
 mod dependencies;
 mod derive_changes;
 mod diff;

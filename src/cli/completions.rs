@@ -55,11 +55,13 @@ const VALUES: &[(&str, &str, &[&str])] = &[
         &[
             "geojson",
             "geojsonseq",
+            "csv",
             "text",
             "pg",
             "geoparquet",
             "geojson.gz",
             "geojsonseq.gz",
+            "csv.gz",
             "text.gz",
             "pg.gz",
         ],

@@ -15,7 +15,7 @@ use anyhow::{Result, anyhow};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Turn objects into features: GeoJSON, GeoParquet, WKT, or tables for PostgreSQL
+/// Turn objects into features: GeoJSON, GeoParquet, CSV, WKT, or tables for PostgreSQL
 ///
 /// Nodes become points, ways become lines, and multipolygon and boundary relations become areas. A closed way becomes
 /// an area if its tags imply one (building, landuse, natural=water, area=yes and others; -C prints the list), otherwise
@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
   pbfhogg export berlin.osm.pbf -u type_id -a timestamp,version -f geojsonseq | tippecanoe -o berlin.mbtiles
   pbfhogg export berlin.osm.pbf --geometry-types polygon -a type,id -o areas.pg
   pbfhogg export berlin.osm.pbf -o berlin.parquet --column highway,building
+  pbfhogg export berlin.osm.pbf --filter amenity=cafe --column name,phone -o cafes.csv
   pbfhogg export berlin.osm.pbf --partition geometry_type -o berlin-features
   pbfhogg export berlin.osm.pbf --theme roads,buildings -o berlin-themes
   pbfhogg export berlin.osm.pbf --raw -o berlin-tables
@@ -42,6 +43,7 @@ use std::path::{Path, PathBuf};
 Formats:
   geojson     one object with all features; -f json, .geojson, .json
   geojsonseq  one feature per line, for streams; -f jsonseq, .geojsonseq, .geojsonl, .jsonseq
+  csv         a row for each feature: type, id, a point on it, tags; .csv; for spreadsheets, pandas, DuckDB
   text        WKT and tags; -f txt, .txt
   pg          rows for COPY in PostgreSQL with PostGIS; .pg; -v prints the SQL statements
 All of these also with .gz, .bz2 or .zst.
@@ -50,7 +52,8 @@ All of these also with .gz, .bz2 or .zst.
 
 Format options (-x):
   print_record_separator=false   geojsonseq without the character RS before each feature
-  tags_type=hstore               pg with tags as hstore; the default is jsonb")]
+  tags_type=hstore               pg with tags as hstore; the default is jsonb
+  geometry=wkt                   csv with a column @geometry; the default is the point alone")]
 pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["print_default_config", "print_themes", "show_index_types"])]
@@ -214,6 +217,11 @@ fn options(session: &Session, args: &Args, config: Config, ctx: &Context) -> Res
     let mut options = Options::new(input, target, args.format.format(session, path, &config)?);
     options.rules = config.rules;
     args.selection.apply_to(session, &mut options, ctx)?;
+    if let ExportFormat::Text(features) = &mut options.format
+        && features.tag_columns.is_none()
+    {
+        features.tag_columns.clone_from(&options.tag_keys);
+    }
     options.incomplete = args.incomplete;
     options.locations_in_ways = args.index_type == StoredLocationArg::Ways;
     options.only_locations_in_ways =

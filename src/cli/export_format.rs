@@ -5,9 +5,9 @@ use super::args::parse_size;
 use super::session::Session;
 use crate::commands::export::{Config, ExportFormat};
 use crate::formats::{
-    Attribute, DerivedColumns, FeatureFormat, FeatureOptions, GeoParquetOptions, GeoParquetVersion,
-    MAX_FILE_LEN, ObjectTableOptions, PageCompression, PartitionKey, TagColumn, TextCompression,
-    Theme, UniqueId,
+    Attribute, Attributes, DerivedColumns, FeatureFormat, FeatureOptions, GeoParquetOptions,
+    GeoParquetVersion, MAX_FILE_LEN, ObjectTableOptions, PageCompression, PartitionKey, TagColumn,
+    TextCompression, Theme, UniqueId,
 };
 use anyhow::{Result, anyhow, bail};
 use std::path::Path;
@@ -44,9 +44,9 @@ pub struct FormatArgs {
     /// Set an option of the format; repeatable
     #[arg(short = 'x', long, value_name = "OPTION[=VALUE]")]
     format_option: Vec<String>,
-    /// Output format, if not that of the file name: geojson, geojsonseq, text, pg or geoparquet
+    /// Output format, if not that of the file name: geojson, geojsonseq, csv, text, pg or geoparquet
     ///
-    /// All formats except geoparquet can be compressed: geojson.gz, text.bz2, pg.zst.
+    /// All formats except geoparquet can be compressed: geojson.gz, csv.bz2, pg.zst.
     #[arg(
         short = 'f',
         long,
@@ -95,7 +95,10 @@ pub struct FormatArgs {
         help_heading = "GeoParquet"
     )]
     raw: bool,
-    /// GeoParquet: add a column for each of these tag keys; comma-separated
+    /// GeoParquet, CSV: add a column for each of these tag keys; comma-separated
+    ///
+    /// CSV then has no other columns of tags. Without this option, it has a column for each key of --properties, or else
+    /// name, and tags with all tags as JSON.
     #[arg(
         long = "column",
         value_name = "KEYS",
@@ -259,10 +262,14 @@ impl FormatArgs {
     }
 
     fn text(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
+        let (format, compression) = format_of(session, self.output_format.as_deref(), path)?;
+        let is_csv = matches!(format, FeatureFormat::Csv { .. });
+        if !is_csv && !self.columns.is_empty() {
+            bail!("--column is for GeoParquet and CSV: say -f geoparquet or -f csv");
+        }
         for (is_given, option) in [
             (!self.partition.is_empty(), "--partition"),
             (self.max_file_size.is_some(), "--max-file-size"),
-            (!self.columns.is_empty(), "--column"),
             (!self.derived.is_empty(), "--with"),
             (!self.theme.is_empty(), "--theme"),
             (self.no_metadata, "--no-metadata"),
@@ -273,7 +280,6 @@ impl FormatArgs {
                 bail!("{option} is for GeoParquet: say -f geoparquet, or name the output .parquet");
             }
         }
-        let (format, compression) = format_of(session, self.output_format.as_deref(), path)?;
         let mut features = FeatureOptions::new(format);
         features.compression = compression;
         let given = self.format_option.iter().map(|option| {
@@ -283,14 +289,26 @@ impl FormatArgs {
         for (name, value) in config.format_options.iter().cloned().chain(given) {
             set_format_option(session, &mut features.format, &name, &value)?;
         }
-        features.attributes = config.attributes.clone();
-        let all = ALL_ATTRIBUTES.iter().filter(|_| self.metadata);
-        for attribute in all.chain(&self.attributes) {
-            let name = format!("@{}", attribute.name());
-            features.attributes.set(*attribute, name);
-        }
+        features.attributes = self.attributes(config, is_csv);
+        features.tag_columns = (!self.columns.is_empty()).then(|| self.columns.clone());
         features.unique_id = self.add_unique_id.unwrap_or_default();
         Ok(ExportFormat::Text(features))
+    }
+
+    /// Returns the attributes that are written. A table always has the type and the id of the object.
+    fn attributes(&self, config: &Config, is_table: bool) -> Attributes {
+        let mut attributes = config.attributes.clone();
+        let name = |attribute: Attribute| format!("@{}", attribute.name());
+        for attribute in [Attribute::Type, Attribute::Id] {
+            if is_table && !attributes.has(attribute) {
+                attributes.set(attribute, name(attribute));
+            }
+        }
+        let all = ALL_ATTRIBUTES.iter().filter(|_| self.metadata);
+        for attribute in all.chain(&self.attributes) {
+            attributes.set(*attribute, name(*attribute));
+        }
+        attributes
     }
 }
 
@@ -364,7 +382,7 @@ pub(super) fn format_of(
     path: &Path,
 ) -> Result<(FeatureFormat, TextCompression)> {
     const EXPECTED: &str =
-        "geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst; or geoparquet";
+        "geojson, geojsonseq, csv, text or pg, also with .gz, .bz2 or .zst; or geoparquet";
     let is_file = path.as_os_str() != "-";
     let (text, problem) = match format {
         Some(format) => (format.to_owned(), format!("{format}: expected {EXPECTED}")),
@@ -393,8 +411,26 @@ pub(super) fn format_of(
     let has_name = format.is_some() == (ending == name);
     match FeatureFormat::of_name(ending).filter(|_| has_name) {
         Some(format) => Ok((format, compression)),
-        None => Err(anyhow!(problem)),
+        None => Err(anyhow!(of_gdal(ending, path).unwrap_or(problem))),
     }
+}
+
+/// Returns the error message for a format that GDAL writes from GeoJSON, with the lines that do it; `None` for another
+/// format.
+fn of_gdal(name: &str, path: &Path) -> Option<String> {
+    let (format, ending) = match name {
+        "fgb" | "flatgeobuf" => ("FlatGeobuf", "fgb"),
+        "gpkg" | "geopackage" => ("GeoPackage", "gpkg"),
+        _ => return None,
+    };
+    let stem = match path.file_stem() {
+        Some(_) if path.as_os_str() != "-" => path.with_extension("").display().to_string(),
+        _ => "OUT".to_owned(),
+    };
+    Some(format!(
+        "{format} is written by GDAL: `pbfhogg export FILE -o {stem}.geojsonseq && ogr2ogr {stem}.{ending} \
+         {stem}.geojsonseq` (each tag is a column: choose some with --properties)"
+    ))
 }
 
 fn set_format_option(
@@ -423,10 +459,17 @@ fn set_format_option(
                 _ => bail!("{name}={value}: expected jsonb or hstore"),
             };
         }
-        ("print_record_separator" | "tags_type", _) => {}
+        ("geometry", FeatureFormat::Csv { has_geometry }) => {
+            *has_geometry = match value {
+                "wkt" => true,
+                "point" => false,
+                _ => bail!("{name}={value}: expected point or wkt"),
+            };
+        }
+        ("print_record_separator" | "tags_type" | "geometry", _) => {}
         _ if session.conventions.ignores_unknown_options => {}
         _ => bail!(
-            "'{name}' is not an option of a format: known are print_record_separator, tags_type"
+            "'{name}' is not an option of a format: known are print_record_separator, tags_type, geometry"
         ),
     }
     Ok(())

@@ -62,7 +62,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
             ("split", ""),
             (
                 "export",
-                "Turn objects into features: GeoJSON, GeoParquet, WKT, tables",
+                "Turn objects into features: GeoJSON, GeoParquet, CSV, WKT, tables",
             ),
             ("add-locations-to-ways", ""),
             ("create-locations-index", ""),

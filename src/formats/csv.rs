@@ -4,12 +4,13 @@ use super::numbers::{TimeFormatter, put_e7, put_number};
 use super::text_buffer::TextBuffer;
 
 /// Appends a field, in quotes if it needs them.
-pub(crate) fn put_field(out: &mut Vec<u8>, text: &str, separator: u8) {
+pub(crate) fn put_field(out: &mut Vec<u8>, text: impl AsRef<[u8]>, separator: u8) {
+    let text = text.as_ref();
     let needs_quotes = |byte: u8| byte == separator || matches!(byte, b'"' | b'\n' | b'\r');
-    if text.bytes().any(needs_quotes) {
-        put_quoted(out, text.as_bytes());
+    if text.iter().copied().any(needs_quotes) {
+        put_quoted(out, text);
     } else {
-        out.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(text);
     }
 }
 
@@ -63,9 +64,10 @@ impl CsvText {
         match value {
             None => self.separate(),
             Some(value) => {
+                self.field.truncate(0);
                 put(&mut self.field, value);
-                let text = self.field.take();
-                self.text(Some(&text));
+                self.separate();
+                put_field(&mut self.bytes, self.field.bytes(), b',');
             }
         }
     }
@@ -97,6 +99,12 @@ impl CsvText {
     pub(crate) fn take(&mut self) -> String {
         String::from_utf8(std::mem::take(&mut self.bytes))
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+
+    /// Moves the text to the end of another text. Keeps the memory of the buffer.
+    pub(super) fn move_to(&mut self, text: &mut TextBuffer) {
+        text.push_str(&String::from_utf8_lossy(&self.bytes));
+        self.bytes.clear();
     }
 
     fn separate(&mut self) {

@@ -674,7 +674,7 @@ def export(
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
 ) -> summaries.ExportSummary:
-    """Turn objects into features: GeoJSON, GeoParquet, WKT, or tables for PostgreSQL."""
+    """Turn objects into features: GeoJSON, GeoParquet, CSV, WKT, or tables for PostgreSQL."""
 @overload
 def export(
     input: Optional[Value] = None,

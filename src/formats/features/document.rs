@@ -1,8 +1,9 @@
 //! Writes a file of features, with the text before, between and after the features.
 
+use super::csv;
 use super::options::{FeatureFormat, FeatureOptions};
 use super::text::{ChunkText, FeatureChunk, SEPARATOR};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::formats::TextOutput;
 use crate::io::OpenOutput;
 
@@ -14,11 +15,16 @@ pub(crate) struct FeatureDocument {
 }
 
 impl FeatureDocument {
-    /// Begins a file in an open output.
+    /// Begins a file in an open output. Fails if two columns would have the same name.
     pub(crate) fn create(output: OpenOutput, options: &FeatureOptions) -> Result<Self> {
+        let header = match options.format {
+            FeatureFormat::Csv { .. } => csv::header(options).map_err(Error::Usage)?,
+            FeatureFormat::GeoJson => "{\"type\":\"FeatureCollection\",\"features\":[\n".to_owned(),
+            _ => String::new(),
+        };
         let mut output = TextOutput::in_output(output, options.compression);
-        if options.format == FeatureFormat::GeoJson {
-            output.write("{\"type\":\"FeatureCollection\",\"features\":[\n")?;
+        if !header.is_empty() {
+            output.write(&header)?;
         }
         Ok(Self {
             output,

@@ -159,10 +159,17 @@ fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attrib
         Attribute::User => put_string(text, feature.info.user.unwrap_or("")),
         Attribute::WayNodes => match feature.way_nodes {
             None => text.push_str("null"),
-            Some([]) => text.push_str("[]"),
-            Some(nodes) => put_array(text, nodes, |text, id| put_number(text, *id)),
+            Some(nodes) => put_ids(text, nodes),
         },
         _ => put_number(text, feature.number(attribute)),
+    }
+}
+
+/// Appends ids as an array.
+pub(super) fn put_ids(text: &mut TextBuffer, ids: &[i64]) {
+    match ids {
+        [] => text.push_str("[]"),
+        ids => put_array(text, ids, |text, id| put_number(text, *id)),
     }
 }
 

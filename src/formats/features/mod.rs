@@ -1,8 +1,9 @@
-//! Features, which are objects with a geometry, as text: GeoJSON, GeoJSON text sequences, WKT, and tables for
-//! PostgreSQL.
+//! Features, which are objects with a geometry, as text: GeoJSON, GeoJSON text sequences, WKT, tables for
+//! PostgreSQL, and comma-separated values.
 
 mod action;
 mod action_csv;
+mod csv;
 mod document;
 mod edit_group;
 mod feature_id;

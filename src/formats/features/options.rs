@@ -20,6 +20,12 @@ pub enum FeatureFormat {
         /// The type of the column of the tags.
         tags: TagColumn,
     },
+    /// Comma-separated values (RFC 4180) with a header: attributes, the columns `@lon` and `@lat` with a point on the
+    /// geometry, and tags.
+    Csv {
+        /// Whether there is a column `@geometry` with the geometry as WKT.
+        has_geometry: bool,
+    },
 }
 
 impl FeatureFormat {
@@ -37,6 +43,9 @@ impl FeatureFormat {
             "text" | "txt" => Self::Text,
             "pg" => Self::Postgres {
                 tags: TagColumn::default(),
+            },
+            "csv" => Self::Csv {
+                has_geometry: false,
             },
             _ => return None,
         })
@@ -172,6 +181,9 @@ pub struct FeatureOptions {
     pub attributes: Attributes,
     /// The kind of id that features get.
     pub unique_id: UniqueId,
+    /// The keys of the tags that are columns of [`FeatureFormat::Csv`]. If it is `None`, there is a column `name`, and
+    /// a column `tags` with all tags as a JSON object.
+    pub tag_columns: Option<Vec<String>>,
 }
 
 impl FeatureOptions {
@@ -182,6 +194,7 @@ impl FeatureOptions {
             compression: TextCompression::None,
             attributes: Attributes { names: Vec::new() },
             unique_id: UniqueId::None,
+            tag_columns: None,
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::feature_id::FeatureId;
 use super::options::{FeatureFormat, FeatureOptions, UniqueId};
-use super::{Feature, geojson, postgres, wkt};
+use super::{Feature, csv, geojson, postgres, wkt};
 use crate::error::{Error, Result};
+use crate::formats::csv::CsvText;
 use crate::formats::numbers::TimeFormatter;
 use crate::formats::text_buffer::TextBuffer;
 use crate::formats::{EncodedText, TextEncoder};
@@ -15,6 +16,8 @@ pub(crate) struct FeatureText {
     options: FeatureOptions,
     text: TextBuffer,
     times: TimeFormatter,
+    /// The row of a feature, in the format CSV.
+    csv: CsvText,
     encoder: TextEncoder,
     /// The positions at which the numbers of features are inserted into the text later.
     numbers: Vec<usize>,
@@ -87,6 +90,7 @@ impl FeatureText {
             options: options.clone(),
             text: TextBuffer::new(),
             times: TimeFormatter::new(),
+            csv: CsvText::new(),
             encoder: TextEncoder::new(options.compression),
             numbers: Vec::new(),
             features: 0,
@@ -120,6 +124,9 @@ impl FeatureText {
             FeatureFormat::Text => wkt::put_line(text, feature, attributes, id),
             FeatureFormat::Postgres { tags } => {
                 postgres::put_row(text, &mut self.times, feature, attributes, tags, id);
+            }
+            FeatureFormat::Csv { .. } => {
+                csv::put_row(text, &mut self.csv, feature, &self.options, id);
             }
         }
     }

@@ -63,7 +63,7 @@ fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attrib
 }
 
 /// Appends a geometry as WKT.
-fn put_geometry(text: &mut TextBuffer, geometry: &Geometry<'_>) {
+pub(super) fn put_geometry(text: &mut TextBuffer, geometry: &Geometry<'_>) {
     match geometry {
         Geometry::Point(point) => {
             text.push_str("POINT");

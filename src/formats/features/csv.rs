@@ -1,0 +1,103 @@
+//! Writing features as comma-separated values: attributes, a place, and columns of tags.
+
+use super::feature_id::FeatureId;
+use super::label_point::label_point;
+use super::options::{Attribute, FeatureFormat, FeatureOptions, UniqueId};
+use super::{Feature, geojson, wkt};
+use crate::formats::csv::CsvText;
+use crate::formats::text_buffer::TextBuffer;
+use std::collections::BTreeSet;
+
+/// The names of the columns with the place of a feature.
+const PLACE: [&str; 2] = ["@lon", "@lat"];
+/// The name of the column with the geometry.
+const GEOMETRY: &str = "@geometry";
+/// The name of the column with all tags.
+const TAGS: &str = "tags";
+/// The key of the tag that has a column besides the column of all tags.
+const NAME: &str = "name";
+
+/// Returns the row with the names of the columns.
+///
+/// # Errors
+///
+/// Two columns have the same name. The error is a message that describes the problem.
+pub(super) fn header(options: &FeatureOptions) -> Result<String, String> {
+    let mut names = Vec::new();
+    names.extend((options.unique_id != UniqueId::None).then_some("id"));
+    names.extend(options.attributes.iter().map(|(_, name)| name));
+    names.extend(PLACE);
+    names.extend(has_geometry(options).then_some(GEOMETRY));
+    match &options.tag_columns {
+        Some(keys) => names.extend(keys.iter().map(String::as_str)),
+        None => names.extend([NAME, TAGS]),
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
+        return Err(format!("{twice}: two columns would have this name"));
+    }
+    let mut csv = CsvText::new();
+    csv.header(&names);
+    Ok(csv.take())
+}
+
+/// Whether there is a column with the geometry.
+const fn has_geometry(options: &FeatureOptions) -> bool {
+    matches!(options.format, FeatureFormat::Csv { has_geometry: true })
+}
+
+/// Appends the row of a feature. `csv` is an empty buffer, and is empty again afterwards.
+pub(super) fn put_row(
+    text: &mut TextBuffer,
+    csv: &mut CsvText,
+    feature: &Feature<'_>,
+    options: &FeatureOptions,
+    id: Option<FeatureId<'_>>,
+) {
+    match id {
+        None => {}
+        // The row begins with the number, which is inserted before its first comma.
+        Some(FeatureId::Number(positions)) => {
+            positions.push(text.len());
+            csv.text(None);
+        }
+        Some(id) => csv.value(Some(id), |out, id| id.put(out, feature, "")),
+    }
+    for (attribute, _) in options.attributes.iter() {
+        put_attribute(csv, feature, attribute);
+    }
+    let place = label_point(&feature.geometry);
+    csv.degrees(Some(place.lon_e7));
+    csv.degrees(Some(place.lat_e7));
+    if has_geometry(options) {
+        csv.value(Some(&feature.geometry), wkt::put_geometry);
+    }
+    let tag = |wanted: &str| {
+        let found = feature.tags.iter().find(|(key, _)| *key == wanted);
+        found.map(|(_, value)| *value)
+    };
+    match &options.tag_columns {
+        Some(keys) => keys.iter().for_each(|key| csv.text(tag(key))),
+        None => {
+            csv.text(tag(NAME));
+            csv.value(Some(feature.tags), geojson::put_tags);
+        }
+    }
+    csv.end_row();
+    csv.move_to(text);
+}
+
+/// Appends the field of an attribute. The field of an unknown one is empty.
+fn put_attribute(csv: &mut CsvText, feature: &Feature<'_>, attribute: Attribute) {
+    let info = &feature.info;
+    match attribute {
+        Attribute::Type => csv.text(Some(feature.kind.name())),
+        Attribute::Id => csv.number(Some(feature.id)),
+        Attribute::Version => csv.number(info.version.map(i64::from)),
+        Attribute::Changeset => csv.number(info.changeset),
+        Attribute::Uid => csv.number(info.uid.map(i64::from)),
+        Attribute::User => csv.text(info.user),
+        Attribute::Timestamp => csv.time(info.timestamp),
+        Attribute::WayNodes => csv.value(feature.way_nodes, geojson::put_ids),
+    }
+}
