@@ -65,7 +65,7 @@ pub struct Args {
     doubled: bool,
     /// File for the places of the problems of --areas and --doubled: points, and lines where segments are concerned
     ///
-    /// The name tells the format: .geojson, .geojsonseq, .txt or .pg, also with .gz, .bz2 or .zst.
+    /// The name tells the format: .geojson, .geojsonseq, .csv, .txt or .pg, also with .gz, .bz2 or .zst.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the output file if it exists

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::formats::features::{Feature, FeatureDocument, FeatureText, Geometry};
-use crate::formats::{Attribute, FeatureOptions};
+use crate::formats::{Attribute, FeatureFormat, FeatureOptions};
 use crate::geometry::Point;
 use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::ObjectKind;
@@ -11,6 +11,17 @@ use crate::runtime::Context;
 
 /// The size in bytes at which buffered features are written.
 const CHUNK: usize = 1 << 20;
+
+/// The properties of problems, which are columns in CSV.
+const PROPERTIES: [&str; 7] = [
+    "problem",
+    "severity",
+    "description",
+    "node",
+    "ways",
+    "key",
+    "same_as",
+];
 
 /// A file to which problems with a place are written as features.
 #[derive(Debug, Clone)]
@@ -33,6 +44,8 @@ impl ProblemFile {
 pub(super) struct ProblemWriter {
     document: FeatureDocument,
     text: FeatureText,
+    /// Whether a problem has a single feature, which is a row of a table.
+    is_table: bool,
 }
 
 impl ProblemWriter {
@@ -43,14 +56,18 @@ impl ProblemWriter {
                 .attributes
                 .set(attribute, format!("@{}", attribute.name()));
         }
+        let is_table = matches!(format.format, FeatureFormat::Csv { .. });
+        format.tag_columns = is_table.then(|| PROPERTIES.map(str::to_owned).into());
         let output = OpenOutput::open(file.target.clone(), ctx)?;
         Ok(Self {
             document: FeatureDocument::create(output, &format)?,
             text: FeatureText::new(&format),
+            is_table,
         })
     }
 
-    /// Writes a point and, if `lines` has lines, these as a second feature. Both have the same properties.
+    /// Writes a point and, if `lines` has lines, these as a second feature. Both have the same properties. A table has
+    /// a row for the point only.
     pub(super) fn put(
         &mut self,
         (kind, id): (ObjectKind, i64),
@@ -59,6 +76,7 @@ impl ProblemWriter {
         lines: &[Vec<Point>],
     ) -> Result<()> {
         let line = match lines {
+            _ if self.is_table => None,
             [] => None,
             [line] => Some(Geometry::LineString(line)),
             lines => Some(Geometry::MultiLineString(lines)),
