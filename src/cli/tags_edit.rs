@@ -190,7 +190,12 @@ fn warn_of_nothing(options: &Options, effects: &Effects, ctx: &Context) {
 }
 
 /// Prints the effect of each rule.
-fn preview(session: &Session, args: &Args, edits: &TagEdits, ctx: &Context) -> Result<CommandAnswer> {
+fn preview(
+    session: &Session,
+    args: &Args,
+    edits: &TagEdits,
+    ctx: &Context,
+) -> Result<CommandAnswer> {
     let effects = match open_by_content(&args.input, None, &WriteOptions::default(), ctx)? {
         OpenedInput::Changes(input) => changes::preview_of(&input, edits, ctx)?,
         OpenedInput::Objects(file) => tags_edit::preview_of(&file, edits, ctx)?,

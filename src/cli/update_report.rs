@@ -142,9 +142,9 @@ impl UpdatedFile<'_> {
             );
         }
         if let Some(edited) = summary.edited {
-        let _ = write!(out, ", {} edited", show::number(edited));
-    }
-    if let Some(clipped) = &summary.clipped {
+            let _ = write!(out, ", {} edited", show::number(edited));
+        }
+        if let Some(clipped) = &summary.clipped {
             let _ = write!(out, ", {} cut away", show::number(clipped.cut_away));
         }
         if let Some(augmented) = &summary.augmented_diff {

@@ -149,7 +149,10 @@ mod tests {
                 &["openstreetmap.org/node/7/history#map=18/47.1/9.5&layers=N"],
                 "n7",
             ),
-            (&["https://api.openstreetmap.org/api/0.6/way/9/full?x=y"], "w9"),
+            (
+                &["https://api.openstreetmap.org/api/0.6/way/9/full?x=y"],
+                "w9",
+            ),
             (&["https://www.openstreetmap.org/browse/node/4,w5"], "n4 w5"),
         ] {
             let ids = parse_object_ids(texts.iter().copied(), Node).unwrap();

@@ -18,7 +18,7 @@ pub use block::dense_iter::DenseNodesIter;
 pub use block::element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
 pub(crate) use block::limits::MAX_PARTS;
 pub(crate) use block::messages::{TagIds, VersionInfo, WayRefs};
-pub(crate) use block::node_locations::{VisitedFields, NodeVisit};
+pub(crate) use block::node_locations::{NodeVisit, VisitedFields};
 pub(crate) use block::node_versions::{NodeVersions, VersionedNodes};
 pub use block::outline::{BlockUnits, Group, Message, StringTable};
 pub use block::parsed::Block;
@@ -59,8 +59,8 @@ pub use block::salvage::{InvalidUtf8, Salvage};
 pub(crate) use block::string_faults::is_forbidden_in_xml;
 pub(crate) use block::string_faults::{ContentFault, check_strings, content_faults};
 pub(crate) use rewrite::{
-    BlockWayIds, EditOp, EditScript, MovedWays, NewIds, NewTags, SpliceOptions, WayNodeLocations, WayNodes,
-    locate_ways, patch_ids, put_kept_block, put_kept_messages, splice_block,
+    BlockWayIds, EditOp, EditScript, MovedWays, NewIds, NewTags, SpliceOptions, WayNodeLocations,
+    WayNodes, locate_ways, patch_ids, put_kept_block, put_kept_messages, splice_block,
 };
 pub use rewrite::{InfoFields, clean_block};
 pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};

@@ -14,7 +14,10 @@ mod threads {
 }
 
 #[allow(clippy::duplicate_mod, reason = "the same phase over other threads")]
-#[allow(dead_code, reason = "only the general function is tested with these threads")]
+#[allow(
+    dead_code,
+    reason = "only the general function is tested with these threads"
+)]
 #[path = "../phase.rs"]
 mod phase;
 
