@@ -244,7 +244,7 @@ impl TableSource for ActionTable {
 pub fn actions(
     py: Python<'_>,
     base: Source,
-    Sources(changes): Sources,
+    changes: Sources,
     direct_only: bool,
     filter: Option<Texts>,
     bbox: Option<BoxEdges>,
@@ -270,7 +270,7 @@ pub fn actions(
         Some(names) => columns_of(all, Column::name, names)?,
     };
     let base = base.named("base");
-    let changes = changes.into_iter().enumerate();
+    let changes = changes.0.into_iter().enumerate();
     let changes: Vec<_> = changes
         .map(|(index, source)| source.named(&format!("changes[{index}]")))
         .collect();
