@@ -447,6 +447,10 @@ fn options_of_changes_that_do_not_go_together_are_refused() {
             &[&"-f" as Arg, &"osc", &"--filter", &"highway"][..],
             "all differences",
         ),
+        (
+            &[&"-b", &"1,42,2,43", &"-o", &"x.osc.pbf"],
+            "all differences",
+        ),
         (&[&"--by", &"user", &"-f", &"opl"], "--by writes"),
         (&[&"--by", &"user", &"-f", &"adiff"], "--by writes"),
         (&[&"-f", &"adiff", &"-t", &"node"], "all kinds"),

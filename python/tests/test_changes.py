@@ -119,14 +119,14 @@ def test_changes_between_two_files_are_listed_and_counted(tmp_path: Path) -> Non
     """As a table of comma-separated values, by changeset, and in a boundary of the new file."""
     before, after = DATA / "andorra-b.osm.pbf", DATA / "andorra-c.osm.pbf"
     table = tmp_path / "changes.csv"
-    summary = pbfhogg.diff(before, after, table)
+    summary = pbfhogg.diff(before, after, table, format="csv")
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     for action, field in [("create", "created"), ("modify", "modified"), ("delete", "deleted")]:
         assert sum(row["action"] == action for row in rows) == summary[field] > 0
     groups = pbfhogg.diff(before, after, by="user")["groups"]
     assert sum(group["changes"] for group in groups) == len(rows)
-    town = pbfhogg.diff(before, after, tmp_path / "town.csv", area="Canillo")
+    town = pbfhogg.diff(before, after, tmp_path / "town.csv", format="csv", area="Canillo")
     assert 0 < town["modified"] < summary["modified"]
     cut = pbfhogg.extract(after, tmp_path / "town.osm.pbf", area="Canillo")
     named = pbfhogg.extract(after, tmp_path / "again.osm.pbf", polygon="r2804754")

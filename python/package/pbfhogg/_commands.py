@@ -72,7 +72,7 @@ SUMMARIES: Dict[str, Any] = {
 OTHER_ANSWERS: Dict[str, List[str]] = {
     "inspect": ["get", "html", "indexed", "show"],
     "fileinfo": ["get", "show_variables"],
-    "diff": ["format"],
+    "diff": ["by", "format"],
     "update": ["check"],
     "export": ["print_default_config", "print_themes", "show_index_types"],
     "add_locations_to_ways": ["show_index_types"],

@@ -171,6 +171,7 @@ class AugmentedDiffSummary(TypedDict):
     missing: int
     missing_references: int
     without_geometry: int
+    new_version_only: int
     repeated_keys: int
     files: Optional[int]
     tiles: Optional[int]
@@ -461,6 +462,7 @@ class DiffSummary(TypedDict):
     ways: DiffCounts
     relations: DiffCounts
     blobs_equal: int
+    new_version_only: int
     going_back: int
     inexact: int
     relocated: int
