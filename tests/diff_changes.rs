@@ -53,7 +53,7 @@ impl States {
 
     /// Two days of a synthetic world, whose objects have users, unlike those of public extracts.
     fn with_users(dir: &Path) -> Self {
-        let old = world(dir, "30000");
+        let old = world(dir, "100000");
         let [changes, new] = ["001.osc.gz", "new.osm.pbf"].map(|name| dir.join(name));
         run_ok(&[&"apply-changes", &"-q", &old, &changes, &"-o", &new]);
         Self::of([old, new])
@@ -296,7 +296,8 @@ fn files_without_users_are_counted_with_a_warning() {
     let table = rows(&found.stdout);
     assert_eq!((table.len(), &*table[0]["user"]), (1, ""));
     assert_eq!(table[0]["changes"], states.changes().len().to_string());
-    assert!(found.stderr.contains("no user"), "{}", found.stderr);
+    let warning = "no new version has a user or a changeset";
+    assert!(found.stderr.contains(warning), "{}", found.stderr);
 }
 
 /// Whether an object must be, may be, or must not be in the box: a node of it is there, its own box meets that box, or
@@ -425,7 +426,7 @@ fn objects_with_a_new_version_only_are_counted_and_not_listed() {
     let [old, new] = &states.files;
     let dir = tempfile::tempdir().unwrap();
     let features = dir.path().join("changes.geojson");
-    let said = ask(&[&"diff", old, new, &"-o", &features]);
+    let said = ask(&[&"diff", &"-v", old, new, &"-o", &features]);
     assert!(
         said.stderr.contains("with a new version only"),
         "{}",

@@ -151,7 +151,7 @@ pub(super) fn first_with_references(
     for entry in plan.entries.iter().filter(may_have) {
         let found = reader.decode(entry, |payload| {
             let mut found = None;
-            Block::parse_bare(payload)?.try_for_each(|element| {
+            Block::parse(payload)?.try_for_each(|element| {
                 if found.is_none() && element.kind() == kind && references(&element) == most {
                     found = Some(element.id());
                 }
