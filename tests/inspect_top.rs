@@ -167,7 +167,7 @@ fn a_file_without_objects_has_no_largest_ones() {
     assert_plain_count(&empty, 3);
     assert_maxima(&empty);
     let said = ask(&[&"inspect", &"--top", &"3", &empty]).stdout;
-    assert_eq!(said.matches("  none").count(), 4, "{said}");
+    assert_eq!(said.matches("\n  none").count(), 4, "{said}");
     assert_eq!(ask(&[&"inspect", &"--top", &"0", &empty]).status, 2);
 }
 

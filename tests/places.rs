@@ -352,7 +352,7 @@ const IMPLIED: [(&str, &[&str], &[&str]); 11] = [
     ),
     (
         "diff IN",
-        &["c.osm.pbf", "c.opl", "c.parquet"],
+        &["c.osm.pbf", "c.opl"],
         &["c.txt", "c"],
     ),
 ];

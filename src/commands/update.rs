@@ -26,7 +26,7 @@ pub use clip::Clipped;
 use clip::RegionCut;
 use download::{Download, Downloader};
 use exec::FollowUp;
-use position::{FilePosition, Start};
+use position::{FilePosition, Start, absolute};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -492,18 +492,6 @@ fn ladder<'t>(
         Server::new(&absolute(url), fetcher.patience(options.patience), cache)
     });
     Ladder::new(servers.collect())
-}
-
-/// Returns the URL of a server. The path of a local directory is made absolute, because it is stored in the header of
-/// the file, and a later run may start in another directory.
-fn absolute(url: &str) -> String {
-    let absolute = |path: &str| Some(std::path::absolute(path).ok()?.to_str()?.to_owned());
-    match url.split_once("://") {
-        Some(("file", path)) => absolute(path).map(|path| format!("file://{path}")),
-        Some(_) => None,
-        None => absolute(url),
-    }
-    .unwrap_or_else(|| url.to_owned())
 }
 
 /// Fails if the data is older than [`Options::max_age`].

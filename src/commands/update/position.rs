@@ -166,3 +166,15 @@ fn newest_object(path: &Path, ctx: &Context) -> Result<i64> {
         Error::file(path, cause).advise(Advice::SetTime)
     })
 }
+
+/// Returns the URL of a server. The path of a local directory is made absolute, because it is stored in the header of
+/// the file, and a later run may start in another directory.
+pub(super) fn absolute(url: &str) -> String {
+    let absolute = |path: &str| Some(std::path::absolute(path).ok()?.to_str()?.to_owned());
+    match url.split_once("://") {
+        Some(("file", path)) => absolute(path).map(|path| format!("file://{path}")),
+        Some(_) => None,
+        None => absolute(url),
+    }
+    .unwrap_or_else(|| url.to_owned())
+}
