@@ -176,8 +176,8 @@ pub(super) fn point_of(location: Location) -> Result<Point, String> {
 
 /// An OSM file that can be read more than once. XML and OPL are held in memory. PBF is read again each time.
 enum Source {
-    Xml(ChangeSet),
-    Pbf(ElementReader),
+    Xml(Box<ChangeSet>),
+    Pbf(Box<ElementReader>),
 }
 
 impl Source {
@@ -185,9 +185,10 @@ impl Source {
         let mut start = [0; 5];
         let found = Input::open(path)?.read_at(&mut start, 0)?;
         if begins_like_pbf(&start[..found]) {
-            Ok(Self::Pbf(ElementReader::with_context(path, ctx.clone())?))
+            let reader = ElementReader::with_context(path, ctx.clone())?;
+            Ok(Self::Pbf(Box::new(reader)))
         } else {
-            Ok(Self::Xml(read_osm_file(path)?))
+            Ok(Self::Xml(Box::new(read_osm_file(path)?)))
         }
     }
 
@@ -195,7 +196,7 @@ impl Source {
     fn only(self, ids: impl IntoIterator<Item = ObjectId>) -> Self {
         match self {
             Self::Xml(set) => Self::Xml(set),
-            Self::Pbf(reader) => Self::Pbf(reader.ids(ids)),
+            Self::Pbf(reader) => Self::Pbf(Box::new(reader.ids(ids))),
         }
     }
 

@@ -26,9 +26,9 @@ const INCOMPLETE_ATTEMPTS: u32 = 3;
 /// A replication server.
 pub struct Server<'s> {
     /// The URL of the directory with `state.txt`, without a slash at its end. It may contain credentials.
+    address: String,
+    /// `address` without credentials.
     base: String,
-    /// `base` without credentials.
-    name: String,
     fetcher: Fetcher<'s>,
     cache: Option<Cache>,
 }
@@ -56,8 +56,8 @@ impl<'s> Server<'s> {
     pub fn new(base: &str, fetcher: Fetcher<'s>, cache: Option<Cache>) -> Self {
         let base = base.trim_end_matches('/');
         Self {
-            base: base.to_owned(),
-            name: without_credentials(base).into_owned(),
+            address: base.to_owned(),
+            base: without_credentials(base).into_owned(),
             fetcher,
             cache,
         }
@@ -65,22 +65,22 @@ impl<'s> Server<'s> {
 
     /// Returns the URL of the directory with `state.txt`, without credentials. It appears in messages and in headers.
     pub fn base(&self) -> &str {
-        &self.name
+        &self.base
     }
 
     /// Returns the URL of the change file with a sequence number, without credentials.
     pub fn url_of(&self, sequence: i64) -> String {
-        format!("{}/{}", self.name, changes_name(sequence))
+        format!("{}/{}", self.base, changes_name(sequence))
     }
 
     /// Returns the URL of the state with a sequence number, without credentials.
     pub fn state_url(&self, sequence: i64) -> String {
-        format!("{}/{}", self.name, state_name(sequence))
+        format!("{}/{}", self.base, state_name(sequence))
     }
 
     /// Returns the URL from which the server gives a file.
     fn request_url(&self, name: &str) -> String {
-        format!("{}/{name}", self.base)
+        format!("{}/{name}", self.address)
     }
 
     /// Fetches the newest state.

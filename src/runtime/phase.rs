@@ -79,7 +79,10 @@ pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
             });
             queue.end_item(index, done);
             if let Some(scratch) = &mut scratch
-                && let Err(error) = caught(|| Ok(after(scratch)))
+                && let Err(error) = caught(|| {
+                    after(scratch);
+                    Ok(())
+                })
             {
                 queue.fail(error);
             }

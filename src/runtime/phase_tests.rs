@@ -240,7 +240,7 @@ fn many_results_of_an_item_come_in_order_and_few_wait() {
                 most.fetch_max(waiting.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 results.send((item, number))?;
             }
-            Ok((item % 2 == 0).then(|| {
+            Ok(item.is_multiple_of(2).then(|| {
                 waiting.fetch_add(1, Ordering::SeqCst);
                 (item, 100)
             }))
@@ -262,7 +262,7 @@ fn many_results_of_an_item_come_in_order_and_few_wait() {
         .unwrap();
         let of_item = |item: u64| {
             let sent = (0..item % 9).map(move |number| (item, number));
-            sent.chain((item % 2 == 0).then_some((item, 100)))
+            sent.chain(item.is_multiple_of(2).then_some((item, 100)))
         };
         assert_eq!(seen, (0..300).flat_map(of_item).collect::<Vec<_>>());
         // Each of three items has four results that wait, and one more that is being sent or merged.

@@ -61,8 +61,11 @@ pub struct Rule {
     action: Action,
 }
 
+/// A regular expression, the text in place of its matches, and the same as a function.
+type Replacement = (&'static str, &'static str, fn(&str) -> String);
+
 /// Regular expressions with the texts in place of their matches, and the same as functions.
-const REPLACEMENTS: [(&str, &str, fn(&str) -> String); 6] = [
+const REPLACEMENTS: [Replacement; 6] = [
     ("o", "0", |value| value.replace('o', "0")),
     ("^foo", "\"\"", |value| {
         value.strip_prefix("foo").unwrap_or(value).to_owned()
@@ -304,12 +307,12 @@ impl Rule {
     }
 }
 
+/// Edited objects, and the number of objects that each rule changed.
+type Retagged = (Vec<Object>, Vec<u64>);
+
 /// Applies rules to objects. Returns the edited objects, and the number of objects that each rule changed; or, if a
 /// rule would give an object a key twice, the first such object and the key.
-pub fn edited(
-    objects: &[Object],
-    rules: &[Rule],
-) -> Result<(Vec<Object>, Vec<u64>), Box<(Object, String)>> {
+pub fn edited(objects: &[Object], rules: &[Rule]) -> Result<Retagged, Box<(Object, String)>> {
     let mut counts = vec![0; rules.len()];
     let mut all = Vec::new();
     for object in objects {

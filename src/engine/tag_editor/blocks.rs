@@ -123,7 +123,7 @@ impl TagEditor {
                 let id = objects.id()?;
                 Ok::<_, FormatError>(self.names(ObjectId { kind, id }))
             };
-            if !named.concern(kind, old, strings)? && !(has_ids && is_named(&objects)?) {
+            if !(named.concern(kind, old, strings)? || has_ids && is_named(&objects)?) {
                 take(&mut objects, None)?;
                 continue;
             }
