@@ -350,11 +350,7 @@ const IMPLIED: [(&str, &[&str], &[&str]); 11] = [
         ],
         &["c.osc", "c.osc.xml.gz", "c.osc.pbf", "c.osc.opl", "c.opl"],
     ),
-    (
-        "diff IN",
-        &["c.osm.pbf", "c.opl"],
-        &["c.txt", "c"],
-    ),
+    ("diff IN", &["c.osm.pbf", "c.opl"], &["c.txt", "c"]),
 ];
 
 fn run_on(words: &str, input: &Path, output: &Path) -> Output {

@@ -105,7 +105,7 @@ pub struct Options {
     /// The command that runs after the file was replaced; `None` for none.
     pub exec: Option<Exec>,
     /// The time to wait for another run that is replacing the file, or waits for its command. Then the update fails with
-    /// an error of the kind [`ErrorKind::Locked`](crate::ErrorKind::Locked).
+    /// an error of the kind [`ErrorKind::Locked`].
     pub wait: Duration,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,

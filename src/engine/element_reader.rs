@@ -70,7 +70,7 @@ impl ElementReader {
     }
 
     /// Copies a stream to an unnamed temporary file, and opens that file. To read a stream without a copy, use
-    /// [`BlobStream`](super::BlobStream).
+    /// [`BlobStream`](crate::read::BlobStream).
     ///
     /// ```
     /// # let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/table-version-1.osm.pbf"))?;

@@ -202,8 +202,8 @@ impl Context {
     }
 
     /// Cancels the commands that run in this context or a clone of it, as Ctrl-C does in the program. The commands
-    /// finish the blobs in flight, fail with [`Error::Cancelled`], and leave no output. A cancelled context remains
-    /// cancelled. May be called from any thread.
+    /// finish the blobs in flight, fail with [`Error::Cancelled`](crate::Error::Cancelled), and leave no output. A
+    /// cancelled context remains cancelled. May be called from any thread.
     ///
     /// ```
     /// use pbfhogg::{Context, ElementReader, ErrorKind};
