@@ -57,6 +57,7 @@ def inspect(
     locations: Optional[bool] = None,
     nodes: Optional[bool] = None,
     anomalies: Optional[bool] = None,
+    top: Optional[Value] = None,
     overwrite: Optional[bool] = None,
     jobs: Optional[Value] = None,
     input_format: Optional[Value] = None,
@@ -161,7 +162,7 @@ def check(
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
 ) -> summaries.CheckSummary:
-    """Check ids, references and indexes."""
+    """Check ids, references, indexes and areas."""
 
 @overload
 def diff(
@@ -386,6 +387,7 @@ def update(
     max_diff_size: Optional[Value] = None,
     max_age: Optional[Value] = None,
     clip: Optional[Union[Value, Box, Region]] = None,
+    edit: Optional[Value] = None,
     keep_nodes: Optional[Value] = None,
     augmented_diff: Optional[Value] = None,
     split: Optional[bool] = None,
@@ -628,6 +630,52 @@ def tags_filter(
     stats: Optional[Value] = None,
 ) -> summaries.TagsFilterSummary:
     """Keep objects with certain tags or metadata, and the objects they refer to."""
+
+def tags_edit(
+    input: Value,
+    output: Optional[Value] = None,
+    *,
+    rules: Optional[Values] = None,
+    rule: Optional[Values] = None,
+    drop: Optional[Values] = None,
+    drop_on: Optional[Values] = None,
+    keep: Optional[Values] = None,
+    keep_on: Optional[Values] = None,
+    set: Optional[Values] = None,
+    set_on: Optional[Values] = None,
+    default: Optional[Values] = None,
+    default_on: Optional[Values] = None,
+    rename: Optional[Values] = None,
+    rename_on: Optional[Values] = None,
+    copy: Optional[Values] = None,
+    copy_on: Optional[Values] = None,
+    replace: Optional[Values] = None,
+    replace_on: Optional[Values] = None,
+    within: Optional[Values] = None,
+    table: Optional[Value] = None,
+    drop_untagged: Optional[bool] = None,
+    dry_run: Optional[bool] = None,
+    overwrite: Optional[bool] = None,
+    output_format: Optional[Value] = None,
+    compression: Optional[Value] = None,
+    generator: Optional[Value] = None,
+    output_header: Optional[Values] = None,
+    set_bbox: Optional[Value] = None,
+    blob_index: Optional[bool] = None,
+    verify: Optional[bool] = None,
+    fsync: Optional[bool] = None,
+    no_index: Optional[bool] = None,
+    jobs: Optional[Value] = None,
+    input_format: Optional[Value] = None,
+    direct_io: Optional[bool] = None,
+    io_uring: Optional[bool] = None,
+    progress: Optional[bool] = None,
+    no_progress: Optional[bool] = None,
+    verbose: Optional[bool] = None,
+    quiet: Optional[bool] = None,
+    stats: Optional[Value] = None,
+) -> Any:
+    """Change the tags of objects by rules."""
 
 @overload
 def export(
