@@ -52,7 +52,11 @@ fn the_numbers_of_the_page_are_those_of_the_reports() {
     for input in real_files() {
         run_ok(&[&"inspect", &"-O", &"--html", &page, &input]);
         let data = data_of(&page);
-        let expected = report(&[&"inspect", &"-e", &"--anomalies", &"--json", &input]);
+        let mut expected = report(&[&"inspect", &"-e", &"--anomalies", &"--json", &input]);
+        // The page does not name the objects of the maxima.
+        for name in ["most_members_relation", "most_refs_way"] {
+            expected["extended"][name].take();
+        }
         assert_eq!(data["file"], expected, "{}", input.display());
         let nodes = report(&[&"inspect", &"--nodes", &"--json", &input]);
         let nodes = &nodes["node_statistics"];

@@ -8,19 +8,16 @@ const OF_COMMANDS: [&str; 3] = ["Args", "Options", "Summary"];
 
 /// Names that stand for several types. Types get names of their own instead of being added here.
 const AMBIGUOUS: &[&str] = &[
-    "Applied",
     "BlobLocations",
     "Change",
     "ChangesSummary",
     "Charts",
     "Compared",
-    "Draft",
     "Effects",
     "Fault",
     "Feature",
     "Findings",
     "Format",
-    "Found",
     "Geometry",
     "Head",
     "MemberWays",
@@ -42,7 +39,6 @@ const AMBIGUOUS: &[&str] = &[
     "TableWriter",
     "TagList",
     "TagRule",
-    "Tally",
     "WayLocations",
 ];
 

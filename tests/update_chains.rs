@@ -39,10 +39,12 @@ fn lines(document: &str) -> Vec<Line> {
                 "sh" => Some(line),
                 _ => None,
             };
-            // A question changes nothing, and rules are in a file of their own (`tags_edit_changes.rs`).
+            // A question changes nothing, a log grows with each run, and rules are in a file of their own
+            // (`tags_edit_changes.rs`).
             let is_run = |line: &&str| {
                 line.contains("pbfhogg update ")
                     && !line.contains("--check")
+                    && !line.contains("--json")
                     && !line.contains("--edit")
             };
             if let Some(command) = command.filter(is_run) {
@@ -282,7 +284,7 @@ fn lines_of_the_readme_lose_nothing_and_do_nothing_twice() {
 
 #[test]
 fn lines_of_the_cookbook_lose_nothing_and_do_nothing_twice() {
-    all_hold("reference/cookbook.md", 6);
+    all_hold("reference/cookbook.md", 5);
 }
 
 #[test]
