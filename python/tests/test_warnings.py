@@ -53,7 +53,7 @@ READERS: List[Callable[[pbfhogg.Table], Any]] = [
 def test_what_is_left_out_is_a_warning(broken: Path, read: Callable[[pbfhogg.Table], Any]) -> None:
     """Once, whoever reads the features."""
     said = heard(lambda: read(pbfhogg.features(broken)))
-    assert len(said) == 1 and "open ring 1" in said[0] and "1 relation of which" in said[0], said
+    assert len(said) == 1 and "open ring" in said[0] and "1 relation of which" in said[0], said
     assert heard(lambda: read(pbfhogg.features(broken, kinds="node"))) == []
 
 
@@ -63,7 +63,7 @@ def test_counting_is_silent(broken: Path) -> None:
 
 def test_the_command_says_what_it_leaves_out(broken: Path, tmp_path: Path) -> None:
     said = heard(lambda: pbfhogg.export(broken, tmp_path / "out.geojson"))
-    assert len(said) == 1 and "open ring 1" in said[0], said
+    assert len(said) == 1 and "open ring" in said[0], said
 
 
 def test_a_column_that_nothing_has_is_a_warning(broken: Path) -> None:
