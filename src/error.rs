@@ -95,7 +95,7 @@ pub enum Error {
         kind: ErrorKind,
         /// The cause.
         cause: String,
-        /// What the user can do.
+        /// The advice for the user.
         advice: Option<Advice>,
     },
     /// The command cannot run with these options or in this environment.
@@ -294,7 +294,7 @@ impl Error {
 pub struct FormatError {
     cause: Cow<'static, str>,
     flaw: Flaw,
-    /// What the user can do, other than to repair the file.
+    /// The advice for the user. `None` stands for the advice to repair the file or, with [`Flaw::Lack`], for no advice.
     advice: Option<Advice>,
 }
 

@@ -128,7 +128,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// What the repository has.
+/// The names in the repository.
 struct Inventory {
     files: BTreeSet<PathBuf>,
     folders: BTreeSet<PathBuf>,

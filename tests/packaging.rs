@@ -25,7 +25,7 @@ fn bash_completes_commands_and_options() {
     assert_eq!(complete(&["insp"]), "inspect");
     assert_eq!(complete(&["extract", "--sma"]), "--smart");
     assert_eq!(complete(&["completions", "z"]), "zsh");
-    // What help explains, and values of options that also take others.
+    // Topics of help, and values of options that also take others.
     assert_eq!(complete(&["help", "expr"]), "expressions");
     assert_eq!(complete(&["help", "extr"]), "extract");
     assert_eq!(complete(&["cat", "-f", "osm.b"]), "osm.bz2");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 macro_rules! advice {
     ($($name:ident $(($field:ty))? $words:literal)*) => {
-        /// What a user can do about an error or a warning. Displayed in words for users of the library.
+        /// Advice about an error or a warning. Its text is for users of the library.
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Advice {

@@ -76,7 +76,7 @@ const ACTIONS: [&str; 7] = [
     "drop", "keep", "set", "default", "rename", "copy", "replace",
 ];
 
-/// What is expected where the name of an action is missing.
+/// The names of all actions, for the message about a rule that has none.
 const NO_ACTION: &str = "drop, keep, set, default, rename, copy or replace";
 
 /// The cause why a rule cannot be parsed: the offset in the rule, in bytes, and what was expected there.

@@ -50,7 +50,7 @@ pub(super) trait Encoder {
     }
 }
 
-/// What an output leaves out.
+/// The tags and objects that an output leaves out.
 #[derive(Default)]
 pub(super) struct LeftOut {
     /// The number of tags that were left out, because an earlier tag of the object has their key.
