@@ -54,6 +54,7 @@ SUMMARIES: Dict[str, Any] = {
     "getid": summaries.GetidSummary,
     "getparents": summaries.GetparentsSummary,
     "tags_filter": summaries.TagsFilterSummary,
+    "tags_edit": summaries.TagsEditSummary,
     "export": summaries.ExportSummary,
     "augmented_diff": summaries.AugmentedDiffSummary,
     "build_geocode_index": summaries.GeocodeIndexSummary,

@@ -674,7 +674,7 @@ def tags_edit(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.TagsEditSummary:
     """Change the tags of objects by rules."""
 
 @overload

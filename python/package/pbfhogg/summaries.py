@@ -79,6 +79,34 @@ class TagsFilterSummary(TagsFilterFields):
     matched: int
 
 
+class RuleEffect(TypedDict):
+    """The effect of a rule that changes tags."""
+
+    rule: str
+    objects: int
+    examples: List[str]
+
+
+class TagsEditFields(TypedDict, total=False):
+    """The fields of :class:`TagsEditSummary` of data, and those of change files. A dry run has none of them."""
+
+    written: Written
+    blobs_copied: int
+    blobs_skipped: int
+    blobs_rewritten: int
+    created: int
+    modified: int
+    deleted: int
+    bytes: int
+
+
+class TagsEditSummary(TagsEditFields):
+    """The summary of ``tags_edit``."""
+
+    edited: int
+    rules: List[RuleEffect]
+
+
 class RenumberSummary(TypedDict):
     """The summary of ``renumber``."""
 
@@ -240,6 +268,7 @@ class UpdateSummary(TypedDict):
     is_server_behind: bool
     change_files: int
     change_bytes: int
+    edited: Optional[int]
     augmented_diff: Optional[AugmentedDiffSummary]
     expired_tiles: Optional[AugmentedDiffSummary]
     applied: Optional[AppliedChanges]
