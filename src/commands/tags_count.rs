@@ -111,7 +111,7 @@ pub struct Summary {
 /// # Errors
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
-/// - An expression applies to areas ([`ObjectExpression::areas`]), or has a condition on metadata.
+/// - An expression applies to areas ([`ObjectExpression::areas`]), has a condition on metadata, or only excludes tags.
 /// - The counts exceed [`Options::max_memory`], and a temporary file cannot be created, written or read.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.expressions.iter().any(|one| one.areas) {
@@ -126,6 +126,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     {
         let cause =
             "counts of tags do not look at metadata: filter the file with tags-filter -R first";
+        return Err(Error::Usage(cause.into()));
+    }
+    if options.expressions.iter().any(|one| one.tag.is_none()) {
+        let cause = "counts of tags need a key: expressions like '!name' name no tag to count";
         return Err(Error::Usage(cause.into()));
     }
     ctx.expect_phases(1);

@@ -226,7 +226,8 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
     let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
     changesets::put(file, Placement::Before, &options.output, &mut sink, ctx)?;
     let counting = Counting::begin(file, &plan, ctx);
-    let stays = |entry: &BlobEntry, strings: &StringTable<'_>| !editor.may_change(entry, strings);
+    let stays =
+        |entry: &BlobEntry, strings: Option<&StringTable<'_>>| !editor.may_change(entry, strings);
     let rewrite = Rewrite {
         name: "edit tags",
         file,
@@ -293,7 +294,7 @@ pub(crate) fn preview_of(file: &PbfFile, edits: &TagEdits, ctx: &Context) -> Res
     };
     let mut counts = EditCounts::default();
     scan.run(
-        |_| true,
+        |entry| editor.may_change(entry, None),
         |_, block| editor.for_each(block, |_, _| Ok(())),
         |more| counts.merge(more),
     )?;

@@ -7,7 +7,7 @@ pub use crate::osm::{
     MetadataCondition, MetadataNumber, ObjectFilter, RegexMatcher, StringMatcher, TagPattern,
 };
 
-use crate::engine::block_matcher::BlockMatcher;
+use crate::engine::block_matcher::{BlockMatcher, may_select_in};
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
 use crate::engine::headers::header_of_part;
 use crate::engine::id_search::search_for;
@@ -22,7 +22,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::io::OpenOutput;
-use crate::osm::{KindSet, ObjectId, ObjectKind};
+use crate::osm::{ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -160,12 +160,13 @@ struct FilterRun {
 }
 
 impl FilterRun {
-    /// Decides about a blob by the kinds of its objects.
-    fn decide_by_kinds(&self, kinds: KindSet) -> BlobDecision {
-        match kinds.intersection(self.objects.kinds()).is_empty() {
-            true if self.invert => BlobDecision::Copy,
-            true => BlobDecision::Drop,
-            false => BlobDecision::Visit,
+    /// Decides about a blob by the kinds and the ids of its objects.
+    fn decide_by_entry(&self, entry: &BlobEntry) -> BlobDecision {
+        let kinds = entry.kinds.intersection(self.objects.kinds());
+        match !kinds.is_empty() && may_select_in(&self.objects, entry) {
+            false if self.invert => BlobDecision::Copy,
+            false => BlobDecision::Drop,
+            true => BlobDecision::Visit,
         }
     }
 
@@ -219,7 +220,7 @@ impl FilterRun {
             })?;
             chosen.add(&objects)
         };
-        let decision = |entry: &BlobEntry| self.decide_by_kinds(entry.kinds);
+        let decision = |entry: &BlobEntry| self.decide_by_entry(entry);
         let job = job(file, plan, output, options, Some(&prefilter));
         let kept = write_selected(job, decision, select, |()| (), ctx)?;
         Ok(Summary {
@@ -306,7 +307,7 @@ impl FilterRun {
             ctx,
         };
         let plan = scan.run(
-            |entry| self.decide_by_kinds(entry.kinds) != BlobDecision::Drop,
+            |entry| self.decide_by_entry(entry) != BlobDecision::Drop,
             |_, block| {
                 let (mut ids, mut refs) = ([const { Vec::new() }; 3], Vec::new());
                 self.for_each(block, |kept, object| {

@@ -3,9 +3,12 @@
 
 use crate::error::FormatError;
 use crate::osm::{
-    MetadataCondition, MetadataNumber, ObjectExpression, ObjectFilter, ObjectKind, TagPattern,
+    MetadataCondition, MetadataNumber, ObjectExpression, ObjectFilter, ObjectId, ObjectKind,
+    TagPattern,
 };
-use crate::pbf::{Block, BlockUnits, BlockWalk, Info, Object, ObjectBody, StringTable, TagIds};
+use crate::pbf::{
+    BlobEntry, Block, BlockUnits, BlockWalk, Info, Object, ObjectBody, StringTable, TagIds,
+};
 
 /// An [`ObjectFilter`], prepared for the strings of one block.
 pub(crate) struct BlockMatcher<'b> {
@@ -100,6 +103,7 @@ impl<'b> BlockMatcher<'b> {
         let tags = object.tags()?;
         for expression in self.filter.without_tag() {
             if self.applies_to(expression, object, tags)?
+                && !self.has_any(&expression.excluded_tags, tags)?
                 && self.holds(expression, object, units)?
             {
                 return Ok(true);
@@ -111,7 +115,7 @@ impl<'b> BlockMatcher<'b> {
         tags.any(|key, value| self.tag_matches(object, tags, key, value, units))
     }
 
-    /// Whether the metadata of the current object meets the conditions of `expression`.
+    /// Whether the id and the metadata of the current object meet the conditions of `expression`.
     fn holds(
         &self,
         expression: &ObjectExpression,
@@ -121,8 +125,23 @@ impl<'b> BlockMatcher<'b> {
         if expression.metadata.is_empty() {
             return Ok(true);
         }
+        let id = object.id()?;
+        let mut on_id = expression
+            .metadata
+            .iter()
+            .filter(|one| !one.is_on_metadata());
+        if !on_id.all(|condition| meets(condition, id, &Info::EMPTY)) {
+            return Ok(false);
+        }
+        if !expression
+            .metadata
+            .iter()
+            .any(MetadataCondition::is_on_metadata)
+        {
+            return Ok(true);
+        }
         let info = Info::resolve(&object.info()?, units, self.strings)?;
-        Ok(holds(expression, &info))
+        Ok(holds(expression, id, &info))
     }
 
     #[inline]
@@ -144,6 +163,7 @@ impl<'b> BlockMatcher<'b> {
             if expression.matches_value(value)
                 && self.applies_to(expression, object, tags)?
                 && (expression.more_tags.is_empty() || self.has_all(&expression.more_tags, tags)?)
+                && !self.has_any(&expression.excluded_tags, tags)?
                 && self.holds(expression, object, units)?
             {
                 return Ok(true);
@@ -162,6 +182,17 @@ impl<'b> BlockMatcher<'b> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether one of `patterns` matches one of `tags`.
+    fn has_any(&self, patterns: &[TagPattern], tags: TagIds<'_>) -> Result<bool, FormatError> {
+        if patterns.is_empty() {
+            return Ok(false);
+        }
+        tags.any(|key, value| {
+            let (key, value) = (self.strings.get(key)?, self.strings.get(value)?);
+            Ok(patterns.iter().any(|pattern| pattern.matches(key, value)))
+        })
     }
 
     fn applies_to(
@@ -188,10 +219,24 @@ impl<'b> BlockMatcher<'b> {
     }
 }
 
+/// Whether a filter may select an object of a blob, according to the kinds and ids in its entry.
+pub(crate) fn may_select_in(filter: &ObjectFilter, entry: &BlobEntry) -> bool {
+    let known = (entry.first_key(), entry.last_key());
+    let (true, (Some(first), Some(last))) = (entry.is_indexed(), known) else {
+        return true;
+    };
+    filter.expressions().is_empty() || filter.may_match_between(first, last)
+}
+
 /// Whether a filter selects an object.
 pub(crate) fn selects_object(filter: &ObjectFilter, object: &Object<'_>) -> bool {
     let tags = object.tags.iter().copied();
-    selects(filter, (object.kind(), is_area(object)), &object.info, tags)
+    selects(
+        filter,
+        (object.object_id(), is_area(object)),
+        &object.info,
+        tags,
+    )
 }
 
 /// Whether an object is a closed way with at least four nodes, or a relation of a type that is an area.
@@ -206,19 +251,20 @@ pub(crate) fn is_area(object: &Object<'_>) -> bool {
     }
 }
 
-/// Whether a filter selects an object with the given tags and metadata. `is_area` is whether the object is a closed
+/// Whether a filter selects an object with the given id, tags and metadata. `is_area` is whether the object is a closed
 /// way, or a relation that is an area.
 pub(crate) fn selects<'t>(
     filter: &ObjectFilter,
-    (kind, is_area): (ObjectKind, bool),
+    (object, is_area): (ObjectId, bool),
     info: &Info<'_>,
     tags: impl Iterator<Item = (&'t str, &'t str)> + Clone,
 ) -> bool {
     let accepts = |one: &ObjectExpression| {
         let has = |tag: &TagPattern| tags.clone().any(|(key, value)| tag.matches(key, value));
-        (one.kinds.contains(kind) || one.areas && is_area)
+        (one.kinds.contains(object.kind) || one.areas && is_area)
             && one.more_tags.iter().all(has)
-            && holds(one, info)
+            && !one.excluded_tags.iter().any(has)
+            && holds(one, object.id, info)
     };
     filter.expressions().is_empty()
         || filter.without_tag().any(accepts)
@@ -228,15 +274,22 @@ pub(crate) fn selects<'t>(
         })
 }
 
-/// Whether `info`, the metadata of an object, meets the conditions of `expression`.
-fn holds(expression: &ObjectExpression, info: &Info<'_>) -> bool {
-    expression.metadata.iter().all(|condition| match condition {
+/// Whether an object with an id and metadata meets all conditions of an expression.
+fn holds(expression: &ObjectExpression, id: i64, info: &Info<'_>) -> bool {
+    let mut conditions = expression.metadata.iter();
+    conditions.all(|condition| meets(condition, id, info))
+}
+
+/// Whether an object with an id and metadata meets a condition.
+fn meets(condition: &MetadataCondition, id: i64, info: &Info<'_>) -> bool {
+    match condition {
         MetadataCondition::Number {
             attribute,
             ranges,
             is_negated,
         } => {
             let number = match attribute {
+                MetadataNumber::Id => Some(id),
                 MetadataNumber::Version => info.version.map(i64::from),
                 MetadataNumber::Timestamp => info.timestamp,
                 MetadataNumber::Changeset => info.changeset,
@@ -248,5 +301,5 @@ fn holds(expression: &ObjectExpression, info: &Info<'_>) -> bool {
         MetadataCondition::User { name, is_negated } => info
             .user
             .is_some_and(|user| name.matches(user) != *is_negated),
-    })
+    }
 }

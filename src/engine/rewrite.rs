@@ -55,13 +55,14 @@ pub(crate) struct Rewrite<'f> {
     pub name: &'static str,
     pub file: &'f PbfFile,
     pub entries: Vec<BlobEntry>,
-    /// Whether a blob with these strings stays unchanged. Blobs that stay are not decompressed completely.
+    /// Whether a blob stays unchanged. Blobs that stay are not decompressed completely.
     pub stays: Option<StaysTest<'f>>,
     pub write: WriteOptions,
 }
 
-/// A test whether a blob stays unchanged, by its entry and its strings.
-pub(crate) type StaysTest<'a> = &'a (dyn Fn(&BlobEntry, &StringTable<'_>) -> bool + Sync);
+/// A test whether a blob stays unchanged, by its entry and its strings, or by its entry alone. In the latter case the
+/// blob is not read.
+pub(crate) type StaysTest<'a> = &'a (dyn Fn(&BlobEntry, Option<&StringTable<'_>>) -> bool + Sync);
 
 impl<'f> Rewrite<'f> {
     /// Calls `rewrite` with each blob and an encoder, and adds the outcomes to the sink in the order of the entries.
@@ -99,11 +100,14 @@ impl<'f> Rewrite<'f> {
                 let Some(stays) = stays else {
                     return DecodedBlob::decode(reader, &entry, write, work);
                 };
-                let mut stored = reader.read(&entry)?;
                 // Whether the test is called depends on the worker, but the entry of a copied blob must not.
                 let is_complete =
                     entry.flags.has(BlobFlags::SCANNED) && entry.flags.has(BlobFlags::HASHED);
-                let copies = |strings: &StringTable<'_>| stays(&entry, strings).then_some(());
+                if is_complete && stays(&entry, None) {
+                    return Ok((BlobOutcome::Copy(entry), T::default()));
+                }
+                let mut stored = reader.read(&entry)?;
+                let copies = |strings: &StringTable<'_>| stays(&entry, Some(strings)).then_some(());
                 if is_complete && stored.decide(copies)?.is_some() {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
                 }

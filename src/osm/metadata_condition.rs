@@ -1,13 +1,17 @@
-//! Conditions on the metadata of objects in expressions: `@version>1`, `@timestamp>=2024-05`, `@user=a,b`.
+//! Conditions on the ids and the metadata of objects in expressions: `@id=17`, `@version>1`, `@timestamp>=2024-05`,
+//! `@user=a,b`.
 
+use super::order::id_rank;
 use super::string_matcher::StringMatcher;
 use super::time::parse_period;
 use std::ops::RangeInclusive;
 
-/// A numeric attribute of the metadata.
+/// A numeric attribute: the id of the object, or a number of its metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataNumber {
+    /// The id of the object.
+    Id,
     /// The version.
     Version,
     /// The timestamp, in seconds since 1970.
@@ -18,7 +22,7 @@ pub enum MetadataNumber {
     Uid,
 }
 
-/// A condition on an attribute of the metadata. It does not hold for an object without the attribute.
+/// A condition on the id, or on an attribute of the metadata. It does not hold for an object without the attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataCondition {
@@ -44,7 +48,8 @@ pub enum MetadataCondition {
 const OPERATORS: [&str; 6] = ["<=", ">=", "!=", "<", ">", "="];
 
 /// The names of the attributes. `None` stands for the name of the user, the only attribute that is a string.
-const ATTRIBUTES: [(&str, Option<MetadataNumber>); 5] = [
+const ATTRIBUTES: [(&str, Option<MetadataNumber>); 6] = [
+    ("id", Some(MetadataNumber::Id)),
     ("version", Some(MetadataNumber::Version)),
     ("timestamp", Some(MetadataNumber::Timestamp)),
     ("changeset", Some(MetadataNumber::Changeset)),
@@ -93,6 +98,38 @@ impl MetadataCondition {
     /// The names of the attributes that conditions can have.
     pub fn attributes() -> impl Iterator<Item = &'static str> {
         ATTRIBUTES.into_iter().map(|(name, _)| name)
+    }
+
+    /// Whether the condition is on the metadata, and not on the id.
+    pub(crate) const fn is_on_metadata(&self) -> bool {
+        !matches!(
+            self,
+            Self::Number {
+                attribute: MetadataNumber::Id,
+                ..
+            }
+        )
+    }
+
+    /// Whether the condition may hold for an object of one kind between two ranks of ids, which belong to the range.
+    pub(crate) fn may_hold_between(&self, first: u64, last: u64) -> bool {
+        let Self::Number {
+            attribute: MetadataNumber::Id,
+            ranges,
+            is_negated: false,
+        } = self
+        else {
+            return true;
+        };
+        // Negative ids descend with their ranks, so both signs have a range of ranks of their own.
+        let mut ranks = ranges.iter().flat_map(|range| {
+            let (start, end) = (*range.start(), *range.end());
+            [
+                (start <= 0).then(|| (id_rank(end.min(0)), id_rank(start))),
+                (end > 0).then(|| (id_rank(start.max(1)), id_rank(end))),
+            ]
+        });
+        ranks.any(|range| range.is_some_and(|(start, end)| start <= last && first <= end))
     }
 
     /// Returns the first word of an expression that would be a condition with an `@` before it, such as `version>1`. A
@@ -182,7 +219,7 @@ impl MetadataNumber {
             Self::Timestamp => parse_period(value).ok_or_else(|| {
                 format!("'{value}' is not a time like 2024, 2024-05-31 or 2024-05-31T12:00:00Z")
             }),
-            Self::Version | Self::Changeset | Self::Uid => value
+            Self::Id | Self::Version | Self::Changeset | Self::Uid => value
                 .parse()
                 .map(|number| number..=number)
                 .map_err(|_| format!("'{value}' is not a number")),
@@ -213,12 +250,36 @@ mod tests {
         assert_eq!(ranges("@version >= 2"), (vec![2..=i64::MAX], false));
         assert_eq!(ranges("@uid<5"), (vec![i64::MIN..=4], false));
         assert_eq!(ranges("@changeset!=5, 7"), (vec![5..=5, 7..=7], true));
+        assert_eq!(ranges("@id=-5, 7"), (vec![-5..=-5, 7..=7], false));
         let day = 1_704_067_200..=1_704_153_599;
         assert_eq!(ranges("@timestamp=2024-01-01"), (vec![day], false));
         assert_eq!(
             ranges("@timestamp>2024-01-01"),
             (vec![1_704_153_600..=i64::MAX], false)
         );
+    }
+
+    #[test]
+    fn conditions_on_ids_rule_out_ranges_of_ranks() {
+        for text in [
+            "@id=3", "@id=-3", "@id=0", "@id=-2,2", "@id>2", "@id>=-1", "@id<-2", "@id<=1",
+            "@id!=3",
+        ] {
+            let (_, conditions) = MetadataCondition::split(text).unwrap();
+            let (values, is_negated) = ranges(text);
+            let ids = [0, -1, -2, -3, -4, 1, 2, 3, 4];
+            let holds = |id: &i64| values.iter().any(|range| range.contains(id));
+            for from in 0..ids.len() {
+                for to in from..ids.len() {
+                    let [first, last] = [from, to].map(|index| id_rank(ids[index]));
+                    let expected = is_negated || ids[from..=to].iter().any(holds);
+                    let found = conditions[0].may_hold_between(first, last);
+                    assert_eq!(found, expected, "{text} {:?}", &ids[from..=to]);
+                }
+            }
+        }
+        assert!(!MetadataCondition::split("@id=1").unwrap().1[0].is_on_metadata());
+        assert!(MetadataCondition::split("@uid=1").unwrap().1[0].is_on_metadata());
     }
 
     #[test]

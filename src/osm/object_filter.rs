@@ -1,11 +1,12 @@
 use super::kind::{KindSet, ObjectKind};
 use super::metadata_condition::MetadataCondition;
-use super::tag_pattern::TagPattern;
+use super::order::TypeThenId;
+use super::tag_pattern::{TagConditions, TagPattern};
 use rustc_hash::FxHashMap;
 
-/// An expression that selects objects by kind, and by tags or metadata or both. It has the form `[nwra/]key[=value]`,
-/// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions on metadata. `&` joins several tags. The
-/// letters before the slash are kinds of objects; `a` means areas.
+/// An expression that selects objects by kind, and by tags, id or metadata. It has the form `[nwra/]key[=value]`,
+/// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions on id and metadata. `&` joins several tags, and
+/// `!` before one excludes the objects with it. The letters before the slash are kinds of objects; `a` means areas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectExpression {
     /// The kinds of objects that the expression applies to.
@@ -13,11 +14,13 @@ pub struct ObjectExpression {
     /// Whether the expression also applies to areas, which are closed ways with four refs or more, and relations whose
     /// tag `type` is `multipolygon` or `boundary`.
     pub areas: bool,
-    /// The tag that an object needs; `None` if the expression has only conditions on metadata.
+    /// The tag that an object needs; `None` if the expression has only excluded tags and conditions on metadata.
     pub tag: Option<TagPattern>,
     /// The further tags that an object needs: `highway=primary&lanes=2`.
     pub more_tags: Vec<TagPattern>,
-    /// The conditions on the metadata. All of them must hold.
+    /// The tags that an object must not have: `highway=primary&!name`.
+    pub excluded_tags: Vec<TagPattern>,
+    /// The conditions on the id and the metadata. All of them must hold.
     pub metadata: Vec<MetadataCondition>,
 }
 
@@ -35,14 +38,20 @@ impl ObjectExpression {
             areas: false,
             tag: Some(tag),
             more_tags: Vec::new(),
+            excluded_tags: Vec::new(),
             metadata: Vec::new(),
         }
     }
 
-    /// Parses an expression as a single tag, so `@version>1` and `a&b~c` are keys. The error is a message that quotes
+    /// Parses an expression as a single tag, so `@version>1`, `!a` and `a&b~c` are keys. The error is a message that quotes
     /// `text`.
     pub fn parse_tag(text: &str) -> Result<Self, String> {
-        let parse = |tag: &str| Ok(vec![TagPattern::parse(tag)?]);
+        let parse = |tag: &str| {
+            Ok(TagConditions {
+                needed: vec![TagPattern::parse(tag)?],
+                excluded: Vec::new(),
+            })
+        };
         Self::parse_parts(text, &['=', '@'], |tag| Ok((tag, Vec::new())), parse)
     }
 
@@ -52,7 +61,7 @@ impl ObjectExpression {
         text: &str,
         operators: &[char],
         split: impl Fn(&str) -> Result<(&str, Vec<MetadataCondition>), String>,
-        parse: impl Fn(&str) -> Result<Vec<TagPattern>, String>,
+        parse: impl Fn(&str) -> Result<TagConditions, String>,
     ) -> Result<Self, String> {
         let bad = |cause: String| format!("'{text}' is not an expression: {cause}");
         let (kinds, areas, rest) = match text.split_once('/') {
@@ -64,16 +73,17 @@ impl ObjectExpression {
         };
         let (tag, metadata) = split(rest).map_err(bad)?;
         let tags = if tag.trim().is_empty() && !metadata.is_empty() {
-            Vec::new()
+            TagConditions::default()
         } else {
             parse(tag).map_err(bad)?
         };
-        let mut tags = tags.into_iter();
+        let mut needed = tags.needed.into_iter();
         Ok(Self {
             kinds,
             areas,
-            tag: tags.next(),
-            more_tags: tags.collect(),
+            tag: needed.next(),
+            more_tags: needed.collect(),
+            excluded_tags: tags.excluded,
             metadata,
         })
     }
@@ -100,6 +110,19 @@ impl ObjectExpression {
     /// Whether the expression applies to objects of a kind: to all of them, or only to areas.
     pub fn applies_to(&self, kind: ObjectKind) -> bool {
         self.kinds.contains(kind) || (self.areas && kind != ObjectKind::Node)
+    }
+
+    /// Whether the conditions on the id may hold for an object between two places in canonical order.
+    fn may_match_between(&self, first: TypeThenId, last: TypeThenId) -> bool {
+        let mut kinds = ObjectKind::ALL
+            .into_iter()
+            .filter(|kind| (first.0..=last.0).contains(kind) && self.applies_to(*kind));
+        kinds.any(|kind| {
+            let start = if kind == first.0 { first.1 } else { 0 };
+            let end = if kind == last.0 { last.1 } else { u64::MAX };
+            let mut conditions = self.metadata.iter();
+            conditions.all(|condition| condition.may_hold_between(start, end))
+        })
     }
 
     /// Whether the pattern in `tag` accepts `value`. Does not check the key.
@@ -199,7 +222,14 @@ impl ObjectFilter {
 
     /// Whether an expression has a condition on metadata.
     pub fn needs_metadata(&self) -> bool {
-        self.expressions.iter().any(|one| !one.metadata.is_empty())
+        let mut conditions = self.expressions.iter().flat_map(|one| &one.metadata);
+        conditions.any(MetadataCondition::is_on_metadata)
+    }
+
+    /// Whether an expression may match an object between two places in canonical order, by kinds and ids.
+    pub(crate) fn may_match_between(&self, first: TypeThenId, last: TypeThenId) -> bool {
+        let mut expressions = self.expressions.iter();
+        expressions.any(|one| one.may_match_between(first, last))
     }
 
     /// The kinds of objects to which at least one expression applies.
@@ -291,6 +321,49 @@ mod tests {
     }
 
     #[test]
+    fn an_exclamation_mark_excludes_objects_with_a_tag() {
+        let parts = |text: &str| {
+            let one = ObjectExpression::parse(text).unwrap();
+            let keys =
+                |tags: &[TagPattern]| tags.iter().map(|tag| tag.key.clone()).collect::<Vec<_>>();
+            let needed: Vec<_> = one.tag.iter().chain(&one.more_tags).cloned().collect();
+            (
+                keys(&needed).len(),
+                keys(&one.excluded_tags),
+                one.metadata.len(),
+            )
+        };
+        let equal = |text: &str| StringMatcher::Equal(text.into());
+        assert_eq!(parts("w/!name"), (0, vec![equal("name")], 0));
+        assert_eq!(
+            parts("w/highway=path & ! name @version>1"),
+            (1, vec![equal("name")], 1)
+        );
+        assert_eq!(parts("!a&!b!~c&d"), (1, vec![equal("a"), equal("b")], 0));
+        assert_eq!(parts("n/!*"), (0, vec![StringMatcher::Any], 0));
+        assert_eq!(parts("a!=b"), (1, vec![], 0));
+        let one = ObjectExpression::parse_tag("!name").unwrap();
+        assert_eq!(one.tag.map(|tag| tag.key), Some(equal("!name")));
+    }
+
+    #[test]
+    fn ids_rule_out_places_in_canonical_order() {
+        use crate::osm::id_rank;
+        use ObjectKind::{Node, Relation, Way};
+        let may = |text: &str,
+                   (first, first_id): (ObjectKind, i64),
+                   (last, last_id): (ObjectKind, i64)| {
+            let filter = ObjectFilter::new([ObjectExpression::parse(text).unwrap()]);
+            filter.may_match_between((first, id_rank(first_id)), (last, id_rank(last_id)))
+        };
+        assert!(may("@id=5", (Node, 1), (Node, 9)) && !may("@id=5", (Node, 6), (Node, 9)));
+        assert!(!may("w/@id=5", (Node, 1), (Node, 9)) && may("w/a", (Way, 1), (Way, 1)));
+        assert!(may("w/@id=5", (Node, 7), (Relation, 1)));
+        assert!(may("w/@id=5", (Node, 7), (Way, 5)) && !may("w/@id=5", (Node, 7), (Way, 4)));
+        assert!(!may("@id>3 @id<6", (Way, 6), (Way, 9)) && may("@id!=5", (Way, 5), (Way, 5)));
+    }
+
+    #[test]
     fn a_file_has_an_expression_a_line_and_comments() {
         let text = "n/amenity # shops\n\n# nothing\nhighway=primary\r\n";
         let parse = |text| ObjectExpression::parse_lines(text, ObjectExpression::parse);
@@ -324,7 +397,8 @@ mod tests {
         assert_eq!(parse("@version>1"), (7, false, 1));
         assert_eq!(parse("wr/@timestamp>=2024 @user=a/b"), (6, false, 2));
         assert_eq!(parse("w/highway=primary @version>1"), (2, true, 1));
-        assert_eq!(parse("@id=5"), (7, true, 0));
+        assert_eq!(parse("n/@id=5,-6 @uid>1"), (1, false, 2));
+        assert_eq!(parse("@ids=5"), (7, true, 0));
         assert_eq!(parse("opening_hours=Mo-Fr @ 8"), (7, true, 0));
         let as_tag = ObjectExpression::parse_tag("@version>1").unwrap();
         assert_eq!(
@@ -336,6 +410,10 @@ mod tests {
             "w/@timestamp<yesterday",
             "@verison>1",
             "@user>a",
+            "@id=x",
+            "!@id=5",
+            "!",
+            "a&!",
         ] {
             assert!(ObjectExpression::parse(bad).is_err(), "{bad}");
         }

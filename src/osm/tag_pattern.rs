@@ -14,6 +14,13 @@ pub struct TagPattern {
     pub has_value: bool,
 }
 
+/// What an object needs: tags that match all of the patterns, and no tag that matches one of the others.
+#[derive(Debug, Default)]
+pub(super) struct TagConditions {
+    pub needed: Vec<TagPattern>,
+    pub excluded: Vec<TagPattern>,
+}
+
 impl TagPattern {
     /// Parses a key, or a key and a value. `~` is an ordinary character. The error message states the cause and does
     /// not quote `text`.
@@ -26,24 +33,34 @@ impl TagPattern {
     }
 
     /// Parses conditions that are joined by `&` and must all hold. Each condition may have the operator `=`, `!=`, `~`
-    /// or `!~`.
-    pub(super) fn parse_joined(text: &str) -> Result<Vec<Self>, String> {
-        conditions(text)
-            .into_iter()
-            .map(|condition| {
-                let condition = condition.replace("\\&", "&");
-                match condition.split_once(['=', '~']) {
-                    Some((key, value)) if condition[key.len()..].starts_with('~') => {
-                        let regex = |text: &str| match text.trim() {
-                            "*" => Ok(StringMatcher::Any),
-                            text => RegexMatcher::parse(text).map(StringMatcher::Regex),
-                        };
-                        Self::of_parts(key, Some(value), regex)
-                    }
-                    _ => Self::parse(&condition),
+    /// or `!~`. A condition with a `!` before it holds for an object without such a tag.
+    pub(super) fn parse_joined(text: &str) -> Result<TagConditions, String> {
+        let mut parsed = TagConditions::default();
+        for condition in conditions(text) {
+            let condition = condition.replace("\\&", "&");
+            match condition.trim().strip_prefix('!') {
+                Some(attribute) if attribute.trim_start().starts_with('@') => {
+                    return Err("a condition on metadata is negated by !=, as in '@user!=x'".into());
                 }
-            })
-            .collect()
+                Some(excluded) => parsed.excluded.push(Self::parse_one(excluded)?),
+                None => parsed.needed.push(Self::parse_one(&condition)?),
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Parses a condition whose value may be a regular expression.
+    fn parse_one(condition: &str) -> Result<Self, String> {
+        match condition.split_once(['=', '~']) {
+            Some((key, value)) if condition[key.len()..].starts_with('~') => {
+                let regex = |text: &str| match text.trim() {
+                    "*" => Ok(StringMatcher::Any),
+                    text => RegexMatcher::parse(text).map(StringMatcher::Regex),
+                };
+                Self::of_parts(key, Some(value), regex)
+            }
+            _ => Self::parse(condition),
+        }
     }
 
     fn of_parts(
@@ -75,8 +92,9 @@ impl TagPattern {
     }
 }
 
-/// Splits an expression into conditions at `&`. After a value, `&` separates only if a key and an operator follow, so
-/// `Marks & Spencer` is one value. `\&` and an `&` in the query of a URL (`https://…?a=1&b=2`) do not separate.
+/// Splits an expression into conditions at `&`. After a value, `&` separates only if a key and an operator follow, or
+/// `!` and a key, so `Marks & Spencer` is one value. `\&` and an `&` in the query of a URL (`https://…?a=1&b=2`) do not
+/// separate.
 fn conditions(text: &str) -> Vec<&str> {
     let (mut found, mut start) = (Vec::new(), 0);
     for (at, _) in text.match_indices('&') {
@@ -95,12 +113,18 @@ fn conditions(text: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a string begins with a key, or a list of keys, and an operator.
+/// Whether a string begins with a key, or a list of keys, and an operator, or with `!` and keys.
 fn begins_with_condition(text: &str) -> bool {
-    let Some((key, _)) = text.split_once(['=', '~']) else {
-        return false;
+    let text = text.trim_start();
+    let (text, is_excluded) = match text.strip_prefix('!') {
+        Some(excluded) => (excluded.split('&').next().unwrap_or(excluded), true),
+        None => (text, false),
     };
-    let key = key.strip_suffix('!').unwrap_or(key);
+    let key = match text.split_once(['=', '~']) {
+        Some((key, _)) => key.strip_suffix('!').unwrap_or(key),
+        None if is_excluded => text,
+        None => return false,
+    };
     let is_key = |key: &str| {
         let is_plain = |char: char| char.is_alphanumeric() || "_:-.*".contains(char);
         !key.is_empty() && key.chars().all(is_plain)
@@ -132,6 +156,9 @@ mod tests {
             ("url=http://a/?b=1&c=2", &["url=http://a/?b=1&c=2"]),
             ("url=http://a/&c=2", &["url=http://a/", "c=2"]),
             ("a=b&name,name:fi=x", &["a=b", "name,name:fi=x"]),
+            ("highway=path&!name", &["highway=path", "!name"]),
+            ("a=b & !c,d & !e=f", &["a=b ", " !c,d ", " !e=f"]),
+            ("name=Ben & !Jerry!", &["name=Ben & !Jerry!"]),
             ("name=a&", &["name=a&"]),
             ("&a=b", &["&a=b"]),
         ] {
@@ -143,7 +170,7 @@ mod tests {
     fn values_match_regular_expressions() {
         let matches = |text: &str, value: &str| {
             let patterns = TagPattern::parse_joined(text).unwrap();
-            patterns.iter().all(|one| one.matches("k", value))
+            patterns.needed.iter().all(|one| one.matches("k", value))
         };
         for (text, value, expected) in [
             ("k~^A[0-9]+$", "A81", true),

@@ -154,7 +154,10 @@ fn of_keys(expressions: &[ObjectExpression], has_keys: Option<bool>) -> Option<S
                 "none of the {kinds} that were looked at has the key {key}"
             ))
         }
-        true if expression.more_tags.is_empty() && expression.metadata.is_empty() => {
+        true if expression.more_tags.is_empty()
+            && expression.excluded_tags.is_empty()
+            && expression.metadata.is_empty() =>
+        {
             if !tag.has_value {
                 return None;
             }

@@ -91,7 +91,7 @@ impl Filter {
             return true;
         }
         let tags = unique_tags(object);
-        let form = (object.kind(), is_area(object));
+        let form = (object.object_id(), is_area(object));
         tags.len() == object.tags.len()
             || selects(&self.tags, form, &object.info, tags.iter().copied())
     }

@@ -21,7 +21,7 @@ use crate::formats::features::FeatureChunk;
 use crate::formats::features::{Feature, Geometry, OwnedGeometry};
 use crate::formats::row_limit::{MAX_ROW, feature_size};
 use crate::geometry::{MapTurn, Point};
-use crate::osm::{Location, ObjectKind, retain_unique};
+use crate::osm::{Location, ObjectId, ObjectKind, retain_unique};
 use crate::pbf::{Block, Info, Relation, Way};
 use std::sync::Arc;
 
@@ -91,7 +91,9 @@ impl Visitor for Builder {
         tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), FormatError> {
         self.with_tags(tags, |builder, tags| {
-            let is_selected = builder.still_selects((ObjectKind::Node, || false), &info, tags);
+            let kind = ObjectKind::Node;
+            let object = (ObjectId { kind, id }, || false);
+            let is_selected = builder.still_selects(object, &info, tags);
             if is_selected && builder.retain(tags) {
                 builder.point(id, info, location, tags);
             }
@@ -101,7 +103,8 @@ impl Visitor for Builder {
 
     fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
         self.with_tags(way.tags(), |builder, tags| {
-            let object = (ObjectKind::Way, || is_closed_way(way));
+            let (kind, id) = (ObjectKind::Way, way.id());
+            let object = (ObjectId { kind, id }, || is_closed_way(way));
             if builder.still_selects(object, &way.info(), tags) {
                 builder.tagged_way(way, locations, tags);
             }
@@ -272,12 +275,12 @@ impl Builder {
     /// all of its tags. `is_area` tells whether the object is an area.
     fn still_selects(
         &self,
-        (kind, is_area): (ObjectKind, impl FnOnce() -> bool),
+        (object, is_area): (ObjectId, impl FnOnce() -> bool),
         info: &Info<'_>,
         tags: &TagList<'_>,
     ) -> bool {
         let filter = &self.shared.filter;
-        self.repeated_keys == 0 || selects(filter, (kind, is_area()), info, tags.iter().copied())
+        self.repeated_keys == 0 || selects(filter, (object, is_area()), info, tags.iter().copied())
     }
 
     /// Removes the tags that are not written. Returns whether the object becomes a feature. It becomes a feature if the

@@ -2,7 +2,7 @@
 
 use crate::engine::block_matcher::selects;
 use crate::engine::geometry_pass::is_area;
-use crate::osm::{ObjectFilter, ObjectKind, UniqueTags};
+use crate::osm::{ObjectFilter, ObjectId, ObjectKind, UniqueTags};
 #[cfg(feature = "parquet")]
 use crate::pbf::Element;
 use crate::pbf::{Relation, Way};
@@ -27,7 +27,8 @@ pub(super) fn selects_relation(
     if filter.expressions().is_empty() {
         return true;
     }
-    let object = (ObjectKind::Relation, is_area(relation.tags()));
+    let (kind, id) = (ObjectKind::Relation, relation.id());
+    let object = (ObjectId { kind, id }, is_area(relation.tags()));
     if keeps_repeated_keys {
         return selects(filter, object, &relation.info(), relation.tags());
     }
@@ -52,6 +53,7 @@ pub(super) fn selects_by_unique_tags(filter: &ObjectFilter, element: &Element<'_
         Element::Way(way) => is_closed_way(way),
         Element::Relation(relation) => is_area(relation.tags()),
     };
-    let object = (element.kind(), is_area);
+    let (kind, id) = (element.kind(), element.id());
+    let object = (ObjectId { kind, id }, is_area);
     selects(filter, object, &element.info(), tags.iter().copied())
 }

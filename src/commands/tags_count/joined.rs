@@ -7,13 +7,15 @@ use crate::osm::{KindSet, ObjectExpression, TagPattern};
 use crate::pbf::Block;
 use rustc_hash::FxHashMap;
 
-/// Whether one of the expressions joins several tags.
+/// Whether one of the expressions joins several tags, or excludes one.
 pub(super) fn are_joined(expressions: &[ObjectExpression]) -> bool {
-    expressions.iter().any(|one| !one.more_tags.is_empty())
+    let is_joined =
+        |one: &ObjectExpression| !(one.more_tags.is_empty() && one.excluded_tags.is_empty());
+    expressions.iter().any(is_joined)
 }
 
 /// Counts the tags of a block. A tag is counted if an expression accepts it, and if the object has all tags that this
-/// expression joins.
+/// expression joins, and none that it excludes.
 pub(super) fn count(
     expressions: &[ObjectExpression],
     kinds: KindSet,
@@ -40,7 +42,11 @@ pub(super) fn count(
             |pattern: &TagPattern| named.iter().any(|(key, value)| pattern.matches(key, value));
         let holding: Vec<&ObjectExpression> = expressions
             .iter()
-            .filter(|one| one.kinds.contains(kind) && patterns(one).all(has))
+            .filter(|one| {
+                one.kinds.contains(kind)
+                    && patterns(one).all(has)
+                    && !one.excluded_tags.iter().any(has)
+            })
             .collect();
         for (key, value) in named.iter().copied() {
             let wanted = |has_value: bool| {

@@ -58,7 +58,7 @@ pub(crate) fn filter(input: &Input, options: &Options, ctx: &Context) -> Result<
     let matched: IdSets = objects
         .iter()
         .filter(|object| selects_object(&filter, object) != options.invert)
-        .map(id_of)
+        .map(|object| object.object_id())
         .collect();
     let mut kept = matched.clone();
     if !options.omit_referenced {
@@ -116,13 +116,6 @@ fn compression(options: &Options) -> TextCompression {
     match options.output.format {
         Format::Text(text) => text.compression,
         Format::Pbf => TextCompression::of_name(options.output.target.path()),
-    }
-}
-
-fn id_of(object: &Object<'_>) -> ObjectId {
-    ObjectId {
-        kind: object.kind(),
-        id: object.id,
     }
 }
 

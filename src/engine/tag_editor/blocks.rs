@@ -6,7 +6,7 @@
 use super::counts::EditCounts;
 use super::edited_tags::EditedTags;
 use super::editor::{EditStep, EditedObject, TagEditor};
-use crate::engine::block_matcher::BlockMatcher;
+use crate::engine::block_matcher::{BlockMatcher, may_select_in};
 use crate::error::FormatError;
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagAction, TagRule};
 use crate::pbf::{BlobEntry, Block, BlockUnits, BlockWalk, Info, NewTags, StringTable, TagIds};
@@ -21,13 +21,16 @@ struct NamedKeys {
 }
 
 impl NamedKeys {
-    fn of(editor: &TagEditor, strings: &StringTable<'_>) -> Self {
+    /// Finds the keys of a block. Rules that cannot concern a blob with the entry `entry` are left out.
+    fn of(editor: &TagEditor, strings: &StringTable<'_>, entry: Option<&BlobEntry>) -> Self {
         let mut named = Self {
             by_string: vec![0; strings.len()],
             any_key: 0,
         };
         for step in editor.steps() {
-            if let EditStep::Rule(rule) = step {
+            if let EditStep::Rule(rule) = step
+                && entry.is_none_or(|entry| may_select_in(&rule.filter, entry))
+            {
                 named.add(rule, strings);
             }
         }
@@ -43,7 +46,7 @@ impl NamedKeys {
             }
             kinds = filter.kinds().bits();
         }
-        let has_tag = filter.expressions().iter().any(|one| one.tag.is_some());
+        let has_tag = !filter.expressions().is_empty() && filter.without_tag().next().is_none();
         let is_named = |key: &str| match &rule.action {
             TagAction::Drop(keys) | TagAction::Replace { keys, .. } => keys.matches(key),
             TagAction::Rename(from, _) | TagAction::Copy(from, _) => from == key,
@@ -91,19 +94,24 @@ impl NamedKeys {
 }
 
 impl TagEditor {
-    /// Whether the tags of an object in a blob with these strings may change.
-    pub(crate) fn may_change(&self, entry: &BlobEntry, strings: &StringTable<'_>) -> bool {
+    /// Whether the tags of an object in a blob may change, according to its entry and, if they are given, its strings.
+    pub(crate) fn may_change(&self, entry: &BlobEntry, strings: Option<&StringTable<'_>>) -> bool {
+        let Some(strings) = strings else {
+            let concerns = |rule: &TagRule| may_select_in(&rule.filter, entry);
+            return self.rules().any(concerns) || self.may_name_object_of(entry);
+        };
         let kinds = if entry.kinds.is_empty() {
             KindSet::ALL
         } else {
             entry.kinds
         };
-        NamedKeys::of(self, strings).kinds() & kinds.bits() != 0 || self.may_name_object_of(entry)
+        NamedKeys::of(self, strings, Some(entry)).kinds() & kinds.bits() != 0
+            || self.may_name_object_of(entry)
     }
 
     /// Whether the tags of an object in a block with these strings may change.
     pub(crate) fn may_change_strings(&self, strings: &StringTable<'_>) -> bool {
-        self.has_ids() || NamedKeys::of(self, strings).kinds() != 0
+        self.has_ids() || NamedKeys::of(self, strings, None).kinds() != 0
     }
 
     /// Calls `take` with each object of a block, in order, and with its new tags; `None` if its tags do not change.
@@ -114,7 +122,7 @@ impl TagEditor {
         mut take: impl FnMut(&mut BlockWalk<'_>, Option<&EditedTags<'t>>) -> Result<(), FormatError>,
     ) -> Result<EditCounts, FormatError> {
         let strings = &block.strings;
-        let named = NamedKeys::of(self, strings);
+        let named = NamedKeys::of(self, strings, None);
         let (has_ids, mut counts) = (self.has_ids(), EditCounts::default());
         let (mut objects, mut tags) = (block.walk(), EditedTags::default());
         while let Some(kind) = objects.next()? {
@@ -176,7 +184,7 @@ impl TagEditor {
         out: &mut Vec<u8>,
     ) -> Result<EditCounts, FormatError> {
         let block = Block::parse(payload)?;
-        if !self.may_change(entry, &block.strings) {
+        if !self.may_change(entry, Some(&block.strings)) {
             return Ok(EditCounts::default());
         }
         let (mut new, mut index) = (None, 0);

@@ -63,7 +63,7 @@ impl TagEditor {
         counts.of_rules(self.steps.iter().map(|(name, _)| name.as_str()))
     }
 
-    fn rules(&self) -> impl Iterator<Item = &TagRule> {
+    pub(super) fn rules(&self) -> impl Iterator<Item = &TagRule> {
         self.steps().filter_map(|step| match step {
             EditStep::Rule(rule) => Some(rule),
             EditStep::Set { .. } | EditStep::Table(_) => None,
@@ -158,10 +158,7 @@ impl TagEditor {
         }
         let mut tags = EditedTags::of(object.tags.iter().copied());
         let edited = EditedObject {
-            id: ObjectId {
-                kind: object.kind(),
-                id: object.id,
-            },
+            id: object.object_id(),
             is_closed: match &object.body {
                 ObjectBody::Relation { .. } => true,
                 ObjectBody::Way { .. } | ObjectBody::Node { .. } => is_area(object),
@@ -183,8 +180,12 @@ fn concerns(rule: &TagRule, object: &EditedObject<'_>, tags: &EditedTags<'_>) ->
             || tags
                 .iter()
                 .any(|(key, value)| key == "type" && matches!(value, "multipolygon" | "boundary")));
-    let kind = (object.id.kind, is_area);
-    selects(&rule.filter, kind, &object.info, tags.iter())
+    selects(
+        &rule.filter,
+        (object.id, is_area),
+        &object.info,
+        tags.iter(),
+    )
 }
 
 fn act<'t>(action: &'t TagAction, tags: &mut EditedTags<'t>) -> Result<bool, String> {

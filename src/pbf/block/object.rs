@@ -10,7 +10,9 @@ use super::outline::{BlockUnits, StringTable, exact_quotient};
 use super::parsed::Block;
 use super::raw_element::{RawElement, RawForm};
 use crate::error::FormatError;
-use crate::osm::{Location, ObjectKind, TypeThenId, id_from_rank, id_rank, nano_of_e7, nearest_e7};
+use crate::osm::{
+    Location, ObjectId, ObjectKind, TypeThenId, id_from_rank, id_rank, nano_of_e7, nearest_e7,
+};
 use crate::pbf::wire::{Packed, Varints, put_sint};
 
 type TagList<'a> = List<'a, (&'a str, &'a str)>;
@@ -119,6 +121,14 @@ impl<'a> Object<'a> {
     /// The kind of the object.
     pub const fn kind(&self) -> ObjectKind {
         self.body.kind()
+    }
+
+    /// The kind and the id of the object.
+    pub(crate) const fn object_id(&self) -> ObjectId {
+        ObjectId {
+            kind: self.kind(),
+            id: self.id,
+        }
     }
 
     /// Sets the kind of the object. Its body becomes empty if the object had another kind.

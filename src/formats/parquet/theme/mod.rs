@@ -143,13 +143,15 @@ fn theme(entry: ThemeEntry) -> Result<Theme, String> {
     }
     let filter = entry.filter.iter().map(|text| {
         let expression = ObjectExpression::parse(text)?;
-        if expression.metadata.is_empty() {
-            Ok(expression)
-        } else {
-            Err(format!(
+        if !expression.metadata.is_empty() {
+            return Err(format!(
                 "'{text}': themes have no conditions on metadata; the options of an export can have them"
-            ))
+            ));
         }
+        if expression.tag.is_none() {
+            return Err(format!("'{text}': a theme needs a key, as in 'highway&!name'"));
+        }
+        Ok(expression)
     });
     let geometry_types = if entry.geometry.is_empty() {
         GeometryTypes::default()

@@ -126,6 +126,7 @@ impl ThemeSet {
                     && expression.matches_value(value)
                     && applies_to(expression, feature.kind, &feature.geometry)
                     && has_all(&expression.more_tags, feature.tags)
+                    && !has_any(&expression.excluded_tags, feature.tags)
                     && self.themes[owner].geometry_types.has(&feature.geometry)
                 {
                     found |= 1 << owner;
@@ -154,6 +155,7 @@ impl ThemeSet {
                 if pattern.matches_value(value)
                     && applies_to(expression, kind, geometry)
                     && has_all(patterns(), tags)
+                    && !has_any(&expression.excluded_tags, tags)
                 {
                     return false;
                 }
@@ -179,4 +181,10 @@ fn applies_to(expression: &ObjectExpression, kind: ObjectKind, geometry: &Geomet
 fn has_all<'p>(patterns: impl IntoIterator<Item = &'p TagPattern>, tags: &[(&str, &str)]) -> bool {
     let mut patterns = patterns.into_iter();
     patterns.all(|pattern| tags.iter().any(|(key, value)| pattern.matches(key, value)))
+}
+
+/// Whether one of the patterns matches one of the tags.
+fn has_any(patterns: &[TagPattern], tags: &[(&str, &str)]) -> bool {
+    let mut patterns = patterns.iter();
+    patterns.any(|pattern| tags.iter().any(|(key, value)| pattern.matches(key, value)))
 }
