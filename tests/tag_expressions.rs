@@ -127,6 +127,72 @@ fn a_value_matches_a_regular_expression() {
 }
 
 #[test]
+fn an_exclamation_mark_excludes_objects_with_a_tag() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path());
+    for (expression, expected) in [
+        ("w/!name", "w5 w7"),
+        ("w/highway=primary&!name", "w5"),
+        ("w/!lanes=2,3", "w7"),
+        ("w/!lanes!=2", "w5 w7"),
+        ("nwr/!highway,website&!*a*", "n4 r8"),
+        ("n/!*", "n4"),
+        ("n/!name~^H", "n1 n3 n4"),
+        ("w/highway=primary & !name @version<2", "w5"),
+        ("w/!name @version>1", ""),
+        ("name=Marks & Spencer&!shop", ""),
+        ("a/!name", ""),
+    ] {
+        assert_eq!(matching(&file, &[expression]), expected, "{expression}");
+    }
+    let ran = run_ok(&[&"tags-filter", &"-iR", &"-f", &"opl", &file, &"!name"]);
+    assert_eq!(ids(&ran), "n1 n2 w6");
+    let counts = run_ok(&[&"inspect", &"tags", &"--json", &file, &"w/highway&!name"]);
+    let counts: serde_json::Value = serde_json::from_slice(&counts.stdout).unwrap();
+    assert_eq!(counts["tags"][0]["count"], 2, "{counts}");
+    let message = run_fail(&[&"inspect", &"tags", &file, &"!name"]);
+    assert!(message.contains("counts of tags need a key"), "{message}");
+    let message = run_fail(&[&"tags-filter", &file, &"!@user=a", &"-f", &"opl"]);
+    assert!(message.contains("'@user!=x'"), "{message}");
+}
+
+#[test]
+fn conditions_on_ids_select_objects_and_pass_over_other_blobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path());
+    for (expression, expected) in [
+        ("@id=5", "w5"),
+        ("n/@id=2,4,5", "n2 n4"),
+        ("nr/@id>=4", "n4 r8"),
+        ("w/highway=primary @id!=5", "w6"),
+        ("w/!name @id<7", "w5"),
+        ("@id>1 @id<3 @version=1", "n2"),
+        ("@id=-5", ""),
+    ] {
+        assert_eq!(matching(&file, &[expression]), expected, "{expression}");
+    }
+    // Of a file with an index, only the blobs that may have the id are read.
+    let indexed = dir.path().join("indexed.osm.pbf");
+    let objects = mixed_objects();
+    let file = file_of(dir.path(), &[&objects[..2], &objects[2..]]);
+    run_ok(&[&"cat", &file, &"-o", &indexed]);
+    for file in [&file, &indexed] {
+        assert_eq!(matching(file, &["w/@id=-5"]), "w-5");
+        assert_eq!(matching(file, &["@id<0"]), "n-1 n-20 w-5 r-7");
+        assert_eq!(
+            matching(file, &["@id>5000000000"]),
+            "n4611686018427387904 w1099511627776 r1099511627776"
+        );
+    }
+    let stats = dir.path().join("stats.json");
+    let output = dir.path().join("out.osm.pbf");
+    let args: [Arg; 4] = [&"tags-filter", &"-R", &indexed, &"r/@id>2000000000000"];
+    run_ok(&[&args[..], &[&"--stats", &stats, &"-o", &output]].concat());
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert_eq!(stats["blobs_decoded"], 0, "{stats}");
+}
+
+#[test]
 fn joined_tags_and_regular_expressions_select_features_and_changes() {
     let dir = tempfile::tempdir().unwrap();
     let file = world(dir.path());

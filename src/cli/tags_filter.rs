@@ -35,8 +35,9 @@ Expressions:
   name=*Paris           a value that contains Paris; addr:* for a key that begins with addr:
   a/building            closed ways of four nodes or more, multipolygons and boundaries
   r/type=multipolygon   relations of this type
-  @version>1            a condition on version, timestamp, changeset, uid or user, with = != < <= >
-                        or >=; an object without the attribute does not match
+  w/highway&!name       no tag with the key name; n/!* for nodes without tags
+  @version>1            a condition on id, version, timestamp, changeset, uid or user, with = != <
+                        <= > or >=; an object without the attribute does not match
   @timestamp=2024-05    a time is a year, a month, a day, a minute or a second
   @user=ann,bob         one of these users; * works as in values
   w/highway @version>1 @uid!=5

@@ -595,7 +595,8 @@ fn tag_expression(bytes: &[u8]) {
 
 fn tag_expressions() -> Vec<Vec<u8>> {
     let text = "nw/highway=primary,secondary\nr/type!=route\n*name*\n# a comment\nwr/addr:*=1,2*\nhighway\n\
-        @version>1\nw/a=b&c~^d.*[e]|f$&g!~h&@uid=5\nname=a\\&b=c & d\nw/shop @timestamp<=2024-02 @user!=a,b\n@uid=5 @changeset!=1,2";
+        @version>1\nw/a=b&c~^d.*[e]|f$&g!~h&@uid=5\nname=a\\&b=c & d\nw/shop @timestamp<=2024-02 @user!=a,b\n@uid=5 @changeset!=1,2\n\
+        n/!*\n!a,b&c=d&!e~f @id<-3";
     vec![text.as_bytes().to_vec()]
 }
 

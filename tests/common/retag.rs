@@ -31,8 +31,11 @@ struct Condition {
     key: Option<Keys>,
     value: Option<&'static str>,
     is_negated: bool,
+    /// A key that an object must not have.
+    without: Option<&'static str>,
     user: Option<&'static str>,
     least_version: i64,
+    largest_id: Option<i64>,
 }
 
 /// A list of keys.
@@ -128,8 +131,10 @@ impl Condition {
             key: None,
             value: None,
             is_negated: false,
+            without: None,
             user: None,
             least_version: 0,
+            largest_id: None,
         };
         if random.below(4) > 0 {
             let key = match random.below(4) {
@@ -146,20 +151,39 @@ impl Condition {
                 condition.value = Some(value);
             }
         }
-        if condition.key.is_none() || random.below(4) == 0 {
-            if condition.key.is_some() {
+        if random.below(4) == 0 {
+            let key = one_of(random, &["name", "source", "addr:city", "highway"]);
+            condition.text += if condition.key.is_some() { "&!" } else { "!" };
+            condition.text += key;
+            condition.without = Some(key);
+        }
+        let has_tags = condition.key.is_some() || condition.without.is_some();
+        if !has_tags || random.below(4) == 0 {
+            if has_tags {
                 condition.text.push(' ');
             }
-            if random.below(2) == 0 {
-                let user = one_of(random, &USERS);
-                condition.text += &format!("@user={user}");
-                condition.user = Some(user);
-            } else {
-                condition.text += "@version>=2";
-                condition.least_version = 2;
-            }
+            condition.add_attribute(random);
         }
         condition
+    }
+
+    fn add_attribute(&mut self, random: &mut Random) {
+        match random.below(3) {
+            0 => {
+                let user = one_of(random, &USERS);
+                self.text += &format!("@user={user}");
+                self.user = Some(user);
+            }
+            1 => {
+                self.text += "@version>=2";
+                self.least_version = 2;
+            }
+            _ => {
+                let id = 1 + random.below(20);
+                self.text += &format!("@id<={id}");
+                self.largest_id = Some(id);
+            }
+        }
     }
 
     fn holds(&self, object: &Object) -> bool {
@@ -181,6 +205,10 @@ impl Condition {
         self.kinds.contains(&object.kind)
             && (is_area || !self.is_area)
             && has_tag
+            && self
+                .without
+                .is_none_or(|key| object.tags.iter().all(|(one, _)| one != key))
+            && self.largest_id.is_none_or(|largest| object.id <= largest)
             && self.user.is_none_or(|wanted| user == Some(wanted))
             && (self.least_version == 0 || object.version >= Some(self.least_version))
     }

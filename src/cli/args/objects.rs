@@ -111,7 +111,8 @@ pub struct ExpressionArgs {
     ///
     /// The letters before the slash restrict an expression to nodes (n), ways (w), relations (r) or areas (a). !=
     /// matches other values, and ~ a regular expression. Commas separate values, any of which matches. * at either end
-    /// of a key or value stands for any text. & joins tags that all have to match.
+    /// of a key or value stands for any text. & joins tags that all have to match; ! before a tag excludes objects with
+    /// it.
     #[arg(value_name = "EXPRESSION")]
     expressions: Vec<String>,
     /// Read expressions from FILE, one per line; # at the start of a word begins a comment
