@@ -202,6 +202,84 @@ fn blobs_that_no_rule_concerns_are_copied() {
 }
 
 #[test]
+fn blobs_whose_ids_no_rule_or_table_concerns_are_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "60000");
+    let [output, stats, table] =
+        ["out.osm.pbf", "stats.json", "table.csv"].map(|name| dir.path().join(name));
+    let objects = decode::objects(&input);
+    let first = objects.first().unwrap();
+    assert_eq!(first.kind, Kind::Node);
+    std::fs::write(&table, format!("type,id,key,value\nn,{},a,b\n", first.id)).unwrap();
+    let set = format!("n/@id={}: a=b", first.id);
+    let edited = |rules: &[&str]| {
+        let found = report(
+            &input,
+            &[rules, &["--stats", stats.to_str().unwrap()]].concat(),
+            &output,
+        );
+        let bytes = std::fs::read(&stats).unwrap();
+        let stats: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let read = stats["bytes_read"].as_u64().unwrap();
+        assert!(
+            read < std::fs::metadata(&input).unwrap().len(),
+            "{rules:?}: {stats}"
+        );
+        found["edited"].as_u64().unwrap()
+    };
+    for rules in [
+        ["--set-on", set.as_str()],
+        ["--table", table.to_str().unwrap()],
+    ] {
+        assert_eq!(edited(&rules), 1, "{rules:?}");
+        let found = decode::objects(&output);
+        assert_eq!(
+            tags_of(&found, Kind::Node, first.id).last(),
+            Some(&("a", "b"))
+        );
+    }
+    assert_eq!(edited(&["--set-on", "r/@id=1000000000000: a=b"]), 0);
+}
+
+#[test]
+fn the_output_does_not_depend_on_the_number_of_jobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = small_world(dir.path());
+    let table = dir.path().join("table.csv");
+    std::fs::write(
+        &table,
+        "type,id,key,value\nn,1,a,b\nw,1,name,\nr,1,type,site\n",
+    )
+    .unwrap();
+    let table = table.to_str().unwrap();
+    let within = format!("{}:country=AA", region(dir.path()).display());
+    let within = within.as_str();
+    for rules in [
+        &["--drop", "name,building", "--drop-untagged"][..],
+        &["--table", table, "--set-on", "w/highway&!name: unnamed=yes"],
+        &["--within", within, "--default-on", "n/!*: empty=yes"],
+        &["--keep-on", "@id<500: name", "--replace", "* ~[aeiou] $0$0"],
+        &["--rule", "a/*: copy building was:building", "--blob-index"],
+    ] {
+        let outputs = ["1", "2", "5"].map(|jobs| {
+            let output = dir.path().join(format!("out{jobs}.osm.pbf"));
+            let found = report(&input, &[rules, &["-j", jobs]].concat(), &output);
+            let args: Vec<Arg> = vec![&"tags-edit", &input, &"--dry-run", &"--json", &"-j", &jobs];
+            let rules = rules
+                .iter()
+                .filter(|rule| !["--drop-untagged", "--blob-index"].contains(*rule));
+            let dry = ask(&[args, rules.map(|rule| rule as Arg).collect()].concat()).json();
+            assert_eq!(
+                (&dry["edited"], &dry["rules"]),
+                (&found["edited"], &found["rules"])
+            );
+            (found, std::fs::read(&output).unwrap())
+        });
+        assert!(outputs.iter().all(|one| *one == outputs[0]), "{rules:?}");
+    }
+}
+
+#[test]
 fn removed_tags_cannot_be_read_in_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let members = [(Kind::Node, 1, "source")];

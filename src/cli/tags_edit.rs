@@ -40,8 +40,9 @@ Rules, one per line in a file, with # for comments:
                             and \"\" is no text; a tag with an empty value is removed
   EXPRESSION: RULE          the same for the objects that match, as in tags-filter
 
-KEYS are keys with commas between them; * at either end of a key stands for any text. A key or a
-text with spaces at its ends is written in quotation marks. An error names the object to which a
+KEYS are keys with commas between them; as in tags-filter, addr:* begins with addr:, and *name
+contains name. A key with a comma, * or spaces at its ends, and a text with spaces at its ends, are
+written in quotation marks. An error names the object to which a
 rule would give a key twice, or a value with more than 255 characters.")]
 pub struct Args {
     /// Input file; - is standard input

@@ -5,8 +5,8 @@ use super::tag_pattern::{TagConditions, TagPattern};
 use rustc_hash::FxHashMap;
 
 /// An expression that selects objects by kind, and by tags, id or metadata. It has the form `[nwra/]key[=value]`,
-/// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions on id and metadata. `&` joins several tags, and
-/// `!` before one excludes the objects with it. The letters before the slash are kinds of objects; `a` means areas.
+/// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions on id and metadata. `&` joins several tags,
+/// and `!` before one excludes the objects with it. The letters before the slash are kinds of objects; `a` means areas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectExpression {
     /// The kinds of objects that the expression applies to.
@@ -43,8 +43,8 @@ impl ObjectExpression {
         }
     }
 
-    /// Parses an expression as a single tag, so `@version>1`, `!a` and `a&b~c` are keys. The error is a message that quotes
-    /// `text`.
+    /// Parses an expression as a single tag, so `@version>1`, `!a` and `a&b~c` are keys. The error is a message that
+    /// quotes `text`.
     pub fn parse_tag(text: &str) -> Result<Self, String> {
         let parse = |tag: &str| {
             Ok(TagConditions {

@@ -47,22 +47,38 @@ pub enum TagAction {
     },
 }
 
-/// A list of keys, each of which may have a `*` at either end, as in expressions.
+/// A list of keys, each of which may have a `*` at either end, as in expressions. A key in quotation marks has no `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPatterns(Vec<StringMatcher>);
 
 impl KeyPatterns {
-    /// Parses a list of keys with commas between them. The error says what was expected.
-    fn parse(text: &str) -> Result<Self, &'static str> {
-        let patterns = text.split(',').map(|key| {
-            let key = key.trim();
-            let inner = key.trim_matches('*');
-            if key.is_empty() || inner.contains('*') {
-                return Err("keys with commas between them, each with * at its ends at most");
+    /// Parses a list of keys with commas between them, which begins at the offset `at` of a rule. The error is the
+    /// offset of the wrong key, and what was expected there.
+    fn parse(text: &str, at: usize) -> Result<Self, RuleFault> {
+        let (mut words, mut patterns) = (RuleWords::new(text, 0), Vec::new());
+        loop {
+            let (start, rest) = words.rest();
+            let end = rest.find(',').unwrap_or(rest.len());
+            let key = rest[..end].trim_end();
+            if key.starts_with('"') {
+                let word = words.next().map_err(|(_, cause)| (at + start, cause))?;
+                patterns.push(StringMatcher::Equal(
+                    word.map_or(String::new(), |word| word.text),
+                ));
+            } else if key.is_empty() || key.trim_matches('*').contains('*') {
+                let expected = "keys with commas between them, each with * at its ends at most";
+                return Err((at + start, expected.into()));
+            } else {
+                let pattern = StringMatcher::parse(key);
+                patterns.push(pattern.map_err(|_| (at + start, "a key".to_owned()))?);
+                words.skip(end);
             }
-            StringMatcher::parse(key).map_err(|_| "a key")
-        });
-        patterns.collect::<Result<_, _>>().map(Self)
+            match words.rest() {
+                (_, "") => return Ok(Self(patterns)),
+                (_, rest) if rest.starts_with(',') => words.skip(1),
+                (behind, _) => return Err((at + behind, "a comma between keys".into())),
+            }
+        }
     }
 
     /// Whether one of the patterns accepts `key`.
@@ -181,20 +197,24 @@ fn parse_action(text: &str, at: usize) -> Result<TagAction, RuleFault> {
 
 fn rest_as_keys(words: &mut RuleWords<'_>) -> Result<KeyPatterns, RuleFault> {
     let (at, rest) = words.rest();
-    KeyPatterns::parse(rest).map_err(|expected| (at, expected.to_owned()))
+    KeyPatterns::parse(rest, at)
 }
 
 /// Parses `KEY=VALUE`.
 fn pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
     let (at, rest) = words.rest();
-    let Some((key, _)) = rest.split_once('=') else {
-        return Err((at, "KEY=VALUE".into()));
+    let key = if rest.starts_with('"') {
+        words.next()?.map_or(String::new(), |word| word.text)
+    } else {
+        let key = rest.split('=').next().unwrap_or(rest);
+        words.skip(key.len());
+        key.trim().to_owned()
     };
-    let key = checked_key(&RuleWord {
-        at,
-        text: key.trim().to_owned(),
-    })?;
-    words.skip(rest.find('=').map_or(0, |equals| equals + 1));
+    if !words.rest().1.starts_with('=') {
+        return Err((at, "KEY=VALUE".into()));
+    }
+    words.skip(1);
+    let key = checked_key(&RuleWord { at, text: key })?;
     let value = words.rest_as_word()?;
     if value.text.is_empty() {
         return Err((value.at, "a value".into()));
@@ -226,8 +246,7 @@ fn replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleFault> {
     let Some(tilde) = rest.find(" ~") else {
         return Err((at, "KEYS ~REGEX VALUE".into()));
     };
-    let keys = KeyPatterns::parse(&rest[..tilde]);
-    let keys = keys.map_err(|expected| (at, expected.to_owned()))?;
+    let keys = KeyPatterns::parse(&rest[..tilde], at)?;
     words.skip(tilde + 2);
     let (regex_at, _) = words.rest();
     let regex = words.next()?.map_or(String::new(), |word| word.text);
@@ -279,7 +298,7 @@ mod tests {
     #[test]
     fn rules_have_an_expression_an_action_and_arguments() {
         let parse = |text: &str| TagRule::parse(text).unwrap();
-        let keys = |text: &str| KeyPatterns::parse(text).unwrap();
+        let keys = |text: &str| KeyPatterns::parse(text, 0).unwrap();
         let text = |text: &str| text.to_owned();
         for (rule, has_expression, action) in [
             (
@@ -294,6 +313,11 @@ mod tests {
             ),
             ("addr:*: keep addr:*", true, TagAction::Keep(keys("addr:*"))),
             ("set a=b c", false, TagAction::Set(text("a"), text("b c"))),
+            (
+                "n/!a,b & c=d @id=1: drop a",
+                true,
+                TagAction::Drop(keys("a")),
+            ),
             (
                 "n/@user=x: default a=\" b\"",
                 true,
@@ -327,31 +351,105 @@ mod tests {
     }
 
     #[test]
+    fn a_key_in_quotation_marks_has_any_characters() {
+        let action = |text: &str| TagRule::parse(text).unwrap().action;
+        let keys = vec![
+            StringMatcher::Equal("a, *".into()),
+            StringMatcher::Prefix("b".into()),
+        ];
+        let drop = action("drop \"a, *\" , b*");
+        assert_eq!(drop, TagAction::Drop(KeyPatterns(keys)));
+        let set = action("set \" a=\" = b=c");
+        assert_eq!(set, TagAction::Set(" a=".into(), "b=c".into()));
+    }
+
+    /// Fails unless the error about a rule is a line with the rule, the column and what was expected.
+    fn assert_error(rule: &str, column: usize, expected: &str) {
+        let error = TagRule::parse(rule).unwrap_err();
+        let start = format!("'{rule}', column {column}: expected {expected}");
+        assert!(error.starts_with(&start), "{error} instead of {start}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+
+    #[test]
     fn an_error_names_the_column_and_what_was_expected() {
         for (rule, column, expected) in [
             ("w/highway: drp name", 12, "drop, keep"),
             ("source", 1, "drop, keep"),
             ("x/a: drop b", 1, "an expression"),
             ("drop", 5, "keys"),
-            ("drop a,,b", 6, "keys"),
+            ("keep", 5, "keys"),
+            ("drop a,,b", 8, "keys"),
+            ("drop a, b*c", 9, "keys"),
             ("drop a*b", 6, "keys"),
+            ("drop \"a\" b", 10, "a comma"),
+            ("drop a,\"b", 8, "a closing \""),
             ("é: set a", 8, "KEY=VALUE"),
+            ("default a", 9, "KEY=VALUE"),
+            ("set \"a\" b", 5, "KEY=VALUE"),
             ("set a=", 7, "a value"),
+            ("set a=\"\"", 7, "a value"),
+            ("set =b", 5, "a key"),
             ("set a*=b", 5, "a key without *"),
+            ("set a=b\u{1}c", 7, "text without control"),
+            ("set a=\"b", 7, "a closing \""),
+            ("set a=\"b\" c", 11, "the end"),
+        ] {
+            assert_error(rule, column, expected);
+        }
+    }
+
+    #[test]
+    fn an_error_in_the_arguments_or_the_expression_names_the_column() {
+        for (rule, column, expected) in [
+            ("rename", 7, "two keys"),
             ("rename a", 9, "a second key"),
             ("rename a a", 10, "another key"),
+            ("rename a b*", 10, "a key without *"),
+            ("rename \"a b", 8, "a closing \""),
             ("copy a b c", 10, "the end"),
+            ("copy \"\" b", 6, "a key"),
             ("replace a b c", 9, "KEYS ~REGEX VALUE"),
+            ("replace ~b c", 9, "KEYS ~REGEX VALUE"),
+            ("replace a,,b ~c d", 11, "keys"),
             ("replace a ~( c", 12, "a regular expression"),
+            ("replace a ~\"\" c", 12, "a regular expression"),
             ("replace a ~b", 13, "a value"),
+            ("replace a ~b \"c\" d", 18, "the end"),
             ("replace a ~(b) $1x", 16, "groups"),
-            ("set a=\"b", 7, "a closing \""),
+            ("", 1, "drop, keep"),
+            ("DROP a", 1, "drop, keep"),
+            ("w/highway:drop a", 1, "drop, keep"),
+            ("w/: drop a", 1, "an expression"),
+            ("a~(: drop a", 1, "an expression"),
+            ("@id=x: drop a", 1, "an expression"),
+            ("@version>x: drop a", 1, "an expression"),
+            ("!@user=a: drop a", 1, "an expression"),
+            ("version>1: drop a", 1, "an expression"),
         ] {
-            let error = TagRule::parse(rule).unwrap_err();
-            let start = format!("'{rule}', column {column}: expected {expected}");
-            assert!(error.starts_with(&start), "{error} instead of {start}");
-            assert!(!error.contains('\n'), "{error}");
+            assert_error(rule, column, expected);
         }
+    }
+
+    #[test]
+    fn keys_and_values_are_at_most_as_long_as_in_osm() {
+        let long = "k".repeat(MAX_TAG_LEN + 1);
+        for (rule, column) in [
+            (format!("set {long}=b"), 5),
+            (format!("set a={long}"), 7),
+            (format!("default a={long}"), 11),
+            (format!("rename a {long}"), 10),
+            (format!("copy {long} b"), 6),
+            (format!("replace a ~b {long}"), 14),
+        ] {
+            let error = TagRule::parse(&rule).unwrap_err();
+            let end = format!("', column {column}: expected at most 255 characters");
+            assert!(error.ends_with(&end), "{error} instead of {end}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_a_file_of_rules_names_the_line() {
         let error = TagRule::parse_lines("# a\ndrop b # c\n\nset d\n").unwrap_err();
         assert!(error.starts_with("line 4: 'set d', column 5"), "{error}");
     }

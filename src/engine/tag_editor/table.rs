@@ -5,10 +5,15 @@ use crate::osm::{MAX_TAG_LEN, ObjectId, ObjectKind, TypeThenId, id_rank};
 use crate::pbf::BlobEntry;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A table of tags: the keys of each object, with their new values. An empty value removes the tag.
 #[derive(Debug, Clone, Default)]
-pub struct TagTable(BTreeMap<TypeThenId, Vec<(String, String)>>);
+pub struct TagTable(Arc<TagsByObject>);
+
+/// The keys and values of each object.
+#[derive(Debug, Default)]
+struct TagsByObject(BTreeMap<TypeThenId, Vec<(String, String)>>);
 
 impl TagTable {
     /// Reads a table of comma-separated values (RFC 4180), whose first line names its columns: `type` (node, way or
@@ -27,7 +32,7 @@ impl TagTable {
 
     fn parse(text: &str) -> std::result::Result<Self, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let (mut rest, mut number, mut table) = (text, 1, Self::default());
+        let (mut rest, mut number, mut table) = (text, 1, TagsByObject::default());
         let titles = next_row(&mut rest).map_err(|cause| format!("line 1: {cause}"))?;
         let titles = titles.unwrap_or_default();
         let mut columns = [0; 4];
@@ -41,7 +46,7 @@ impl TagTable {
             let bad = |cause: String| format!("line {line}: {cause}");
             let before = rest;
             let Some(row) = next_row(&mut rest).map_err(bad)? else {
-                return Ok(table);
+                return Ok(Self(Arc::new(table)));
             };
             let read = &before[..before.len() - rest.len()];
             // A row with line breaks in its cells takes several lines.
@@ -59,6 +64,24 @@ impl TagTable {
         }
     }
 
+    /// The tags of an object.
+    pub(super) fn of(&self, object: ObjectId) -> Option<&[(String, String)]> {
+        let row = self.0.0.get(&(object.kind, id_rank(object.id)));
+        row.map(Vec::as_slice)
+    }
+
+    /// Whether the blob of `entry` may have an object of the table.
+    pub(super) fn may_meet(&self, entry: &BlobEntry) -> bool {
+        match (entry.first_key(), entry.last_key()) {
+            (Some(first), Some(last)) if first <= last => {
+                self.0.0.range(first..=last).next().is_some()
+            }
+            _ => !self.0.0.is_empty(),
+        }
+    }
+}
+
+impl TagsByObject {
     fn add(&mut self, [kind, id, key, value]: [&str; 4]) -> std::result::Result<(), String> {
         let name = kind.trim().to_ascii_lowercase();
         let mut kinds = ObjectKind::ALL.into_iter();
@@ -85,22 +108,6 @@ impl TagTable {
         }
         row.push((key.to_owned(), value.to_owned()));
         Ok(())
-    }
-
-    /// The tags of an object.
-    pub(super) fn of(&self, object: ObjectId) -> Option<&[(String, String)]> {
-        let row = self.0.get(&(object.kind, id_rank(object.id)));
-        row.map(Vec::as_slice)
-    }
-
-    /// Whether the blob of `entry` may have an object of the table.
-    pub(super) fn may_meet(&self, entry: &BlobEntry) -> bool {
-        match (entry.first_key(), entry.last_key()) {
-            (Some(first), Some(last)) if first <= last => {
-                self.0.range(first..=last).next().is_some()
-            }
-            _ => !self.0.is_empty(),
-        }
     }
 }
 
