@@ -567,7 +567,7 @@ fn a_wrong_rule_is_one_line_with_the_rule_the_column_and_what_was_expected() {
     for (options, expected) in [
         (
             &["--drop", "a,,b"][..],
-            "'drop a,,b', column 6: expected keys",
+            "'drop a,,b', column 8: expected keys",
         ),
         (
             &["--keep-on", "w/highway"],

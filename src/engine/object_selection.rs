@@ -1,6 +1,6 @@
 //! Selections of objects, as tests of blobs and of objects.
 
-use super::block_matcher::{self, BlockMatcher};
+use super::block_matcher::{self, BlockMatcher, may_select_in};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, FilePart};
 use crate::index::IdSet;
@@ -81,7 +81,7 @@ impl PreparedSelection {
 
     /// Whether a blob may contain selected objects, according to its entry.
     pub(super) fn may_select(&self, entry: &BlobEntry) -> bool {
-        if !may_have(entry, self.kinds) {
+        if !may_have(entry, self.kinds) || !may_select_in(&self.filter, entry) {
             return false;
         }
         if let Some(part) = &self.part

@@ -339,7 +339,7 @@ mod tests {
             parts("w/highway=path & ! name @version>1"),
             (1, vec![equal("name")], 1)
         );
-        assert_eq!(parts("!a&!b!~c&d"), (1, vec![equal("a"), equal("b")], 0));
+        assert_eq!(parts("!a&!b!~c&d=e"), (1, vec![equal("a"), equal("b")], 0));
         assert_eq!(parts("n/!*"), (0, vec![StringMatcher::Any], 0));
         assert_eq!(parts("a!=b"), (1, vec![], 0));
         let one = ObjectExpression::parse_tag("!name").unwrap();

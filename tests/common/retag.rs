@@ -179,7 +179,7 @@ impl Condition {
                 self.least_version = 2;
             }
             _ => {
-                let id = 1 + random.below(20);
+                let id: i64 = 1 + random.below(20_i64);
                 self.text += &format!("@id<={id}");
                 self.largest_id = Some(id);
             }

@@ -58,7 +58,7 @@ pub(crate) fn filter(input: &Input, options: &Options, ctx: &Context) -> Result<
     let matched: IdSets = objects
         .iter()
         .filter(|object| selects_object(&filter, object) != options.invert)
-        .map(|object| object.object_id())
+        .map(Object::object_id)
         .collect();
     let mut kept = matched.clone();
     if !options.omit_referenced {
