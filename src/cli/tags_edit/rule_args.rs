@@ -84,7 +84,9 @@ impl RuleArgs {
                     // A colon within the expression is told from the one behind it by the space that follows.
                     let parts = text.split_once(": ").or_else(|| text.split_once(':'));
                     let (expression, rest) = parts.ok_or_else(|| {
-                        anyhow!("--{action}-on {text}: expected EXPRESSION:ARGUMENTS")
+                        let column = text.chars().count() + 1;
+                        let expected = format!("':' and what {action} takes");
+                        anyhow!("--{action}-on '{text}', column {column}: expected {expected}")
                     })?;
                     rules.push(parse(&format!(
                         "{expression}: {action} {}",
