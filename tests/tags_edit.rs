@@ -571,7 +571,7 @@ fn a_wrong_rule_is_one_line_with_the_rule_the_column_and_what_was_expected() {
         ),
         (
             &["--keep-on", "w/highway"],
-            "--keep-on 'w/highway', column 10: expected ':' and what keep takes",
+            "--keep-on 'w/highway', column 10: expected ':' and the arguments of keep",
         ),
         (
             &["--keep-on", "x/a:b"],

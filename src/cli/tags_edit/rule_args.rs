@@ -85,7 +85,7 @@ impl RuleArgs {
                     let parts = text.split_once(": ").or_else(|| text.split_once(':'));
                     let (expression, rest) = parts.ok_or_else(|| {
                         let column = text.chars().count() + 1;
-                        let expected = format!("':' and what {action} takes");
+                        let expected = format!("':' and the arguments of {action}");
                         anyhow!("--{action}-on '{text}', column {column}: expected {expected}")
                     })?;
                     rules.push(parse(&format!(
