@@ -75,6 +75,13 @@ impl<'t, I: Iterator<Item = (&'t str, &'t str)>> Iterator for UniqueTags<'t, I> 
 
 /// Removes the tags whose key an earlier tag has. Returns their number.
 pub(crate) fn retain_unique<'t>(tags: &mut Vec<(&'t str, &'t str)>) -> u64 {
+    let is_repeated = |(index, (key, _)): (usize, &(&str, &str))| {
+        tags[..index].iter().any(|(earlier, _)| earlier == key)
+    };
+    // Most objects have a few tags with different keys.
+    if tags.len() <= FEW && !tags.iter().enumerate().any(is_repeated) {
+        return 0;
+    }
     let (mut seen, before) = (SeenKeys::default(), tags.len());
     tags.retain(|&(key, _)| seen.insert(key));
     (before - tags.len()) as u64
