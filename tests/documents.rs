@@ -7,6 +7,7 @@
 
 use crate::common::answers::ask;
 use crate::common::oracle::{available, real_file};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -223,32 +224,47 @@ fn same_help<'c>(
     other.map(|(other, _)| other.name.as_str())
 }
 
-#[test]
-fn the_reference_of_commands_is_their_help() {
-    let directory = tempfile::tempdir().unwrap();
-    let commands = commands(directory.path());
-    assert!(commands.len() > 25, "{}", commands.len());
-    let helps = commands.iter().map(|command| {
-        let name = &command.name;
-        let help = run(&format!("pbfhogg help {name}"), directory.path()).join("\n");
-        items(&help.replace("Common options:\n", "Common options: see the end.\n\n"))
-    });
-    let helps: Vec<Vec<String>> = helps.collect();
+/// A part of a help text. An option or an argument that an earlier command has with the same words refers to it.
+fn shortened<'c>(part: &str, name: &'c str, before: &mut BTreeMap<String, &'c str>) -> String {
+    let at = if part.starts_with(' ') {
+        0
+    } else {
+        part.find("\n  ").map_or(part.len(), |end| end + 1)
+    };
+    let (heading, entry) = part.split_at(at);
+    let (line, text) = entry.split_once('\n').unwrap_or((entry, ""));
+    let is_entry = line.trim_start().starts_with(['-', '<', '[']);
+    if !is_entry || text.split_whitespace().count() < 8 {
+        return part.to_owned();
+    }
+    match before.get(entry) {
+        Some(other) => format!("{heading}{line}\n          As for {other}"),
+        None => {
+            before.insert(entry.to_owned(), name);
+            part.to_owned()
+        }
+    }
+}
+
+/// The text of `commands.md`, of the commands and the parts of their helps.
+fn reference(commands: &[ListedCommand], helps: &[Vec<String>]) -> String {
     // Options that many commands have are listed once.
     let is_common = |part: &String| {
         let count = helps.iter().filter(|help| help.contains(part)).count();
         part.trim_start().starts_with('-') && count >= 8
     };
     let mut common: Vec<String> = Vec::new();
-    let mut text = "# Commands\n\nWhat `pbfhogg help COMMAND` prints, but for [options](#options-of-many-commands) that many \
-        commands have.\n[cli.md](cli.md) explains the commands, and what they have in common.\n"
+    let mut before = BTreeMap::new();
+    let mut text = "# Commands\n\nWhat `pbfhogg help COMMAND` prints. [Options of many commands](#options-of-many-commands) are \
+        at the end; `As for`\nstands for the words of an earlier command. [cli.md](cli.md) explains what commands have in \
+        common.\n"
         .to_owned();
-    for (at, (command, help)) in commands.iter().zip(&helps).enumerate() {
+    for (at, (command, help)) in commands.iter().zip(helps).enumerate() {
         let name = &command.name;
         if let Some(group) = &command.group {
             text += &format!("\n## {group}\n");
         }
-        if let Some(other) = same_help(&commands[..at], &helps, name, help) {
+        if let Some(other) = same_help(&commands[..at], helps, name, help) {
             let summary = &command.summary;
             text += &format!(
                 "\n### {name}\n\n{summary}. The options are those of [{other}](#{other}).\n"
@@ -257,15 +273,13 @@ fn the_reference_of_commands_is_their_help() {
         }
         let (own, shared): (Vec<_>, Vec<_>) =
             help.iter().cloned().partition(|part| !is_common(part));
-        let unseen = shared.into_iter().filter(|part| !common.contains(part));
-        common = common
-            .iter()
-            .cloned()
-            .chain(unseen.collect::<Vec<_>>())
-            .collect();
-        let own = own
-            .join("\n\n")
-            .replace("Common options:\n", "Common options: see the end.\n");
+        for part in shared {
+            if !common.contains(&part) {
+                common.push(part);
+            }
+        }
+        let own = own.iter().map(|part| shortened(part, name, &mut before));
+        let own = own.collect::<Vec<_>>().join("\n\n");
         text += &format!("\n### {name}\n\n```text\n{own}\n```\n");
     }
     text += &format!(
@@ -273,6 +287,21 @@ fn the_reference_of_commands_is_their_help() {
          whether of one.\n\n```text\n{}\n```\n",
         common.join("\n\n")
     );
+    text
+}
+
+#[test]
+fn the_reference_of_commands_is_their_help() {
+    let directory = tempfile::tempdir().unwrap();
+    let commands = commands(directory.path());
+    assert!(commands.len() > 25, "{}", commands.len());
+    let helps = commands.iter().map(|command| {
+        let name = &command.name;
+        let help = run(&format!("pbfhogg help {name}"), directory.path()).join("\n");
+        items(&help.replace("Common options:\n", ""))
+    });
+    let helps: Vec<Vec<String>> = helps.collect();
+    let text = reference(&commands, &helps);
     let path = document("commands.md");
     if is_written() {
         std::fs::write(path, text).unwrap()
