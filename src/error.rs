@@ -53,7 +53,7 @@ pub enum ErrorKind {
 #[non_exhaustive]
 pub enum Error {
     /// A system call on a file failed.
-    #[error("{}: {action}: {}", shown(path), reason(source))]
+    #[error("{}: {action}: {}", shown(path), io_reason(source))]
     Io {
         /// The file concerned.
         path: PathBuf,
@@ -148,7 +148,7 @@ pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
 }
 
 /// Returns the cause of an error, [`bounded`].
-fn short(cause: impl Into<String>) -> String {
+fn shortened(cause: impl Into<String>) -> String {
     let cause = cause.into();
     bounded(&cause).into_owned()
 }
@@ -170,7 +170,7 @@ pub(crate) fn bounded(message: &str) -> Cow<'_, str> {
 
 /// Returns the message of an operating system error without the error number at its end. Errors of the standard library
 /// are put in other words.
-fn reason(error: &io::Error) -> String {
+fn io_reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" (os error ") {
         Some((words, _)) => words.to_owned(),
@@ -200,7 +200,7 @@ impl Error {
             path: path.to_owned(),
             line,
             column,
-            cause: short(cause),
+            cause: shortened(cause),
         }
     }
 
@@ -215,7 +215,7 @@ impl Error {
         Self::File {
             path: path.to_owned(),
             kind,
-            cause: short(cause),
+            cause: shortened(cause),
             advice: None,
         }
     }
@@ -326,7 +326,7 @@ impl FormatError {
     /// Creates an error whose cause names values found in the input. Of a very long cause, only the beginning and the
     /// end are kept.
     pub fn with(cause: impl Into<String>) -> Self {
-        Self::of(Cow::Owned(short(cause)), Flaw::Damage)
+        Self::of(Cow::Owned(shortened(cause)), Flaw::Damage)
     }
 
     /// Returns the same error with `place` before the cause. `place` names the part of the input that is wrong, such as
@@ -372,7 +372,7 @@ impl FormatError {
     pub(crate) fn lacking(cause: impl Into<String>, advice: Option<Advice>) -> Self {
         Self {
             advice,
-            ..Self::of(Cow::Owned(short(cause)), Flaw::Lack)
+            ..Self::of(Cow::Owned(shortened(cause)), Flaw::Lack)
         }
     }
 }

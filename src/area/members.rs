@@ -86,7 +86,7 @@ impl MemberWays {
         if self.is_too_large {
             return too_many_nodes();
         }
-        assemble_on_map(&self.located(nodes), open_rings)
+        assemble_on_map(&self.with_locations(nodes), open_rings)
     }
 
     /// Assembles the area without regard to the antimeridian. `nodes` is the list that [`read`](Self::read) has filled.
@@ -94,11 +94,11 @@ impl MemberWays {
         if self.is_too_large {
             return too_many_nodes();
         }
-        assemble(&self.located(nodes), open_rings)
+        assemble(&self.with_locations(nodes), open_rings)
     }
 
     /// Returns the ways with their nodes.
-    fn located<'n>(&self, nodes: &'n [AreaNode]) -> Vec<AreaWay<'n>> {
+    fn with_locations<'n>(&self, nodes: &'n [AreaNode]) -> Vec<AreaWay<'n>> {
         let ways = self.ways.iter().map(|(id, role, range)| AreaWay {
             id: *id,
             role: *role,

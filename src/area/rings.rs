@@ -91,7 +91,7 @@ impl AreaRings {
             position[corner] = path.corners.len() as u32;
             path.corners.push(corner as u32);
             path.segments.push(segment);
-            segment = corners.clockwise(segment, !is_forward).segment;
+            segment = corners.next_clockwise(segment, !is_forward).segment;
         }
         self.cut(&mut path, 0, segments, corners, position);
     }

@@ -20,7 +20,7 @@ pub(super) fn from_west(a: Point, b: Point) -> Ordering {
 }
 
 /// Returns on which side of the line from `a` to `b` a point lies. Positive is left.
-pub(super) fn turn(a: Point, b: Point, point: Point) -> i128 {
+pub(super) fn side_of_line(a: Point, b: Point, point: Point) -> i128 {
     Edge { from: a, to: b }.side(HalfUnitPoint::of(point))
 }
 
@@ -39,7 +39,7 @@ impl AreaSegment {
 
     /// Returns on which side of the segment a point lies. `Greater` is left, seen from the first end.
     pub(super) fn side(&self, point: Point) -> Ordering {
-        turn(self.first, self.second, point).cmp(&0)
+        side_of_line(self.first, self.second, point).cmp(&0)
     }
 
     fn edge(&self) -> Edge {
@@ -89,8 +89,8 @@ pub(super) fn meeting(a: &AreaSegment, b: &AreaSegment) -> Meeting {
 /// Returns the intersection of two segments that cross, rounded.
 pub(super) fn intersection(a: &AreaSegment, b: &AreaSegment) -> Point {
     let (one, two) = (
-        turn(b.first, b.second, a.first),
-        turn(b.first, b.second, a.second),
+        side_of_line(b.first, b.second, a.first),
+        side_of_line(b.first, b.second, a.second),
     );
     let along = |from: i32, to: i32| {
         let way = i128::from(to) - i128::from(from);

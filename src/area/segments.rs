@@ -1,7 +1,7 @@
 //! The segments of the ways that bound an area.
 
 use super::problems::{MOST_OF_KIND, ProblemList};
-pub(super) use super::segment::{AreaSegment, from_west, turn};
+pub(super) use super::segment::{AreaSegment, from_west, side_of_line};
 use super::segment::{Meeting, intersection, meeting};
 use super::sweep::first_crossing;
 use super::{AreaProblem, AreaWay, ProblemKind};

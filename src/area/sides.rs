@@ -1,7 +1,7 @@
 //! Determines on which side of each segment the inside of the area lies.
 
 use super::problems::ProblemList;
-use super::segments::{AreaSegment, Segments, from_west, turn};
+use super::segments::{AreaSegment, Segments, from_west, side_of_line};
 use super::sweep::OrderedSweep;
 use super::{AreaProblem, ProblemKind};
 use crate::geometry::Point;
@@ -59,7 +59,7 @@ impl Corners {
             from_west(a.point, b.point).then_with(|| {
                 let (to_a, to_b) = (other(a), other(b));
                 let halves = is_western(a.point, to_a).cmp(&is_western(b.point, to_b));
-                halves.then_with(|| 0.cmp(&turn(a.point, to_a, to_b)))
+                halves.then_with(|| 0.cmp(&side_of_line(a.point, to_a, to_b)))
             })
         });
         let mut corners = Self {
@@ -104,7 +104,7 @@ impl Corners {
     }
 
     /// Returns the next end, in clockwise order around the corner, after the given end of a segment.
-    pub(super) fn clockwise(&self, segment: u32, is_first: bool) -> &SegmentEnd {
+    pub(super) fn next_clockwise(&self, segment: u32, is_first: bool) -> &SegmentEnd {
         let (corner, index) = self.place_of(segment, is_first);
         let ends = self.at(corner);
         &ends[index.checked_sub(1).unwrap_or(ends.len() - 1)]
@@ -154,21 +154,27 @@ impl Sides {
                 continue;
             }
             let lowest = &corners.at(corner)[0];
-            let (is_inside, below) = sweep.below(lowest.point, &sides.inside_is_left);
+            let (is_inside, below) = sweep.segment_below(lowest.point, &sides.inside_is_left);
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
             }
             // The place just west of this corner lies on the right of the corner's lowest segment, and outside of the
             // group. The place belongs to the inside only if the group lies inside another group (`is_inside`). The
             // left side of the segment is the opposite.
-            sides.spread(corners, corner, !is_inside, &mut is_known);
+            sides.spread_sides(corners, corner, !is_inside, &mut is_known);
         }
         sides
     }
 
     /// Sets [`inside_is_left`](Self::inside_is_left) for all segments of a group. `is_left` tells whether the inside
     /// lies on the left of the first segment at `corner`, seen from the corner.
-    fn spread(&mut self, corners: &Corners, corner: usize, is_left: bool, is_known: &mut [bool]) {
+    fn spread_sides(
+        &mut self,
+        corners: &Corners,
+        corner: usize,
+        is_left: bool,
+        is_known: &mut [bool],
+    ) {
         let mut waiting = vec![(corner, 0, is_left)];
         while let Some((corner, known, is_left)) = waiting.pop() {
             if std::mem::replace(&mut is_known[corner], true) {
@@ -220,10 +226,10 @@ impl<'a> Sweep<'a> {
     ///
     /// In nearly all areas, the line crosses few segments, and a list is the fastest. If all calls together have looked
     /// at many, as in an area of many rings that share a range of longitudes, the segments are kept in order.
-    fn below(&mut self, point: Point, inside_is_left: &[bool]) -> (bool, Option<u32>) {
+    fn segment_below(&mut self, point: Point, inside_is_left: &[bool]) -> (bool, Option<u32>) {
         if self.looked_at > MOST_LOOKED_AT * self.segments.len() {
             let new = || OrderedSweep::new(self.segments);
-            let below = self.ordered.get_or_insert_with(new).below(point);
+            let below = self.ordered.get_or_insert_with(new).segment_below(point);
             // The segments do not cross, and the left side of the segment is above it.
             let is_inside = below.is_some_and(|below| inside_is_left[below]);
             return (is_inside, below.map(|below| below as u32));

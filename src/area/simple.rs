@@ -1,7 +1,7 @@
 //! A fast path for closed ways that are simple rings, as nearly all closed ways are.
 
 use super::AreaPolygon;
-use super::segments::{turn, westernmost};
+use super::segments::{side_of_line, westernmost};
 use crate::geometry::{Edge, EdgeRelation, Point, doubled_area};
 
 /// The maximum number of corners for which all pairs of segments are compared.
@@ -47,7 +47,7 @@ fn is_convex(ring: &[Point]) -> bool {
     let (mut direction, mut turns, mut last_width) = (0, 0, 0);
     let next = edges(ring).cycle().skip(1);
     for (edge, next) in edges(ring).zip(next) {
-        let turn = turn(edge.from, edge.to, next.to).signum();
+        let turn = side_of_line(edge.from, edge.to, next.to).signum();
         if turn == 0 && edge.forms_spike_with(&next) || turn * direction < 0 {
             return false;
         }

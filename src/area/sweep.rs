@@ -57,7 +57,7 @@ impl SweepLine {
         let near = self.neighbours(&new);
         self.0.insert(new);
         let mut near = near.into_iter().flatten();
-        near.find_map(|near| crossing(near, segment))
+        near.find_map(|near| split_at_crossing(near, segment))
     }
 
     /// Removes a segment. Returns its neighbours if they cross.
@@ -65,7 +65,7 @@ impl SweepLine {
         let ended = Met(segment);
         self.0.remove(&ended);
         match self.neighbours(&ended) {
-            [Some(below), Some(above)] => crossing(below, above),
+            [Some(below), Some(above)] => split_at_crossing(below, above),
             _ => None,
         }
     }
@@ -108,7 +108,7 @@ impl<'a> OrderedSweep<'a> {
     /// Returns the index of the highest segment below a point. A segment that begins or ends at the longitude of the
     /// point counts if it begins there. The points of successive calls must go from west to east, and must not lie on a
     /// segment that begins further west.
-    pub(super) fn below(&mut self, point: Point) -> Option<usize> {
+    pub(super) fn segment_below(&mut self, point: Point) -> Option<usize> {
         while let Some(next) = self.segments.get(self.begun)
             && from_west(next.first, point) == Ordering::Less
         {
@@ -143,7 +143,7 @@ impl<'a> OrderedSweep<'a> {
 }
 
 /// Returns two segments, the one that begins in the west first, if they cross or overlap.
-fn crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> {
+fn split_at_crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> {
     let [a, b] = match from_west(a.first, b.first) {
         Ordering::Greater => [b, a],
         _ => [a, b],

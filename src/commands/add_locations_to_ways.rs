@@ -12,7 +12,7 @@ use crate::engine::changesets::Placement;
 use crate::engine::filter::{
     BlobDecision, FilterItem, FilterOutput, FilterPass, FilteredWriter, Transformed, size_hint,
 };
-use crate::engine::input_content::not_current;
+use crate::engine::input_content::not_current_error;
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
@@ -192,7 +192,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     if plan.is_history(&file, ctx) {
         let cause = "this is a history file: a node has a location of its own in each version";
-        return Err(not_current(&file, cause, ctx));
+        return Err(not_current_error(&file, cause, ctx));
     }
     let ctx = &repeats::refuse_unless_compatible(&file, &plan, ctx)?;
     let members = match options.keep_untagged_nodes {
@@ -251,7 +251,7 @@ pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Resu
 /// Reads the relations, and returns the ids of the nodes that are their members.
 pub(crate) fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
     let mut members = IdSet::default();
-    Scan::bare("members", file, plan, ctx).run(
+    Scan::without_strings("members", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Relation),
         |_, block| {
             let mut nodes = Vec::new();

@@ -249,7 +249,7 @@ pub(crate) fn apply(
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
-    let ctx = &repeats::refuse(&file, &plan, ctx)?;
+    let ctx = &repeats::refuse_repeats(&file, &plan, ctx)?;
     filter.filter(&file, &plan, &mut changes, ctx)?;
     let diffs = &options.augmented_diffs;
     let versions = diffs.write_versions(&file, &plan, &mut changes, ctx)?;

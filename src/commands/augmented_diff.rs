@@ -182,7 +182,7 @@ setters!(AugmentedDiffs {
 impl AugmentedDiffs {
     /// The versions of changes that the outputs need.
     pub(crate) fn kept_versions(&self) -> KeptVersions {
-        if self.of_versions(KeptVersions::All).is_empty() {
+        if self.diffs_of_versions(KeptVersions::All).is_empty() {
             KeptVersions::Newest
         } else {
             KeptVersions::All
@@ -219,7 +219,7 @@ impl AugmentedDiffs {
     ) -> Result<Option<Summary>> {
         let base = Base::new(file, plan, Replaces::IfNewer, ctx);
         let mut written = None;
-        for output in self.of_versions(KeptVersions::All) {
+        for output in self.diffs_of_versions(KeptVersions::All) {
             written = Some(write(&base, changes, output, &self.selection)?);
         }
         if written.is_some() {
@@ -230,7 +230,7 @@ impl AugmentedDiffs {
 
     /// Begins the search for changed nodes; `None` if no output needs the newest versions of changes.
     pub(crate) fn changed_nodes(&self, changes: &ChangeSet) -> Option<ChangedNodes> {
-        let outputs = self.of_versions(KeptVersions::Newest).into_iter();
+        let outputs = self.diffs_of_versions(KeptVersions::Newest).into_iter();
         let mut nodes = outputs.map(|output| {
             ChangedNodes::new(changes, Replaces::IfNewer, &output.scratch_directory())
         });
@@ -238,7 +238,7 @@ impl AugmentedDiffs {
     }
 
     /// The outputs that need the given versions of changes.
-    fn of_versions(&self, versions: KeptVersions) -> Vec<&Output> {
+    fn diffs_of_versions(&self, versions: KeptVersions) -> Vec<&Output> {
         let outputs = self.outputs.iter();
         outputs
             .filter(|output| output.kept_versions() == versions)
@@ -381,7 +381,7 @@ fn with_base<T>(
     take: impl FnOnce(&Base<'_>) -> Result<T>,
 ) -> Result<T> {
     check_base(file, plan)?;
-    let ctx = &repeats::refuse(file, plan, ctx)?;
+    let ctx = &repeats::refuse_repeats(file, plan, ctx)?;
     take(&Base::new(file, plan, replaces, ctx))
 }
 
@@ -405,7 +405,10 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
         ctx: &'o Context,
     ) -> Result<Self> {
         let base = Base::new(file, plan, Replaces::IfNewer, ctx);
-        let (outputs, selection) = (diffs.of_versions(KeptVersions::Newest), &diffs.selection);
+        let (outputs, selection) = (
+            diffs.diffs_of_versions(KeptVersions::Newest),
+            &diffs.selection,
+        );
         Ok(Self {
             search: search(base, changes, nodes, &outputs, selection)?,
             base,

@@ -190,7 +190,7 @@ fn tell_repeats(repeats: &ProvenRepeats, files: &[PbfFile], options: &Options, c
         [file] => Some(file.input.path()),
         _ => None,
     };
-    repeats.found().tell(path, ctx);
+    repeats.found().warn_of_count(path, ctx);
 }
 
 /// Returns the header of the output. The fields that the options set are not applied yet.
@@ -281,7 +281,7 @@ fn copy(
                 return Ok((entry, BlobOutcome::Drop));
             }
             let frames = reader.decode(&entry, |payload| {
-                let relocated = locations.relocated(&entry, payload)?;
+                let relocated = locations.relocate(&entry, payload)?;
                 match &relocated {
                     None if wanted == entry.kinds => return Ok(None),
                     Some(payload) if wanted == entry.kinds => encoder.add_payload(payload)?,
@@ -336,7 +336,7 @@ fn write_clean(
         |cleaned, blob, encoder| {
             cleaned.clear();
             clean_block(blob.payload, options.clean, cleaned)?;
-            let relocated = locations.relocated(blob.entry, cleaned)?;
+            let relocated = locations.relocate(blob.entry, cleaned)?;
             // An unsorted blob may become sorted when versions are removed, so its entry must be recomputed.
             let is_same = relocated.is_none() && blob.entry.flags.has(BlobFlags::SORTED);
             if let Some(relocated) = relocated {

@@ -32,7 +32,7 @@ pub(super) fn of(
 
 /// Returns the inputs with their formats if each is a text input that contains changesets, perhaps among nodes, ways
 /// and relations; `None` otherwise. Reads the inputs to the end unless each begins with a changeset.
-pub(super) fn in_any(
+pub(super) fn changeset_inputs(
     inputs: &[(Input, Option<TextFormat>)],
 ) -> Result<Option<Vec<(&Input, TextFormat)>>> {
     if let Some(found) = of(inputs)? {

@@ -116,10 +116,10 @@ setters!(Options {
 /// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other,
 /// so a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more.
 /// [`Options::full`] also reads every blob once more, unless the ids of all kinds are checked, and reads nodes and ways
-/// once more if ways store locations. In a file without the nodes that only ways need, a check of references reads nodes
-/// and relations once more. [`Options::areas`] and [`Options::doubled`] each read relations twice and everything else
-/// once. Writes nothing but [`Options::problem_file`], and temporary files if the locations of nodes, or the hashes of
-/// doubled objects, do not fit into memory.
+/// once more if ways store locations. In a file without the nodes that only ways need, a check of references reads
+/// nodes and relations once more. [`Options::areas`] and [`Options::doubled`] each read relations twice and everything
+/// else once. Writes nothing but [`Options::problem_file`], and temporary files if the locations of nodes, or the
+/// hashes of doubled objects, do not fit into memory.
 ///
 /// # Memory
 ///
@@ -181,7 +181,7 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(file, ctx)?;
     let ctx = &match ctx.disorder {
-        Disorder::Refuse => repeats::refuse(file, &plan, ctx)?,
+        Disorder::Refuse => repeats::refuse_repeats(file, &plan, ctx)?,
         Disorder::Accept | Disorder::Tell { .. } => ctx.clone(),
     };
     let mut check = Check::begin(options, file, &plan, index);
@@ -193,7 +193,7 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
         check.summary.locations = counts_locations.then(ReferenceLocations::default);
     }
     for kind in ObjectKind::ALL {
-        check.kind(kind, ctx)?;
+        check.check_kind(kind, ctx)?;
     }
     let findings = check.contents.take();
     let mut summary = check.finish();
@@ -205,7 +205,8 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
     Ok(summary)
 }
 
-/// Completes the counts of locations in ways. Compares these locations with those of the nodes if the check is complete.
+/// Completes the counts of locations in ways. Compares these locations with those of the nodes if the check is
+/// complete.
 fn check_locations(
     summary: &mut Summary,
     options: &Options,
@@ -364,7 +365,7 @@ impl Check<'_> {
 
     /// Checks all objects of one kind. The preceding kinds must have been checked before, because references to nodes
     /// and ways are looked up in the ids collected then.
-    fn kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
+    fn check_kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
         let (file, plan) = (self.file, self.plan);
         let check = self.rules_of(kind);
         let (mut blobs, mut counted) = (Vec::new(), 0);
@@ -375,7 +376,7 @@ impl Check<'_> {
                 false => {}
             }
         }
-        *self.counter(kind) += counted;
+        *self.object_count(kind) += counted;
         if blobs.is_empty() {
             return Ok(());
         }
@@ -411,7 +412,7 @@ impl Check<'_> {
                             found.violations.push(((kind, position, true), violation));
                         }
                     }
-                    self.take(kind, found);
+                    self.add_findings(kind, found);
                     Ok(())
                 },
             )?;
@@ -448,7 +449,7 @@ impl Check<'_> {
             )
     }
 
-    fn counter(&mut self, kind: ObjectKind) -> &mut u64 {
+    fn object_count(&mut self, kind: ObjectKind) -> &mut u64 {
         let counter = match kind {
             ObjectKind::Node => &mut self.summary.nodes,
             ObjectKind::Way => &mut self.summary.ways,
@@ -458,8 +459,8 @@ impl Check<'_> {
     }
 
     /// Adds the findings of a worker in one blob.
-    fn take(&mut self, kind: ObjectKind, mut found: BlobFindings) {
-        *self.counter(kind) += found.count;
+    fn add_findings(&mut self, kind: ObjectKind, mut found: BlobFindings) {
+        *self.object_count(kind) += found.count;
         if let Some(locations) = &mut self.summary.locations {
             locations.references += found.references;
             locations.stored += found.stored;
@@ -474,7 +475,7 @@ impl Check<'_> {
         }
         for (is_duplicate, count) in [false, true].into_iter().zip(found.more_violations) {
             if count > 0 {
-                *self.violations(is_duplicate) += count;
+                *self.violation_count(is_duplicate) += count;
             }
         }
         self.nested.extend(found.has_nested.then_some(found.index));
@@ -491,7 +492,7 @@ impl Check<'_> {
     fn take_dangling(&mut self, in_kind: ObjectKind, found: BlobFindings) {
         let more = found.more_members.iter();
         for dangling in found.dangling.into_iter().chain(more) {
-            self.dangling(dangling);
+            self.add_dangling(dangling);
         }
         // `more_dangling` counts references of ways to nodes, or of relations to relations. References of relations to
         // nodes and ways are in `more_members`.
@@ -506,7 +507,7 @@ impl Check<'_> {
     }
 
     /// Returns the counter of duplicate ids if `are_duplicates` is set, and the counter of ids out of order otherwise.
-    fn violations(&mut self, are_duplicates: bool) -> &mut u64 {
+    fn violation_count(&mut self, are_duplicates: bool) -> &mut u64 {
         let counter = if are_duplicates {
             &mut self.summary.duplicates
         } else {
@@ -518,7 +519,7 @@ impl Check<'_> {
     /// Counts a violation. Keeps it for the list if it is among the first [`Options::max_listed`] violations in file
     /// order.
     fn violation(&mut self, position: (usize, ViolationPosition), violation: IdViolation) {
-        *self.violations(violation.duplicate) += 1;
+        *self.violation_count(violation.duplicate) += 1;
         // Violations are not found in file order, but the list keeps the first violations in file order.
         self.ids.insert(position, violation);
         if self.ids.len() > self.options.max_listed {
@@ -532,7 +533,7 @@ impl Check<'_> {
 
     /// Counts and lists a reference to a missing object. Further references of relations to the same node or way are
     /// ignored.
-    fn dangling(&mut self, dangling: Dangling) {
+    fn add_dangling(&mut self, dangling: Dangling) {
         let is_member = dangling.in_kind == ObjectKind::Relation;
         if is_member
             && dangling.kind != ObjectKind::Relation

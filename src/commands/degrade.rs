@@ -129,7 +129,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut entries = plan.entries;
     if defects.unsort {
         let mut random = Random::seeded(&[BLOBS]);
-        disorder(&mut entries, &mut random, |entry| entry.offset);
+        shuffle(&mut entries, &mut random, |entry| entry.offset);
     }
     let mut header = defects.header(&file.header);
     options.output.header.apply(&mut header);
@@ -153,7 +153,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         || (),
         |(), blob, encoder| {
             let entry = blob.entry;
-            let positions = drops.in_blob(entry);
+            let positions = drops.dropped_in_blob(entry);
             dropped.fetch_add(positions.len() as u64, Ordering::Relaxed);
             let has_locations = entry.flags.has(BlobFlags::LOCATIONS) && defects.strip_locations;
             let is_shuffled = defects.unsort_intra || (defects.unsort && alone);
@@ -233,12 +233,12 @@ impl BlobChange {
                     }
                     position += 1;
                 }
-                disorder(&mut objects, &mut random, |object| object.key);
+                shuffle(&mut objects, &mut random, |object| object.key);
                 objects.iter().try_for_each(add)?;
             }
             (true, false) => {
                 let mut kept: Vec<u32> = (0..entry.count).filter(|at| is_kept(*at)).collect();
-                disorder(&mut kept, &mut random, |position| *position);
+                shuffle(&mut kept, &mut random, |position| *position);
                 add_in_order(&block, &kept, add)?;
             }
         }
@@ -279,7 +279,7 @@ fn add_in_order(
 }
 
 /// Shuffles a slice. The result is never in the order of the keys.
-fn disorder<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl Fn(&T) -> K) {
+fn shuffle<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl Fn(&T) -> K) {
     for last in (1..elements.len()).rev() {
         elements.swap(last, random.below(last as u64 + 1) as usize);
     }
@@ -322,7 +322,7 @@ impl Drops {
     }
 
     /// Returns the positions in a blob of the objects to leave out.
-    fn in_blob(&self, entry: &BlobEntry) -> FxHashSet<u32> {
+    fn dropped_in_blob(&self, entry: &BlobEntry) -> FxHashSet<u32> {
         let start = self.starts[&entry.offset];
         let end = start + u64::from(entry.count);
         let first = self.indices.partition_point(|index| *index < start);

@@ -399,7 +399,7 @@ fn compare_sides(
         let scope = (&locations, only.as_ref());
         Comparison::new(sources, options, format, scope, by_version, extra)
     };
-    carry_out(steps, init, ctx, |found| {
+    run_steps(steps, init, ctx, |found| {
         summary.add(&found.summary);
         if let (Some(charts), Some(more)) = (&mut charts, found.charts) {
             charts.merge(*more);
@@ -449,7 +449,7 @@ fn change_header(deletions: &Deletions, sides: &[Side; 2]) -> DocumentHeader {
 
 /// Compares the objects of merge steps, and calls `take` with each result in order. `init` creates the comparison of a
 /// thread.
-fn carry_out<'d>(
+fn run_steps<'d>(
     steps: Vec<MergeStep>,
     init: impl Fn() -> Comparison<'d> + Sync,
     ctx: &Context,

@@ -211,22 +211,22 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(PHASES);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     change_input::check(&file, options, ctx)?;
-    cut(&file, options, ctx)
+    write_extracts(&file, options, ctx)
 }
 
 /// The number of phases. They find nodes, find ways, find relations, complete ways and write objects.
 const PHASES: u64 = 5;
 
 /// Works like [`run`], but with a file that is already open. Has [`PHASES`] phases.
-fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
+fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(file, ctx)?;
-    let ctx = &repeats::refuse(file, &plan, ctx)?;
+    let ctx = &repeats::refuse_repeats(file, &plan, ctx)?;
     let areas = areas_of(&options.extracts, options.antimeridian);
     let budget = Budget::estimate(options, &areas, file, &plan, ctx)?;
     budget.check(options)?;
     if options.refuses_empty && budget.finds_nothing() {
-        return Err(no_nodes(file));
+        return Err(no_nodes_error(file));
     }
     let mut passes = budget.passes();
     budget.report(&passes, ctx);
@@ -293,7 +293,7 @@ fn areas_of(extracts: &[Extract], antimeridian: Antimeridian) -> AreaIndex {
     }
 }
 
-fn no_nodes(file: &PbfFile) -> Error {
+fn no_nodes_error(file: &PbfFile) -> Error {
     let cause = "no node lies in the region: nothing is written";
     Error::file(file.input.path(), cause)
 }
@@ -323,7 +323,7 @@ impl ExtractPass<'_> {
             return Ok(None);
         };
         if self.options.refuses_empty && self.options.extracts.len() == 1 && members.is_empty() {
-            return Err(no_nodes(self.file));
+            return Err(no_nodes_error(self.file));
         }
         let targets = self.extracts.iter().zip(outputs);
         let targets = targets.map(|(extract, output)| self.target(extract, output, ctx));
@@ -375,7 +375,7 @@ impl ExtractPass<'_> {
                 Ok(())
             };
             let limits = Limits {
-                held: self.budget.held(),
+                held: self.budget.max_held(),
                 ids: self.budget.for_ids(self.extracts.len()),
             };
             let (strategy, file) = (&self.options.strategy, self.file);

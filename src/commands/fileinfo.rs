@@ -90,14 +90,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let bytes = input.len();
     let inputs = [(input, format)];
     let of_changesets = match changesets::of(&inputs)?.as_deref() {
-        Some(&[(input, format), ..]) => of_changesets(input, format, options)?,
+        Some(&[(input, format), ..]) => changeset_facts(input, format, options)?,
         _ => None,
     };
     let (header, data) = match of_changesets {
         Some(found) => found,
         None => {
             let [(input, format)] = inputs;
-            of_objects(input, format, options, ctx)?
+            object_facts(input, format, options, ctx)?
         }
     };
     Ok(Summary {
@@ -112,7 +112,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// Returns the header and the facts of a file of changesets; `None` if nodes, ways or relations are found in it, too.
-fn of_changesets(
+fn changeset_facts(
     input: &Input,
     format: TextFormat,
     options: &Options,
@@ -133,7 +133,7 @@ fn of_changesets(
     Ok((!has_objects).then_some((header, Some(facts))))
 }
 
-fn of_objects(
+fn object_facts(
     input: Input,
     format: Option<TextFormat>,
     options: &Options,
@@ -170,7 +170,7 @@ fn look(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Facts> {
         options.kinds == KindSet::ALL || kinds.intersection(options.kinds) != KindSet::EMPTY
     };
     let mut facts = Facts::new(options.checksum);
-    Scan::bare("look at objects", file, &plan, ctx)
+    Scan::without_strings("look at objects", file, &plan, ctx)
         .with_strings()
         .run(
             |entry| has(entry.kinds),

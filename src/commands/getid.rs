@@ -6,7 +6,7 @@ use crate::engine::filter::{BlobDecision, FilterJob, Selection, select_by_id, wr
 use crate::engine::headers::header_of_part;
 use crate::engine::id_search::{IdSearch, search_for};
 use crate::engine::location_form::LocationForm;
-use crate::engine::references::{referenced, referring};
+use crate::engine::references::{referenced_ids, referring_ids};
 use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
@@ -168,7 +168,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         PlanNeeds::Frames
     };
     let plan = BlobPlan::open(&file, needs, ctx)?;
-    let (added, parent_ids) = followed(options, &file, &plan, &wanted, ctx)?;
+    let (added, parent_ids) = follow_references(options, &file, &plan, &wanted, ctx)?;
     let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
     let located = LocatedWays::of(options, &file, &plan);
     let sets = [&wanted, &added];
@@ -192,7 +192,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         |ids| found.extend(ids),
         ctx,
     )?;
-    chosen.tell(ctx);
+    chosen.warn_of_count(ctx);
     let absent = |id: &ObjectId| !found.contains(id.kind, id.id);
     let not_wanted = |id: &ObjectId| !wanted.contains(id.kind, id.id);
     let mut missing: IdSets = wanted.ids().filter(absent).collect();
@@ -237,8 +237,8 @@ impl<'f> LocatedWays<'f> {
         })
     }
 
-    /// Returns `missing` without the nodes that were not requested, and whose locations the kept ways store. The ways and
-    /// the requested objects are in `wanted`, and further ways in `added`.
+    /// Returns `missing` without the nodes that were not requested, and whose locations the kept ways store. The ways
+    /// and the requested objects are in `wanted`, and further ways in `added`.
     fn remove_known(
         &self,
         missing: IdSets,
@@ -251,7 +251,7 @@ impl<'f> LocatedWays<'f> {
         let ways = [wanted, added].map(|ids| ids.of(ObjectKind::Way));
         let mut known = IdSet::default();
         ctx.expect_phases(1);
-        Scan::bare("locations in ways", self.file, &self.plan, ctx).run(
+        Scan::without_strings("locations in ways", self.file, &self.plan, ctx).run(
             BlobEntry::may_have_locations,
             |_, block| {
                 let mut is_kept = Vec::new();
@@ -273,7 +273,7 @@ impl<'f> LocatedWays<'f> {
 
 /// Returns the ids of the objects that wanted objects refer to or that refer to wanted objects, and the ids of the
 /// latter, as far as the options ask for them.
-fn followed(
+fn follow_references(
     options: &Options,
     file: &PbfFile,
     plan: &BlobPlan,
@@ -282,10 +282,10 @@ fn followed(
 ) -> Result<(IdSets, IdSets)> {
     let (mut added, mut parents) = (IdSets::default(), IdSets::default());
     if options.add_referenced {
-        added = referenced(file, plan, wanted, None, ctx)?;
+        added = referenced_ids(file, plan, wanted, None, ctx)?;
     }
     if options.add_parents {
-        parents = referring(file, plan, wanted, ctx)?;
+        parents = referring_ids(file, plan, wanted, ctx)?;
     }
     added.extend(parents.ids());
     Ok((added, parents))

@@ -94,7 +94,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         chosen.add(&parents)
     };
     let kept = write_selected(job, decision, select, |()| (), ctx)?;
-    chosen.tell(ctx);
+    chosen.warn_of_count(ctx);
     Ok(Summary {
         kept,
         requested: wanted.len(),

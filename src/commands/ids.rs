@@ -159,7 +159,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
 fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     let file = input::open(path, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-    Scan::bare("read ids", &file, &plan, ctx).run(
+    Scan::without_strings("read ids", &file, &plan, ctx).run(
         |_| true,
         |_, block| {
             let mut found = Vec::new();

@@ -357,8 +357,8 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 /// BlobHeaders, and decodes the blobs without an index. Decodes all blobs of several kinds, and the blobs with objects
 /// of the kinds that [`Options::statistics`] need. For [`Statistics::extended`], decodes only blobs whose entries in
 /// the table of contents have no statistics. Some blobs are also read for [`Options::compression`],
-/// [`Options::list_blobs`] and [`Options::maxima`], which needs the whole table. [`Options::top`] decodes all blobs once
-/// more, and those of relations three times. Writes nothing.
+/// [`Options::list_blobs`] and [`Options::maxima`], which needs the whole table. [`Options::top`] decodes all blobs
+/// once more, and those of relations three times. Writes nothing.
 ///
 /// # Memory
 ///
@@ -433,8 +433,8 @@ fn with_table(file: PbfFile, ctx: &Context) -> Result<PbfFile> {
     }
 }
 
-/// Creates the report without the charts, the largest objects, the id ranges and the list of blobs. `sample` returns the
-/// entries of the blobs whose compression is examined.
+/// Creates the report without the charts, the largest objects, the id ranges and the list of blobs. `sample` returns
+/// the entries of the blobs whose compression is examined.
 fn report(
     options: &Options,
     file: &PbfFile,
@@ -530,7 +530,7 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
     // threads.
     if plan.entries.iter().all(|entry| asked.is_answered(entry)) {
         for entry in &plan.entries {
-            census.merge(asked.answers(entry));
+            census.merge(asked.census_of(entry));
         }
         census.finish();
         return Ok((plan, census));
@@ -544,7 +544,7 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
             || (),
             |reader, (), entry| {
                 if asked.is_answered(&entry) {
-                    Ok((entry, asked.answers(&entry)))
+                    Ok((entry, asked.census_of(&entry)))
                 } else {
                     look_at_objects(reader, entry, asked, level.load(Ordering::Relaxed))
                 }

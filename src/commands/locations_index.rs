@@ -64,8 +64,8 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-/// Writes the locations of all nodes of a file to an index. Warns if ways may store the locations of further nodes, which
-/// are not in the file, and so not in the index.
+/// Writes the locations of all nodes of a file to an index. Warns if ways may store the locations of further nodes,
+/// which are not in the file, and so not in the index.
 ///
 /// Reads one file, which may be unsorted, a history file or a change file. Stores the location of the last version of
 /// each node in the file; a deleted version has no location. A new index appears under its name when it is complete. An
@@ -110,7 +110,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let mut index = EntryWriter::new(target).map_err(failed)?;
     let mut summary = Summary::default();
-    Scan::bare("read locations", &file, &plan, ctx).try_run(
+    Scan::without_strings("read locations", &file, &plan, ctx).try_run(
         |entry| entry.kinds.contains(ObjectKind::Node),
         |_, block| {
             let mut nodes = Vec::new();

@@ -143,7 +143,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let (numberings, index_files) = index_files::read(directory, options.start, overwrite, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;
-    let ctx = &repeats::refuse(&file, &plan, ctx)?;
+    let ctx = &repeats::refuse_repeats(&file, &plan, ctx)?;
     let size_hint = SizeHint::default();
     let header = header(&file, options, &numberings);
     let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
@@ -160,10 +160,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     for kind in [ObjectKind::Node, ObjectKind::Way] {
         match renumbering.take_in_order(kind) {
             Some(blobs) => ambiguous += renumbering.write_in_order(kind, blobs, &mut sink)?,
-            None => renumbering.number(kind)?,
+            None => renumbering.number_kind(kind)?,
         }
     }
-    renumbering.number(ObjectKind::Relation)?;
+    renumbering.number_kind(ObjectKind::Relation)?;
     let orphans = renumbering.number_orphans()?;
     ambiguous += renumbering.write_rest(&mut sink)?;
     changesets::put(&file, Placement::Behind, &options.output, &mut sink, ctx)?;
@@ -210,7 +210,7 @@ struct Renumbering<'f> {
 impl<'f> Renumbering<'f> {
     /// Assigns new ids to the objects of one kind, and collects their references to objects that are not in the file.
     /// Must be called for nodes before ways, and for ways before relations, so that references can be looked up.
-    fn number(&mut self, kind: ObjectKind) -> Result<()> {
+    fn number_kind(&mut self, kind: ObjectKind) -> Result<()> {
         use ObjectKind::{Node, Relation, Way};
         let (fresh, kinds) = (SharedIdSet::default(), self.options.kinds);
         let is_renumbered = kinds.contains(kind);
@@ -221,7 +221,7 @@ impl<'f> Renumbering<'f> {
             Way => "read ways",
             Relation => "read relations",
         };
-        Scan::bare(name, self.file, &self.plan, self.ctx).run(
+        Scan::without_strings(name, self.file, &self.plan, self.ctx).run(
             |entry| entry.kinds.contains(kind) && (is_renumbered || refers),
             |_, block| {
                 let mut ids = Vec::new();

@@ -83,9 +83,9 @@ pub struct Summary {
 ///
 /// With [`Layout::Hilbert`], writes the objects of each kind along a Hilbert curve instead. The input must be in order,
 /// without history, and its ways must store the locations of their nodes. If its header does not say which nodes the
-/// file has, all locations that are known are first added to the ways, in a temporary file. Blobs of ways have a quarter of
-/// [`Options::objects_per_blob`] objects, blobs of relations a sixty-fourth. The table of contents has the boxes of all
-/// blobs, and a table of ids lists the blob of each object.
+/// file has, all locations that are known are first added to the ways, in a temporary file. Blobs of ways have a
+/// quarter of [`Options::objects_per_blob`] objects, blobs of relations a sixty-fourth. The table of contents has the
+/// boxes of all blobs, and a table of ids lists the blob of each object.
 ///
 /// # Memory
 ///

@@ -73,9 +73,9 @@ setters!(Options {
 /// Blobs that are whole are copied. Of a blob whose content is damaged, the objects that can be read are written anew.
 /// Behind damage, the next frame is looked for at every byte. Several header blobs (concatenated files) become one. If
 /// the objects are not in order, they are sorted, and of several versions of an object the newest is kept, unless the
-/// file is a history. A file that is compressed with gzip, bzip2 or zstd as a whole is unpacked first, as far as it goes.
-/// Of a file in another format (OSM XML, OsmChange, OPL, o5m, o5c), the objects that stand before the first damage are
-/// saved.
+/// file is a history. A file that is compressed with gzip, bzip2 or zstd as a whole is unpacked first, as far as it
+/// goes. Of a file in another format (OSM XML, OsmChange, OPL, o5m, o5c), the objects that stand before the first
+/// damage are saved.
 ///
 /// # Memory
 ///
@@ -103,7 +103,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     if let Ok(Some(format)) = input::text_format(&input, ctx) {
         return text::repair(&input, format, options, ctx);
     }
-    let input = unpacked(input, &mut report)?;
+    let input = unpack_file(input, &mut report)?;
     report.bytes = input.len();
     let (survey, found) = Survey::begin(&input, ctx)?;
     let mender = BlobMender::new(options);
@@ -138,7 +138,7 @@ fn nothing_saved(input: &Input) -> Error {
 }
 
 /// Unpacks a file that is compressed as a whole, as far as it goes.
-fn unpacked(input: Input, report: &mut Report) -> Result<Input> {
+fn unpack_file(input: Input, report: &mut Report) -> Result<Input> {
     let Some(compression) = FileCompression::of(input.start()?) else {
         return Ok(input);
     };

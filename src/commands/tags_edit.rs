@@ -251,7 +251,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
         },
         |more| counts.merge(more),
     )?;
-    counting.tell();
+    counting.warn_of_count();
     changesets::put(file, Placement::Behind, &options.output, &mut sink, ctx)?;
     Ok(Summary {
         output: sink.finish()?,

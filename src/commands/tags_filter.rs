@@ -12,7 +12,7 @@ use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selecte
 use crate::engine::headers::header_of_part;
 use crate::engine::id_search::search_for;
 use crate::engine::location_form::LocationForm;
-use crate::engine::references::{each_once, referenced};
+use crate::engine::references::{each_once, referenced_ids};
 use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::scan::PlanningScan;
 use crate::engine::sink::WriteSummary;
@@ -240,12 +240,12 @@ impl FilterRun {
         options: &Options,
         ctx: &Context,
     ) -> Result<Summary> {
-        let (plan, matched, nodes) = self.matching(file, ctx)?;
+        let (plan, matched, nodes) = self.find_matches(file, ctx)?;
         let once = plan.has_each_object_once();
         // `nodes` has only the nodes of matching versions, but the output keeps all versions of a matching way, and
         // needs the nodes of all these versions. Therefore `nodes` is used only if each object has one version.
         let nodes = Some(nodes).filter(|_| once);
-        let added = referenced(file, &plan, &matched, nodes, ctx)?;
+        let added = referenced_ids(file, &plan, &matched, nodes, ctx)?;
         let sets = [&matched, &added];
         let search = search_for(&sets, file, ctx)?;
         let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));
@@ -292,9 +292,9 @@ impl FilterRun {
         })
     }
 
-    /// Collects the ids of the matching objects, and the ids of the nodes of the matching ways. Also returns the plan of
-    /// the file.
-    fn matching(&self, file: &PbfFile, ctx: &Context) -> Result<(BlobPlan, IdSets, IdSet)> {
+    /// Collects the ids of the matching objects, and the ids of the nodes of the matching ways. Also returns the plan
+    /// of the file.
+    fn find_matches(&self, file: &PbfFile, ctx: &Context) -> Result<(BlobPlan, IdSets, IdSet)> {
         let (mut matched, nodes) = (IdSets::default(), SharedIdSet::default());
         let prefilter = |strings: &StringTable<'_>| match self.decide_by_strings(strings) {
             BlobDecision::Drop => BlobDecision::Drop,

@@ -66,7 +66,7 @@ pub enum When {
 
 impl When {
     /// Whether a version is wanted. The version is valid from its timestamp to `until`.
-    const fn wants(self, version: ObjectVersion, until: i64) -> bool {
+    const fn wants_version(self, version: ObjectVersion, until: i64) -> bool {
         let from = version.time;
         match self {
             Self::At(time) => from <= time && until > time && !version.is_deleted,
@@ -242,7 +242,7 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
         options.when.decide(entry, is_single)
     };
     let written = write_selected(job, decide, select, |()| (), ctx)?;
-    counting.tell();
+    counting.warn_of_count();
     Ok(written)
 }
 
@@ -283,7 +283,7 @@ fn select_versions(
     let mut select = |version: ObjectVersion, next: Option<ObjectVersion>| {
         let next = next.filter(|next| next.key == version.key);
         let until = next.map_or(i64::MAX, |next| next.time);
-        selection.push(Selected::whole_if(when.wants(version, until)));
+        selection.push(Selected::whole_if(when.wants_version(version, until)));
     };
     while let Some(next) = versions.next()? {
         select(version, Some(next));

@@ -26,7 +26,7 @@ pub use clip::Clipped;
 use clip::RegionCut;
 use download::{Download, Downloader};
 use exec::FollowUp;
-use position::{FilePosition, Start, absolute};
+use position::{FilePosition, Start, absolute_url};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -99,13 +99,13 @@ pub struct Options {
     /// ([details](apply_changes::Options::keep_days)).
     pub keep_days: u32,
     /// The augmented diffs that are written: at most one with tiles, and at most one with actions. They are complete
-    /// before the file is replaced. With [`Options::clip`], they describe what the changes do to the file, and have only
-    /// objects of this region.
+    /// before the file is replaced. With [`Options::clip`], they describe what the changes do to the file, and have
+    /// only objects of this region.
     pub augmented_diffs: Vec<AugmentedDiff>,
     /// The command that runs after the file was replaced; `None` for none.
     pub exec: Option<Exec>,
-    /// The time to wait for another run that is replacing the file, or waits for its command. Then the update fails with
-    /// an error of the kind [`ErrorKind::Locked`].
+    /// The time to wait for another run that is replacing the file, or waits for its command. Then the update fails
+    /// with an error of the kind [`ErrorKind::Locked`].
     pub wait: Duration,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,
@@ -397,7 +397,7 @@ fn augmented_diffs(options: &Options, names: &[String]) -> AugmentedDiffs {
 impl Summary {
     /// Creates the summary of an update that has fetched nothing yet.
     fn of(ladder: &Ladder<'_>, start: State) -> Self {
-        let (server, newest) = ladder.finest();
+        let (server, newest) = ladder.finest_server();
         Self {
             server: server.base().to_owned(),
             before: start.into(),
@@ -423,7 +423,7 @@ impl Summary {
 
     /// Adds the results of a download to the summary.
     fn with(self, download: &Download, ladder: &Ladder<'_>, end: End) -> Self {
-        let newest = ladder.finest().1;
+        let newest = ladder.finest_server().1;
         Self {
             is_end_reached: is_ended(end, download.state, ladder, download.is_complete),
             after: download.state.into(),
@@ -441,7 +441,7 @@ impl Summary {
 /// Whether data with the given state has all changes up to `end`, and the server will publish no more of them.
 /// `is_current` means that the data has all changes up to `end` that the server has.
 fn is_ended(end: End, state: State, ladder: &Ladder<'_>, is_current: bool) -> bool {
-    end.is_reached(state) || is_current && end.is_reached(ladder.finest().1)
+    end.is_reached(state) || is_current && end.is_reached(ladder.finest_server().1)
 }
 
 /// The current time in seconds since 1970.
@@ -457,7 +457,7 @@ fn seconds_between(from: i64, to: i64) -> i64 {
 
 /// Warns if the newest state of the server lies in the future, because a file with that state would miss changes.
 fn warn_of_future(ladder: &Ladder<'_>, ctx: &Context) {
-    let (server, newest) = ladder.finest();
+    let (server, newest) = ladder.finest_server();
     if newest.timestamp > now().saturating_add(CLOCK_ERROR) {
         ctx.warn(format!(
             "{}: the server says that its newest changes are of {}, which is in the future: its clock is wrong, or \
@@ -489,7 +489,11 @@ fn ladder<'t>(
             .as_ref()
             .map(|cache| Cache::new(cache, &without_credentials(url)));
         let fetcher = Fetcher::new(transport, pause, options.first_pause);
-        Server::new(&absolute(url), fetcher.patience(options.patience), cache)
+        Server::new(
+            &absolute_url(url),
+            fetcher.patience(options.patience),
+            cache,
+        )
     });
     Ladder::new(servers.collect())
 }

@@ -50,7 +50,7 @@ pub(crate) struct Tree {
 impl Tree {
     /// Sets `lens` to the code lengths for symbols that occur `counts` times. No code is longer than `most` bits.
     /// `lens` must be all zeros. `lens` and `counts` must have the same length, which is at least 2.
-    pub(crate) fn lengths(&mut self, counts: &[u32], most: usize, lens: &mut [u8]) {
+    pub(crate) fn set_lengths(&mut self, counts: &[u32], most: usize, lens: &mut [u8]) {
         self.leaves.clear();
         let occurring = (0u16..).zip(counts).filter(|(_, count)| **count > 0);
         self.leaves
@@ -145,7 +145,7 @@ mod tests {
     fn codes_are_complete_and_as_short_as_possible() {
         let lengths = |counts: &[u32], most| {
             let mut lens = vec![0; counts.len()];
-            Tree::default().lengths(counts, most, &mut lens);
+            Tree::default().set_lengths(counts, most, &mut lens);
             lens
         };
         assert_eq!(lengths(&[5, 0, 1, 1, 3], 11), [1, 0, 3, 3, 2]);

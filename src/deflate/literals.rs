@@ -75,7 +75,7 @@ impl LiteralEncoder {
         let used = counts.iter().rposition(|count| *count > 0)? + 1;
         let mut lens = [0; SYMBOLS + DISTANCES.len()];
         self.tree
-            .lengths(&counts[..used], MAX_CODE, &mut lens[..used]);
+            .set_lengths(&counts[..used], MAX_CODE, &mut lens[..used]);
         let mut codes = [0; SYMBOLS];
         set_codes(&lens[..used], &mut codes);
         let all = used + DISTANCES.len();
@@ -106,7 +106,7 @@ impl LiteralEncoder {
         }
         let (mut lens_of_lengths, mut codes) = ([0; 19], [0; 19]);
         self.tree
-            .lengths(&counts, MAX_LENGTH_CODE, &mut lens_of_lengths);
+            .set_lengths(&counts, MAX_LENGTH_CODE, &mut lens_of_lengths);
         set_codes(&lens_of_lengths, &mut codes);
         let stored = LENGTH_ORDER
             .iter()

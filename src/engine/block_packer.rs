@@ -187,9 +187,9 @@ impl BlockPacker {
         let frames = match chunk {
             Waiting::Copy(input, entry) => return self.writer.copy(&input, &entry),
             Waiting::Frames(frames) => frames,
-            Waiting::Encoded(frames) => frames.recv().map_err(|_| stopped())??,
+            Waiting::Encoded(frames) => frames.recv().map_err(|_| stopped_error())??,
             Waiting::Compressed(input, entry, frames) => {
-                let frames = frames.recv().map_err(|_| stopped())??;
+                let frames = frames.recv().map_err(|_| stopped_error())??;
                 if frames.is_empty() {
                     return self.writer.copy(&input, &entry);
                 }
@@ -211,7 +211,7 @@ impl BlockPacker {
     }
 }
 
-fn stopped() -> Error {
+fn stopped_error() -> Error {
     Error::Internal("an encoder thread stopped".into())
 }
 
@@ -246,7 +246,7 @@ impl Encoders {
     fn encode(&self, source: JobSource) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
         if self.queue.get().is_none() {
             let (most, options, ctx) = (self.most, self.options, self.ctx.clone());
-            let work = move |jobs: &Receiver<EncodingJob>| work(jobs, most, options, &ctx);
+            let work = move |jobs: &Receiver<EncodingJob>| encode_jobs(jobs, most, options, &ctx);
             let _ = self.queue.set(JobQueue::start(
                 "encode",
                 self.ctx.jobs,
@@ -255,20 +255,20 @@ impl Encoders {
             )?);
         }
         let (done, frames) = bounded(1);
-        let queue = self.queue.get().ok_or_else(stopped)?;
+        let queue = self.queue.get().ok_or_else(stopped_error)?;
         queue.send(EncodingJob { source, done })?;
         Ok(frames)
     }
 }
 
-fn work(jobs: &Receiver<EncodingJob>, most: usize, options: WriteOptions, ctx: &Context) {
+fn encode_jobs(jobs: &Receiver<EncodingJob>, most: usize, options: WriteOptions, ctx: &Context) {
     let mut worker = EncodeWorker::new(most, options, ctx);
     for job in jobs {
         let encoded = catch_unwind(AssertUnwindSafe(|| {
             ctx.cancellation.check()?;
             worker.encode(&job.source)
         }));
-        let frames = encoded.unwrap_or_else(|_| Err(stopped()));
+        let frames = encoded.unwrap_or_else(|_| Err(stopped_error()));
         // Sending fails only if the command has failed and dropped the receiver. Nobody waits for the frames then.
         let _ = job.done.send(frames);
     }

@@ -333,7 +333,7 @@ impl ElementReader {
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
         // A payload is several times as long as its frame, so each blob in flight counts as four times the size of its
         // frame.
-        self.pass().holding(4).run_stream(
+        self.blob_pass().holding(4).run_stream(
             self.entries(),
             || (),
             |reader, (), entry| {
@@ -374,7 +374,7 @@ impl ElementReader {
         // `reduce`.
         let mut total = Some(identity());
         self.prepare(&self.ctx)?;
-        self.pass().run_stream(
+        self.blob_pass().run_stream(
             self.entries(),
             || (),
             |reader, (), entry| {
@@ -466,7 +466,7 @@ impl ElementReader {
         let states: Mutex<Vec<S>> = Mutex::default();
         let stopped: Mutex<Option<E>> = Mutex::new(None);
         let entries = self.entries().take_while(|_| lock(&stopped).is_none());
-        self.pass().run_stream(
+        self.blob_pass().run_stream(
             entries,
             || (),
             |reader, (), entry| {
@@ -489,7 +489,7 @@ impl ElementReader {
         }
     }
 
-    fn pass(&self) -> BlobPass<'_, '_> {
+    fn blob_pass(&self) -> BlobPass<'_, '_> {
         BlobPass::new("read objects", &self.file.input, &self.ctx)
     }
 

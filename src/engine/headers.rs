@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::PbfFile;
 use crate::osm::{Bbox, Edges, parse_timestamp};
 use crate::pbf::{HeaderBlock, MAX_HEADER_TEXT_LEN, TextFacts, feature};
-use crate::replication::{is_same_server, known};
+use crate::replication::{is_same_server, non_negative};
 use std::collections::HashSet;
 
 /// A header field that the user sets, with its value.
@@ -155,9 +155,11 @@ impl HeaderOption {
     fn apply(&self, header: &mut HeaderBlock) {
         match self {
             Self::ReplicationTimestamp(seconds) => {
-                header.replication_timestamp = known(Some(*seconds));
+                header.replication_timestamp = non_negative(Some(*seconds));
             }
-            Self::ReplicationSequence(number) => header.replication_sequence = known(Some(*number)),
+            Self::ReplicationSequence(number) => {
+                header.replication_sequence = non_negative(Some(*number))
+            }
             Self::ReplicationUrl(url) => header.replication_url = Some(url.clone()),
             Self::Source(source) => header.source = Some(source.clone()),
             Self::Generator(name) => header.writing_program = Some(name.clone()),
@@ -287,9 +289,9 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     Ok(merged)
 }
 
-/// Returns the header for an output with some of the objects of the file with the header `header`. `has_nodes` is set if
-/// the output has all nodes of its ways that the file has. Otherwise the output does not declare that it has all nodes
-/// of which its ways store the locations.
+/// Returns the header for an output with some of the objects of the file with the header `header`. `has_nodes` is set
+/// if the output has all nodes of its ways that the file has. Otherwise the output does not declare that it has all
+/// nodes of which its ways store the locations.
 pub(crate) fn header_of_part(mut header: HeaderBlock, has_nodes: bool) -> HeaderBlock {
     if !has_nodes {
         header.set_optional(feature::ALL_NODES, false);

@@ -29,7 +29,9 @@ pub(crate) fn open_for_summary(path: &Path, ctx: &Context) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
     match format {
         None => PbfFile::read(input, TocNeeds::Summary, ctx),
-        Some(format) => without_changesets(converted(input, format, Compression::Lz4, ctx), ctx),
+        Some(format) => {
+            without_changesets(converted_to_pbf(input, format, Compression::Lz4, ctx), ctx)
+        }
     }
 }
 
@@ -103,7 +105,7 @@ pub(crate) fn to_pbf(
 ) -> Result<PbfFile> {
     match format {
         None => PbfFile::of_input(input, ctx),
-        Some(format) => converted(input, format, compression, ctx),
+        Some(format) => converted_to_pbf(input, format, compression, ctx),
     }
 }
 
@@ -117,7 +119,7 @@ const CHANGESETS_ARE_NO_OBJECTS: &str =
     "there is nothing but changesets in the file, which PBF cannot hold";
 
 /// Converts a text input to PBF in an unnamed temporary file.
-fn converted(
+fn converted_to_pbf(
     input: Input,
     format: TextFormat,
     compression: Compression,

@@ -90,7 +90,7 @@ fn evident_content(file: &PbfFile, ctx: &Context) -> Option<FileContent> {
 
 /// Returns the error of a command that needs current data, for a file with several versions of objects. `of_history` is
 /// the cause if the file is a history. A change file is called by its name.
-pub(crate) fn not_current(file: &PbfFile, of_history: &str, ctx: &Context) -> Error {
+pub(crate) fn not_current_error(file: &PbfFile, of_history: &str, ctx: &Context) -> Error {
     let path = file.input.path();
     if content_of(file, ctx).is_ok_and(|content| content == FileContent::Changes) {
         let cause = "this is a change file, and the command needs data";

@@ -8,7 +8,8 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, put_kept_block};
 /// A blob is cached only if at most 1/n of its objects are kept, where n is this number.
 const MIN_RATIO: usize = 4;
 
-/// A cache of payloads, each reduced to the objects that an output keeps. Several threads may add blobs at the same time.
+/// A cache of payloads, each reduced to the objects that an output keeps. Several threads may add blobs at the same
+/// time.
 #[derive(Debug)]
 pub(crate) struct PartialBlobCache(PayloadCache);
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The estimated number of bytes that a cached blob needs in addition to its payload.
 const BYTES_PER_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
 
-/// A cache of payloads, or of parts of them. The key of a payload is the offset of its blob in the file. Several threads
-/// may use the cache at the same time.
+/// A cache of payloads, or of parts of them. The key of a payload is the offset of its blob in the file. Several
+/// threads may use the cache at the same time.
 #[derive(Debug)]
 pub(crate) struct PayloadCache {
     payloads: Mutex<FxHashMap<u64, (BlobEntry, Vec<u8>)>>,

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 ///
 /// `nodes_of_wanted` are the nodes of the ways in `wanted`, if the caller knows them. If they are given, the references
 /// of these ways are not decoded.
-pub(crate) fn referenced(
+pub(crate) fn referenced_ids(
     file: &PbfFile,
     plan: &BlobPlan,
     wanted: &IdSets,
@@ -45,7 +45,7 @@ pub(crate) fn referenced(
             kind == ObjectKind::Way && (meets(more_ways) || (!have_nodes && meets(wanted_ways)))
         };
         let search = IdSearch::new(file, is_met, ctx)?;
-        Scan::bare("find nodes of ways", file, plan, ctx).run(
+        Scan::without_strings("find nodes of ways", file, plan, ctx).run(
             |entry| search.may_find_in(entry),
             |_, block| nodes_of_ways(block, is_looked_at).map(|ids| of_ways.add(&ids)),
             |()| {},
@@ -63,7 +63,7 @@ pub(crate) fn referenced(
 /// Returns the ways and relations that refer to the objects of `wanted`, directly or through other objects. These are
 /// the ways with a wanted node, the relations with a wanted member, the relations that have these ways or relations as
 /// members, and so on.
-pub(crate) fn referring(
+pub(crate) fn referring_ids(
     file: &PbfFile,
     plan: &BlobPlan,
     wanted: &IdSets,
@@ -72,7 +72,7 @@ pub(crate) fn referring(
     let mut found = IdSets::default();
     let nodes = wanted.of(ObjectKind::Node);
     if !nodes.is_empty() {
-        Scan::bare("find ways of nodes", file, plan, ctx).run(
+        Scan::without_strings("find ways of nodes", file, plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Way),
             |_, block| {
                 parents(block, ObjectKind::Way, |way| {
@@ -86,7 +86,7 @@ pub(crate) fn referring(
         let before = found.len();
         let is_member = |kind, id| wanted.contains(kind, id) || found.contains(kind, id);
         let mut relations = Vec::new();
-        Scan::bare("find relations", file, plan, ctx).run(
+        Scan::without_strings("find relations", file, plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
                 parents(block, ObjectKind::Relation, |relation| {
@@ -128,7 +128,7 @@ fn nodes_of_ways(
 ) -> Result<IdBatch, FormatError> {
     let (mut refs, mut ways) = (Vec::new(), Vec::new());
     let mut limit = MANY;
-    block.in_parts(|part| {
+    block.visit_in_parts(|part| {
         part.collect_refs(|| true, |way| is_wanted(way.id), &mut refs, &mut ways)?;
         ways.clear();
         if refs.len() > limit {
@@ -214,7 +214,7 @@ fn relations(
         }
         let mut next = IdSet::default();
         let is_of_level = |relation| level.contains(relation);
-        Scan::bare("find members", file, plan, ctx).run(
+        Scan::without_strings("find members", file, plan, ctx).run(
             |entry| search.may_find_in(entry),
             |_, block| members(block, is_of_level, is_of_level),
             |members| {
@@ -247,7 +247,7 @@ fn members_of_all(
     ctx: &Context,
 ) -> Result<()> {
     let mut nested: FxHashMap<i64, Vec<i64>> = FxHashMap::default();
-    Scan::bare("find members", file, plan, ctx).run(
+    Scan::without_strings("find members", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Relation),
         |_, block| members(block, |relation| wanted.contains(relation), |_| true),
         |members| {
@@ -263,7 +263,7 @@ fn members_of_all(
     }
     let is_met = |kind, first, last| kind == ObjectKind::Relation && more.may_meet(first, last);
     let search = IdSearch::new(file, is_met, ctx)?;
-    Scan::bare("find members", file, plan, ctx).run(
+    Scan::without_strings("find members", file, plan, ctx).run(
         |entry| search.may_find_in(entry),
         |_, block| members(block, |relation| more.contains(relation), |_| false),
         |members| found.extend(ids_of(members.others)),

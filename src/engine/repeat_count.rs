@@ -25,7 +25,8 @@ impl RepeatCount {
     /// Counts the objects that follow an object with the same kind and id, in a payload in canonical order.
     pub(crate) fn of_payload(payload: &[u8]) -> Result<Self, FormatError> {
         let mut neighbours = RepeatedNeighbours::default();
-        Block::parse_bare(payload)?.for_each_id(|kind, id| neighbours.see((kind, id_rank(id))))?;
+        Block::parse_bare(payload)?
+            .for_each_id(|kind, id| neighbours.add_key((kind, id_rank(id))))?;
         Ok(neighbours.found)
     }
 
@@ -40,7 +41,7 @@ impl RepeatCount {
     }
 
     /// Warns with the number of objects, if there are any. `path` is the file that has them, if it is only one.
-    pub(crate) fn tell(&self, path: Option<&Path>, ctx: &Context) {
+    pub(crate) fn warn_of_count(&self, path: Option<&Path>, ctx: &Context) {
         if self.count == 0 {
             return;
         }
@@ -71,7 +72,7 @@ pub(crate) struct RepeatedNeighbours {
 
 impl RepeatedNeighbours {
     /// Compares an object with the one before it.
-    pub(crate) fn see(&mut self, key: TypeThenId) {
+    pub(crate) fn add_key(&mut self, key: TypeThenId) {
         if self.last.replace(key) == Some(key) {
             self.found.count += 1;
             self.found.first.get_or_insert(key);

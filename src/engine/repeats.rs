@@ -35,7 +35,7 @@ pub(crate) enum Repeats {
 /// # Errors
 ///
 /// The plan shows that an object occurs twice.
-pub(crate) fn refuse(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Context> {
+pub(crate) fn refuse_repeats(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Context> {
     let Some(watch) = RepeatWatch::of(file, plan, Repeats::Refused, ctx) else {
         return Ok(ctx.clone());
     };
@@ -53,7 +53,8 @@ pub(crate) fn refuse(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<C
     Ok(watched)
 }
 
-/// Does the same as [`refuse`], except under the conventions of osmium, whose command takes objects that occur twice.
+/// Does the same as [`refuse_repeats`], except under the conventions of osmium, whose command takes objects that occur
+/// twice.
 pub(crate) fn refuse_unless_compatible(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -61,7 +62,7 @@ pub(crate) fn refuse_unless_compatible(
 ) -> Result<Context> {
     match ctx.disorder {
         Disorder::Refuse => Ok(ctx.clone()),
-        Disorder::Accept | Disorder::Tell { .. } => refuse(file, plan, ctx),
+        Disorder::Accept | Disorder::Tell { .. } => refuse_repeats(file, plan, ctx),
     }
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn count<T>(
 ) -> Result<T> {
     let counting = Counting::begin(file, plan, ctx);
     let result = read(&counting.ctx)?;
-    counting.tell();
+    counting.warn_of_count();
     Ok(result)
 }
 
@@ -105,9 +106,9 @@ impl Counting {
     }
 
     /// Warns with the number of objects that occur again, if there are any.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn warn_of_count(&self) {
         if let Some(watch) = &self.watch {
-            watch.findings.tell(&self.ctx);
+            watch.findings.warn_of_count(&self.ctx);
         }
     }
 }
@@ -237,9 +238,9 @@ impl RepeatFindings {
     }
 
     /// Warns with the number of objects that occur again, if there are any.
-    fn tell(&self, ctx: &Context) {
+    fn warn_of_count(&self, ctx: &Context) {
         let counted = *lock(&self.counted);
-        counted.tell(Some(self.input.path()), ctx);
+        counted.warn_of_count(Some(self.input.path()), ctx);
     }
 }
 
@@ -286,7 +287,7 @@ impl RepeatWatch {
         }
         Some(Self {
             findings,
-            roles: roles(&plan.entries),
+            roles: blob_roles(&plan.entries),
             watches_others: !plan.entries.iter().all(is_scanned),
             seen: Mutex::new(seen),
         })
@@ -400,7 +401,7 @@ fn ids_of(block: &Block<'_>) -> Result<[Vec<i64>; 3], FormatError> {
 
 /// Returns the blobs that are watched according to their entries: those whose ranges of ids overlap, and those in which
 /// an object may occur twice.
-fn roles(entries: &[BlobEntry]) -> FxHashMap<u32, BlobRole> {
+fn blob_roles(entries: &[BlobEntry]) -> FxHashMap<u32, BlobRole> {
     let ranges = entries.iter().filter(|entry| entry.count > 0);
     let mut ranges: Vec<_> = ranges
         .filter_map(|entry| Some((entry.first_key()?, entry.last_key()?, entry)))
@@ -479,9 +480,9 @@ impl Chosen {
     }
 
     /// Warns with the number of objects that were selected again.
-    pub(crate) fn tell(&self, ctx: &Context) {
+    pub(crate) fn warn_of_count(&self, ctx: &Context) {
         if let Some(findings) = &self.findings {
-            findings.tell(ctx);
+            findings.warn_of_count(ctx);
         }
     }
 }

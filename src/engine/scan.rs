@@ -39,7 +39,7 @@ impl WorkItem for ScanItem<'_> {
 
 impl<'a> Scan<'a> {
     /// Creates a pass that parses ids, locations and references, but no strings.
-    pub(crate) fn bare(
+    pub(crate) fn without_strings(
         name: &'static str,
         file: &'a PbfFile,
         plan: &'a BlobPlan,
@@ -72,7 +72,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns the same pass, changed to take payloads from `cache`, and to decode only the blobs that it does not have.
+    /// Returns the same pass, changed to take payloads from `cache`, and to decode only the blobs that it does not
+    /// have.
     pub(crate) fn take_from(self, cache: &'a PayloadCache) -> Self {
         Self {
             source: Some(cache),

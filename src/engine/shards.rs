@@ -53,7 +53,7 @@ impl Shard {
 
     /// Returns the blobs whose first key is in the shard's range. Each blob of a cluster starts in exactly one shard,
     /// so a sum over all shards counts each blob once.
-    fn starting(&self) -> impl Iterator<Item = &BlobEntry> {
+    fn starting_blobs(&self) -> impl Iterator<Item = &BlobEntry> {
         let entries = self.sources.iter().map(|source| &source.entry);
         entries.filter(|entry| self.from.is_none() || entry.first_key() >= self.from)
     }
@@ -91,7 +91,7 @@ impl MergeStep {
     pub(crate) fn blobs_merged(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
-            Self::Merge(shard) => shard.starting().count() as u64,
+            Self::Merge(shard) => shard.starting_blobs().count() as u64,
         }
     }
 
@@ -102,7 +102,7 @@ impl MergeStep {
                 SizeHint::copy_of(source.entry.offset, source.entry.frame_len.into())
             }
             Self::Merge(shard) => {
-                let starting = shard.starting();
+                let starting = shard.starting_blobs();
                 SizeHint::new_bytes(starting.map(|entry| u64::from(entry.frame_len)).sum())
             }
         }
@@ -213,7 +213,7 @@ fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, steps: &mut Vec<MergeStep
 /// bytes in total.
 pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     let cluster = Arc::new(cluster);
-    let cuts = cuts(&cluster, shard_bytes);
+    let cuts = shard_keys(&cluster, shard_bytes);
     let starts = std::iter::once(None).chain(cuts.iter().copied().map(Some));
     let ends = cuts.iter().copied().map(Some).chain([None]);
     let mut shards = Vec::new();
@@ -249,7 +249,7 @@ pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
 /// The objects of a blob of one kind are assumed to be spread evenly between its smallest and its largest id. A blob of
 /// several kinds is assumed to have half of its objects at its first key and half at its last key. These assumptions
 /// affect only the balance of the shards.
-fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
+fn shard_keys(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
     let samples = (4096 / cluster.len().max(1)).clamp(2, 32) as u64;
     let mut points: Vec<(TypeThenId, u64)> = Vec::with_capacity(cluster.len() * samples as usize);
     for source in cluster {

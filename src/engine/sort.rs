@@ -200,7 +200,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     let hint = hints.fold(SizeHint::default(), SizeHint::and);
     let mut sink = Sink::create(&job.output, header, hint, ctx)?;
     let repeated = write_steps(job, &inputs, steps, &rules, &mut sink, ctx)?;
-    repeated.tell(path_of_only(&files), ctx);
+    repeated.warn_of_count(path_of_only(&files), ctx);
     if job.changesets {
         changesets::put_sorted(
             &files,
@@ -249,7 +249,7 @@ fn check_order(
     }
     match ctx.disorder {
         Disorder::Tell { versions } if is_one_of_several => {
-            order_notices::tell(file, plan, versions, ctx)
+            order_notices::notify_order(file, plan, versions, ctx)
         }
         Disorder::Accept | Disorder::Refuse | Disorder::Tell { .. } => Ok(()),
     }
@@ -324,12 +324,12 @@ impl AgreedLocations {
     }
 
     /// Returns a payload in which the ways have the agreed locations, or `None` if the payload does not change.
-    pub(crate) fn relocated(
+    pub(crate) fn relocate(
         &self,
         entry: &BlobEntry,
         payload: &[u8],
     ) -> Result<Option<Vec<u8>>, FormatError> {
-        self.0.relocated(entry, payload)
+        self.0.relocate(entry, payload)
     }
 }
 
@@ -475,7 +475,7 @@ fn change_locations(
 ) -> Result<(usize, BlobOutcome)> {
     if let WayLocationRule::Agree(_) = rules.locations {
         let payload = sources.payload(&source)?;
-        let relocated = rules.locations.relocated(&source.entry, &payload);
+        let relocated = rules.locations.relocate(&source.entry, &payload);
         let relocated = relocated.map_err(|error| sources.error(&source, error))?;
         if relocated.is_none() {
             return Ok((source.file, BlobOutcome::Copy(source.entry)));

@@ -75,7 +75,7 @@ struct OpenDocument {
     inexpressible: u64,
 }
 
-fn counted(count: u64, one: &str, many: &str) -> String {
+fn format_count(count: u64, one: &str, many: &str) -> String {
     match count {
         1 => format!("1 {one}"),
         _ => format!("{count} {many}"),
@@ -105,7 +105,7 @@ fn control_characters(count: u64) -> String {
         "control character, which XML 1.0 does not know, was",
         "control characters, which XML 1.0 does not know, were",
     );
-    counted(count, one, many)
+    format_count(count, one, many)
 }
 
 /// A document whose objects are all written, but which is not flushed to disk.
@@ -127,7 +127,7 @@ impl UnflushedText {
         let bytes = file.finish()?;
         self.ctx.stats.bytes_written.add(bytes);
         if inexact > 0 {
-            let nodes = counted(inexact, "node has", "nodes have");
+            let nodes = format_count(inexact, "node has", "nodes have");
             self.ctx.warn(format!(
                 "{nodes} coordinates finer than 1e-7 degree: they were rounded"
             ));
@@ -177,12 +177,12 @@ impl TextSink {
 
     /// Appends the objects of a blob of an input.
     pub(crate) fn blob(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
-        self.part(OutputChunk::Blob(input.clone(), entry))
+        self.put_part(OutputChunk::Blob(input.clone(), entry))
     }
 
     /// Appends encoded blobs.
     pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
-        self.part(OutputChunk::Frames(frames))
+        self.put_part(OutputChunk::Frames(frames))
     }
 
     /// Appends a small block.
@@ -216,7 +216,7 @@ impl TextSink {
         self.encoders.add_text(self.index, text)
     }
 
-    fn part(&mut self, part: OutputChunk) -> Result<()> {
+    fn put_part(&mut self, part: OutputChunk) -> Result<()> {
         self.end_block()?;
         self.encoders.encode(self.index, self.form, part)
     }
@@ -351,7 +351,7 @@ impl TextWorker {
             chunks,
         };
         self.parts
-            .for_each_payload(&job.part, |payload| writer.block(payload))?;
+            .for_each_payload(&job.part, |payload| writer.put_block(payload))?;
         let ended = writer.end_chunk();
         ended.map_err(|error| Error::Internal(error.to_string()))
     }
@@ -367,7 +367,7 @@ struct ChunkWriter<'a> {
 }
 
 impl ChunkWriter<'_> {
-    fn block(&mut self, payload: &[u8]) -> Result<(), FormatError> {
+    fn put_block(&mut self, payload: &[u8]) -> Result<(), FormatError> {
         let block = Block::parse(payload)?;
         let is_exact = block.units.are_exact_e7();
         let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
@@ -397,7 +397,7 @@ impl ChunkWriter<'_> {
         let failed = |error: &dyn std::fmt::Display| FormatError::with(error.to_string());
         let text = text.map_err(|error| failed(&error))?;
         // The text is cut into pieces, because the text of a single object may be much longer than a chunk.
-        text.in_pieces(8 * CHUNK, |text| {
+        text.visit_pieces(8 * CHUNK, |text| {
             let sent = self.chunks.send(TextPortion {
                 index: self.index,
                 text,

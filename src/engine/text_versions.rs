@@ -17,7 +17,7 @@ pub(super) fn has_versions_apart(file: &PbfFile, ctx: &Context) -> Result<bool> 
         return Ok(false);
     }
     let [mut ids, mut repeated]: [[IdSet; 3]; 2] = Default::default();
-    Scan::bare("find versions", file, &plan, ctx).run(
+    Scan::without_strings("find versions", file, &plan, ctx).run(
         |_| true,
         |_, block| {
             let mut ids: Vec<(ObjectKind, i64)> = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn has_versions_apart(file: &PbfFile, ctx: &Context) -> Result<bool> 
         return Ok(false);
     }
     let (mut versions, mut differ) = (HashMap::<TypeThenId, u32>::new(), false);
-    Scan::bare("compare versions", file, &plan, ctx).run(
+    Scan::without_strings("compare versions", file, &plan, ctx).run(
         |_| true,
         |_, block| {
             let (mut objects, mut found) = (block.walk(), Vec::new());

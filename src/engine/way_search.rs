@@ -74,7 +74,7 @@ impl WaySearch<'_> {
         all.extend(self.moved.keys().copied());
         all.extend(self.leaving.ids());
         let mut found = FoundInWays::default();
-        Scan::bare("scan ways", file, plan, ctx).run(
+        Scan::without_strings("scan ways", file, plan, ctx).run(
             |entry| {
                 let is_read = || !all.is_empty() || !self.changes_of(entry).is_empty();
                 entry.kinds.contains(ObjectKind::Way) && is_read()

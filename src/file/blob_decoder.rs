@@ -78,7 +78,7 @@ impl BlobDecoder {
 
     /// Switches to another input. All later calls read blobs of `input`.
     pub(crate) fn switch_to(&mut self, input: &Input) {
-        if !self.state.input.is(input) {
+        if !self.state.input.is_same_file(input) {
             self.state.input = input.clone();
         }
     }

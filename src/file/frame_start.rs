@@ -101,8 +101,8 @@ impl StartedFrame<'_> {
     }
 }
 
-/// Returns the offset of the first frame that `accepts`, among those that begin in a range of bytes. Frames are found by
-/// the names of their types. Calls `check` before each read.
+/// Returns the offset of the first frame that `accepts`, among those that begin in a range of bytes. Frames are found
+/// by the names of their types. Calls `check` before each read.
 ///
 /// # Errors
 ///

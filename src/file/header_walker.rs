@@ -56,7 +56,7 @@ impl<'f> HeaderWalker<'f> {
 
     fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {
         let start = FrameStart::read(self.input, self.offset)?;
-        let frame = start.parse().map_err(|error| self.bad(error))?;
+        let frame = start.parse().map_err(|error| self.error_at(error))?;
         let mut entry = frame.entry;
         entry.number = self.number;
         let mut kind = frame.header.kind;
@@ -81,7 +81,7 @@ impl<'f> HeaderWalker<'f> {
     }
 
     /// Returns an error about the current frame.
-    fn bad(&self, error: FormatError) -> Error {
+    fn error_at(&self, error: FormatError) -> Error {
         self.input
             .blob_error(u64::from(self.number), self.offset, error)
     }

@@ -32,7 +32,7 @@ impl PbfFile {
             return Ok(None);
         }
         let opened = self.open_id_table(ctx)?;
-        Ok(opened.and_then(|opened| self.usable(opened, ctx)))
+        Ok(opened.and_then(|opened| self.ok_or_warn(opened, ctx)))
     }
 
     /// Opens the table of ids. Returns `None` if the file has no such table. The inner result is an error if the table
@@ -102,7 +102,7 @@ impl PbfFile {
 
     /// Returns the value of `read`. If `read` is an error, the table of ids is damaged. In this case returns `None`,
     /// and warns once per file.
-    fn usable<T>(&self, read: Result<T, FormatError>, ctx: &Context) -> Option<T> {
+    fn ok_or_warn<T>(&self, read: Result<T, FormatError>, ctx: &Context) -> Option<T> {
         let warn = |problem: &FormatError| {
             if self.id_table_is_damaged.set(()).is_ok() {
                 let path = self.input.path().display();
@@ -133,7 +133,7 @@ impl<'f> IdTable<'f> {
     /// Whether all sections can be read. Warns if a section is damaged.
     pub(crate) fn is_sound(&self, ctx: &Context) -> Result<bool> {
         let read = self.read_all(ctx, |_, _| Ok(()))?;
-        Ok(self.file.usable(read, ctx).is_some())
+        Ok(self.file.ok_or_warn(read, ctx).is_some())
     }
 
     /// Calls `take` with the content of each section, in order. Fails if a section is damaged or `take` fails.
@@ -178,7 +178,7 @@ impl<'f> IdTable<'f> {
         let offsets = named.filter_map(|(entry, is_named)| is_named.then_some(entry.offset));
         let mut offsets: Vec<u64> = offsets.collect();
         offsets.sort_unstable();
-        Ok(self.file.usable(read.map(|()| offsets), ctx))
+        Ok(self.file.ok_or_warn(read.map(|()| offsets), ctx))
     }
 
     /// Calls `take` with each range of each section. The inner result is an error if the table is damaged or `take`

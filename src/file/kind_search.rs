@@ -27,8 +27,8 @@ impl BlobPlan {
         }
     }
 
-    /// Does the same as [`of_kinds`](Self::of_kinds) if the header declares canonical order and the file has no table of
-    /// contents. Returns `None` otherwise.
+    /// Does the same as [`of_kinds`](Self::of_kinds) if the header declares canonical order and the file has no table
+    /// of contents. Returns `None` otherwise.
     pub(crate) fn of_kinds_by_order(file: &PbfFile, ctx: &Context) -> Result<Option<Self>> {
         let is_sorted = file.header.has(feature::SORTED) && !file.header.has(feature::HISTORY);
         if !is_sorted || file.toc.is_some() {
@@ -89,8 +89,8 @@ impl KindSearch {
         self.find_between(middle, last)
     }
 
-    /// Returns the kind of the first object of a blob; `None` for an empty blob. Decodes the blob if its beginning does not
-    /// tell.
+    /// Returns the kind of the first object of a blob; `None` for an empty blob. Decodes the blob if its beginning does
+    /// not tell.
     fn first_kind(&mut self, number: usize) -> Result<Option<ObjectKind>> {
         if let PlanItem::Scan(entry) = &self.items[number]
             && let Ok(kind) = first_kind(self.reader.read(entry)?.prefix(bytes_to_first_kind)?)

@@ -46,7 +46,7 @@ impl OutputBlob {
             Self::Frame(frame) => {
                 let mut decompressor = Decompressor::default();
                 let payload = frame.payload(&mut decompressor);
-                payload.map(<[u8]>::to_vec).map_err(internal)
+                payload.map(<[u8]>::to_vec).map_err(internal_error)
             }
             Self::Copy(input, entry) => BlobDecoder::new(input, ctx)
                 .payload(entry)
@@ -59,7 +59,7 @@ impl OutputBlob {
         let payload = self.payload(ctx)?;
         let bbox = Block::parse_bare(&payload).and_then(|block| block.box_of_ways());
         bbox.map_err(|error| match self {
-            Self::Frame(_) => internal(error),
+            Self::Frame(_) => internal_error(error),
             Self::Copy(input, entry) => {
                 input.blob_error(u64::from(entry.number), entry.offset, error)
             }
@@ -98,7 +98,7 @@ impl OutputBlob {
 }
 
 /// Returns the error for damage in a block that this program has made or read before.
-fn internal(error: FormatError) -> Error {
+fn internal_error(error: FormatError) -> Error {
     Error::Internal(error.to_string())
 }
 
@@ -217,9 +217,9 @@ impl LastBlobs {
         Ok(hosts.into())
     }
 
-    /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. May join them
-    /// with those of the blob before, so that an output that is changed daily does not collect small blobs. Returns
-    /// `None` if an object is damaged.
+    /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. May join
+    /// them with those of the blob before, so that an output that is changed daily does not collect small blobs.
+    /// Returns `None` if an object is damaged.
     fn encode_rest(
         &self,
         payload: &[u8],

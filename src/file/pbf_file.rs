@@ -113,8 +113,8 @@ impl PbfFile {
         self.frame_entries_in(0..u64::MAX, 1)
     }
 
-    /// Does the same as [`frame_entries`](Self::frame_entries), for the frames in a range of bytes. The range must begin
-    /// at the start of a frame, whose number in the file is `number`.
+    /// Does the same as [`frame_entries`](Self::frame_entries), for the frames in a range of bytes. The range must
+    /// begin at the start of a frame, whose number in the file is `number`.
     pub(crate) fn frame_entries_in(&self, bytes: Range<u64>, number: u64) -> FrameEntries<'_> {
         let bytes = bytes.start.max(self.data_start)..bytes.end.min(self.data_end);
         let heads = HeaderWalker::new(&self.input, bytes).numbered_from(number);

@@ -78,7 +78,8 @@ pub struct PbfWriter {
     position: u64,
     written: Written,
     order: OrderSoFar,
-    /// The last frame, if it is not written yet, because it is padded if a long copy follows it. `pending` comes after it.
+    /// The last frame, if it is not written yet, because it is padded if a long copy follows it. `pending` comes after
+    /// it.
     held: Option<HeldFrame>,
     pending: Option<PendingCopy>,
     /// The copied blobs that still have to be verified.
@@ -343,7 +344,7 @@ impl PbfWriter {
     fn copy_range(&mut self, input: &Input, offset: u64, len: u64) -> Result<()> {
         if let Some(pending) = &mut self.pending {
             let adjoins = pending.offset + pending.len == offset;
-            if pending.input.is(input) && adjoins && pending.len < MAX_PENDING_COPY {
+            if pending.input.is_same_file(input) && adjoins && pending.len < MAX_PENDING_COPY {
                 pending.len += len;
                 return Ok(());
             }
@@ -362,7 +363,7 @@ impl PbfWriter {
     /// Passes the last frame and the pending copy to the backend.
     fn flush(&mut self) -> Result<()> {
         if let Some(held) = self.held.take() {
-            match self.padded(&held) {
+            match self.padded_frame(&held) {
                 Some(frame) => {
                     self.move_copies_behind(held.index, &frame.entry);
                     self.backend.write_owned(frame.bytes)?;
@@ -379,8 +380,8 @@ impl PbfWriter {
         }
     }
 
-    /// Moves the entries of the pending copy behind the frame with the entry at `index`, which has become longer. `padded`
-    /// has the new lengths.
+    /// Moves the entries of the pending copy behind the frame with the entry at `index`, which has become longer.
+    /// `padded` has the new lengths.
     fn move_copies_behind(&mut self, index: usize, padded: &BlobEntry) {
         let frame = &mut self.entries[index];
         let by = u64::from(padded.frame_len - frame.frame_len);
@@ -392,9 +393,9 @@ impl PbfWriter {
         self.position += by;
     }
 
-    /// Returns a frame with padding, so that the copy that follows it shares blocks with its input. Returns `None` if it
-    /// shares blocks without padding, or is not known to share blocks, or if no long copy follows.
-    fn padded(&self, held: &HeldFrame) -> Option<EncodedFrame> {
+    /// Returns a frame with padding, so that the copy that follows it shares blocks with its input. Returns `None` if
+    /// it shares blocks without padding, or is not known to share blocks, or if no long copy follows.
+    fn padded_frame(&self, held: &HeldFrame) -> Option<EncodedFrame> {
         let copy = self.pending.as_ref()?;
         if copy.len < MIN_SHARED_LEN {
             return None;
@@ -567,8 +568,8 @@ impl PbfWriter {
         }
     }
 
-    /// Sets the bounding box in the header to the box around all nodes and around the locations in ways, whose nodes need
-    /// not be in the file. If the box is unknown, the header gets none, and the user is warned.
+    /// Sets the bounding box in the header to the box around all nodes and around the locations in ways, whose nodes
+    /// need not be in the file. If the box is unknown, the header gets none, and the user is warned.
     fn set_box_of_data(&mut self) {
         let holds_nodes = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Node);
         let (mut unknown, mut around) = (0, self.way_box);

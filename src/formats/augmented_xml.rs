@@ -76,50 +76,50 @@ impl AugmentedXml {
         self.text.push_str(action.name());
         self.text.push_str("\">\n");
         match old {
-            None => self.object(new, "    "),
+            None => self.put_object(new, "    "),
             Some(old) => {
                 self.text.push_str("    <old>\n");
-                self.object(old, "      ");
+                self.put_object(old, "      ");
                 self.text.push_str("    </old>\n    <new>\n");
-                self.object(new, "      ");
+                self.put_object(new, "      ");
                 self.text.push_str("    </new>\n");
             }
         }
         self.text.push_str("  </action>\n");
     }
 
-    fn object(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
+    fn put_object(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
         let object = augmented.object;
         let kind = object.kind().name();
-        self.line(indent, "<");
+        self.put_line(indent, "<");
         self.text.push_str(kind);
         put_attribute(&mut self.text, "id", object.id);
-        self.info(&object.info);
+        self.put_info(&object.info);
         if let ObjectBody::Node { location } = object.body {
             put_location(&mut self.text, location);
         }
         self.text.push_str(">\n");
         self.bounds(augmented, indent);
-        self.nodes(augmented.nodes, indent, "  ");
-        self.members(augmented, indent);
+        self.put_nodes(augmented.nodes, indent, "  ");
+        self.put_members(augmented, indent);
         for (key, value) in &object.tags {
-            self.line(indent, "  <tag k=\"");
+            self.put_line(indent, "  <tag k=\"");
             self.inexpressible += put_replaced(&mut self.text, key);
             self.text.push_str("\" v=\"");
             self.inexpressible += put_replaced(&mut self.text, value);
             self.text.push_str("\"/>\n");
         }
-        self.line(indent, "</");
+        self.put_line(indent, "</");
         self.text.push_str(kind);
         self.text.push_str(">\n");
     }
 
-    fn line(&mut self, indent: &str, start: &str) {
+    fn put_line(&mut self, indent: &str, start: &str) {
         self.text.push_str(indent);
         self.text.push_str(start);
     }
 
-    fn info(&mut self, info: &Info<'_>) {
+    fn put_info(&mut self, info: &Info<'_>) {
         if let Some(version) = info.version {
             put_attribute(&mut self.text, "version", version.into());
         }
@@ -149,7 +149,7 @@ impl AugmentedXml {
         if bbox.is_empty() {
             return;
         }
-        self.line(indent, "  <bounds");
+        self.put_line(indent, "  <bounds");
         let edges = [
             (" minlat=\"", bbox.min_lat_e7),
             (" minlon=\"", bbox.min_lon_e7),
@@ -164,9 +164,9 @@ impl AugmentedXml {
         self.text.push_str("/>\n");
     }
 
-    fn nodes(&mut self, nodes: &[PlacedNode], indent: &str, more: &str) {
+    fn put_nodes(&mut self, nodes: &[PlacedNode], indent: &str, more: &str) {
         for node in nodes {
-            self.line(indent, more);
+            self.put_line(indent, more);
             self.text.push_str("<nd");
             put_attribute(&mut self.text, "ref", node.id);
             if let Some(version) = node.version {
@@ -177,12 +177,12 @@ impl AugmentedXml {
         }
     }
 
-    fn members(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
+    fn put_members(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
         let ObjectBody::Relation { members } = &augmented.object.body else {
             return;
         };
         for member in members {
-            self.line(indent, "  <member type=\"");
+            self.put_line(indent, "  <member type=\"");
             self.text.push_str(member.kind.name());
             self.text.push_str("\" ref=\"");
             put_number(&mut self.text, member.id);
@@ -195,14 +195,14 @@ impl AugmentedXml {
                     Place::Node(location) => put_location(&mut self.text, location),
                     Place::Way(nodes) if !nodes.is_empty() => {
                         self.text.push_str(">\n");
-                        self.nodes(nodes, indent, "    ");
+                        self.put_nodes(nodes, indent, "    ");
                         is_open = true;
                     }
                     Place::Way(_) | Place::None => {}
                 });
             }
             if is_open {
-                self.line(indent, "  </member>\n");
+                self.put_line(indent, "  </member>\n");
             } else {
                 self.text.push_str("/>\n");
             }
@@ -291,7 +291,7 @@ impl XmlAction {
     }
 
     /// Returns the text for an object that changes create and delete again: a comment, so that later runs know of it.
-    pub(crate) fn nothing(kind: ObjectKind, id: i64) -> Self {
+    pub(crate) fn without_states(kind: ObjectKind, id: i64) -> Self {
         Self(format!("{NOTHING}{} {id}{NOTHING_END}", kind.name()))
     }
 
@@ -308,7 +308,7 @@ impl XmlAction {
         let old = self.states().and_then(|(old, _)| old);
         let is_deletion = !later.has_effect() || later.kind() == Some(ChangeAction::Delete);
         let action = match (&old, is_deletion) {
-            (None, true) => return Self::nothing(kind, id),
+            (None, true) => return Self::without_states(kind, id),
             (None, false) => ChangeAction::Create,
             (Some(_), true) => ChangeAction::Delete,
             (Some(_), false) => ChangeAction::Modify,

@@ -27,8 +27,8 @@ pub trait ChangeMaker {
 /// Makes batches of all changes of a change file (OsmChange, o5c, OPL or PBF), in the order of the file.
 ///
 /// Threads make batches ahead: up to two for each, and those of the 24 MB of text that is parsed at a time. They end
-/// when the iterator is dropped. Errors are items of the iterator, which ends after an error: the file cannot be opened,
-/// is not a change file, or is damaged.
+/// when the iterator is dropped. Errors are items of the iterator, which ends after an error: the file cannot be
+/// opened, is not a change file, or is damaged.
 pub fn batches<M: ChangeMaker>(
     path: impl Into<PathBuf>,
     maker: impl Fn() -> M + Send + Sync + 'static,

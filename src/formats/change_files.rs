@@ -21,7 +21,7 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
     let format = match ctx.change_format {
         // If the format cannot be detected, the parser of OsmChange describes the problem.
         InputFormat::Auto => TextFormat::of(input).unwrap_or_default(),
-        given => format_of(input, given)?,
+        given => format_of(input, non_empty)?,
     };
     match format {
         Some(format @ (TextFormat::OsmChange | TextFormat::O5c)) => {
@@ -32,7 +32,7 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
         Some(format @ (TextFormat::Osm | TextFormat::O5m)) if ctx.data_as_changes => {
             Ok(ObjectSource::versions(input, format))
         }
-        Some(TextFormat::O5m) => Err(no_changes(input, "an o5m file")),
+        Some(TextFormat::O5m) => Err(no_changes_error(input, "an o5m file")),
         None if ctx.change_format == InputFormat::Pbf || begins_like_pbf(input.start()?) => {
             pbf_source(input, ctx)
         }
@@ -50,11 +50,11 @@ fn pbf_source(input: &Input, ctx: &Context) -> Result<ObjectSource> {
     if ctx.data_as_changes || is_named || file.header.has(feature::HISTORY) {
         Ok(ObjectSource::pbf(file))
     } else {
-        Err(no_changes(input, "a PBF file"))
+        Err(no_changes_error(input, "a PBF file"))
     }
 }
 
-fn no_changes(input: &Input, name: &str) -> Error {
+fn no_changes_error(input: &Input, name: &str) -> Error {
     let cause = format!("this is {name} with data, not a change file");
     Error::file_of(input.path(), ErrorKind::NotOsm, cause)
 }

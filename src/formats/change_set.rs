@@ -75,7 +75,7 @@ impl Span {
     }
 
     /// Returns the range of the same entries after `start` other entries were prepended to the list.
-    const fn behind(self, start: u32) -> Self {
+    const fn shifted_by(self, start: u32) -> Self {
         Self {
             start: self.start + start,
             end: self.end + start,
@@ -283,9 +283,9 @@ impl ChangeSet {
         self.changes
             .extend(other.changes.iter().map(|change| Change {
                 user: string(change.user),
-                tags: change.tags.behind(tags),
-                refs: change.refs.behind(refs),
-                locations: change.locations.behind(locations),
+                tags: change.tags.shifted_by(tags),
+                refs: change.refs.shifted_by(refs),
+                locations: change.locations.shifted_by(locations),
                 ..*change
             }));
         self.document_header.add(other.document_header);

@@ -91,7 +91,7 @@ impl ChangeState {
     /// Returns the state before the first change file and the state after the last one. Returns `None` if the files do
     /// not follow each other, or come from several servers.
     pub(crate) fn joined(states: &[Self]) -> Option<Self> {
-        let ordered = in_order(states);
+        let ordered = ordered_states(states);
         let (first, rest) = ordered.split_first()?;
         let mut data = first.result();
         let left_out = data.add(rest.iter().copied());
@@ -129,7 +129,7 @@ impl fmt::Display for Replication {
 }
 
 /// Sorts states, the oldest first.
-fn in_order(states: &[ChangeState]) -> Vec<&ChangeState> {
+fn ordered_states(states: &[ChangeState]) -> Vec<&ChangeState> {
     let mut ordered: Vec<&ChangeState> = states.iter().collect();
     ordered.sort_by_key(|state| {
         let number = (state.before.sequence, state.after.sequence);
@@ -142,7 +142,7 @@ impl DataState {
     /// Advances the state by change files, which may be in any order. A change file counts only if it continues the
     /// data. Returns the change files that neither continue the data nor are included in the data.
     pub(crate) fn with<'c>(&mut self, changes: &'c [ChangeState]) -> Vec<&'c ChangeState> {
-        self.add(in_order(changes).into_iter())
+        self.add(ordered_states(changes).into_iter())
     }
 
     fn add<'c>(&mut self, ordered: impl Iterator<Item = &'c ChangeState>) -> Vec<&'c ChangeState> {

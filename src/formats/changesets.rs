@@ -6,7 +6,7 @@
 use super::document_header::DocumentHeader;
 use super::encoding::decoded;
 use super::format::TextFormat;
-use super::opl_fields::{self, decode, given};
+use super::opl_fields::{self, decode, non_empty};
 use super::xml_attributes::{
     check_version, degrees, for_each_attribute, number, root_attributes, time,
 };
@@ -116,7 +116,7 @@ pub(crate) fn changeset_header(input: &Input, format: TextFormat) -> Result<Docu
             Ok(Event::Start(root) | Event::Empty(root)) => root_attributes(&root),
             Ok(Event::Eof) => Ok(DocumentHeader::default()),
             Ok(_) => continue,
-            Err(error) => Err(xml_cause::of_markup(&error)),
+            Err(error) => Err(xml_cause::markup_cause(&error)),
         };
         return header.map_err(|cause| Error::file(input.path(), cause));
     }
@@ -168,9 +168,14 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
             'c' if index == 0 => found.id = whole(value)?,
             'k' => found.changes = opl_fields::number(field, value)?,
             'd' => found.comments_count = opl_fields::number(field, value)?,
-            's' => found.created = given(value).map(moment).transpose()?,
-            'e' => found.closed = given(value).map(moment).transpose()?,
-            'i' => found.uid = given(value).map(whole).transpose()?.filter(|uid| *uid > 0),
+            's' => found.created = non_empty(value).map(moment).transpose()?,
+            'e' => found.closed = non_empty(value).map(moment).transpose()?,
+            'i' => {
+                found.uid = non_empty(value)
+                    .map(whole)
+                    .transpose()?
+                    .filter(|uid| *uid > 0)
+            }
             'u' => decode(&mut found.user, value)?,
             'x' | 'y' | 'X' | 'Y' => {
                 let side = match letter {
@@ -179,7 +184,7 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
                     'X' => 2,
                     _ => 3,
                 };
-                let value = given(value).map(|value| degrees(field, value));
+                let value = non_empty(value).map(|value| degrees(field, value));
                 sides[side] = value.transpose()?;
             }
             'T' => {
@@ -221,9 +226,9 @@ fn read_xml(
     loop {
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
-        let event = event.map_err(|error| xml_cause::of_markup(&error));
+        let event = event.map_err(|error| xml_cause::markup_cause(&error));
         let ends = matches!(event, Ok(Event::Eof));
-        let parsed = event.and_then(|event| parser.event(&event));
+        let parsed = event.and_then(|event| parser.handle_event(&event));
         match parsed {
             Ok(true) => {
                 take(&parser.changeset)?;
@@ -255,7 +260,7 @@ struct XmlParser {
 
 impl XmlParser {
     /// Handles an event. Returns whether the changeset in `changeset` is complete.
-    fn event(&mut self, event: &Event<'_>) -> Result<bool, String> {
+    fn handle_event(&mut self, event: &Event<'_>) -> Result<bool, String> {
         match event {
             Event::Start(element) => {
                 self.open(element)?;
@@ -271,19 +276,19 @@ impl XmlParser {
                 Ok(self.close(element.name().as_ref()))
             }
             Event::Text(text) if self.in_text => {
-                self.words(text);
+                self.add_text(text);
                 Ok(false)
             }
             Event::CData(text) if self.in_text => {
-                self.words(text);
+                self.add_text(text);
                 Ok(false)
             }
             Event::GeneralRef(name) if self.in_text => {
                 let char = name.resolve_char_ref();
-                let char = char.map_err(|error| xml_cause::of_markup(&error))?;
+                let char = char.map_err(|error| xml_cause::markup_cause(&error))?;
                 match (char, resolve_predefined_entity(name)) {
-                    (Some(char), _) => self.words(char.encode_utf8(&mut [0; 4])),
-                    (None, Some(text)) => self.words(text),
+                    (Some(char), _) => self.add_text(char.encode_utf8(&mut [0; 4])),
+                    (None, Some(text)) => self.add_text(text),
                     (None, None) => return Err(format!("&{}; is not known", &**name)),
                 }
                 Ok(false)
@@ -293,7 +298,7 @@ impl XmlParser {
         }
     }
 
-    fn words(&mut self, text: &str) {
+    fn add_text(&mut self, text: &str) {
         if let Some(comment) = self.changeset.comments.last_mut() {
             comment.text.push_str(text);
         }
@@ -305,7 +310,7 @@ impl XmlParser {
             check_version(name.as_ref(), &root_attributes(element)?)?;
         }
         match name.as_ref() {
-            "changeset" => self.changeset(element),
+            "changeset" => self.parse_changeset(element),
             "node" | "way" | "relation" => {
                 self.has_objects = true;
                 Ok(())
@@ -345,7 +350,7 @@ impl XmlParser {
         }
     }
 
-    fn changeset(&mut self, element: &BytesStart<'_>) -> Result<(), String> {
+    fn parse_changeset(&mut self, element: &BytesStart<'_>) -> Result<(), String> {
         let (found, mut id, mut sides) = (&mut self.changeset, None, [None; 4]);
         for_each_attribute(element, |key, value| {
             match key {

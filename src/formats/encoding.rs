@@ -66,7 +66,7 @@ fn coding(start: &[u8]) -> Result<Coding, String> {
         [0xfe, 0xff, ..] | [0, b'<', ..] => return utf16(UTF_16BE),
         _ => {}
     }
-    let Some(label) = declared(start) else {
+    let Some(label) = declared_encoding(start) else {
         return Ok(Coding::Utf8);
     };
     match label.to_ascii_lowercase().as_str() {
@@ -91,7 +91,7 @@ fn coding(start: &[u8]) -> Result<Coding, String> {
 }
 
 /// Returns the name of the encoding in the XML declaration at the start of a document.
-fn declared(start: &[u8]) -> Option<&str> {
+fn declared_encoding(start: &[u8]) -> Option<&str> {
     let behind = start.strip_prefix(b"<?xml")?;
     let declaration = behind.get(..memmem::find(behind, b"?>")?)?;
     let declaration = std::str::from_utf8(declaration).ok()?;
@@ -239,7 +239,7 @@ mod tests {
             ("<?xml version='1.0' encoding='koi8-r\"?>", None),
             ("<a encoding='x'/>", None),
         ] {
-            assert_eq!(declared(declaration.as_bytes()), label);
+            assert_eq!(declared_encoding(declaration.as_bytes()), label);
         }
     }
 }

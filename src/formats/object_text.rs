@@ -55,7 +55,7 @@ pub(crate) struct ObjectChunk {
 impl ObjectChunk {
     /// Calls `take` with the chunk. If the chunk is longer than `most` bytes and can be cut, calls `take` with each
     /// piece instead.
-    pub(crate) fn in_pieces<E>(
+    pub(crate) fn visit_pieces<E>(
         self,
         most: usize,
         mut take: impl FnMut(Self) -> Result<(), E>,

@@ -4,7 +4,7 @@
 use super::change_action::ChangeAction;
 use super::change_set::{ChangeSet, Draft};
 use super::changesets::parse_opl as parse_changeset;
-use super::opl_fields::{decode, degrees, given, number};
+use super::opl_fields::{decode, degrees, non_empty, number};
 use super::text_chunks::{TextChunk, TextDamage, lines};
 use crate::osm::{Location, ObjectKind, parse_timestamp};
 
@@ -28,7 +28,7 @@ pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, TextDamage> {
             _ => line,
         };
         let parsed = match std::str::from_utf8(line) {
-            Ok(line) => parser.line(line),
+            Ok(line) => parser.parse_line(line),
             Err(error) => Err((error.valid_up_to(), "the text is not UTF-8".into())),
         };
         if let Err((at, cause)) = parsed {
@@ -51,7 +51,7 @@ struct OplParser {
 
 impl OplParser {
     /// Parses a line. An error consists of an offset in the line and a message.
-    fn line(&mut self, line: &str) -> Result<(), (usize, String)> {
+    fn parse_line(&mut self, line: &str) -> Result<(), (usize, String)> {
         let kind = match line.chars().next() {
             None | Some('#') => return Ok(()),
             Some('c') => {
@@ -65,7 +65,7 @@ impl OplParser {
         let (mut at, mut coordinates) = (0, Coordinates::default());
         for field in line.split([' ', '\t']) {
             if !field.is_empty() {
-                let parsed = self.field(field, at == 0, &mut draft, &mut coordinates);
+                let parsed = self.parse_field(field, at == 0, &mut draft, &mut coordinates);
                 parsed.map_err(|cause| (at, cause))?;
             }
             at += field.len() + 1;
@@ -78,7 +78,7 @@ impl OplParser {
         self.objects.finish(&draft).map_err(|cause| (0, cause))
     }
 
-    fn field(
+    fn parse_field(
         &mut self,
         field: &str,
         is_id: bool,
@@ -91,7 +91,7 @@ impl OplParser {
         match letter {
             _ if is_id => draft.id = number(field, value)?,
             'v' => {
-                let version = given(value).map(|value| number::<i32>(field, value));
+                let version = non_empty(value).map(|value| number::<i32>(field, value));
                 let version = version.transpose()?.filter(|version| *version > 0);
                 draft.version = version.and_then(|version| u32::try_from(version).ok());
             }
@@ -104,56 +104,58 @@ impl OplParser {
                 _ => return Err(format!("'{field}' is neither dV nor dD")),
             },
             'c' => {
-                let changeset = given(value).map(|value| number::<i64>(field, value));
+                let changeset = non_empty(value).map(|value| number::<i64>(field, value));
                 draft.changeset = changeset.transpose()?.filter(|number| *number > 0);
             }
             't' => {
                 let time = |value| {
                     parse_timestamp(value).ok_or_else(|| format!("'{value}' is not a time"))
                 };
-                draft.timestamp = given(value).map(time).transpose()?;
+                draft.timestamp = non_empty(value).map(time).transpose()?;
             }
             'i' => {
-                let uid = given(value).map(|value| number::<i32>(field, value));
+                let uid = non_empty(value).map(|value| number::<i32>(field, value));
                 draft.uid = uid.transpose()?.filter(|uid| *uid > 0);
             }
-            'u' => draft.user = self.string(value)?,
+            'u' => draft.user = self.parse_string(value)?,
             'x' => {
-                let lon = given(value).map(degrees);
+                let lon = non_empty(value).map(degrees);
                 coordinates.lon = lon.transpose()?;
             }
             'y' => {
-                let lat = given(value).map(degrees);
+                let lat = non_empty(value).map(degrees);
                 coordinates.lat = lat.transpose()?;
             }
-            'T' => self.tags(value)?,
+            'T' => self.parse_tags(value)?,
             'N' | 'M' if self.objects.refs.len() > draft.refs_start => {
                 return Err(format!("a second field {letter}"));
             }
-            'N' if draft.kind == ObjectKind::Way => self.nodes(value, draft.locations_start)?,
-            'M' if draft.kind == ObjectKind::Relation => self.members(value)?,
+            'N' if draft.kind == ObjectKind::Way => {
+                self.parse_nodes(value, draft.locations_start)?
+            }
+            'M' if draft.kind == ObjectKind::Relation => self.parse_members(value)?,
             _ => return Err(format!("'{field}' is not a field of a {}", draft.kind)),
         }
         Ok(())
     }
 
-    fn string(&mut self, text: &str) -> Result<u32, String> {
+    fn parse_string(&mut self, text: &str) -> Result<u32, String> {
         decode(&mut self.text, text)?;
         Ok(self.objects.strings.add(&self.text))
     }
 
-    fn tags(&mut self, text: &str) -> Result<(), String> {
+    fn parse_tags(&mut self, text: &str) -> Result<(), String> {
         for tag in text.split(',').filter(|tag| !tag.is_empty()) {
             let (key, value) = tag
                 .split_once('=')
                 .ok_or_else(|| format!("'{tag}' is not a tag"))?;
-            let tag = [self.string(key)?, self.string(value)?];
+            let tag = [self.parse_string(key)?, self.parse_string(value)?];
             self.objects.tags.extend(tag);
         }
         Ok(())
     }
 
-    fn nodes(&mut self, text: &str, locations_start: usize) -> Result<(), String> {
+    fn parse_nodes(&mut self, text: &str, locations_start: usize) -> Result<(), String> {
         let mut count = 0;
         for node in text.split(',').filter(|node| !node.is_empty()) {
             let bad = || format!("'{node}' is not a node of a way");
@@ -178,7 +180,7 @@ impl OplParser {
         Ok(())
     }
 
-    fn members(&mut self, text: &str) -> Result<(), String> {
+    fn parse_members(&mut self, text: &str) -> Result<(), String> {
         for member in text.split(',').filter(|member| !member.is_empty()) {
             let bad = || format!("'{member}' is not a member");
             let (id, role) = member.split_once('@').ok_or_else(bad)?;
@@ -186,7 +188,7 @@ impl OplParser {
             let kind = chars.next().and_then(ObjectKind::from_letter);
             let kind = kind.ok_or_else(bad)?;
             let id = number(member, chars.as_str())?;
-            let role = self.string(role)?;
+            let role = self.parse_string(role)?;
             self.objects.refs.push(id);
             self.objects.roles.push((kind, role));
         }

@@ -51,7 +51,7 @@ impl TextChunk {
     /// Returns the line and the column in the file for offset `at` in `bytes`. Both are counted from 1.
     pub(super) fn position(&self, at: usize) -> (u64, u64) {
         let at = at.clamp(self.prefix, self.bytes.len());
-        let (lines, column) = moved(self.before, &self.bytes[self.prefix..at]);
+        let (lines, column) = position_after(self.before, &self.bytes[self.prefix..at]);
         (lines + 1, column + 1)
     }
 
@@ -69,7 +69,7 @@ impl TextChunk {
 
 /// Returns the position after `text`, which begins at the given position. A position is a number of line breaks, and
 /// the number of bytes after the last line break.
-fn moved((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
+fn position_after((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
     match memrchr(b'\n', text) {
         Some(last) => {
             let breaks = text.iter().filter(|byte| **byte == b'\n').count();
@@ -199,7 +199,7 @@ impl TextChunks {
 
     fn chunk(&mut self, text: Vec<u8>, prefix: String) -> TextChunk {
         let (before, start) = (self.before, self.start);
-        self.before = moved(before, &text);
+        self.before = position_after(before, &text);
         self.start += text.len() as u64;
         let mut bytes = prefix.into_bytes();
         let prefix = bytes.len();
@@ -218,7 +218,7 @@ impl TextChunks {
 
     /// Returns an error at the end of the text that was read so far.
     fn failed(&self, cause: String) -> Error {
-        let (lines, column) = moved(self.before, &self.pending);
+        let (lines, column) = position_after(self.before, &self.pending);
         Error::text(&self.path, (lines + 1, column + 1), cause)
     }
 }
@@ -304,7 +304,7 @@ impl XmlCutter {
     }
 
     fn cut(&mut self, text: &[u8]) -> Option<usize> {
-        while let Some(end) = self.markup(text) {
+        while let Some(end) = self.markup_len(text) {
             self.at = end;
         }
         let (cut, section) = self.cut.take()?;
@@ -314,7 +314,7 @@ impl XmlCutter {
     }
 
     /// Reads the next part of markup and returns the offset of its end; `None` if it is not complete yet.
-    fn markup(&mut self, text: &[u8]) -> Option<usize> {
+    fn markup_len(&mut self, text: &[u8]) -> Option<usize> {
         let rest = text.get(self.at..)?;
         let Some(start) = memchr(b'<', rest) else {
             self.at = text.len();
@@ -353,13 +353,13 @@ impl XmlCutter {
             }
             _ => {
                 let (name, len, is_empty) = start_tag(rest)?;
-                self.element(name, is_empty);
+                self.enter_element(name, is_empty);
                 Some(self.at + len)
             }
         }
     }
 
-    fn element(&mut self, name: &[u8], is_empty: bool) {
+    fn enter_element(&mut self, name: &[u8], is_empty: bool) {
         let is_change = self.format == TextFormat::OsmChange;
         let is_among_objects = if is_change {
             self.depth == 2 && self.section.is_some()

@@ -164,7 +164,7 @@ impl XmlObjectParser {
             }
             match reader
                 .read_event()
-                .map_err(|error| xml_cause::of_markup(&error))?
+                .map_err(|error| xml_cause::markup_cause(&error))?
             {
                 Event::Start(element) => {
                     let element = self.open(&element)?;
@@ -179,9 +179,9 @@ impl XmlObjectParser {
                         self.close(element)?;
                     }
                 }
-                Event::Text(text) if self.stack.is_empty() => self.only_space(&text)?,
+                Event::Text(text) if self.stack.is_empty() => self.check_only_space(&text)?,
                 Event::CData(_) | Event::GeneralRef(_) if self.stack.is_empty() => {
-                    self.only_space("?")?;
+                    self.check_only_space("?")?;
                 }
                 Event::Text(text) if self.is_in_remark() => self.remark.push_str(&text),
                 Event::CData(text) if self.is_in_remark() => self.remark.push_str(&text),
@@ -214,7 +214,7 @@ impl XmlObjectParser {
     }
 
     /// Fails if `text`, which is outside the root element, contains anything but white space and byte order marks.
-    fn only_space(&self, text: &str) -> Result<(), String> {
+    fn check_only_space(&self, text: &str) -> Result<(), String> {
         let stray = text
             .chars()
             .any(|char| !char.is_whitespace() && char != '\u{feff}');
@@ -231,7 +231,9 @@ impl XmlObjectParser {
         let name: &str = name.as_ref();
         let ancestor = self.stack.last().copied();
         match (ancestor, name) {
-            (None, name) if name == self.format.root() && !self.seen_root => self.root(element),
+            (None, name) if name == self.format.root() && !self.seen_root => {
+                self.parse_root(element)
+            }
             (None, _) if self.seen_root => Err(format!(
                 "there is <{name}> behind </{}>",
                 self.format.root()
@@ -242,7 +244,7 @@ impl XmlObjectParser {
                 (TextFormat::OsmChange, "create") => Ok(Ancestor::Section(ChangeAction::Create)),
                 (TextFormat::OsmChange, "modify") => Ok(Ancestor::Section(ChangeAction::Modify)),
                 (TextFormat::OsmChange, "delete") => Ok(Ancestor::Section(ChangeAction::Delete)),
-                (TextFormat::OsmChange, _) => other(Ancestor::Root, name),
+                (TextFormat::OsmChange, _) => other_element(Ancestor::Root, name),
                 (_, "changeset") => {
                     self.objects.changesets += 1;
                     Ok(Ancestor::Other)
@@ -253,13 +255,13 @@ impl XmlObjectParser {
             (Some(ancestor @ Ancestor::Section(action)), name) => {
                 self.object_or_other(element, name, ancestor, action)
             }
-            (Some(Ancestor::Object(_)), "tag") => self.tag(element),
+            (Some(Ancestor::Object(_)), "tag") => self.parse_tag(element),
             (Some(Ancestor::Object(ObjectKind::Way)), "nd") => self.node_ref(element),
-            (Some(Ancestor::Object(ObjectKind::Relation)), "member") => self.member(element),
+            (Some(Ancestor::Object(ObjectKind::Relation)), "member") => self.parse_member(element),
             (Some(Ancestor::Member), "nd") if self.member_way.is_some() => {
                 self.member_node(element)
             }
-            (Some(ancestor), name) => other(ancestor, name),
+            (Some(ancestor), name) => other_element(ancestor, name),
         }
     }
 
@@ -292,7 +294,7 @@ impl XmlObjectParser {
         }
     }
 
-    fn root(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
+    fn parse_root(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         self.seen_root = true;
         let document_header = root_attributes(element)?;
         if self.has_root {
@@ -342,12 +344,12 @@ impl XmlObjectParser {
     ) -> Result<Ancestor, String> {
         let mut kinds = ObjectKind::ALL.into_iter();
         match kinds.find(|kind| kind.name() == name) {
-            Some(kind) => self.object(element, kind, action),
-            None => other(ancestor, name),
+            Some(kind) => self.parse_object(element, kind, action),
+            None => other_element(ancestor, name),
         }
     }
 
-    fn object(
+    fn parse_object(
         &mut self,
         element: &BytesStart<'_>,
         kind: ObjectKind,
@@ -404,7 +406,7 @@ impl XmlObjectParser {
         Ok(Ancestor::Object(kind))
     }
 
-    fn tag(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
+    fn parse_tag(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let (mut tag_key, mut tag_value) = (None, None);
         for_each_attribute(element, |key, value| {
             match key {
@@ -447,7 +449,7 @@ impl XmlObjectParser {
         Ok(Ancestor::Leaf)
     }
 
-    fn member(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
+    fn parse_member(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let (mut kind, mut id) = (None, None);
         let mut role = self.objects.strings.add("");
         for_each_attribute(element, |key, value| {
@@ -504,7 +506,7 @@ fn node_of_way(element: &BytesStart<'_>) -> Result<NodeOfWay, String> {
 
 /// Skips an element that has no meaning in `ancestor`. Fails if the element has a meaning elsewhere, because skipping
 /// it would lose its data.
-fn other(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
+fn other_element(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
     let is_misplaced = match ancestor {
         // Servers write tags and nodes of ways into elements that are not part of the format. They also write nodes of
         // ways into members. Neither is an error.

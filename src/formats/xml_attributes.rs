@@ -4,7 +4,7 @@ use super::document_header::DocumentHeader;
 use super::xml_cause;
 use crate::osm::{parse_stored_e7, parse_timestamp};
 use crate::pbf::MAX_HEADER_TEXT_LEN;
-use crate::replication::known;
+use crate::replication::non_negative;
 use quick_xml::XmlVersion;
 use quick_xml::events::BytesStart;
 use std::borrow::Cow;
@@ -29,14 +29,14 @@ pub(super) fn for_each_attribute(
     mut visit: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<(), String> {
     for attribute in element.attributes() {
-        let attribute = attribute.map_err(|error| xml_cause::of_attribute(&error))?;
+        let attribute = attribute.map_err(|error| xml_cause::attribute_cause(&error))?;
         let key: &str = attribute.key.as_ref();
         if attribute.value.contains('<') {
             return Err(format!("attribute {key}: there is < in its value"));
         }
         let value: Cow<'_, str> = attribute
             .normalized_value(XmlVersion::Implicit1_0)
-            .map_err(|error| format!("attribute {key}: {}", xml_cause::of_markup(&error)))?;
+            .map_err(|error| format!("attribute {key}: {}", xml_cause::markup_cause(&error)))?;
         visit(key, &value)?;
     }
     Ok(())
@@ -63,16 +63,16 @@ pub(super) fn root_attributes(element: &BytesStart<'_>) -> Result<DocumentHeader
     for_each_attribute(element, |key, value| {
         match key {
             "sequence" | "sequence_number" | "osmosis_replication_sequence_number" => {
-                document_header.replication.sequence = known(value.parse().ok());
+                document_header.replication.sequence = non_negative(value.parse().ok());
             }
             "timestamp" | "osmosis_replication_timestamp" => {
-                document_header.replication.timestamp = known(parse_timestamp(value));
+                document_header.replication.timestamp = non_negative(parse_timestamp(value));
             }
             "osmosis_replication_previous_sequence_number" => {
-                document_header.previous.sequence = known(value.parse().ok());
+                document_header.previous.sequence = non_negative(value.parse().ok());
             }
             "osmosis_replication_previous_timestamp" => {
-                document_header.previous.timestamp = known(parse_timestamp(value));
+                document_header.previous.timestamp = non_negative(parse_timestamp(value));
             }
             "osmosis_replication_base_url" => {
                 document_header.replication_url = Some(header_text(key, value)?);

@@ -6,20 +6,20 @@ use quick_xml::escape::EscapeError;
 use quick_xml::events::attributes::AttrError;
 
 /// Returns the cause of an error of the parser.
-pub(super) fn of_markup(error: &Error) -> String {
+pub(super) fn markup_cause(error: &Error) -> String {
     match error {
         Error::Io(error) => error.to_string(),
-        Error::Syntax(error) => format!("the text ends within {}", unfinished(*error)),
+        Error::Syntax(error) => format!("the text ends within {}", unfinished_markup(*error)),
         Error::IllFormed(error) => ill_formed(error),
-        Error::InvalidAttr(error) => of_attribute(error),
+        Error::InvalidAttr(error) => attribute_cause(error),
         Error::Encoding(_) => "the text is not UTF-8".into(),
-        Error::Escape(error) => of_reference(error),
+        Error::Escape(error) => reference_cause(error),
         Error::Namespace(_) => "the prefix of a name is not known".into(),
     }
 }
 
 /// Returns the markup that the end of the text cuts.
-const fn unfinished(error: SyntaxError) -> &'static str {
+const fn unfinished_markup(error: SyntaxError) -> &'static str {
     match error {
         SyntaxError::InvalidBangMarkup => "markup that begins with <!",
         SyntaxError::UnclosedPI => "markup that begins with <?",
@@ -51,7 +51,7 @@ fn ill_formed(error: &IllFormedError) -> String {
 }
 
 /// Returns the cause of an error in the attributes of an element.
-pub(super) fn of_attribute(error: &AttrError) -> String {
+pub(super) fn attribute_cause(error: &AttrError) -> String {
     match error {
         AttrError::ExpectedEq(_) => "an attribute without =",
         AttrError::ExpectedValue(_) => "an attribute without a value",
@@ -63,7 +63,7 @@ pub(super) fn of_attribute(error: &AttrError) -> String {
 }
 
 /// Returns the cause of an error in a reference to an entity or a character.
-pub(super) fn of_reference(error: &EscapeError) -> String {
+pub(super) fn reference_cause(error: &EscapeError) -> String {
     match error {
         EscapeError::UnrecognizedEntity(_, name) => format!("&{name}; is not known"),
         EscapeError::UnterminatedEntity(_) => "there is & without ;".into(),

@@ -256,7 +256,7 @@ pub(super) fn hyphenated(first: &str, second: &str) -> Option<&'static str> {
 }
 
 /// Returns the start of a compound word that ends with a type of street, and the abbreviation of this type.
-pub(super) fn compound(word: &str) -> Option<(&str, &'static str)> {
+pub(super) fn split_compound(word: &str) -> Option<(&str, &'static str)> {
     ENDINGS
         .iter()
         .find_map(|(ending, short)| Some((word.strip_suffix(ending)?, *short)))

@@ -4,7 +4,7 @@ use super::address_tags::{
     NUMBERS, SHARED, has_text, house_number, is_same_address, is_same_street, item_is_address,
 };
 use super::folding::StreetNames;
-use super::interpolation::interpolated;
+use super::interpolation::interpolated_number;
 use super::item::{BROKEN, ItemShape, STREET, tag, text_tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
@@ -48,20 +48,22 @@ impl<'i> Query<'i, '_> {
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         interpolation: Option<&Near<'i>>,
     ) -> Result<Option<ChosenAddress<'i>>> {
-        match self.inside(address)? {
+        match self.address_inside(address)? {
             Some(near) => Ok(Some(ChosenAddress::of(self.completed(near)?))),
-            None => self.beside(address, street, interpolation),
+            None => self.uncontradicted_address(address, street, interpolation),
         }
     }
 
     /// Returns the address of the smallest area that contains the query point. It is the address of the area itself, or
     /// of a node in the area.
-    fn inside(&self, nearest: Option<&Near<'i>>) -> Result<Option<Near<'i>>> {
+    fn address_inside(&self, nearest: Option<&Near<'i>>) -> Result<Option<Near<'i>>> {
         let area = match nearest {
-            Some(nearest) if nearest.found.squared == 0.0 => self.smallest(Layer::Addresses)?,
+            Some(nearest) if nearest.found.squared == 0.0 => {
+                self.smallest_around(Layer::Addresses)?
+            }
             _ => None,
         };
-        let building = self.smallest(Layer::Buildings)?;
+        let building = self.smallest_around(Layer::Buildings)?;
         let is_smaller = |size: f64| area.as_ref().is_none_or(|(other, _)| size < *other);
         if let Some((size, building)) = building
             && is_smaller(size)
@@ -123,7 +125,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the smallest area in a layer that contains the query point, and the size of that area in square metres.
-    fn smallest(&self, layer: Layer) -> Result<Option<(f64, Near<'i>)>> {
+    fn smallest_around(&self, layer: Layer) -> Result<Option<(f64, Near<'i>)>> {
         let projection = LocalProjection::around(self.place);
         let mut best: Option<(f64, super::index::Hit<'i>)> = None;
         let index = self.index;
@@ -147,7 +149,9 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the nearest node with a house number in an area. Ignores the node with the id `but`.
     fn node_in(&self, area: &LeafItem<'i>, but: Option<i64>) -> Result<Option<Near<'i>>> {
-        let lines = area.lines().map_err(|error| self.index.damaged(&error))?;
+        let lines = area
+            .lines()
+            .map_err(|error| self.index.damage_error(&error))?;
         let projection = LocalProjection::around(self.place);
         let corners = lines.iter().flatten().map(|point| {
             let [x, y] = projection.project(*point);
@@ -187,7 +191,7 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the nearest address that no street contradicts, or an interpolated address if the interpolation way is
     /// nearer.
-    fn beside(
+    fn uncontradicted_address(
         &self,
         address: Option<&Near<'i>>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
@@ -250,9 +254,11 @@ impl<'i> Query<'i, '_> {
     /// The interpolated house number at the query point.
     pub(super) fn number_at(&self, near: &Near<'i>) -> Result<Option<String>> {
         let lines = near.found.item.lines();
-        let lines = lines.map_err(|error| self.index.damaged(&error))?;
-        let line = lines.first().ok_or_else(|| self.index.damaged(&BROKEN))?;
-        Ok(interpolated(line, &near.tags, near.found.place))
+        let lines = lines.map_err(|error| self.index.damage_error(&error))?;
+        let line = lines
+            .first()
+            .ok_or_else(|| self.index.damage_error(&BROKEN))?;
+        Ok(interpolated_number(line, &near.tags, near.found.place))
     }
 
     /// Returns an address with its street, if the street is known. The street comes from the address itself, from its
@@ -280,7 +286,7 @@ impl<'i> Query<'i, '_> {
         if near.found.item.kind != ObjectKind::Node {
             return Ok(());
         }
-        let damaged = |error| self.index.damaged(&error);
+        let damaged = |error| self.index.damage_error(&error);
         let point = near.found.item.first_point().map_err(damaged)?;
         let found = self
             .index

@@ -152,7 +152,7 @@ impl Bands {
     }
 
     /// The bands that an edge intersects.
-    fn of_edge(&self, (from, to): &(Point, Point)) -> std::ops::RangeInclusive<usize> {
+    fn bands_of_edge(&self, (from, to): &(Point, Point)) -> std::ops::RangeInclusive<usize> {
         let band = |lat_e7: i32| ((i64::from(lat_e7) - self.south) / self.height) as usize;
         let (low, high) = (from.lat_e7.min(to.lat_e7), from.lat_e7.max(to.lat_e7));
         band(low)..=band(high)
@@ -167,7 +167,10 @@ fn put_part(out: &mut Vec<u8>, rings: &[Vec<Point>], extent: Extent) {
     let mut count = (edges.len() / BAND_EDGES).max(1);
     let bands = loop {
         let bands = Bands::of(&extent, count);
-        let copies: usize = edges.iter().map(|edge| bands.of_edge(edge).count()).sum();
+        let copies: usize = edges
+            .iter()
+            .map(|edge| bands.bands_of_edge(edge).count())
+            .sum();
         if copies <= MAX_COPIES * edges.len() || count == 1 {
             break bands;
         }
@@ -175,7 +178,7 @@ fn put_part(out: &mut Vec<u8>, rings: &[Vec<Point>], extent: Extent) {
     };
     let mut lists: Vec<Vec<u8>> = vec![Vec::new(); bands.count];
     for edge in &edges {
-        for band in bands.of_edge(edge) {
+        for band in bands.bands_of_edge(edge) {
             for number in [edge.0.lat_e7, edge.0.lon_e7, edge.1.lat_e7, edge.1.lon_e7] {
                 lists[band].extend_from_slice(&number.to_le_bytes());
             }
@@ -342,7 +345,7 @@ struct PartHeader {
 
 impl PartHeader {
     /// Returns the number of the band that contains a latitude.
-    fn band(&self, lat_e7: i32) -> Option<u64> {
+    fn band_number(&self, lat_e7: i32) -> Option<u64> {
         let north_of = i64::from(lat_e7) - self.south;
         let band = u64::try_from(north_of).ok()? / self.height.unsigned_abs();
         (band < self.count).then_some(band)
@@ -358,7 +361,7 @@ impl<'c> Areas<'c> {
     fn head(&self, part: u64) -> Result<PartHeader> {
         let head: [u8; HEAD_LEN] = self.container.array(self.section, part)?;
         let record = part.checked_sub(u64::from_le_bytes(number(&head, 0)));
-        let record = record.ok_or_else(|| self.container.damaged("the record of an area"))?;
+        let record = record.ok_or_else(|| self.container.damage_error("the record of an area"))?;
         let head = PartHeader {
             record,
             south: i32::from_le_bytes(number(&head, 8)).into(),
@@ -366,7 +369,7 @@ impl<'c> Areas<'c> {
             count: u32::from_le_bytes(number(&head, 16)).into(),
         };
         if head.height == 0 || head.count == 0 {
-            return Err(self.container.damaged("the bands of an area"));
+            return Err(self.container.damage_error("the bands of an area"));
         }
         Ok(head)
     }
@@ -385,7 +388,7 @@ impl<'c> Areas<'c> {
         };
         let (start, end) = (start_of(bands.start)?, start_of(bands.end)?);
         let len = end.checked_sub(start);
-        let len = len.ok_or_else(|| self.container.damaged("the edges of an area"))?;
+        let len = len.ok_or_else(|| self.container.damage_error("the edges of an area"))?;
         let (edges, edge_len) = (starts + (head.count + 1) * 4, EDGE_LEN as u64);
         let edges = self.bytes(edges + start * edge_len, len * edge_len)?;
         Ok(edges.as_chunks::<EDGE_LEN>().0.iter().map(|edge| {
@@ -405,8 +408,8 @@ impl<'c> Areas<'c> {
     /// `place` must be in the bounding box of the part.
     pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
         let head = self.head(part)?;
-        let band = head.band(place.lat_e7);
-        let band = band.ok_or_else(|| self.container.damaged("the bands of an area"))?;
+        let band = head.band_number(place.lat_e7);
+        let band = band.ok_or_else(|| self.container.damage_error("the bands of an area"))?;
         let mut around = Enclosure::of(place);
         for edge in self.edges_of(part, &head, band..band + 1)? {
             around.add(&edge);
@@ -428,8 +431,10 @@ impl<'c> Areas<'c> {
     ) -> Result<()> {
         let head = self.head(part)?;
         // The box may begin south of the first band or end north of the last one.
-        let low = head.band(extent.low.lat_e7).unwrap_or(0);
-        let high = head.band(extent.high.lat_e7).unwrap_or(head.count - 1);
+        let low = head.band_number(extent.low.lat_e7).unwrap_or(0);
+        let high = head
+            .band_number(extent.high.lat_e7)
+            .unwrap_or(head.count - 1);
         if low <= high {
             let mut edges = self.edges_of(part, &head, low..high + 1)?.skip(skipped);
             edges.all(|edge| visit(edge.from, edge.to));
@@ -449,7 +454,7 @@ impl<'c> Areas<'c> {
             let known = values.read_text()?;
             Area::new(kind, id, extent, [known, values.rest()])
         };
-        parsed().map_err(|error| self.container.damaged(&error.to_string()))
+        parsed().map_err(|error| self.container.damage_error(&error.to_string()))
     }
 }
 

@@ -139,7 +139,10 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
     }
 
     /// Returns the boundaries that are not within `municipality`, the highest level first.
-    fn around(&self, municipality: Option<&Roles<'a, 'i>>) -> impl Iterator<Item = &Roles<'a, 'i>> {
+    fn not_within(
+        &self,
+        municipality: Option<&Roles<'a, 'i>>,
+    ) -> impl Iterator<Item = &Roles<'a, 'i>> {
         let level = municipality.map(|municipality| municipality.level);
         let all = self.all.iter().rev();
         all.filter(move |area| level.is_none_or(|level| area.level <= level))
@@ -161,7 +164,7 @@ pub(super) fn city<'a, 'i>(
 ) -> Option<(&'a Area<'i>, &'static str)> {
     let boundaries = CityBoundaries::of(areas, country_code);
     let municipality = boundaries.municipality();
-    let around = || boundaries.around(municipality);
+    let around = || boundaries.not_within(municipality);
     let is_role = |area: &&Roles<'_, '_>| {
         area.own.is_some()
             || area.label.is_some() && (municipality.is_none() || !boundaries.is_country_known)
@@ -183,12 +186,14 @@ pub(super) fn city<'a, 'i>(
 /// Returns the boundary to use as the city where neither `city` nor a place node gives one, and its kind: one with the
 /// name of a city within it, or one at a usual level. The latter is not returned in a country whose levels of
 /// municipalities are known, because boundaries at other levels of that country are wards, parishes or districts.
-pub(super) fn guess<'a, 'i>(
+pub(super) fn guess_city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
 ) -> Option<(&'a Area<'i>, &'static str)> {
     let boundaries = CityBoundaries::of(areas, country_code);
-    let by_namesake = boundaries.around(None).find(|area| area.namesake.is_some());
+    let by_namesake = boundaries
+        .not_within(None)
+        .find(|area| area.namesake.is_some());
     let at_usual_level = || {
         let is_known = has_own_levels(country_code);
         boundaries.at(&[8, 10, 7]).filter(|_| !is_known)
@@ -213,9 +218,9 @@ pub(super) fn city_named<'a, 'i>(
         let by_node = area.centre.is_some() && !area.is_other() || area.namesake.is_some();
         area.own.or(area.label).is_some() || is_municipality || by_node
     };
-    let mut settlements = boundaries.around(None).filter(is_settlement);
+    let mut settlements = boundaries.not_within(None).filter(is_settlement);
     let larger = || {
-        let mut around = boundaries.around(boundaries.municipality());
+        let mut around = boundaries.not_within(boundaries.municipality());
         around.find(|area| !area.is_other() && is_named(area.area))
     };
     // Comparing all names of a state takes long, so larger boundaries are asked only if no settlement has the name.

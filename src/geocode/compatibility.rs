@@ -113,18 +113,22 @@ static STANDS_FOR: LazyLock<FxHashMap<char, String>> = LazyLock::new(|| {
     let kana = kana.map(|(form, kana)| (form, kana.to_string()));
     let hangul = HANGUL.iter().flat_map(|[first, last, letter]| {
         let forms = (*first..=*last).zip(*letter..);
-        forms.filter_map(|(form, letter)| one(form, letter))
+        forms.filter_map(|(form, letter)| compatibility_form(form, letter))
     });
-    texts.chain(kana).chain(hangul).chain(arabic()).collect()
+    texts
+        .chain(kana)
+        .chain(hangul)
+        .chain(arabic_forms())
+        .collect()
 });
 
-fn one(form: u32, letter: u32) -> Option<(char, String)> {
+fn compatibility_form(form: u32, letter: u32) -> Option<(char, String)> {
     Some((char::from_u32(form)?, char::from_u32(letter)?.to_string()))
 }
 
 /// The letters of Arabic in the forms that they have in words, from U+FE80 on: a letter that is joined to the letter
 /// after it has four forms, and other letters have two, except the hamza.
-fn arabic() -> impl Iterator<Item = (char, String)> {
+fn arabic_forms() -> impl Iterator<Item = (char, String)> {
     let letters = (0x621..=0x63a).chain(0x641..=0x64a);
     let forms = letters.flat_map(|letter: u32| {
         let count = match letter {
@@ -136,7 +140,7 @@ fn arabic() -> impl Iterator<Item = (char, String)> {
     });
     (0xfe80..)
         .zip(forms)
-        .filter_map(|(form, letter)| one(form, letter))
+        .filter_map(|(form, letter)| compatibility_form(form, letter))
 }
 
 /// Returns the text in lower case for which a character in lower case stands; `None` if it stands for itself.
@@ -158,7 +162,7 @@ mod tests {
             .iter()
             .map(|[first, last, _]| (last - first + 1) as usize);
         let count = forms.chain(hangul).sum::<usize>() + KATAKANA.chars().count();
-        assert_eq!(STANDS_FOR.len(), count + arabic().count());
+        assert_eq!(STANDS_FOR.len(), count + arabic_forms().count());
         let is_lower = |text: &str| text.to_lowercase() == text;
         let mut all = STANDS_FOR.iter();
         assert!(all.all(|(form, text)| is_lower(&form.to_string()) && is_lower(text)));

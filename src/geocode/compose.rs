@@ -2,7 +2,7 @@
 
 use super::answer::{Address, NearObject, NearPlace, Nearest, Sources};
 use super::area::Area;
-use super::city::{city, city_named, guess};
+use super::city::{city, city_named, guess_city};
 use super::countries::{PostcodePlace, is_number_first, postcode_place};
 use super::item::{KeyNumber, text_tag};
 use super::languages::Languages;
@@ -79,13 +79,13 @@ pub(super) fn country_in_address(tags: &[(&str, &str)]) -> Option<String> {
 
 /// The sort key that orders areas around a point from the finest to the coarsest: areas that are not administrative,
 /// then administrative ones from the highest level to the lowest. Of equal areas, the smaller one is finer.
-fn fineness(area: &Area<'_>) -> (Reverse<u8>, u64) {
+fn fineness_key(area: &Area<'_>) -> (Reverse<u8>, u64) {
     let level = area.level.filter(|_| area.is_administrative);
     (Reverse(level.unwrap_or(u8::MAX)), area.size_m2())
 }
 
 /// Returns the smallest administrative area of the first of two levels that has one.
-fn at_level<'a, 'i>(areas: &'a [Area<'i>], levels: [u8; 2]) -> Option<&'a Area<'i>> {
+fn area_at_level<'a, 'i>(areas: &'a [Area<'i>], levels: [u8; 2]) -> Option<&'a Area<'i>> {
     levels.iter().find_map(|level| {
         let areas = areas.iter().filter(|area| area.is_administrative);
         let areas = areas.filter(|area| area.level == Some(*level));
@@ -99,7 +99,7 @@ fn place_of<'a, 'i>(areas: &'a [Area<'i>], kinds: &[&str]) -> Option<(&'a Area<'
         let kind = area.tag(KeyNumber::PLACE).filter(|of| kinds.contains(of))?;
         Some((area, kind))
     });
-    places.min_by_key(|(area, _)| fineness(area))
+    places.min_by_key(|(area, _)| fineness_key(area))
 }
 
 /// Returns the postcode of the finest area that has one.
@@ -108,7 +108,7 @@ fn postcode_of<'i>(areas: &[Area<'i>]) -> AddressPart<'i> {
         let code = area.tag(const { KeyNumber::of("postal_code") })?.trim();
         Some((code, area)).filter(|_| !code.is_empty())
     });
-    let (code, area) = postal.min_by_key(|(_, area)| fineness(area))?;
+    let (code, area) = postal.min_by_key(|(_, area)| fineness_key(area))?;
     Some((code, area.object()))
 }
 
@@ -187,7 +187,7 @@ impl<'i> AddressParts<'i> {
     /// Uses a boundary at a usual level as the city, unless the address has a city.
     pub(super) fn guess_city(&mut self, areas: &[Area<'i>], languages: &Languages) {
         if self.city.is_none()
-            && let Some((area, kind)) = guess(areas, self.country_code.as_deref())
+            && let Some((area, kind)) = guess_city(areas, self.country_code.as_deref())
         {
             self.city = languages.area_name(area).map(|name| (name, area.object()));
             self.city_kind = self.city.map(|_| kind);
@@ -218,7 +218,7 @@ impl<'i> AddressParts<'i> {
     /// Sets the parts that come from areas. `areas` must be in the order of their levels.
     pub(super) fn add_areas(&mut self, areas: &[Area<'i>], languages: &Languages) {
         let named = |area: &Area<'i>| Some((languages.area_name(area)?, area.object()));
-        let (country, state) = (country_of(areas), at_level(areas, [4, 3]));
+        let (country, state) = (country_of(areas), area_at_level(areas, [4, 3]));
         self.country = country.and_then(named);
         self.country_code = country_code_of(areas).or(self.country_code.take());
         self.state = state.and_then(named).or(self.state.take());
@@ -227,7 +227,7 @@ impl<'i> AddressParts<'i> {
         let is_city = |area: &Area<'i>| {
             municipality.is_some_and(|city| (city.kind, city.id) == (area.kind, area.id))
         };
-        let county = at_level(areas, [6, 5]).filter(|area| !is_city(area));
+        let county = area_at_level(areas, [6, 5]).filter(|area| !is_city(area));
         self.county = county.and_then(named);
         // If the level of the municipality is below 8, all boundaries of higher levels around the place are parts of
         // the municipality.
@@ -238,11 +238,11 @@ impl<'i> AddressParts<'i> {
         };
         let is_named_city = |name: &str| self.city.is_some_and(|(city, _)| city == name);
         let suburb = || {
-            let at = at_level(areas, [10, 9]).filter(|area| !is_city(area));
+            let at = area_at_level(areas, [10, 9]).filter(|area| !is_city(area));
             let of_place = || place_of(areas, &["suburb", "quarter", "neighbourhood"]);
             let area = at.or_else(|| of_place().map(|(area, _)| area));
             let parts = areas.iter().filter(is_part);
-            let area = area.or_else(|| parts.min_by_key(|area| fineness(area)));
+            let area = area.or_else(|| parts.min_by_key(|area| fineness_key(area)));
             area.and_then(named)
                 .filter(|(name, _)| !is_named_city(name))
         };

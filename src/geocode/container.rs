@@ -148,7 +148,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// Returns the ranges of the sections and of the checksums; `None` if the footer or the checksums are damaged.
-fn places(bytes: &[u8]) -> Option<(Vec<Range<u64>>, Range<usize>)> {
+fn section_ranges(bytes: &[u8]) -> Option<(Vec<Range<u64>>, Range<usize>)> {
     let fixed = bytes.len().checked_sub(FOOTER_LEN)?;
     let is_magic = bytes.starts_with(&MAGIC) && bytes.ends_with(&MAGIC);
     let count = usize::try_from(number(bytes, fixed)?).ok()?;
@@ -182,7 +182,7 @@ impl Container {
             let cause = "this is no index of this version, or it is damaged or cut short";
             Error::file(path, cause).advise(Advice::RebuildGeocodeIndex)
         };
-        let (found, checksums) = places(file.bytes()).ok_or_else(damaged)?;
+        let (found, checksums) = section_ranges(file.bytes()).ok_or_else(damaged)?;
         if found.len() != sections {
             return Err(damaged());
         }
@@ -213,7 +213,7 @@ impl Container {
             let end = start.checked_add(len)?;
             (end <= place.end).then_some(start as usize..end as usize)
         });
-        let place = place.ok_or_else(|| self.damaged("a place that is not in it"))?;
+        let place = place.ok_or_else(|| self.damage_error("a place that is not in it"))?;
         if place.is_empty() {
             return Ok(&[]);
         }
@@ -221,7 +221,7 @@ impl Container {
             self.compare(block)?;
         }
         let bytes = self.file.bytes().get(place);
-        bytes.ok_or_else(|| self.damaged("a place that is not in it"))
+        bytes.ok_or_else(|| self.damage_error("a place that is not in it"))
     }
 
     /// Returns the `LEN` bytes of a section from offset `start` on. Fails like [`bytes`](Self::bytes).
@@ -229,7 +229,7 @@ impl Container {
     pub(crate) fn array<const LEN: usize>(&self, section: usize, start: u64) -> Result<[u8; LEN]> {
         let bytes = self.bytes(section, start, LEN as u64)?;
         let array = bytes.first_chunk().copied();
-        array.ok_or_else(|| self.damaged("a place that is not in it"))
+        array.ok_or_else(|| self.damage_error("a place that is not in it"))
     }
 
     /// Verifies the checksum of a block, unless the block was verified before.
@@ -243,7 +243,7 @@ impl Container {
                 word.fetch_or(bit, Ordering::Relaxed);
                 Ok(())
             }
-            None => Err(self.damaged("a place that is not in it")),
+            None => Err(self.damage_error("a place that is not in it")),
         }
     }
 
@@ -256,12 +256,12 @@ impl Container {
         if found.is_some() && found == expected {
             Ok(())
         } else {
-            Err(self.damaged(&format!("bytes {start} to {end}")))
+            Err(self.damage_error(&format!("bytes {start} to {end}")))
         }
     }
 
     /// Returns the error for a damaged index. The message names `place`.
-    pub(crate) fn damaged(&self, place: &str) -> Error {
+    pub(crate) fn damage_error(&self, place: &str) -> Error {
         let cause = format!("the index is damaged ({place})");
         Error::file(&self.path, cause).advise(Advice::RebuildGeocodeIndex)
     }

@@ -4,7 +4,7 @@
 //! types.
 
 use super::abbreviations::{
-    compound, cyrillic_type, direction, first_word, hyphenated, last_word, middle_word,
+    cyrillic_type, direction, first_word, hyphenated, last_word, middle_word, split_compound,
 };
 use super::letters::words;
 use std::cell::{Cell, OnceCell};
@@ -25,7 +25,7 @@ fn with_whole_words(words: Vec<String>) -> Vec<String> {
 }
 
 /// Returns the normal form of a name, which all spellings of the name share.
-pub(crate) fn folded(name: &str) -> String {
+pub(crate) fn fold_name(name: &str) -> String {
     let all = with_whole_words(words(name));
     // The types of streets in Cyrillic letters come last, because they may be before or after the name proper.
     let (mut proper, mut types) = (Vec::with_capacity(all.len()), String::new());
@@ -59,7 +59,7 @@ fn put_words(out: &mut String, words: &[&str]) {
         } else {
             middle_word(word)
         };
-        match (put, compound(word)) {
+        match (put, split_compound(word)) {
             (Some("street"), _) => out.push_str("str"),
             (Some("place"), _) if at == last => out.push_str("pl"),
             // Some spellings of Polish and Russian names omit the word for a street, so the normal form never has this
@@ -78,7 +78,7 @@ fn put_words(out: &mut String, words: &[&str]) {
 /// Whether two names are spellings of the same name.
 pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
     one == other || {
-        let folded = [one, other].map(folded);
+        let folded = [one, other].map(fold_name);
         let [one, other] = &folded;
         one == other && !one.is_empty()
     }
@@ -120,9 +120,9 @@ impl<'i> StreetNames<'i> {
         }
         let result = self.names.contains(&name) || {
             let names = self.names.iter().flat_map(|name| entries(name));
-            let all = self.folded.get_or_init(|| names.map(folded).collect());
+            let all = self.folded.get_or_init(|| names.map(fold_name).collect());
             let is_one = |wanted: String| !wanted.is_empty() && all.contains(&wanted);
-            entries(name).map(folded).any(is_one)
+            entries(name).map(fold_name).any(is_one)
         };
         self.last.set(Some((name, result)));
         result

@@ -191,8 +191,8 @@ impl GeocodeIndex {
     }
 
     /// Returns the error for bytes that violate the format. The message names the file.
-    pub(super) fn damaged(&self, error: &FormatError) -> Error {
-        self.container.damaged(&error.to_string())
+    pub(super) fn damage_error(&self, error: &FormatError) -> Error {
+        self.container.damage_error(&error.to_string())
     }
 
     /// Calls `visit` with each object of a layer that may be within `radius` metres of a place, roughly nearest first.
@@ -226,7 +226,7 @@ impl GeocodeIndex {
                     }
                     Ok(())
                 };
-                visited().map_err(|error| self.damaged(&error))
+                visited().map_err(|error| self.damage_error(&error))
             };
             // Near a pole, an object may reach beyond its box.
             if radius == 0.0 && !projection.is_polar() {
@@ -274,7 +274,9 @@ impl GeocodeIndex {
         for place in both_sides(place) {
             tree.meeting(&self.container, &Extent::at(place), &mut |leaf| {
                 let bytes = tree.leaf(&self.container, leaf)?;
-                for (extent, start) in part_places(bytes).map_err(|error| self.damaged(&error))? {
+                for (extent, start) in
+                    part_places(bytes).map_err(|error| self.damage_error(&error))?
+                {
                     if extent.holds(place)
                         && let Some(record) = areas.record_of(start, place)?
                         && !records.iter().any(|(other, _)| *other == record)

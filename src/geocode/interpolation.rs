@@ -6,7 +6,7 @@
 
 use super::house_numbers::decoded;
 use super::item::{NUMBERS, tag};
-use super::local_projection::{LocalProjection, along, segment_distance};
+use super::local_projection::{LocalProjection, nearest_fraction, segment_distance};
 use crate::geometry::Point;
 
 /// The maximum number of digits of a house number. A `u32` has as many at most.
@@ -98,7 +98,11 @@ impl<'t> HouseNumber<'t> {
 /// Returns the house number at the point of `line` that is nearest to `place`. `line` and `tags` are those of an
 /// interpolation way. Interpolates linearly between the nodes with numbers before and after that point. Returns `None`
 /// if one of these nodes is missing, or if their numbers do not fit `addr:interpolation`.
-pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) -> Option<String> {
+pub(super) fn interpolated_number(
+    line: &[Point],
+    tags: &[(&str, &str)],
+    place: Point,
+) -> Option<String> {
     let projection = LocalProjection::around(place);
     let corners: Vec<[f64; 2]> = line
         .iter()
@@ -110,7 +114,7 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
         let segment = (to[0] - from[0]).hypot(to[1] - from[1]);
         let distance = segment_distance(*from, *to);
         if distance < best.0 {
-            best = (distance, length + along(*from, *to) * segment);
+            best = (distance, length + nearest_fraction(*from, *to) * segment);
         }
         length += segment;
         lengths.push(length);
@@ -217,13 +221,13 @@ fn between(from: &str, to: &str, rule: InterpolationRule, part: f64) -> Option<S
         return Some(end.trim().to_owned());
     }
     match rule {
-        InterpolationRule::Letters => lettered(&ends, first.letter_position() + at),
-        InterpolationRule::Step(step) => numbered(&ends, first.number()? + at * step),
+        InterpolationRule::Letters => lettered_between(&ends, first.letter_position() + at),
+        InterpolationRule::Step(step) => number_between(&ends, first.number()? + at * step),
     }
 }
 
 /// Returns a house number with the letter at a position of the alphabet, in the form of the numbers at the ends.
-fn lettered(ends: &[HouseNumber<'_>; 2], position: i64) -> Option<String> {
+fn lettered_between(ends: &[HouseNumber<'_>; 2], position: i64) -> Option<String> {
     let like = ends.iter().find(|end| end.letter.is_some())?;
     let letter = char::from_u32(u32::try_from(position + 96).ok()?)?;
     let letter = if like.letter?.is_ascii_uppercase() {
@@ -242,7 +246,7 @@ fn lettered(ends: &[HouseNumber<'_>; 2], position: i64) -> Option<String> {
 
 /// Returns a house number without a letter, in the form of the numbers at the ends. Returns `None` if the ends do not
 /// tell this form: if both have the same letter, or only one number is filled up with zeros.
-fn numbered(ends: &[HouseNumber<'_>; 2], number: i64) -> Option<String> {
+fn number_between(ends: &[HouseNumber<'_>; 2], number: i64) -> Option<String> {
     let [first, last] = ends;
     let positions = ends.map(|end| end.letter_position());
     if positions[0] != 0 && positions[0] == positions[1] {

@@ -179,7 +179,7 @@ fn put_texts(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 }
 
 /// Reads the tags that [`put_texts`] has written.
-fn texts<'b>(row: &mut Varints<'b>) -> Result<Vec<(&'b str, &'b str)>, FormatError> {
+fn decode_texts<'b>(row: &mut Varints<'b>) -> Result<Vec<(&'b str, &'b str)>, FormatError> {
     let count = row.read()?;
     // A tag has at least two bytes, so the rest of the row limits the memory that a wrong count can reserve.
     let mut tags = Vec::with_capacity((row.rest().len() / 2).min(count as usize));
@@ -270,7 +270,7 @@ impl<'r> RowItem<'r> {
                 RowLines::Many(lines.collect::<Result<_, _>>()?)
             }
         };
-        let tags = texts(&mut values)?;
+        let tags = decode_texts(&mut values)?;
         Ok(Self {
             kind,
             shape,

@@ -11,17 +11,17 @@ impl Answer<'_> {
     /// Appends the answer as a JSON object. Parts that the answer does not have are left out.
     pub fn put_json(&self, out: &mut Vec<u8>) {
         object(out, |members| {
-            members.object("query", |members| {
-                members.number("lat", degrees(self.query.lat_e7()));
-                members.number("lon", degrees(self.query.lon_e7()));
+            members.put_nested("query", |members| {
+                members.put_number("lat", degrees(self.query.lat_e7()));
+                members.put_number("lon", degrees(self.query.lon_e7()));
             });
-            members.text("label", &self.label);
+            members.put_text("label", &self.label);
             if let Some(object) = &self.object {
-                members.object("object", |members| put_answering(members, object));
+                members.put_nested("object", |members| put_answering(members, object));
             }
-            members.object("address", |members| put_address(members, &self.address));
-            members.object("sources", |members| put_sources(members, &self.sources));
-            members.object("nearest", |members| put_nearest(members, &self.nearest));
+            members.put_nested("address", |members| put_address(members, &self.address));
+            members.put_nested("sources", |members| put_sources(members, &self.sources));
+            members.put_nested("nearest", |members| put_nearest(members, &self.nearest));
             members.list("areas", &self.areas, put_area);
         });
     }
@@ -35,30 +35,30 @@ impl Answer<'_> {
 }
 
 fn put_address(members: &mut JsonMembers<'_>, address: &Address<'_>) {
-    members.part("house_number", address.house_number.as_deref());
-    members.part("house_name", address.house_name);
-    members.part("unit", address.unit);
-    members.part("block_number", address.block_number);
-    members.part("conscription_number", address.conscription_number);
-    members.part("street_number", address.street_number);
-    members.part("street", address.street);
-    members.part("place", address.place);
-    members.part("neighbourhood", address.neighbourhood);
-    members.part("postcode", address.postcode);
-    members.part("suburb", address.suburb);
-    members.part("city", address.city);
-    members.part("city_kind", address.city_kind);
-    members.part("county", address.county);
-    members.part("state", address.state);
-    members.part("state_code", address.state_code);
-    members.part("country", address.country);
-    members.part("country_code", address.country_code.as_deref());
+    members.put_part("house_number", address.house_number.as_deref());
+    members.put_part("house_name", address.house_name);
+    members.put_part("unit", address.unit);
+    members.put_part("block_number", address.block_number);
+    members.put_part("conscription_number", address.conscription_number);
+    members.put_part("street_number", address.street_number);
+    members.put_part("street", address.street);
+    members.put_part("place", address.place);
+    members.put_part("neighbourhood", address.neighbourhood);
+    members.put_part("postcode", address.postcode);
+    members.put_part("suburb", address.suburb);
+    members.put_part("city", address.city);
+    members.put_part("city_kind", address.city_kind);
+    members.put_part("county", address.county);
+    members.put_part("state", address.state);
+    members.put_part("state_code", address.state_code);
+    members.put_part("country", address.country);
+    members.put_part("country_code", address.country_code.as_deref());
 }
 
 fn put_sources(members: &mut JsonMembers<'_>, sources: &Sources) {
     let mut source = |key, source: &Option<NearObject>| {
         if let Some(source) = source {
-            members.object(key, |members| put_object(members, source));
+            members.put_nested(key, |members| put_object(members, source));
         }
     };
     source("house_number", &sources.house_number);
@@ -73,73 +73,73 @@ fn put_sources(members: &mut JsonMembers<'_>, sources: &Sources) {
 }
 
 fn put_nearest(members: &mut JsonMembers<'_>, nearest: &Nearest<'_>) {
-    fn near<T>(
+    fn put_near<T>(
         members: &mut JsonMembers<'_>,
         key: &'static str,
         near: Option<&T>,
         put: fn(&mut JsonMembers<'_>, &T),
     ) {
         if let Some(near) = near {
-            members.object(key, |members| put(members, near));
+            members.put_nested(key, |members| put(members, near));
         }
     }
-    near(
+    put_near(
         members,
         "address",
         nearest.address.as_ref(),
         put_near_address,
     );
-    near(members, "street", nearest.street.as_ref(), put_street);
-    near(members, "road", nearest.road.as_ref(), put_road);
+    put_near(members, "street", nearest.street.as_ref(), put_street);
+    put_near(members, "road", nearest.road.as_ref(), put_road);
     let interpolation = nearest.interpolation.as_ref();
-    near(members, "interpolation", interpolation, put_near_address);
-    near(members, "place", nearest.place.as_ref(), put_place);
+    put_near(members, "interpolation", interpolation, put_near_address);
+    put_near(members, "place", nearest.place.as_ref(), put_place);
 }
 
 fn put_object(members: &mut JsonMembers<'_>, object: &NearObject) {
-    members.text("type", object.kind.name());
-    members.number("id", object.id);
+    members.put_text("type", object.kind.name());
+    members.put_number("id", object.id);
     let metres = (object.distance_m * 100.0).round() / 100.0;
-    members.number("distance_m", metres);
+    members.put_number("distance_m", metres);
 }
 
 fn put_answering(members: &mut JsonMembers<'_>, answering: &AnsweringObject<'_>) {
     put_object(members, &answering.object);
-    members.part("category", answering.class.map(|(key, _)| key));
-    members.part("kind", answering.class.map(|(_, value)| value));
-    members.part("name", answering.name);
+    members.put_part("category", answering.class.map(|(key, _)| key));
+    members.put_part("kind", answering.class.map(|(_, value)| value));
+    members.put_part("name", answering.name);
 }
 
 fn put_near_address(members: &mut JsonMembers<'_>, near: &NearAddress<'_>) {
     put_object(members, &near.object);
-    members.part("house_number", near.house_number.as_deref());
-    members.part("street", near.street);
-    members.part("place", near.place);
+    members.put_part("house_number", near.house_number.as_deref());
+    members.put_part("street", near.street);
+    members.put_part("place", near.place);
 }
 
 fn put_street(members: &mut JsonMembers<'_>, near: &NearStreet<'_>) {
     put_object(members, &near.object);
-    members.text("name", near.name);
+    members.put_text("name", near.name);
 }
 
 fn put_road(members: &mut JsonMembers<'_>, near: &NearRoad<'_>) {
     put_object(members, &near.object);
-    members.text("highway", near.highway);
-    members.part("ref", near.reference);
+    members.put_text("highway", near.highway);
+    members.put_part("ref", near.reference);
 }
 
 fn put_place(members: &mut JsonMembers<'_>, near: &NearPlace<'_>) {
     put_object(members, &near.object);
-    members.text("place", near.place);
-    members.text("name", near.name);
+    members.put_text("place", near.place);
+    members.put_text("name", near.name);
 }
 
 fn put_area(members: &mut JsonMembers<'_>, area: &NamedArea<'_>) {
-    members.text("type", area.object_kind.name());
-    members.number("id", area.id);
-    members.number("admin_level", area.admin_level);
-    members.text("name", area.name);
-    members.text("kind", area.kind);
+    members.put_text("type", area.object_kind.name());
+    members.put_number("id", area.id);
+    members.put_number("admin_level", area.admin_level);
+    members.put_text("name", area.name);
+    members.put_text("kind", area.kind);
 }
 
 fn degrees(e7: i32) -> f64 {
@@ -163,7 +163,7 @@ struct JsonMembers<'o> {
 
 impl JsonMembers<'_> {
     #[inline]
-    fn key(&mut self, key: &'static str) {
+    fn put_key(&mut self, key: &'static str) {
         if !std::mem::take(&mut self.is_first) {
             self.out.push(b',');
         }
@@ -172,13 +172,13 @@ impl JsonMembers<'_> {
         self.out.extend_from_slice(b"\":");
     }
 
-    fn object(&mut self, key: &'static str, put: impl FnOnce(&mut JsonMembers<'_>)) {
-        self.key(key);
+    fn put_nested(&mut self, key: &'static str, put: impl FnOnce(&mut JsonMembers<'_>)) {
+        self.put_key(key);
         object(self.out, put);
     }
 
     fn list<T>(&mut self, key: &'static str, items: &[T], put: fn(&mut JsonMembers<'_>, &T)) {
-        self.key(key);
+        self.put_key(key);
         self.out.push(b'[');
         for (number, item) in items.iter().enumerate() {
             if number > 0 {
@@ -189,15 +189,15 @@ impl JsonMembers<'_> {
         self.out.push(b']');
     }
 
-    fn part(&mut self, key: &'static str, text: Option<&str>) {
+    fn put_part(&mut self, key: &'static str, text: Option<&str>) {
         if let Some(text) = text {
-            self.text(key, text);
+            self.put_text(key, text);
         }
     }
 
     #[inline]
-    fn text(&mut self, key: &'static str, text: &str) {
-        self.key(key);
+    fn put_text(&mut self, key: &'static str, text: &str) {
+        self.put_key(key);
         // The loop does not end early, so that the compiler uses vector instructions.
         let is_plain = text.bytes().fold(true, |is_plain, byte| {
             is_plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\')
@@ -207,16 +207,16 @@ impl JsonMembers<'_> {
             self.out.extend_from_slice(text.as_bytes());
             self.out.push(b'"');
         } else {
-            self.value(text);
+            self.put_value(text);
         }
     }
 
-    fn number(&mut self, key: &'static str, number: impl Serialize) {
-        self.key(key);
-        self.value(&number);
+    fn put_number(&mut self, key: &'static str, number: impl Serialize) {
+        self.put_key(key);
+        self.put_value(&number);
     }
 
-    fn value(&mut self, value: &(impl Serialize + ?Sized)) {
+    fn put_value(&mut self, value: &(impl Serialize + ?Sized)) {
         // Strings and numbers can always be encoded as JSON, and writing to a vector does not fail.
         let written = serde_json::to_writer(&mut *self.out, value);
         debug_assert!(written.is_ok());
@@ -240,13 +240,15 @@ mod tests {
             "Straße 東京",
         ];
         object(&mut out, |members| {
-            members.object("empty", |_| ());
+            members.put_nested("empty", |_| ());
             members.list("none", &[], put_area);
-            members.part("absent", None);
-            members.list("texts", &texts, |members, text| members.text("text", text));
-            members.number("level", None::<u8>);
-            members.number("id", i64::MIN);
-            members.number("metres", 12.5);
+            members.put_part("absent", None);
+            members.list("texts", &texts, |members, text| {
+                members.put_text("text", text)
+            });
+            members.put_number("level", None::<u8>);
+            members.put_number("id", i64::MIN);
+            members.put_number("metres", 12.5);
         });
         let parsed: Value = serde_json::from_slice(&out).unwrap();
         let texts: Vec<Value> = texts.map(|text| json!({"text": text})).into();

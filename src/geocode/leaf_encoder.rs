@@ -45,7 +45,7 @@ impl<'r> LeafEncoder<'r> {
         }
     }
 
-    fn number(&mut self, text: &'r str) -> u64 {
+    fn number_of_text(&mut self, text: &'r str) -> u64 {
         let next = (KEYS.len() + self.texts.len()) as u64;
         let number = *self.numbers.entry(text).or_insert(next);
         if number == next {
@@ -72,7 +72,9 @@ impl<'r> LeafEncoder<'r> {
         for (row, extent) in items {
             tags.clear();
             let of_tags = row.tags.iter();
-            tags.extend(of_tags.map(|(key, value)| [self.number(key), self.number(value)]));
+            tags.extend(
+                of_tags.map(|(key, value)| [self.number_of_text(key), self.number_of_text(value)]),
+            );
             tags.sort_by_key(|[key, _]| (*key).min(KEYS.len() as u64));
             encoded_tags.clear();
             for number in tags.iter().flatten() {

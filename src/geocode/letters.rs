@@ -168,7 +168,7 @@ fn push_plain(word: &mut String, letter: char) {
     if let Some(whole) = word
         .chars()
         .next_back()
-        .and_then(|last| composed(last, letter))
+        .and_then(|last| composed_letter(last, letter))
     {
         word.pop();
         word.push(whole);
@@ -211,7 +211,7 @@ const fn is_part(char: char) -> bool {
 }
 
 /// Returns the character that form C has for `last` and `part`: a voiced kana, or a syllable of Korean.
-fn composed(last: char, part: char) -> Option<char> {
+fn composed_letter(last: char, part: char) -> Option<char> {
     const LEADS: u32 = 0x1100;
     const VOWELS: u32 = 0x1161;
     const BEFORE_TAILS: u32 = 0x11a7;

@@ -167,14 +167,14 @@ pub(crate) fn crosses_ray(from: [f64; 2], to: [f64; 2]) -> bool {
 /// Returns the squared distance between the origin and a segment.
 #[inline]
 pub(crate) fn segment_distance(from: [f64; 2], to: [f64; 2]) -> f64 {
-    let [x, y] = at_nearest(from, to, along(from, to));
+    let [x, y] = nearest_point(from, to, nearest_fraction(from, to));
     x * x + y * y
 }
 
 /// Returns the point of a segment that is nearest to the origin, as a fraction of the segment: 0 is the start of the
 /// segment, and 1 its end.
 #[inline]
-pub(crate) fn along(from: [f64; 2], to: [f64; 2]) -> f64 {
+pub(crate) fn nearest_fraction(from: [f64; 2], to: [f64; 2]) -> f64 {
     let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     let squared = dx * dx + dy * dy;
     if squared > 0.0 {
@@ -184,7 +184,7 @@ pub(crate) fn along(from: [f64; 2], to: [f64; 2]) -> f64 {
     }
 }
 
-fn at_nearest(from: [f64; 2], to: [f64; 2], along: f64) -> [f64; 2] {
+fn nearest_point(from: [f64; 2], to: [f64; 2], along: f64) -> [f64; 2] {
     [
         from[0] + along * (to[0] - from[0]),
         from[1] + along * (to[1] - from[1]),

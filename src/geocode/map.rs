@@ -165,7 +165,7 @@ impl MapWalk {
             let is_whole = match layer {
                 MapLayer::Boundaries => self.boundaries(index, leaf, &mut room, visit)?,
                 MapLayer::Roads | MapLayer::Streets => {
-                    self.lines(index, layer, leaf, &mut room, visit)?
+                    self.add_lines(index, layer, leaf, &mut room, visit)?
                 }
             };
             if is_whole && self.leaf.is_some() {
@@ -187,7 +187,7 @@ impl MapWalk {
     }
 
     /// Visits lines of a leaf until `room` is used up. Returns whether the leaf is finished.
-    fn lines(
+    fn add_lines(
         &mut self,
         index: &GeocodeIndex,
         layer: MapLayer,
@@ -232,7 +232,7 @@ impl MapWalk {
             }
             Ok(true)
         };
-        visit_lines().map_err(|error| index.damaged(&error))
+        visit_lines().map_err(|error| index.damage_error(&error))
     }
 
     /// Visits edges of the parts of areas in a leaf until `room` is used up. Returns whether the leaf is finished. Ends
@@ -249,7 +249,7 @@ impl MapWalk {
             section: AREA_SECTION,
         };
         let bytes = index.tree(Layer::Areas).leaf(index.container(), leaf)?;
-        let parts = part_places(bytes).map_err(|error| index.damaged(&error))?;
+        let parts = part_places(bytes).map_err(|error| index.damage_error(&error))?;
         for (other, part) in parts.skip(self.visited) {
             if other.meets(&self.extent) {
                 if self.skipped == 0 && self.boundaries >= self.budget {

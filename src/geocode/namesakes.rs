@@ -51,7 +51,7 @@ pub(super) struct Namesakes {
 }
 
 /// Returns the hashes of the normal forms of an object's names, in order.
-fn hashes(row: &RowItem<'_>) -> Vec<u64> {
+fn name_hashes(row: &RowItem<'_>) -> Vec<u64> {
     let names = names_in(&row.tags).flat_map(normal_forms);
     let mut hashes: Vec<u64> = names.map(|name| FxBuildHasher.hash_one(name)).collect();
     hashes.sort_unstable();
@@ -82,7 +82,7 @@ fn city_of(row: &RowItem<'_>) -> Option<City> {
         point,
         id: row.id,
         kind,
-        names: hashes(row),
+        names: name_hashes(row),
     })
 }
 
@@ -112,7 +112,7 @@ impl BoundaryFindings {
         if near.is_empty() {
             return;
         }
-        let names = hashes(row);
+        let names = name_hashes(row);
         let is_named = |city: &City| {
             city.names
                 .iter()
@@ -224,7 +224,7 @@ impl Namesakes {
     }
 
     /// Returns the value of [`NAMESAKE`](super::item::NAMESAKE) for an area.
-    pub(super) fn of_area(&self, row: &RowItem<'_>) -> Option<&str> {
+    pub(super) fn name_of_area(&self, row: &RowItem<'_>) -> Option<&str> {
         self.values.get(&(row.kind, row.id)).map(String::as_str)
     }
 }

@@ -224,7 +224,7 @@ fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool
 impl PackedRTree {
     /// Opens the tree whose first section is `section`. Reads only the number of leaves.
     pub(crate) fn open(container: &Container, section: usize) -> Result<Self> {
-        let damaged = || container.damaged("a tree");
+        let damaged = || container.damage_error("a tree");
         let count = container.bytes(section + NODES, 0, COUNT_LEN)?;
         let count = count.first_chunk().ok_or_else(damaged)?;
         let mut children = u64::from_le_bytes(*count);
@@ -275,7 +275,7 @@ impl PackedRTree {
             }
             None => None,
         };
-        let [start, len] = place.ok_or_else(|| container.damaged("the place of a leaf"))?;
+        let [start, len] = place.ok_or_else(|| container.damage_error("the place of a leaf"))?;
         container.bytes(self.section, start, len)
     }
 
@@ -303,7 +303,7 @@ impl PackedRTree {
             level,
             first,
             count: children.saturating_sub(first).min(FANOUT as u64) as usize,
-            edges: edges.ok_or_else(|| container.damaged("a node"))?,
+            edges: edges.ok_or_else(|| container.damage_error("a node"))?,
         }))
     }
 

@@ -3,7 +3,7 @@
 //! An object has several names: its name, names in languages, alternative names. One name may have several spellings:
 //! "Biel/Bienne" and "Bruxelles - Brussel" are two spellings each, and `alt_name` may be a list.
 
-use super::folding::folded;
+use super::folding::fold_name;
 use crate::osm::is_language;
 
 /// The keys of names, besides the `name:*` keys of languages.
@@ -33,7 +33,9 @@ fn spellings(name: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the normal forms of a name and of its parts. Spellings of the same name share a normal form.
 pub(super) fn normal_forms(name: &str) -> impl Iterator<Item = String> {
-    spellings(name).map(folded).filter(|name| !name.is_empty())
+    spellings(name)
+        .map(fold_name)
+        .filter(|name| !name.is_empty())
 }
 
 /// The first letter or digit of a name. Two spellings of a name can begin with the same letter, with and without a
@@ -77,7 +79,7 @@ pub(super) struct PlaceNames {
 impl PlaceNames {
     pub(super) fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         let names = names.into_iter().flat_map(spellings);
-        let forms = names.map(|name| (Initial::of(name), folded(name)));
+        let forms = names.map(|name| (Initial::of(name), fold_name(name)));
         let mut spellings: Vec<(Initial, String)> =
             forms.filter(|(_, name)| !name.is_empty()).collect();
         spellings.sort_unstable();
@@ -101,7 +103,7 @@ impl PlaceNames {
                 .filter(|(own, _)| own.may_match(initial))
                 .peekable();
             similar.peek().is_some() && {
-                let wanted = folded(spelling);
+                let wanted = fold_name(spelling);
                 similar.any(|(_, own)| *own == wanted)
             }
         })

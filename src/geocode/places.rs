@@ -34,7 +34,7 @@ fn reach_of(kind: &str) -> f64 {
 ///
 /// A state does, and so does an area that is larger than such a place can be, because it is no part of the place. A
 /// district does for places that are smaller than towns. A smaller area may be one of several parts of the place.
-fn excludes(area: &Area<'_>, kind: &str) -> bool {
+fn excludes_places(area: &Area<'_>, kind: &str) -> bool {
     let reach = reach_of(kind);
     let largest = std::f64::consts::PI * reach * reach;
     let is_small = reach < reach_of("town");
@@ -116,14 +116,14 @@ impl<'i> Query<'i, '_> {
     /// in another municipality, or outside of an area around the query point of which it would have to be a part.
     fn is_elsewhere(&self, near: &Near<'i>, areas: &[Area<'i>]) -> Result<bool> {
         let point = near.found.item.first_point();
-        let point = point.map_err(|error| self.index.damaged(&error))?;
+        let point = point.map_err(|error| self.index.damage_error(&error))?;
         let around = self.areas_around(point)?;
         let is_in = |areas: &[Area<'_>], wanted: &Area<'_>| {
             let mut areas = areas.iter();
             areas.any(|area| (area.kind, area.id) == (wanted.kind, wanted.id))
         };
         let kind = tag(&near.tags, "place").unwrap_or_default();
-        let mut excluding = areas.iter().filter(|area| excludes(area, kind));
+        let mut excluding = areas.iter().filter(|area| excludes_places(area, kind));
         if excluding.any(|area| !is_in(&around, area)) {
             return Ok(true);
         }

@@ -35,7 +35,7 @@ impl<'i> Near<'i> {
         found: Hit<'i>,
         options: &QueryOptions,
     ) -> Result<Self> {
-        let damaged = |error| index.damaged(&error);
+        let damaged = |error| index.damage_error(&error);
         let mut tags = found.item.tags().map_err(damaged)?;
         name_by_side(&mut tags, &found).map_err(damaged)?;
         Ok(Self {
@@ -69,7 +69,7 @@ impl<'i> Near<'i> {
 
     /// Returns the object as the source of the answer. The class of the source is the first tag of the object that is
     /// neither a name nor part of an address.
-    fn answering(&self) -> AnsweringObject<'i> {
+    fn answering_object(&self) -> AnsweringObject<'i> {
         let is_class = |key: &str| key != "name" && !key.contains([':', '@', '#']);
         let class = self.tags.iter().find(|(key, _)| is_class(key));
         AnsweringObject {
@@ -143,11 +143,11 @@ impl<'i> Query<'i, '_> {
         let street = self.near(Layer::Streets, radius, |_| Ok(true))?;
         let interpolation = self.near(Layer::Interpolations, radius, |_| Ok(true))?;
         let areas = self.areas()?;
-        let usable = self.usable(first.as_ref(), radius)?;
+        let usable = self.nearest_usable(first.as_ref(), radius)?;
         let names = street.as_ref().map(|street| StreetNames::of(&street.tags));
         let named_street = street.as_ref().zip(names.as_ref());
         let chosen = self.address_here(usable.as_ref(), named_street, interpolation.as_ref())?;
-        let object = chosen.as_ref().map(|chosen| chosen.near.answering());
+        let object = chosen.as_ref().map(|chosen| chosen.near.answering_object());
         let code = country_code(&areas, chosen.as_ref());
         self.languages.set_place(&areas, code.as_deref());
         let mut parts = self.compose(chosen, named_street, &areas)?;
@@ -184,7 +184,7 @@ impl<'i> Query<'i, '_> {
             place: nearest_place,
             ..self.nearest_streets(street, road)
         };
-        let named = areas.iter().filter_map(|area| self.named(area));
+        let named = areas.iter().filter_map(|area| self.named_area(area));
         let (address, sources) = parts.finish();
         Ok(Answer {
             query: place,
@@ -200,7 +200,7 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the nearest object that has an address according to [`is_address`]. `first` is the nearest object in the
     /// layer of addresses. In most cases, the function returns `first`.
-    fn usable(&self, first: Option<&Near<'i>>, radius: f64) -> Result<Option<Near<'i>>> {
+    fn nearest_usable(&self, first: Option<&Near<'i>>, radius: f64) -> Result<Option<Near<'i>>> {
         match first {
             Some(near) if !is_address(&near.tags) => {
                 self.near(Layer::Addresses, radius, item_is_address)
@@ -308,7 +308,7 @@ impl<'i> Query<'i, '_> {
         Ok(areas)
     }
 
-    fn named(&self, area: &Area<'i>) -> Option<NamedArea<'i>> {
+    fn named_area(&self, area: &Area<'i>) -> Option<NamedArea<'i>> {
         let name = self
             .languages
             .area_name(area)

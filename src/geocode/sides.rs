@@ -1,6 +1,6 @@
 //! Streets whose two sides have different names.
 
-use super::folding::folded;
+use super::folding::fold_name;
 use super::index::Hit;
 use super::item::{ItemShape, text_tag};
 use super::local_projection::{LocalProjection, segment_distance};
@@ -24,7 +24,7 @@ fn is_of_sides(name: &str, [left, right]: [&str; 2]) -> bool {
         || name == right
         || [[left, right], [right, left]]
             .iter()
-            .any(|both| folded(&both.join(" ")) == folded(name))
+            .any(|both| fold_name(&both.join(" ")) == fold_name(name))
 }
 
 /// Returns the side of a line on which the origin is; `None` if the origin is on the line.

@@ -126,9 +126,9 @@ fn encode(
                     ..*row
                 })
             });
-            encoded.leaves = leaves(&completed.collect::<Result<Vec<_>, _>>()?)?;
+            encoded.leaves = encode_leaves(&completed.collect::<Result<Vec<_>, _>>()?)?;
         }
-        _ => encoded.leaves = leaves(&parsed)?,
+        _ => encoded.leaves = encode_leaves(&parsed)?,
     }
     if layer == Layer::Addresses {
         encoded.addresses = addresses_of(&parsed, interpolated);
@@ -141,7 +141,7 @@ fn area(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
     let size = size_m2(row.lines.as_slice()).to_string();
     let mut tags: Vec<(&str, &str)> = row.tags.clone();
     tags.push((SIZE, &size));
-    tags.extend(namesakes.of_area(row).map(|kind| (NAMESAKE, kind)));
+    tags.extend(namesakes.name_of_area(row).map(|kind| (NAMESAKE, kind)));
     encode_area(&RowItem {
         lines: row.lines.clone(),
         tags,
@@ -150,7 +150,7 @@ fn area(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
 }
 
 /// Packs rows into leaves. Returns the encoded leaves and their bounding boxes.
-fn leaves(rows: &[RowItem<'_>]) -> Result<Vec<(Vec<u8>, Extent)>, FormatError> {
+fn encode_leaves(rows: &[RowItem<'_>]) -> Result<Vec<(Vec<u8>, Extent)>, FormatError> {
     let mut encoder = LeafEncoder::new();
     let extents = rows.iter().map(|row| row.item().extent().ok_or(BROKEN));
     let extents: Vec<Extent> = extents.collect::<Result<_, _>>()?;

@@ -169,7 +169,7 @@ impl MapTurn {
                 }
             }
         }
-        Self::in_gap_of(spans)
+        Self::of_widest_gap(spans)
     }
 
     /// Returns a turn after which the parts of a geometry lie side by side that were one part before they were cut at
@@ -180,12 +180,12 @@ impl MapTurn {
         let spans: Vec<_> = edges.map(|edges| (edges.west, edges.east)).collect();
         let meet = spans.iter().any(|(west, _)| *west == -HALF_TURN)
             && spans.iter().any(|(_, east)| *east == HALF_TURN);
-        meet.then(|| Self::in_gap_of(spans)).flatten()
+        meet.then(|| Self::of_widest_gap(spans)).flatten()
     }
 
     /// Returns the turn whose edge is in the middle of the widest gap between intervals of longitude. Returns `None` if
     /// there is no gap.
-    fn in_gap_of(mut spans: Vec<(i64, i64)>) -> Option<Self> {
+    fn of_widest_gap(mut spans: Vec<(i64, i64)>) -> Option<Self> {
         spans.sort_unstable();
         spans.push((HALF_TURN, HALF_TURN));
         let (mut reached, mut widest) = (-HALF_TURN, (0, 0));
@@ -226,7 +226,7 @@ impl MapTurn {
 
     /// Returns the point that is at a place of the turned map.
     pub(crate) fn undo(self, point: Point) -> Point {
-        let by = self.back(point.lon_e7.into());
+        let by = self.shift_back(point.lon_e7.into());
         Point {
             lat_e7: point.lat_e7,
             lon_e7: (i64::from(point.lon_e7) + by as i64) as i32,
@@ -234,7 +234,7 @@ impl MapTurn {
     }
 
     /// Returns what has to be added to a longitude on the turned map. Both are in 1e-7 degree.
-    pub(crate) fn back(self, turned_lon: f64) -> f64 {
+    pub(crate) fn shift_back(self, turned_lon: f64) -> f64 {
         let by = if turned_lon < -self.edge_e7 as f64 {
             HALF_TURN
         } else {

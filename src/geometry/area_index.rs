@@ -115,7 +115,7 @@ impl AreaIndex {
         let inside = if is_flat {
             self.inside_flat(bbox, &contacts)
         } else {
-            self.inside(bbox, &contacts)
+            self.enclosing_regions(bbox, &contacts)
         };
         let touched = (0u32..).zip(&contacts).filter(|&(region, &contact)| {
             contact > EdgeContact::None && inside.binary_search(&region).is_err()
@@ -199,7 +199,7 @@ impl AreaIndex {
 
     /// Returns the regions that contain a box with an area. If no edge of a region meets the interior of the box, the
     /// region contains all of the interior or none of it, so one interior point decides.
-    fn inside(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
+    fn enclosing_regions(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
         let corner = HalfUnitPoint::of(corner_of(bbox));
         let point = HalfUnitPoint {
             x: corner.x + 1,

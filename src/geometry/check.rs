@@ -27,7 +27,7 @@ impl Shape {
             check_points(ring)?;
         }
         let polygons = Polygons::of(self);
-        let meetings = polygons.meetings();
+        let meetings = polygons.find_meetings();
         if let Some((edge, other)) = meetings.first_crossing {
             return Err(polygons.crossing_error(edge, other));
         }
@@ -148,7 +148,7 @@ impl<'a> Polygons<'a> {
         (&ring.name, edge + 1 - first, is_hole)
     }
 
-    fn meetings(&self) -> Contacts {
+    fn find_meetings(&self) -> Contacts {
         let mut meetings = Contacts {
             first_crossing: None,
             touched: vec![false; self.rings.len()],

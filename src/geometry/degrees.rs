@@ -8,7 +8,7 @@ use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, format_e7, parse_e7};
 const ANTIMERIDIAN_E7: i32 = 180 * DECIMICRO_PER_DEGREE as i32;
 
 /// Formats an error at a vertex of a ring. Vertices are counted from 1.
-pub(crate) fn at_vertex(ring: &str, vertex: usize, cause: impl Into<String>) -> String {
+pub(crate) fn vertex_message(ring: &str, vertex: usize, cause: impl Into<String>) -> String {
     let error = ShapeError {
         ring: ring.to_owned(),
         vertex: Some(vertex),
@@ -37,20 +37,20 @@ pub(crate) fn point_of_e7(lon_e7: i32, lat_e7: i32) -> Result<Point, String> {
     for (what, value, limit) in [("longitude", lon_e7, 180), ("latitude", lat_e7, 90)] {
         if i64::from(value).abs() > limit * DECIMICRO_PER_DEGREE {
             let degrees = format_e7(value);
-            return Err(outside(what, &degrees, limit));
+            return Err(outside_message(what, &degrees, limit));
         }
     }
     Ok(Point { lat_e7, lon_e7 })
 }
 
-fn outside(what: &str, degrees: &str, limit: i64) -> String {
+fn outside_message(what: &str, degrees: &str, limit: i64) -> String {
     format!("{what} {degrees} lies outside ±{limit} degrees")
 }
 
 fn degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
     let text = text.trim();
     parse_e7(text, limit).ok_or_else(|| match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => outside(what, text, i64::from(limit)),
+        Ok(number) if number.is_finite() => outside_message(what, text, i64::from(limit)),
         _ => format!("{what} '{}' is not a number", for_message(text)),
     })
 }
@@ -76,7 +76,7 @@ pub(crate) fn ring(name: String, points: Vec<Point>) -> Result<Ring, String> {
     let second = points.iter().find(|&point| Some(point) != first);
     let mut others = points.iter();
     if second.is_none() || others.all(|point| Some(point) == first || Some(point) == second) {
-        return Err(at_vertex(
+        return Err(vertex_message(
             &name,
             points.len().max(1),
             "the ring has fewer than three different points",

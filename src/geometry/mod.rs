@@ -31,7 +31,7 @@ pub use area_index::{AreaIndex, Cover, Locator};
 pub(crate) use clip::Clip;
 pub use degrees::{BoxRegion, CornerOrder, bbox_of_degrees, parse_bbox, parse_box, parse_corners};
 pub(crate) use degrees::{
-    at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,
+    for_message, point_of_degrees, point_of_e7, point_of_text, ring, vertex_message,
 };
 pub use density::CellCounts;
 pub(crate) use density::{Density, FINEST_LEVEL};

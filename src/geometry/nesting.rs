@@ -27,7 +27,7 @@ fn edges(points: &[Point]) -> impl Iterator<Item = (Point, Point)> + '_ {
 
 /// Returns the side of the line from `a` to `b` on which a point lies. `Greater` is left, `Less` is right, and `Equal`
 /// is on the line.
-fn turn(a: HalfUnitPosition, b: HalfUnitPosition, point: HalfUnitPosition) -> Ordering {
+fn side_of_line(a: HalfUnitPosition, b: HalfUnitPosition, point: HalfUnitPosition) -> Ordering {
     let wide = i128::from;
     let left = wide(b.0 - a.0) * wide(point.1 - a.1);
     let right = wide(b.1 - a.1) * wide(point.0 - a.0);
@@ -38,7 +38,7 @@ fn side(ring: &[Point], point: HalfUnitPosition) -> RingSide {
     let mut inside = false;
     for (a, b) in edges(ring) {
         let (a, b) = (doubled(a), doubled(b));
-        let turn = turn(a, b, point);
+        let turn = side_of_line(a, b, point);
         let beside = |a: i64, b: i64, value: i64| a.min(b) <= value && value <= a.max(b);
         if turn == Ordering::Equal && beside(a.0, b.0, point.0) && beside(a.1, b.1, point.1) {
             return RingSide::Edge;

@@ -127,7 +127,7 @@ pub struct Quadtree {
 
 /// Returns a range of a list. All ranges were made by the builder, so they are valid.
 #[inline]
-fn stored<T>(items: &[T], first: u32, end: u32) -> &[T] {
+fn stored_slice<T>(items: &[T], first: u32, end: u32) -> &[T] {
     &items[first as usize..end as usize]
 }
 
@@ -164,18 +164,18 @@ impl Quadtree {
     /// Returns the groups with edges in a leaf, and the edges of each.
     #[inline]
     pub fn group_edges_of(&self, leaf: Leaf) -> &[GroupEdges] {
-        stored(&self.parts, leaf.first, leaf.end)
+        stored_slice(&self.parts, leaf.first, leaf.end)
     }
 
     /// Returns the groups with edges in an inner node, given their range in [`Quadtree::crossing`].
     pub fn crossing_in(&self, groups: Range<u32>) -> &[u32] {
-        stored(&self.crossing, groups.start, groups.end)
+        stored_slice(&self.crossing, groups.start, groups.end)
     }
 
     /// Returns the indices in [`Quadtree::edges`] of the edges of a part.
     #[inline]
     pub fn edge_indices_of(&self, part: &GroupEdges) -> &[u32] {
-        stored(&self.references, part.first, part.end)
+        stored_slice(&self.references, part.first, part.end)
     }
 
     /// Returns the edges of a part.

@@ -106,8 +106,8 @@ impl Region {
         shares.sort_unstable_by(f64::total_cmp);
         shares.dedup();
         let at = |share: f64| Point {
-            lat_e7: along(from.lat_e7, to.lat_e7, share),
-            lon_e7: along(from.lon_e7, to.lon_e7, share),
+            lat_e7: interpolate(from.lat_e7, to.lat_e7, share),
+            lon_e7: interpolate(from.lon_e7, to.lon_e7, share),
         };
         let mut parts: Vec<(Point, Point)> = Vec::new();
         for pair in shares.windows(2) {
@@ -170,7 +170,7 @@ impl Region {
 }
 
 /// Returns the coordinate at the fraction `share` of the way between two coordinates.
-fn along(from: i32, to: i32, share: f64) -> i32 {
+fn interpolate(from: i32, to: i32, share: f64) -> i32 {
     (f64::from(from) + (f64::from(to) - f64::from(from)) * share).round() as i32
 }
 

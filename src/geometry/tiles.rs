@@ -174,7 +174,7 @@ impl TileSet {
                 (other, one)
             };
             if from[1] <= y && y < to[1] {
-                let x = at_row(*from, *to, y, true);
+                let x = crossing_at_row(*from, *to, y, true);
                 crossings.push((x - half + (1 << shift) - 1) >> shift);
             }
         }
@@ -186,7 +186,7 @@ impl TileSet {
 }
 
 /// Returns the x of a segment at a given y, rounded up or down. The segment must not be horizontal.
-fn at_row(from: TilePosition, to: TilePosition, y: i64, rounds_up: bool) -> i64 {
+fn crossing_at_row(from: TilePosition, to: TilePosition, y: i64, rounds_up: bool) -> i64 {
     let [dx, dy] = [0, 1].map(|axis| i128::from(to[axis] - from[axis]));
     let product = i128::from(y - from[1]) * dx;
     let down = product.div_euclid(dy);
@@ -207,13 +207,13 @@ fn columns(
     if dy == 0 || dx == 0 {
         return (from[0].min(to[0]) >> shift, from[0].max(to[0]) >> shift);
     }
-    let at = |y: i64| at_row(from, to, y, false) >> shift;
+    let at = |y: i64| crossing_at_row(from, to, y, false) >> shift;
     if !is_open {
         return (at(start).min(at(end)), at(start).max(at(end)));
     }
     if dx > 0 {
         // If the segment reaches a column only at the point that is left out, it does not touch this column.
-        let last = (at_row(from, to, end, true) - 1) >> shift;
+        let last = (crossing_at_row(from, to, end, true) - 1) >> shift;
         (at(start), last.max(at(start)))
     } else {
         (at(end), at(start))

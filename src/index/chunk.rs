@@ -130,7 +130,7 @@ impl OffsetSet {
             if list.last() < offsets.first() {
                 extend(list, offsets);
             } else {
-                *list = merged(list, offsets);
+                *list = merge_offsets(list, offsets);
             }
             return list.len() - before;
         }
@@ -138,8 +138,8 @@ impl OffsetSet {
         added.count()
     }
 
-    /// Adds ascending distinct offsets to a chunk whose list may be in any order, with duplicates. Such a chunk can only
-    /// be used again after [`settle`](Self::settle).
+    /// Adds ascending distinct offsets to a chunk whose list may be in any order, with duplicates. Such a chunk can
+    /// only be used again after [`settle`](Self::settle).
     pub(super) fn append(&mut self, offsets: &[u16]) {
         match self {
             Self::Empty => *self = Self::of_ascending(offsets),
@@ -265,7 +265,7 @@ fn make_ascending(list: &mut Vec<u16>) {
 }
 
 /// Returns the offsets of two ascending lists in ascending order, without duplicates.
-fn merged(one: &[u16], other: &[u16]) -> Vec<u16> {
+fn merge_offsets(one: &[u16], other: &[u16]) -> Vec<u16> {
     let mut all = Vec::with_capacity(one.len() + other.len());
     let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
     while let (Some(first), Some(second)) = (one.peek(), other.peek()) {

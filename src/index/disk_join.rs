@@ -198,7 +198,7 @@ impl DiskJoin {
         for file in &self.locations {
             let mut part = Vec::new();
             let read = file.read(list..list + 1, &mut part);
-            read.map_err(|error| FormatError::with(self.unreadable(&error)))?;
+            read.map_err(|error| FormatError::with(self.read_error(&error)))?;
             parts.push((part, 0, [0; 2]));
         }
         Ok(ListReader {
@@ -217,7 +217,7 @@ impl DiskJoin {
         }
     }
 
-    fn unreadable(&self, error: &std::io::Error) -> String {
+    fn read_error(&self, error: &std::io::Error) -> String {
         let directory = self.directory.display();
         format!("cannot read a temporary file in {directory}: {error}")
     }
@@ -251,7 +251,7 @@ impl ListReader<'_> {
         for id in ids {
             let (part, position, last) = &mut self.parts[self.at.find(*id)];
             let mut rest = Varints::new(&part[*position..]);
-            out.push(read_location(&mut rest, last).map_err(|_| lost())?);
+            out.push(read_location(&mut rest, last).map_err(|_| lost_error())?);
             *position += rest.position();
         }
         Ok(())
@@ -261,7 +261,7 @@ impl ListReader<'_> {
     pub(crate) fn end(self) -> Result<(), FormatError> {
         let is_done = |(part, position, _): &(Vec<u8>, usize, _)| part.len() == *position;
         if !self.parts.iter().all(is_done) {
-            return Err(lost());
+            return Err(lost_error());
         }
         self.join.note_read(self.list);
         Ok(())
@@ -269,7 +269,7 @@ impl ListReader<'_> {
 }
 
 /// The error for a list that does not match the list that was pushed.
-fn lost() -> FormatError {
+fn lost_error() -> FormatError {
     FormatError::new("the blob changed while the command was running")
 }
 

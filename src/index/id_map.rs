@@ -96,7 +96,7 @@ impl IdMap {
     pub fn for_each(&self, mut visit: impl FnMut(i64, u32)) {
         let (below, above) = self.chunks.chunks();
         for (number, chunk) in below.iter().chain(&above) {
-            chunk.each(|offset, value| visit(join(*number, offset), value));
+            chunk.for_each_number(|offset, value| visit(join(*number, offset), value));
         }
     }
 

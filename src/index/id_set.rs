@@ -51,10 +51,10 @@ impl IdSet {
         self
     }
 
-    /// Adds the ids of a batch if they are known to be new: if each of them is behind all ids of its chunk, or its chunk
-    /// is a bitmap without it. Otherwise adds nothing and returns `false`, although the ids may be new. Always returns
-    /// `false` if the batch does not have its chunks in ascending order. An id that was added to the batch twice in a
-    /// row of ids of its chunk counts once.
+    /// Adds the ids of a batch if they are known to be new: if each of them is behind all ids of its chunk, or its
+    /// chunk is a bitmap without it. Otherwise adds nothing and returns `false`, although the ids may be new. Always
+    /// returns `false` if the batch does not have its chunks in ascending order. An id that was added to the batch
+    /// twice in a row of ids of its chunk counts once.
     pub fn add_new(&mut self, batch: &IdBatch) -> bool {
         let takes = |(number, offsets): (u64, &[u16])| {
             let chunk = self.chunks.chunk(number);

@@ -66,8 +66,8 @@ impl LocationChunk {
         Self::Full(Box::new([const { None }; PAGES]))
     }
 
-    /// Adds nodes to a chunk that has nodes or is [`Full`](Self::Full). A closed chunk is opened again, and the locations
-    /// of its nodes are copied from `known`.
+    /// Adds nodes to a chunk that has nodes or is [`Full`](Self::Full). A closed chunk is opened again, and the
+    /// locations of its nodes are copied from `known`.
     pub(super) fn add(
         &mut self,
         offsets: &[u16],
@@ -115,7 +115,7 @@ impl LocationChunk {
         known: &mut Vec<Option<Location>>,
     ) -> Self {
         if !offsets.is_sorted_by(|one, next| one < next) {
-            let (sorted, locations) = in_order(offsets, &known[start..]);
+            let (sorted, locations) = sorted_by_offset(offsets, &known[start..]);
             *offsets = sorted;
             known.truncate(start);
             known.extend(locations);
@@ -189,7 +189,10 @@ const fn page_of(offset: u16) -> (usize, usize) {
 }
 
 /// Sorts nodes by offset. Of nodes with the same offset, only the node that was added last is kept.
-fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<Option<Location>>) {
+fn sorted_by_offset(
+    offsets: &[u16],
+    locations: &[Option<Location>],
+) -> (Vec<u16>, Vec<Option<Location>>) {
     let mut nodes: Vec<_> = offsets
         .iter()
         .copied()

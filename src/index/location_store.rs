@@ -130,7 +130,8 @@ impl LocationStore {
         Preparation(self.fixed.clone())
     }
 
-    /// Adds the nodes of a batch. In a store made by [`of_ids`](Self::of_ids), ignores ids that the store does not have.
+    /// Adds the nodes of a batch. In a store made by [`of_ids`](Self::of_ids), ignores ids that the store does not
+    /// have.
     pub fn add(&mut self, nodes: &NodeBatch) {
         if let Some(chunks) = &self.fixed {
             let indices = nodes.indices(chunks);

@@ -11,13 +11,13 @@ use std::hint::black_box;
 /// A set of ids that returns the rank of each id: its index in canonical order, from 0.
 ///
 /// 65,536 neighbouring ids share a chunk, which uses two bytes per id for up to 4,096 ids, and 8.3 kB for more ids. The
-/// table of chunks uses 17 bytes per chunk, and grows with the largest id, up to 9 MB. Chunks of negative ids and of ids
-/// above 34 thousand million are in a hash table.
+/// table of chunks uses 17 bytes per chunk, and grows with the largest id, up to 9 MB. Chunks of negative ids and of
+/// ids above 34 thousand million are in a hash table.
 #[derive(Debug, Default, Clone)]
 pub struct RankSet {
     chunks: ChunkTable<RankedChunk>,
-    /// The offsets of the ids in each chunk that has a list, in ascending order. Lists follow each other by the ranks of
-    /// their ids, so that a list needs no memory of its own, and look-ups find their way with few cache misses.
+    /// The offsets of the ids in each chunk that has a list, in ascending order. Lists follow each other by the ranks
+    /// of their ids, so that a list needs no memory of its own, and look-ups find their way with few cache misses.
     lists: Vec<u16>,
     /// The chunks with bitmaps.
     maps: Vec<(OffsetSet, RunCounts)>,

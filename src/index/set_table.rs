@@ -136,12 +136,12 @@ impl<'t> SetAlgebra<'t> {
             (one, EMPTY_SET) => one,
             (EMPTY_SET, two) => two,
             (one, two) if one == two => one,
-            (one, two) => self.joined(one, two),
+            (one, two) => self.cached_union(one, two),
         }
     }
 
     /// Returns the union of two sets, from the cache if possible.
-    fn joined(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
+    fn cached_union(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         let pair = (one.min(two), one.max(two));
         let join = || self.table.combine(one, two, |one, two| one | two);
         *self.unions.entry(pair).or_insert_with(join)
@@ -154,12 +154,12 @@ impl<'t> SetAlgebra<'t> {
             (one, EMPTY_SET) => one,
             (EMPTY_SET, _) => EMPTY_SET,
             (one, two) if one == two => EMPTY_SET,
-            (one, two) => self.subtracted(one, two),
+            (one, two) => self.cached_difference(one, two),
         }
     }
 
     /// Returns the difference of two sets, from the cache if possible.
-    fn subtracted(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
+    fn cached_difference(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         let subtract = || self.table.combine(one, two, |one, two| one & !two);
         *self.differences.entry((one, two)).or_insert_with(subtract)
     }

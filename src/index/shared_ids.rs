@@ -13,8 +13,8 @@ const SHARDS: usize = 64;
 /// A set of ids that several threads fill. The result does not depend on the order in which ids are added. Uses the
 /// memory of an [`IdSet`], but may use twice as much while ids are added.
 ///
-/// A batch is appended to the lists of its chunks, which are sorted at the end. So ids that come in any order take about
-/// as long as ids in ascending order.
+/// A batch is appended to the lists of its chunks, which are sorted at the end. So ids that come in any order take
+/// about as long as ids in ascending order.
 #[derive(Debug)]
 pub struct SharedIdSet(
     /// The parts. Their lists may be in any order, with duplicates.

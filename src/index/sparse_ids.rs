@@ -3,8 +3,8 @@
 use super::id_set::IdSet;
 use std::borrow::Cow;
 
-/// A set of ids that may seem to have further ids. It has a bit for each remainder of the division of an id by the number
-/// of bits, which is 64 times `WORDS`. The size in memory does not depend on the ids.
+/// A set of ids that may seem to have further ids. It has a bit for each remainder of the division of an id by the
+/// number of bits, which is 64 times `WORDS`. The size in memory does not depend on the ids.
 #[derive(Debug)]
 pub(crate) struct Remainders<const WORDS: usize>(Vec<u64>);
 

@@ -207,12 +207,12 @@ impl OffsetMap {
     /// Converts the map into [`OffsetMap::Packed`].
     fn pack(&mut self) {
         let mut packed = PackedValues::new(1);
-        self.each(|offset, number| packed.set(offset, number));
+        self.for_each_number(|offset, number| packed.set(offset, number));
         *self = Self::Packed(packed);
     }
 
     /// Calls `visit` with each offset that has a number and with that number, in ascending order of offsets.
-    pub(super) fn each(&self, mut visit: impl FnMut(u16, u32)) {
+    pub(super) fn for_each_number(&self, mut visit: impl FnMut(u16, u32)) {
         match self {
             Self::Empty => {}
             Self::SameNumber(offsets, number) => {
@@ -300,7 +300,7 @@ mod tests {
                 plain.insert(offset, number);
             }
             let mut all = BTreeMap::new();
-            values.each(|offset, number| {
+            values.for_each_number(|offset, number| {
                 all.insert(offset, number);
             });
             assert_eq!(all, plain);

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// Copies the owner, group, permissions, access control list and extended attributes from the file at `path` to `file`,
 /// which will replace it. An attribute that the process may not set keeps its value in `file`, but `file` is never
 /// accessible to more users than the old file. If the group cannot be kept, the new group and other users have the
-/// permissions that the old group and other users both had. Returns a warning if permissions of the old group, the access
-/// control list or extended attributes could not be kept. Does nothing if there is no file at `path`.
+/// permissions that the old group and other users both had. Returns a warning if permissions of the old group, the
+/// access control list or extended attributes could not be kept. Does nothing if there is no file at `path`.
 #[cfg(unix)]
-pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
+pub(super) fn keep_attributes(path: &Path, file: &File) -> Option<String> {
     use std::fs::Permissions;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let metadata = path.metadata().ok()?;
@@ -48,9 +48,9 @@ pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
     lost
 }
 
-/// Gives `file` the access of the narrowest of the files at `paths`, all of which it replaces, as [`keep`] does. Group
-/// and other users have only the permissions that they have to each of these files. The owner has the permissions
-/// `least` at least. Returns the warning of [`keep`]. Does nothing if none of the files exists.
+/// Gives `file` the access of the narrowest of the files at `paths`, all of which it replaces, as [`keep_attributes`]
+/// does. Group and other users have only the permissions that they have to each of these files. The owner has the
+/// permissions `least` at least. Returns the warning of [`keep_attributes`]. Does nothing if none of the files exists.
 #[cfg(unix)]
 pub(super) fn keep_narrowest(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
     use std::fs::Permissions;
@@ -63,7 +63,7 @@ pub(super) fn keep_narrowest(paths: &[PathBuf], file: &File, least: u32) -> Opti
         ((metadata.mode() & 0o077).count_ones(), has_list(path))
     });
     let ((narrowest, _), others) = old.split_first()?;
-    let warning = keep(narrowest, file);
+    let warning = keep_attributes(narrowest, file);
     let Ok(own) = file.metadata() else {
         return warning;
     };
@@ -95,7 +95,7 @@ const fn shared_mode(mode: u32) -> u32 {
 
 /// Does nothing, because a new file has the permissions of its directory.
 #[cfg(windows)]
-pub(super) const fn keep(_: &Path, _: &File) -> Option<String> {
+pub(super) const fn keep_attributes(_: &Path, _: &File) -> Option<String> {
     None
 }
 

@@ -49,7 +49,7 @@ impl FileLock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Err(locked(path, "another run is replacing this file"));
+                    return Err(locked_error(path, "another run is replacing this file"));
                 }
                 Err(TryLockError::Error(error)) => {
                     return Err(Error::io(path, "cannot lock", error));
@@ -61,11 +61,14 @@ impl FileLock {
                 return Ok(lock);
             }
         }
-        Err(locked(path, "other runs replace this file again and again"))
+        Err(locked_error(
+            path,
+            "other runs replace this file again and again",
+        ))
     }
 }
 
-fn locked(path: &Path, cause: &str) -> Error {
+fn locked_error(path: &Path, cause: &str) -> Error {
     Error::file_of(path, ErrorKind::Locked, cause)
 }
 

@@ -262,7 +262,7 @@ impl Input {
     }
 
     /// Whether two inputs are clones that share one open file.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

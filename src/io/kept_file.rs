@@ -48,7 +48,7 @@ pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
         _ => {}
     }
     let OpenOutput { output, file, .. } =
-        OpenOutput::hidden(path.to_owned(), path.to_owned(), &Cancellation::default())?;
+        OpenOutput::open_hidden(path.to_owned(), path.to_owned(), &Cancellation::default())?;
     let mut buffer = vec![0; 1 << 16];
     loop {
         let len = bytes.read(&mut buffer).map_err(failed)?;

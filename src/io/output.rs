@@ -46,7 +46,7 @@ impl OpenOutput {
 
     /// Opens a new file, which gets the path `place` when it is committed. The commit fails if another file has that
     /// path, or if `cancellation` is set by then. `shown` is the path of the new file in messages.
-    pub(super) fn hidden(
+    pub(super) fn open_hidden(
         place: PathBuf,
         shown: PathBuf,
         cancellation: &Cancellation,
@@ -148,7 +148,7 @@ impl Output {
                 // The file gets the permissions of the old one before its first byte is written.
                 warning = replaced
                     .as_ref()
-                    .and_then(|old| access::keep(old.path(), &file));
+                    .and_then(|old| access::keep_attributes(old.path(), &file));
                 (pending, file)
             }
         };
@@ -255,7 +255,7 @@ impl Output {
             UnfinishedFile::Unnamed { file, real_path } => {
                 flush(&file).map_err(failed("cannot flush to disk"))?;
                 cancellation.check()?;
-                let _ = access::keep(&real_path, &file);
+                let _ = access::keep_attributes(&real_path, &file);
                 let directory = Directory::of(&real_path);
                 put_in_place(&file, &real_path, target.may_overwrite(), completed, check)
                     .and_then(|()| directory.flush(flush))
@@ -264,7 +264,7 @@ impl Output {
             UnfinishedFile::Named { temp, real_path } => {
                 flush(temp.as_file()).map_err(failed("cannot flush to disk"))?;
                 cancellation.check()?;
-                let _ = access::keep(&real_path, temp.as_file());
+                let _ = access::keep_attributes(&real_path, temp.as_file());
                 let name = temp.path().to_owned();
                 let overwrite = target.may_overwrite();
                 let directory = Directory::of(&real_path);

@@ -150,7 +150,7 @@ impl OutputDirectory {
         for name in path.parent().into_iter().flatten() {
             below.push(name);
             if !self.staging.path().join(&below).is_dir() {
-                let made = self.staging.make(&below);
+                let made = self.staging.create_directory(&below);
                 made.map_err(|error| {
                     let shown = self.root.join(&below);
                     Error::io(&shown, "cannot create the directory", error)
@@ -162,7 +162,8 @@ impl OutputDirectory {
             }
         }
         let place = self.staging.path().join(path);
-        let output = OpenOutput::hidden(place.clone(), self.root.join(path), &self.cancellation)?;
+        let output =
+            OpenOutput::open_hidden(place.clone(), self.root.join(path), &self.cancellation)?;
         let warning = self.replaced.pass_to_file(path, &output.file);
         self.warning = self.warning.take().or(warning);
         self.staging.add(place);
@@ -305,7 +306,7 @@ fn put_in_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()>
 fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     let (staged, parent) = (staging.path(), Directory::of(real));
     if let (true, Ok(file)) = (real.is_dir(), File::open(staged)) {
-        let _ = access::keep(real, &file);
+        let _ = access::keep_attributes(real, &file);
     }
     if DirectoryContent::of(real, None, is_own) == DirectoryContent::Nothing {
         #[cfg(windows)]
@@ -354,7 +355,7 @@ fn mark_update(staged: &Path, real: &Path) -> io::Result<()> {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         if old.exists() {
-            let _ = access::keep(&old, &staging::open_to_change(&entry.path())?);
+            let _ = access::keep_attributes(&old, &staging::open_to_change(&entry.path())?);
         }
     }
     File::create(staged.join(COMPLETE))?.sync_all()?;

@@ -117,7 +117,7 @@ impl Staging {
     }
 
     /// Creates a directory in the staging directory.
-    pub(super) fn make(&mut self, name: &Path) -> io::Result<()> {
+    pub(super) fn create_directory(&mut self, name: &Path) -> io::Result<()> {
         let path = self.path().join(name);
         self.add(path.clone());
         fs::create_dir(path)

@@ -61,7 +61,7 @@ impl StreamOutput {
     }
 
     /// Locks the file until the returned descriptor is closed, so that other runs see that it is in use.
-    pub(super) fn hold(&self) -> std::io::Result<File> {
+    pub(super) fn hold_lock(&self) -> std::io::Result<File> {
         temporary::lock(&self.file);
         self.file.try_clone()
     }
@@ -98,8 +98,8 @@ impl StreamOutput {
         Ok(())
     }
 
-    /// Makes the system start writing to disk, so that the flush at the end has little left to do. Threads of the output
-    /// do this themselves.
+    /// Makes the system start writing to disk, so that the flush at the end has little left to do. Threads of the
+    /// output do this themselves.
     fn start_writeback(&mut self) {
         let ready = self.len - self.len % WRITEBACK_LEN;
         if !self.is_stream && ready > self.written_back {
@@ -161,7 +161,7 @@ pub(crate) fn commit_together(mut files: Vec<StreamOutput>) -> Result<()> {
         let cancellation = std::mem::take(&mut file.output.cancellation);
         cancellation.check()?;
     }
-    unfinished::together(|| {
+    unfinished::commit_together(|| {
         files
             .into_iter()
             .try_for_each(|file| file.commit().map(drop))

@@ -80,7 +80,7 @@ pub fn abandon_unfinished() {
 
 /// Runs `finish`, which gives several outputs their names. [`abandon_unfinished`] runs entirely before or entirely
 /// after `finish`.
-pub(super) fn together<T>(finish: impl FnOnce() -> T) -> T {
+pub(super) fn commit_together<T>(finish: impl FnOnce() -> T) -> T {
     let _together = lock(&TOGETHER);
     finish()
 }

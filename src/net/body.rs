@@ -112,7 +112,7 @@ impl GzipFile {
     }
 
     /// Returns the temporary file, positioned at its start.
-    pub(crate) fn rewound(&mut self) -> io::Result<&mut File> {
+    pub(crate) fn rewind_file(&mut self) -> io::Result<&mut File> {
         self.file.seek(SeekFrom::Start(0))?;
         Ok(&mut self.file)
     }
@@ -144,7 +144,7 @@ impl Body for GzipFile {
         self.head.clear();
         self.len = 0;
         self.file.set_len(0)?;
-        self.rewound().map(drop)
+        self.rewind_file().map(drop)
     }
 
     fn is_hopeless(&self) -> bool {

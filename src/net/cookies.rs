@@ -109,7 +109,7 @@ impl CookieJar {
     }
 
     /// A message about a cookie that applies to a request but has expired; `None` if there is none.
-    pub(super) fn expired(
+    pub(super) fn expired_message(
         &self,
         is_secure: bool,
         host: &str,
@@ -159,10 +159,11 @@ mod tests {
         );
         assert_eq!(header(true, "notosm.example", "/extracts", 1000), None);
         assert_eq!(
-            jar.expired(true, "osm.example", "/extracts", 2000).unwrap(),
+            jar.expired_message(true, "osm.example", "/extracts", 2000)
+                .unwrap(),
             "the cookie token expired at 1970-01-01T00:33:20Z"
         );
-        assert_eq!(jar.expired(true, "osm.example", "/", 2000), None);
+        assert_eq!(jar.expired_message(true, "osm.example", "/", 2000), None);
         assert_eq!(CookieJar::parse("a b c\n").unwrap_err(), 1);
         assert!(!format!("{jar:?}").contains("b=c"));
     }

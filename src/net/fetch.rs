@@ -70,7 +70,7 @@ impl<'t> Fetcher<'t> {
     ) -> Result<(), Fault> {
         let mut version = None;
         self.attempts.run(Some(self.pace_of_attempts()), || {
-            let read = self.read_on(url, limit, bytes, &mut version);
+            let read = self.resume_read(url, limit, bytes, &mut version);
             (read, bytes.len())
         })
     }
@@ -106,13 +106,13 @@ impl<'t> Fetcher<'t> {
 
     /// Waits as long as after `failures` consecutive failed attempts. This is for callers that count failures
     /// themselves.
-    pub(crate) fn rest(&self, failures: u32) -> Result<(), Fault> {
+    pub(crate) fn pause_before_retry(&self, failures: u32) -> Result<(), Fault> {
         self.attempts.wait_after(failures)
     }
 
     /// Opens the file at the first byte that is missing in `bytes`. `version` is the version of the file that `bytes`
     /// come from. If it is unknown, the whole file is opened, because the server may have replaced it.
-    fn open_on(
+    fn resume_open(
         &self,
         url: &str,
         bytes: &mut impl Body,
@@ -141,7 +141,7 @@ impl<'t> Fetcher<'t> {
     }
 
     /// Appends the rest of a file to `bytes`, which come from `version` of the file.
-    fn read_on(
+    fn resume_read(
         &self,
         url: &str,
         limit: u64,
@@ -154,7 +154,7 @@ impl<'t> Fetcher<'t> {
             len,
             bytes: mut part,
             ..
-        } = self.open_on(url, bytes, version)?;
+        } = self.resume_open(url, bytes, version)?;
         let end = len.map(|len| start.saturating_add(len));
         if end.is_some_and(|end| end > limit) {
             return Err(Fault::too_long(limit));

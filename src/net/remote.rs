@@ -85,7 +85,7 @@ impl RemoteFile {
                 error,
             )
         })?;
-        let found = attempts(|| begin(&web, url, first, &file, patience));
+        let found = retry_fetch(|| begin(&web, url, first, &file, patience));
         let (version, first) = found.map_err(|fault| Error::file(url, fault.to_string()))?;
         let mut parts = FetchedParts::default();
         parts.fetched.add(first.clone());
@@ -119,14 +119,14 @@ impl RemoteFile {
         let range = range.start.min(end)..end;
         let claimed = {
             let mut parts = self.lock();
-            let missing = parts.claimed.missing(range.clone(), self.len());
+            let missing = parts.claimed.missing_ranges(range.clone(), self.len());
             missing
                 .iter()
                 .for_each(|part| parts.claimed.add(part.clone()));
             missing
         };
         for part in claimed {
-            let fetched = attempts(|| self.try_fetch(part.clone(), file));
+            let fetched = retry_fetch(|| self.try_fetch(part.clone(), file));
             let mut parts = self.lock();
             match fetched {
                 Ok(()) => parts.fetched.add(part),
@@ -179,7 +179,7 @@ impl RemoteFile {
 }
 
 /// Calls `attempt` until it succeeds, or fails for good.
-fn attempts<T>(mut attempt: impl FnMut() -> FetchAttempt<T>) -> FetchAttempt<T> {
+fn retry_fetch<T>(mut attempt: impl FnMut() -> FetchAttempt<T>) -> FetchAttempt<T> {
     let attempts = Attempts {
         pause: &|pause| {
             std::thread::sleep(pause);
@@ -312,7 +312,7 @@ impl Ranges {
     /// The parts of `range` that are not in the set. A last part that is shorter than [`MIN_REQUEST`] is extended
     /// beyond `range` until it has that length, or reaches the next range of the set or the end of the file. `len` is
     /// the size of the file in bytes.
-    fn missing(&self, range: Range<u64>, len: u64) -> Vec<Range<u64>> {
+    fn missing_ranges(&self, range: Range<u64>, len: u64) -> Vec<Range<u64>> {
         let (mut missing, mut at) = (Vec::new(), range.start);
         let before = self.0.range(..=range.start).next_back();
         let within = self
@@ -388,14 +388,14 @@ mod tests {
             for _ in 0..30 {
                 let start = random.below(len);
                 let end = (start + random.below(90)).min(len);
-                for part in fetched.missing(start..end, len) {
+                for part in fetched.missing_ranges(start..end, len) {
                     for at in part.clone() {
                         assert!(!std::mem::replace(&mut expected[at as usize], true), "{at}");
                     }
                     fetched.add(part);
                 }
                 assert!((start..end).all(|at| expected[at as usize]));
-                assert!(fetched.missing(start..end, len).is_empty());
+                assert!(fetched.missing_ranges(start..end, len).is_empty());
                 assert!(fetched.has(&(start..end)));
                 let ranges: Vec<_> = fetched.0.iter().collect();
                 assert!(ranges.is_sorted_by(|a, b| a.1 < b.0), "{ranges:?}");
@@ -408,7 +408,7 @@ mod tests {
         let mut fetched = Ranges::default();
         let len = 100_000;
         let missing = |fetched: &Ranges, range| {
-            let parts = fetched.missing(range, len).into_iter();
+            let parts = fetched.missing_ranges(range, len).into_iter();
             let ends: Vec<(u64, u64)> = parts.map(|part| (part.start, part.end)).collect();
             ends
         };

@@ -108,7 +108,7 @@ impl WebFiles {
                 }
                 return Ok((uri, response));
             }
-            uri = redirected(&uri, response.headers())?;
+            uri = redirect_target(&uri, response.headers())?;
         }
         Err(Fault::Permanent(format!("more than {REDIRECTS} redirects")))
     }
@@ -173,7 +173,7 @@ impl WebFiles {
             status @ (401 | 403) => {
                 let (is_secure, host, path) = parts(uri);
                 let cookies = &self.credentials.cookies;
-                let expired = cookies.expired(is_secure, host, path, now());
+                let expired = cookies.expired_message(is_secure, host, path, now());
                 // Servers answer with 403 for many reasons. Only if they know the user by cookies or a token, these may
                 // be the reason.
                 let asks_for_login = status == 401
@@ -191,7 +191,7 @@ impl WebFiles {
             }
             407 => Fault::Refused(format!("{cause}, by a proxy on the way")),
             429 | 503 => {
-                Fault::Busy(client::text(response.headers(), &RETRY_AFTER).and_then(pause))
+                Fault::Busy(client::text(response.headers(), &RETRY_AFTER).and_then(retry_after))
             }
             status if client::may_pass(status) => Fault::Transient(cause),
             _ => Fault::Permanent(cause),
@@ -267,7 +267,7 @@ fn parts(uri: &Uri) -> (bool, &str, &str) {
 }
 
 /// Parses the value of `Retry-After` as a number of seconds; `None` if it is not a number, such as a date.
-fn pause(text: &str) -> Option<Duration> {
+fn retry_after(text: &str) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }
 
@@ -280,7 +280,7 @@ fn has_scheme(target: &str) -> bool {
 }
 
 /// The URL that a redirect leads to.
-fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
+fn redirect_target(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
     let to = client::text(headers, &LOCATION);
     let to = to.ok_or_else(|| Fault::Permanent("a redirect that leads nowhere".into()))?;
     let (scheme, authority) = (from.scheme_str().unwrap_or("http"), from.authority());
@@ -319,7 +319,7 @@ mod tests {
         let from: Uri = "https://osm.example:1/a/b.pbf?c".parse().unwrap();
         let to = |location: &str| {
             let headers = [(LOCATION, location.parse().unwrap())];
-            redirected(&from, &HeaderMap::from_iter(headers)).map(|uri| uri.to_string())
+            redirect_target(&from, &HeaderMap::from_iter(headers)).map(|uri| uri.to_string())
         };
         for (location, expected) in [
             ("https://other.example/x", "https://other.example/x"),
@@ -345,7 +345,7 @@ mod tests {
         let from: Uri = "http://me:secret@osm.example/a".parse().unwrap();
         let to = |location: &str| {
             let headers = [(LOCATION, location.parse().unwrap())];
-            redirected(&from, &HeaderMap::from_iter(headers))
+            redirect_target(&from, &HeaderMap::from_iter(headers))
                 .unwrap()
                 .to_string()
         };

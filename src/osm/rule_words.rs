@@ -29,7 +29,7 @@ impl<'r> RuleWords<'r> {
     }
 
     /// Returns the rest of the rule without whitespace before it, and its offset.
-    pub(super) fn rest(&mut self) -> (usize, &'r str) {
+    pub(super) fn remaining_text(&mut self) -> (usize, &'r str) {
         let rest = self.rule.get(self.at..).unwrap_or("");
         let trimmed = rest.trim_start();
         self.at += rest.len() - trimmed.len();
@@ -38,7 +38,7 @@ impl<'r> RuleWords<'r> {
 
     /// Whether nothing but whitespace is left.
     pub(super) fn is_done(&mut self) -> bool {
-        self.rest().1.is_empty()
+        self.remaining_text().1.is_empty()
     }
 
     /// Skips `bytes` bytes.
@@ -49,9 +49,10 @@ impl<'r> RuleWords<'r> {
     /// Returns the next word; `None` at the end. The error is the offset of a quotation mark that is never closed, and
     /// what was expected.
     pub(super) fn next(&mut self) -> Result<Option<RuleWord>, (usize, String)> {
-        let (at, rest) = self.rest();
+        let (at, rest) = self.remaining_text();
         if let Some(quoted) = rest.strip_prefix('"') {
-            let (text, len) = unquoted(quoted).ok_or_else(|| (at, "a closing \"".to_owned()))?;
+            let (text, len) =
+                parse_quoted(quoted).ok_or_else(|| (at, "a closing \"".to_owned()))?;
             self.at += 1 + len;
             return Ok(Some(RuleWord { at, text }));
         }
@@ -67,7 +68,7 @@ impl<'r> RuleWords<'r> {
     /// Returns the whole rest as one word. Fails as [`next`](Self::next) does, and if something follows the closing
     /// quotation mark.
     pub(super) fn rest_as_word(&mut self) -> Result<RuleWord, (usize, String)> {
-        let (at, rest) = self.rest();
+        let (at, rest) = self.remaining_text();
         if rest.starts_with('"') {
             let word = self.next()?;
             return match (word, self.is_done()) {
@@ -83,7 +84,7 @@ impl<'r> RuleWords<'r> {
 
 /// Returns the text before the closing quotation mark, and the length with that mark. `\"` is a quotation mark in the
 /// text.
-fn unquoted(text: &str) -> Option<(String, usize)> {
+fn parse_quoted(text: &str) -> Option<(String, usize)> {
     let mut found = String::new();
     let mut chars = text.char_indices().peekable();
     while let Some((at, char)) = chars.next() {

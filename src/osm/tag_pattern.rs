@@ -162,7 +162,7 @@ mod tests {
             ("name=a&", &["name=a&"]),
             ("&a=b", &["&a=b"]),
         ] {
-            assert_eq!(conditions(text), expected, "{text}");
+            assert_eq!(split_conditions(text), expected, "{text}");
         }
     }
 

@@ -185,8 +185,8 @@ fn parse_action(text: &str, at: usize) -> Result<TagAction, RuleFault> {
     let action = match name.as_str() {
         "drop" => TagAction::Drop(rest_as_keys(&mut words)?),
         "keep" => TagAction::Keep(rest_as_keys(&mut words)?),
-        "set" => pair(&mut words).map(|(key, value)| TagAction::Set(key, value))?,
-        "default" => pair(&mut words).map(|(key, value)| TagAction::Default(key, value))?,
+        "set" => parse_pair(&mut words).map(|(key, value)| TagAction::Set(key, value))?,
+        "default" => parse_pair(&mut words).map(|(key, value)| TagAction::Default(key, value))?,
         "rename" => two_keys(&mut words).map(|(from, to)| TagAction::Rename(from, to))?,
         "copy" => two_keys(&mut words).map(|(from, to)| TagAction::Copy(from, to))?,
         "replace" => replace(&mut words)?,
@@ -242,13 +242,13 @@ fn two_keys(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
 
 /// Parses `KEYS ~REGEX VALUE`.
 fn replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleFault> {
-    let (at, rest) = words.rest();
+    let (at, rest) = words.remaining_text();
     let Some(tilde) = rest.find(" ~") else {
         return Err((at, "KEYS ~REGEX VALUE".into()));
     };
     let keys = KeyPatterns::parse(&rest[..tilde], at)?;
     words.skip(tilde + 2);
-    let (regex_at, _) = words.rest();
+    let (regex_at, _) = words.remaining_text();
     let regex = words.next()?.map_or(String::new(), |word| word.text);
     let pattern = RegexMatcher::parse(&regex);
     let pattern = pattern.map_err(|cause| (regex_at, format!("a regular expression: {cause}")))?;

@@ -142,19 +142,19 @@ impl NamedBoundaries {
             }
             [] => Err(format!(
                 "no boundary of the file has the name '{wanted}'; there are {}",
-                listed(&self.similar)
+                format_list(&self.similar)
             )),
             several => Err(format!(
                 "{} boundaries have the name '{wanted}': {}: one of these ids says which",
                 several.len(),
-                listed(several)
+                format_list(several)
             )),
         }
     }
 }
 
 /// Returns boundaries as a list: `r1 Berlin (administrative, admin_level 4)`.
-fn listed(boundaries: &[NamedBoundary]) -> String {
+fn format_list(boundaries: &[NamedBoundary]) -> String {
     let shown = boundaries.iter().take(LISTED);
     let shown = shown.map(|one| format!("r{} {} ({})", one.id, one.name, one.about));
     let shown = shown.collect::<Vec<_>>().join(", ");

@@ -99,7 +99,7 @@ impl MemberParser<'_> {
         let config = ExtractConfig {
             directory: text(fields, "directory")?.map(PathBuf::from),
             extracts: extracts
-                .map(|(number, extract)| self.numbered(number, extract))
+                .map(|(number, extract)| self.parse_numbered(number, extract))
                 .collect::<Result<_, _>>()?,
         };
         let mut outputs = FxHashSet::default();
@@ -114,16 +114,16 @@ impl MemberParser<'_> {
         Ok(config)
     }
 
-    fn numbered(&mut self, number: usize, extract: &Value) -> Result<ConfigExtract, String> {
+    fn parse_numbered(&mut self, number: usize, extract: &Value) -> Result<ConfigExtract, String> {
         let output = extract.get("output").and_then(Value::as_str);
         let read = match extract.as_object() {
-            Some(fields) => self.extract(fields),
+            Some(fields) => self.parse_extract(fields),
             None => Err("is not an object".to_owned()),
         };
         read.map_err(|cause| format!("{}: {cause}", extract_name(number, output)))
     }
 
-    fn extract(&mut self, fields: &ConfigFields) -> Result<ConfigExtract, String> {
+    fn parse_extract(&mut self, fields: &ConfigFields) -> Result<ConfigExtract, String> {
         let output = text(fields, "output")?.filter(|output| !output.is_empty());
         let BoxRegion { shape, warning } = self.region(fields)?;
         Ok(ConfigExtract {

@@ -2,7 +2,7 @@
 
 use super::on_map::on_map;
 use crate::geometry::{
-    Antimeridian, Point, Polygon, Ring, Shape, at_vertex, for_message, point_of_degrees, ring,
+    Antimeridian, Point, Polygon, Ring, Shape, for_message, point_of_degrees, ring, vertex_message,
 };
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) fn shape_of(document: &Value, antimeridian: Antimeridian) -> Result<S
         antimeridian,
         ..FoundPolygons::default()
     };
-    found.object(document, "")?;
+    found.add_object(document, "")?;
     match (found.polygons.is_empty(), found.other) {
         (false, _) => Ok(Shape {
             polygons: found.polygons,
@@ -36,7 +36,7 @@ struct FoundPolygons {
 impl FoundPolygons {
     /// Adds the polygons of an object. `place` is the name of the object in messages, and empty for the outermost
     /// object.
-    fn object(&mut self, object: &Value, place: &str) -> Result<(), String> {
+    fn add_object(&mut self, object: &Value, place: &str) -> Result<(), String> {
         if !object.is_object() {
             return Err(within(place, "is not a GeoJSON object"));
         }
@@ -44,11 +44,11 @@ impl FoundPolygons {
             return Err(within(place, "has no \"type\": this is not GeoJSON"));
         };
         match kind {
-            "FeatureCollection" => self.all_of(object, "features", place, "feature"),
-            "GeometryCollection" => self.all_of(object, "geometries", place, "geometry"),
+            "FeatureCollection" => self.add_each(object, "features", place, "feature"),
+            "GeometryCollection" => self.add_each(object, "geometries", place, "geometry"),
             "Feature" => match object.get("geometry") {
                 None | Some(Value::Null) => Ok(()),
-                Some(geometry) => self.object(geometry, place),
+                Some(geometry) => self.add_object(geometry, place),
             },
             "Polygon" => {
                 let parts = polygon(coordinates(object, place)?, place, self.antimeridian)?;
@@ -73,12 +73,18 @@ impl FoundPolygons {
         }
     }
 
-    fn all_of(&mut self, object: &Value, key: &str, place: &str, part: &str) -> Result<(), String> {
+    fn add_each(
+        &mut self,
+        object: &Value,
+        key: &str,
+        place: &str,
+        part: &str,
+    ) -> Result<(), String> {
         let Some(parts) = object.get(key).and_then(Value::as_array) else {
             return Err(within(place, format!("has no array \"{key}\"")));
         };
         for (number, object) in (1..).zip(parts) {
-            self.object(object, &part_of(place, part, number))?;
+            self.add_object(object, &part_of(place, part, number))?;
         }
         Ok(())
     }
@@ -133,17 +139,18 @@ pub(super) fn polygon(
 fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
     let positions = filled_array(value, &name, "positions")?;
     let numbered = (1..).zip(positions);
-    let points = numbered
-        .map(|(vertex, value)| position(value).map_err(|cause| at_vertex(&name, vertex, cause)));
+    let points = numbered.map(|(vertex, value)| {
+        position(value).map_err(|cause| vertex_message(&name, vertex, cause))
+    });
     let mut points = points.collect::<Result<Vec<_>, _>>()?;
     let len = points.len();
     if points.first() != points.last() {
         let cause = "the ring is not closed: the last position differs from the first";
-        return Err(at_vertex(&name, len, cause));
+        return Err(vertex_message(&name, len, cause));
     }
     if len < 4 {
         let cause = format!("the ring ends with {len} positions: it needs four or more");
-        return Err(at_vertex(&name, len, cause));
+        return Err(vertex_message(&name, len, cause));
     }
     points.pop();
     ring(name, points)

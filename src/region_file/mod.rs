@@ -1,5 +1,5 @@
-//! Reads files that describe regions (GeoJSON, `.poly`, OSM data, answers of Overpass servers), and the config file of an
-//! extract.
+//! Reads files that describe regions (GeoJSON, `.poly`, OSM data, answers of Overpass servers), and the config file of
+//! an extract.
 
 mod area_of_file;
 mod config;

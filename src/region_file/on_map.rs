@@ -5,8 +5,8 @@
 //! earth then, so that the region is the small side.
 
 use crate::geometry::{
-    Antimeridian, MapTurn, Point, Polygon, Ring, Shape, at_vertex, doubled_area, is_across,
-    is_on_antimeridian,
+    Antimeridian, MapTurn, Point, Polygon, Ring, Shape, doubled_area, is_across,
+    is_on_antimeridian, vertex_message,
 };
 
 /// The cause of an error about an area that crosses the antimeridian and cannot be cut there.
@@ -30,14 +30,14 @@ pub(super) fn on_map(
     let jumping = match antimeridian {
         Antimeridian::Keep => None,
         Antimeridian::Cut => {
-            rings().find_map(|ring| Some((ring.name.clone(), jump(&ring.points)?)))
+            rings().find_map(|ring| Some((ring.name.clone(), jump_vertex(&ring.points)?)))
         }
     };
     let Some((name, vertex)) = jumping else {
         return group(outers, holes);
     };
-    let error = |cause: &str| Err(at_vertex(&name, vertex, cause));
-    let Some(turn) = MapTurn::of(rings().map(|ring| closed(&ring.points))) else {
+    let error = |cause: &str| Err(vertex_message(&name, vertex, cause));
+    let Some(turn) = MapTurn::of(rings().map(|ring| closed_ring(&ring.points))) else {
         return error(AROUND_POLE);
     };
     if reaches_poles(rings().flat_map(|ring| &ring.points)) {
@@ -56,15 +56,17 @@ pub(super) fn on_map(
     let shape = group(turned(&outers), turned(&holes))?.checked()?;
     let polygons = shape.polygons.iter();
     Ok(Shape {
-        polygons: polygons.flat_map(|polygon| cut(polygon, turn)).collect(),
+        polygons: polygons
+            .flat_map(|polygon| cut_polygon(polygon, turn))
+            .collect(),
     })
 }
 
 /// Cuts a polygon of the turned map at the antimeridian.
-fn cut(polygon: &Polygon, turn: MapTurn) -> Vec<Polygon> {
-    let outer = directed(&polygon.outer.points, true);
+fn cut_polygon(polygon: &Polygon, turn: MapTurn) -> Vec<Polygon> {
+    let outer = with_direction(&polygon.outer.points, true);
     let holes = polygon.holes.iter();
-    let holes = holes.map(|hole| directed(&hole.points, false));
+    let holes = holes.map(|hole| with_direction(&hole.points, false));
     let rings: Vec<Vec<Point>> = std::iter::once(outer).chain(holes).collect();
     let parts = (1..).zip(turn.cut(rings.iter()));
     let polygons = parts.filter_map(|(part, rings)| {
@@ -82,7 +84,7 @@ fn cut(polygon: &Polygon, turn: MapTurn) -> Vec<Polygon> {
 }
 
 /// Returns the points of a ring counter-clockwise or clockwise.
-fn directed(points: &[Point], is_counter_clockwise: bool) -> Vec<Point> {
+fn with_direction(points: &[Point], is_counter_clockwise: bool) -> Vec<Point> {
     let mut points = points.to_vec();
     if (doubled_area(&points) > 0) != is_counter_clockwise {
         points.reverse();
@@ -91,7 +93,7 @@ fn directed(points: &[Point], is_counter_clockwise: bool) -> Vec<Point> {
 }
 
 /// Returns the points of a ring, and the first one again.
-fn closed(points: &[Point]) -> impl Iterator<Item = Point> + Clone {
+fn closed_ring(points: &[Point]) -> impl Iterator<Item = Point> + Clone {
     points.iter().chain(points.first()).copied()
 }
 
@@ -108,7 +110,7 @@ fn reaches_poles<'p>(points: impl Iterator<Item = &'p Point> + Clone) -> bool {
 /// A ring jumps along an edge of more than 180 degrees. An author who writes 180 or -180 has chosen a side of the map,
 /// so an edge that ends at one of them is as wide as it says, like that of a box from -10 to 180. It jumps nevertheless
 /// if the ring comes from the same side, as from 179 by 180 to -179.
-fn jump(points: &[Point]) -> Option<usize> {
+fn jump_vertex(points: &[Point]) -> Option<usize> {
     let next = points.iter().cycle().skip(1);
     let mut edges = (1..).zip(points.iter().zip(next));
     let found = edges.find(|(vertex, (from, to))| {
@@ -279,7 +281,7 @@ mod tests {
     fn what_cannot_be_cut_is_an_error() {
         let polar = [(-120.0, 70.0), (0.0, 75.0), (120.0, 70.0)];
         let error = spans(&polar).unwrap_err();
-        assert_eq!(error, at_vertex("r", 3, AROUND_POLE));
+        assert_eq!(error, vertex_message("r", 3, AROUND_POLE));
         let world = [
             (-179.9, -89.9),
             (179.9, -89.9),

@@ -6,7 +6,7 @@ use super::osm_objects::{AreaRelation, OsmObjects, RegionWay, point_of};
 use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble, assemble_on_map, is_around_pole};
 use crate::error::{Error, Result};
 use crate::formats::NO_ID;
-use crate::geometry::{Antimeridian, Polygon, Ring, Shape, at_vertex};
+use crate::geometry::{Antimeridian, Polygon, Ring, Shape, vertex_message};
 use crate::osm::Location;
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -165,7 +165,7 @@ fn nodes_of_way(
             (Some(None), None) => Err(format!("node {id} has no location")),
             (None, None) => Err(format!("node {id} is not in the file")),
         };
-        let point = point.map_err(|cause| at_vertex(name, vertex, cause))?;
+        let point = point.map_err(|cause| vertex_message(name, vertex, cause))?;
         Ok(AreaNode { id, point })
     });
     nodes.collect()
@@ -179,7 +179,7 @@ fn listed_nodes(locations: &[Option<Location>], name: &str) -> Result<Vec<AreaNo
     let nodes = (1..).zip(locations).map(|(vertex, location)| {
         let known = location.ok_or_else(|| UNKNOWN_LOCATION.to_owned());
         let point = known.and_then(point_of);
-        let point = point.map_err(|cause| at_vertex(name, vertex, cause))?;
+        let point = point.map_err(|cause| vertex_message(name, vertex, cause))?;
         Ok(AreaNode { id: NO_ID, point })
     });
     nodes.collect()

@@ -81,7 +81,7 @@ impl OsmObjects {
     /// Reads the objects of one area: a relation with its member ways and their nodes, or a way with its nodes. Both
     /// `relations` and `closed_ways` are empty if the file has no such area.
     pub(super) fn of_area(path: &Path, id: ObjectId, ctx: &Context) -> Result<Self> {
-        let mut source = Source::open(path, ctx)?.only([id]);
+        let mut source = Source::open(path, ctx)?.restricted_to([id]);
         let mut objects = Self::default();
         if id.kind == ObjectKind::Relation {
             source.relations(|relation| {
@@ -94,7 +94,7 @@ impl OsmObjects {
         let members = objects.member_ids();
         let kind = ObjectKind::Way;
         if id.kind == ObjectKind::Relation {
-            source = source.only(members.iter().map(|id| ObjectId { kind, id: *id }));
+            source = source.restricted_to(members.iter().map(|id| ObjectId { kind, id: *id }));
         }
         let wanted = (id.kind == kind).then_some(id.id);
         source.ways(|id, way| {
@@ -104,7 +104,7 @@ impl OsmObjects {
         })?;
         let nodes = objects.node_ids();
         let kind = ObjectKind::Node;
-        let source = source.only(nodes.into_iter().map(|id| ObjectId { kind, id }));
+        let source = source.restricted_to(nodes.into_iter().map(|id| ObjectId { kind, id }));
         objects.read_nodes(&source, path)?;
         Ok(objects)
     }
@@ -193,7 +193,7 @@ impl Source {
     }
 
     /// Restricts a PBF file to the given objects.
-    fn only(self, ids: impl IntoIterator<Item = ObjectId>) -> Self {
+    fn restricted_to(self, ids: impl IntoIterator<Item = ObjectId>) -> Self {
         match self {
             Self::Xml(set) => Self::Xml(set),
             Self::Pbf(reader) => Self::Pbf(Box::new(reader.ids(ids))),

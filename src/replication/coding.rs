@@ -52,7 +52,7 @@ pub(super) fn decode_file(body: &mut GzipFile, directory: &Path, limit: u64) -> 
         if !is_gzip(&content) && !is_page(&content) {
             return Ok(());
         }
-        match decoded(body, directory, limit)? {
+        match decode_body(body, directory, limit)? {
             Some(inner) => *body = inner,
             None => return Ok(()),
         }
@@ -61,10 +61,14 @@ pub(super) fn decode_file(body: &mut GzipFile, directory: &Path, limit: u64) -> 
 }
 
 /// Returns the content of a file of gzip data, or `None` if the data is damaged.
-fn decoded(body: &mut GzipFile, directory: &Path, limit: u64) -> Result<Option<GzipFile>, Fault> {
+fn decode_body(
+    body: &mut GzipFile,
+    directory: &Path,
+    limit: u64,
+) -> Result<Option<GzipFile>, Fault> {
     let unwritten = |error: std::io::Error| Fault::unwritten(&error);
     let mut inner = GzipFile::new(directory).map_err(unwritten)?;
-    let mut content = gunzip(BufReader::new(body.rewound().map_err(unwritten)?));
+    let mut content = gunzip(BufReader::new(body.rewind_file().map_err(unwritten)?));
     let mut buffer = vec![0; 1 << 16];
     loop {
         let Ok(len) = content.read(&mut buffer) else {
@@ -119,7 +123,7 @@ mod tests {
             body.add(bytes).unwrap();
             decode_file(&mut body, directory.path(), limit)?;
             let mut found = Vec::new();
-            body.rewound().unwrap().read_to_end(&mut found).unwrap();
+            body.rewind_file().unwrap().read_to_end(&mut found).unwrap();
             Ok::<_, Fault>(found)
         };
         let file = gzip(b"<osmChange/>");

@@ -32,11 +32,11 @@ pub(super) fn check_changes(mut bytes: impl BufRead) -> Result<u64, Fault> {
 fn check_text(bytes: impl Read) -> Result<u64, Fault> {
     let mut ends = FileEnds::default();
     let copied = io::copy(&mut bytes.take(MAX_TEXT + 1), &mut ends);
-    let len = copied.map_err(damaged)?;
+    let len = copied.map_err(damage_fault)?;
     if len > MAX_TEXT {
         return Err(too_long());
     }
-    let lack = match ends.lack() {
+    let lack = match ends.lacking_end() {
         None => return Ok(len),
         Some(_) if len == 0 => "empty".to_owned(),
         Some(lack) => format!("cut short: {lack}"),
@@ -49,9 +49,9 @@ fn check_text(bytes: impl Read) -> Result<u64, Fault> {
 /// Checks that a change file in PBF consists of whole blobs.
 fn check_pbf(bytes: impl Read) -> Result<u64, Fault> {
     let mut bytes = bytes.take(MAX_TEXT + 1);
-    let blobs = BlobStream::new(&mut bytes).map_err(damaged)?;
+    let blobs = BlobStream::new(&mut bytes).map_err(damage_fault)?;
     for blob in blobs {
-        blob.map_err(damaged)?;
+        blob.map_err(damage_fault)?;
     }
     let left = bytes.limit();
     if left == 0 {
@@ -60,7 +60,7 @@ fn check_pbf(bytes: impl Read) -> Result<u64, Fault> {
     Ok(MAX_TEXT + 1 - left)
 }
 
-fn damaged(error: impl Display) -> Fault {
+fn damage_fault(error: impl Display) -> Fault {
     Fault::Incomplete(format!(
         "the change file on the server is incomplete or damaged ({error})"
     ))
@@ -98,7 +98,7 @@ impl Write for FileEnds {
 impl FileEnds {
     /// Returns what the end of the file lacks, by the format that its start shows; `None` if it is complete. An unknown
     /// format counts as XML. PBF that is compressed as a whole is left to those who read it.
-    fn lack(&self) -> Option<&'static str> {
+    fn lacking_end(&self) -> Option<&'static str> {
         let last = self.end.last().copied();
         let (is_whole, lack) = match ChangeForm::of(&self.start) {
             None | Some(ChangeForm::Xml) => {

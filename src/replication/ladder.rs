@@ -46,7 +46,7 @@ impl<'s> Ladder<'s> {
     /// A server cannot be reached or is not a replication server, or `servers` is empty.
     pub fn new(servers: Vec<Server<'s>>) -> Result<Self> {
         let rungs = servers.into_iter().map(|server| {
-            let newest = server.newest()?;
+            let newest = server.newest_state()?;
             Ok((server, newest))
         });
         let rungs: Vec<_> = rungs.collect::<Result<_>>()?;
@@ -59,26 +59,26 @@ impl<'s> Ladder<'s> {
 
     /// Returns the server with the shortest interval, and its newest state. The sequence numbers in the headers of OSM
     /// files are those of this server.
-    pub fn finest(&self) -> (&Server<'s>, State) {
+    pub fn finest_server(&self) -> (&Server<'s>, State) {
         match self.rungs.as_slice() {
             [.., (server, newest)] => (server, *newest),
             [] => unreachable!("a ladder has a rung"),
         }
     }
 
-    /// Returns the last state of the [finest](Self::finest) server that is not newer than `timestamp`.
+    /// Returns the last state of the [finest](Self::finest_server) server that is not newer than `timestamp`.
     ///
     /// # Errors
     ///
     /// The server cannot be reached, or all its states are newer.
     pub fn state_at(&self, timestamp: i64) -> Result<State> {
-        let (server, newest) = self.finest();
+        let (server, newest) = self.finest_server();
         state_of(server, newest, timestamp, Purpose::Start)
     }
 
-    /// Returns the change files that lead from `start`, a state of the [finest](Self::finest) server, to the newest
-    /// state or to `end`. The change files with the longest interval come first. The change files of a longer interval
-    /// are left out if most of their time span is known already.
+    /// Returns the change files that lead from `start`, a state of the [finest](Self::finest_server) server, to the
+    /// newest state or to `end`. The change files with the longest interval come first. The change files of a longer
+    /// interval are left out if most of their time span is known already.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl<'s> Ladder<'s> {
     /// Returns the last wanted state of the finest server, which is later than `start`. If the server has no state at
     /// or shortly before the last wanted sequence number, the time is that of `start`, which is not too late.
     fn last(&self, start: State, end: End) -> Result<State> {
-        let (server, mut last) = self.finest();
+        let (server, mut last) = self.finest_server();
         if let Some(timestamp) = end.timestamp.filter(|end| *end < last.timestamp) {
             last = state_of(server, last, timestamp, Purpose::End)?;
         }

@@ -42,7 +42,7 @@ pub(super) fn state_of(
     let unknown = |cause: &str| unknown_changes(server, timestamp, purpose, cause);
     if oldest.is_none() && server.state(newest.sequence)?.is_none() {
         let cause = "the server has state.txt, but no states beside its change files";
-        let such = such_as(server, newest.sequence);
+        let such = example_of_state(server, newest.sequence);
         return Err(unknown(&format!("{cause}, such as {such}")));
     }
     let mut oldest = oldest.unwrap_or(newest.sequence);
@@ -52,7 +52,7 @@ pub(super) fn state_of(
             Some(_) => oldest = older,
             None => {
                 let cause = "the server has no states beside some of its change files";
-                let such = such_as(server, older);
+                let such = example_of_state(server, older);
                 return Err(unknown(&format!("{cause}, such as {such}")));
             }
         }
@@ -86,7 +86,7 @@ fn older_changes(server: &Server<'_>, oldest: i64) -> Result<Option<i64>> {
 }
 
 /// Names a state that a server does not have, and says whether an HTML page comes instead.
-fn such_as(server: &Server<'_>, sequence: i64) -> String {
+fn example_of_state(server: &Server<'_>, sequence: i64) -> String {
     let url = server.state_url(sequence);
     if server.sends_page_for_state(sequence) {
         format!("{url} (an HTML page comes instead of a state file)")

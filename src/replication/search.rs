@@ -28,11 +28,11 @@ pub fn state_at(
     }
     let mut search = go_back(newest, target, &mut state_of)?;
     let mut halves = false;
-    while let Some(guess) = search.guess(target, halves) {
+    while let Some(guess) = search.guess_sequence(target, halves) {
         // Every other guess halves the remaining range, so that irregular times cannot make the search long.
         halves = !halves;
-        match existing(guess, &search.left, &mut state_of)? {
-            Some(state) => search.narrow(state, target),
+        match existing_state(guess, &search.left, &mut state_of)? {
+            Some(state) => search.narrow_range(state, target),
             // No state near the guess exists. While no older state is known, the wanted state must be above the guess.
             // Once an older state is known, the search goes on below the guess, because a state before the missing ones
             // is good enough.
@@ -55,7 +55,7 @@ struct StateSearch {
 
 impl StateSearch {
     /// Narrows the bounds by a state.
-    fn narrow(&mut self, state: State, target: i64) {
+    fn narrow_range(&mut self, state: State, target: i64) {
         if state.timestamp <= target {
             self.lower = Some(state);
             self.left.start = state.sequence + 1;
@@ -66,7 +66,7 @@ impl StateSearch {
     }
 
     /// Returns the sequence number to request next, or `None` if no numbers remain.
-    fn guess(&self, target: i64, halves: bool) -> Option<i64> {
+    fn guess_sequence(&self, target: i64, halves: bool) -> Option<i64> {
         let Range { start, end } = self.left;
         if start >= end {
             return None;
@@ -99,9 +99,9 @@ fn go_back(
     let mut step = 1;
     while search.lower.is_none() && !search.left.is_empty() {
         let guess = newest.sequence.saturating_sub(step).max(0);
-        match existing(guess, &search.left, state_of)? {
+        match existing_state(guess, &search.left, state_of)? {
             Some(state) => {
-                search.narrow(state, target);
+                search.narrow_range(state, target);
                 missing = missing.filter(|number| *number < state.sequence);
             }
             None => missing = missing.or(Some(guess)),
@@ -119,7 +119,7 @@ fn go_back(
 
 /// Returns the state with the sequence number `guess` or a neighbouring one in `left`, or `None` if none of them
 /// exists.
-fn existing(
+fn existing_state(
     guess: i64,
     left: &Range<i64>,
     state_of: &mut impl FnMut(i64) -> Result<Option<State>>,

@@ -88,7 +88,7 @@ impl<'s> Server<'s> {
     /// # Errors
     ///
     /// The server cannot be reached, refuses access, or has no state.
-    pub fn newest(&self) -> Result<State> {
+    pub fn newest_state(&self) -> Result<State> {
         let url = self.request_url("state.txt");
         let state = self.fetch_state(&url);
         state.map_err(|fault| match fault {
@@ -232,7 +232,7 @@ impl<'s> Server<'s> {
                     if failures == INCOMPLETE_ATTEMPTS {
                         return Err(Fault::Incomplete(cause));
                     }
-                    self.fetcher.rest(failures)?;
+                    self.fetcher.pause_before_retry(failures)?;
                 }
                 Err(fault) => return Err(fault),
             }
@@ -274,14 +274,16 @@ impl<'s> Server<'s> {
         let new = || GzipFile::new(directory).map_err(|error| Fault::unwritten(&error));
         let check = |body: &mut GzipFile| {
             decode_file(body, directory, limit)?;
-            let file = body.rewound().map_err(|error| Fault::unwritten(&error))?;
+            let file = body
+                .rewind_file()
+                .map_err(|error| Fault::unwritten(&error))?;
             check_changes(BufReader::new(file))
         };
         match self.fetch_complete(&url, limit, new, check) {
             Ok((mut body, text_len)) => {
                 let lost = |error| Error::io(directory, "cannot read a temporary file in", error);
                 if let Some(cache) = &self.cache {
-                    cache.put(&name, body.rewound().map_err(lost)?)?;
+                    cache.put(&name, body.rewind_file().map_err(lost)?)?;
                 }
                 Ok(complete(body.into_file(), text_len))
             }
@@ -351,7 +353,7 @@ mod tests {
         };
         let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
         let server = Server::new(&base, fetcher, None);
-        assert_eq!(server.newest().unwrap(), whole);
+        assert_eq!(server.newest_state().unwrap(), whole);
         // A file that ends with a number is read twice, because the number may be truncated.
         let turned =
             |number| format!("timestamp=1970-01-01T00\\:00\\:00Z\nsequenceNumber={number}");
@@ -367,7 +369,7 @@ mod tests {
         let server = Server::new(&base, fetcher, None);
         for number in [47, 4711] {
             fs::write(&path, turned(number)).unwrap();
-            assert_eq!(server.newest().unwrap(), whole);
+            assert_eq!(server.newest_state().unwrap(), whole);
         }
     }
 
@@ -385,7 +387,7 @@ mod tests {
                 timestamp: 0,
             };
             fs::write(&path, text.to_text()).unwrap();
-            let message = server.newest().unwrap_err().to_string();
+            let message = server.newest_state().unwrap_err().to_string();
             assert!(message.contains("nine digits"), "{message}");
         }
     }
@@ -419,7 +421,7 @@ mod tests {
         let pause = |_: Duration| Ok(());
         let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
         let server = Server::new(&base, fetcher, Some(cache));
-        assert_eq!(server.newest().unwrap(), state(1003));
+        assert_eq!(server.newest_state().unwrap(), state(1003));
         put("000/001/000.state.txt", b"sequenceNumber=1000\n");
         // A state that remains truncated is treated as missing.
         assert_eq!(server.state(1000).unwrap(), None);

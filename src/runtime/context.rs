@@ -152,8 +152,8 @@ impl Context {
         Self { observer, ..self }
     }
 
-    /// Returns the context with an open file. Commands read it where `path` is the path of an input; it need not exist in
-    /// the file system. It can be data in memory (`memfd_create` on Linux), or a temporary file without a name.
+    /// Returns the context with an open file. Commands read it where `path` is the path of an input; it need not exist
+    /// in the file system. It can be data in memory (`memfd_create` on Linux), or a temporary file without a name.
     ///
     /// ```
     /// use pbfhogg::{Context, PbfFile};

@@ -42,11 +42,11 @@ impl<J: Send + 'static> JobQueue<J> {
 
     /// Adds a job. Blocks while the queue is full.
     pub(crate) fn send(&self, job: J) -> Result<()> {
-        let queue = self.queue.as_ref().ok_or_else(|| self.stopped())?;
-        queue.send(job).map_err(|_| self.stopped())
+        let queue = self.queue.as_ref().ok_or_else(|| self.stopped_error())?;
+        queue.send(job).map_err(|_| self.stopped_error())
     }
 
-    fn stopped(&self) -> Error {
+    fn stopped_error(&self) -> Error {
         Error::Internal(format!("the threads '{}' stopped", self.name))
     }
 }

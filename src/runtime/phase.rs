@@ -75,11 +75,11 @@ pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
                 index,
             };
             let done = claimed.and_then(|item| {
-                caught(|| work(scratch.get_or_insert_with(&init), item, &results))
+                catch_panic(|| work(scratch.get_or_insert_with(&init), item, &results))
             });
             queue.end_item(index, done);
             if let Some(scratch) = &mut scratch
-                && let Err(error) = caught(|| {
+                && let Err(error) = catch_panic(|| {
                     after(scratch);
                     Ok(())
                 })
@@ -128,11 +128,11 @@ trait ReceiveResults<R> {
 }
 
 /// Calls `run` and turns a panic into an error.
-fn caught<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(internal(&*panic)))
+fn catch_panic<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(internal_error(&*panic)))
 }
 
-fn internal(panic: &(dyn Any + Send)) -> Error {
+fn internal_error(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     Error::Internal(text.unwrap_or_else(|| "a worker panicked".into()))
@@ -254,7 +254,7 @@ where
                 let item = source.next();
                 Ok(item.map(|item| (item.as_ref().map_or(0, cost), item)))
             };
-            caught(next).unwrap_or_else(|error| Some((0, Err(error))))
+            catch_panic(next).unwrap_or_else(|error| Some((0, Err(error))))
         });
         let Some((held, item)) = claimed else {
             state.source = None;

@@ -139,7 +139,7 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
 /// Whether a way with nodes has no locations. Reads all ways.
 fn has_bare_ways(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool> {
     let mut has_any = false;
-    Scan::bare("scan ways", file, plan, ctx).run(
+    Scan::without_strings("scan ways", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let mut is_bare = false;
@@ -155,7 +155,7 @@ fn has_bare_ways(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool>
 /// Whether the file has a node without tags that is no member of a relation. Reads the relations and the nodes.
 fn has_spare_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool> {
     let (members, mut has_any) = (member_nodes(file, plan, ctx)?, false);
-    Scan::bare("look up nodes", file, plan, ctx).run(
+    Scan::without_strings("look up nodes", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Node),
         |_, block| {
             let mut is_spare = false;
@@ -205,7 +205,7 @@ pub(super) fn look_up(
     ctx: &Context,
 ) -> Result<FxHashMap<i64, Option<Location>>> {
     let mut locations = FxHashMap::default();
-    Scan::bare("look up nodes", file, plan, ctx).run(
+    Scan::without_strings("look up nodes", file, plan, ctx).run(
         |entry| ids.may_be_in(entry, ObjectKind::Node),
         |_, block| {
             let mut found = Vec::new();

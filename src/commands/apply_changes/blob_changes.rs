@@ -36,7 +36,7 @@ impl<'c> BlobChanges<'c> {
     ) -> Result<Self, FormatError> {
         let mut merged = Self::new(locations);
         let leaving = merged
-            .omitted()
+            .omitted_nodes()
             .and_then(|omitted| omitted.leaving_in(entry));
         let is_in_order = entry.flags.has(BlobFlags::UNIQUE_IDS);
         if changes.is_empty() && leaving.is_none() && is_in_order {
@@ -91,7 +91,7 @@ impl<'c> BlobChanges<'c> {
         }
     }
 
-    fn omitted(&self) -> Option<&'c OmittedNodes> {
+    fn omitted_nodes(&self) -> Option<&'c OmittedNodes> {
         self.locations?.omitted.as_ref()
     }
 
@@ -166,7 +166,7 @@ impl<'c> BlobChanges<'c> {
 
     /// Inserts the object of a change, and returns `true`. Returns `false` if the output leaves out the object.
     fn insert(&mut self, change: &'c Change) -> bool {
-        if let Some(omitted) = self.omitted() {
+        if let Some(omitted) = self.omitted_nodes() {
             if omitted.drops(change) {
                 self.counts.locations.nodes_left_out += 1;
                 return false;

@@ -51,8 +51,8 @@ impl LocationsSummary {
             ctx.warn_with_advice(
                 format!(
                     "{base}: {} of {} get no location, because neither the file nor the changes have the nodes",
-                    counted(self.missing_references, "reference"),
-                    counted(self.incomplete_ways, "way")
+                    format_count(self.missing_references, "reference"),
+                    format_count(self.incomplete_ways, "way")
                 ),
                 Advice::UpdateAllNodes,
             );
@@ -60,14 +60,14 @@ impl LocationsSummary {
         if self.members_missing > 0 {
             ctx.warn(format!(
                 "{base}: the file lacks {} that relations now refer to, because it was made without them",
-                counted(self.members_missing, "node")
+                format_count(self.members_missing, "node")
             ));
         }
     }
 }
 
 /// Formats a number with a noun.
-fn counted(number: u64, singular: &str) -> String {
+fn format_count(number: u64, singular: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {singular}{plural}")
 }

@@ -31,7 +31,7 @@ impl Members {
         let (mut now, mut before) = (IdSet::default(), IdSet::default());
         let mut outdated = FxHashSet::default();
         let of_relation = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Relation);
-        Scan::bare("members", file, plan, ctx).run(
+        Scan::without_strings("members", file, plan, ctx).run(
             of_relation,
             |entry, block| {
                 let mut found = Replaced::default();
@@ -114,7 +114,7 @@ pub(super) fn outdated_in_mixed_blobs(
         entry.kinds.contains(ObjectKind::Node) && entry.kinds.single().is_none()
     };
     let mut all = Vec::new();
-    Scan::bare("look up nodes", file, plan, ctx).run(
+    Scan::without_strings("look up nodes", file, plan, ctx).run(
         is_mixed,
         |entry, block| {
             let mut outdated = Vec::new();

@@ -130,7 +130,7 @@ impl LeavingNodes {
         if !rule.recent.examines_base() && rule.no_longer_needed.is_empty() {
             return Ok(leaving);
         }
-        Scan::bare("old nodes", file, plan, ctx).run(
+        Scan::without_strings("old nodes", file, plan, ctx).run(
             |entry| rule.may_have(entry),
             |_, block| rule.leaving_of(block),
             |found| {

@@ -181,7 +181,7 @@ impl Fullness {
         Self(most)
     }
 
-    fn full(&self, kind: ObjectKind) -> u32 {
+    fn full_size(&self, kind: ObjectKind) -> u32 {
         self.0[kind as usize]
     }
 
@@ -189,7 +189,7 @@ impl Fullness {
     /// neighbour. `count` must be less than a quarter of the objects of a full blob, and `bytes` less than a quarter of
     /// [`TARGET_PAYLOAD`].
     fn is_small(&self, kind: ObjectKind, count: u32, bytes: u64) -> bool {
-        count < self.full(kind) / 4 && bytes < TARGET_PAYLOAD as u64 / 4
+        count < self.full_size(kind) / 4 && bytes < TARGET_PAYLOAD as u64 / 4
     }
 }
 
@@ -276,15 +276,15 @@ fn join_small(planned: Vec<Planned>, fullness: &Fullness) -> Vec<ApplyStep> {
         let bytes = content_bytes(&entry);
         let is_small = fullness.is_small(kind, entry.count, bytes);
         let run_is_small = fullness.is_small(kind, run.count, run.bytes);
-        // A blob with a part of the table of contents is one of the last of a file. If it were joined with a large blob,
-        // the writer would divide the result again.
+        // A blob with a part of the table of contents is one of the last of a file. If it were joined with a large
+        // blob, the writer would divide the result again.
         let any_small = if entry.flags.has(BlobFlags::HAS_TABLE) {
             is_small && run_is_small
         } else {
             is_small || run_is_small
         };
         let has_room =
-            all <= fullness.full(kind) && run.bytes + bytes <= TARGET_PAYLOAD as u64 * 3 / 4;
+            all <= fullness.full_size(kind) && run.bytes + bytes <= TARGET_PAYLOAD as u64 * 3 / 4;
         let fits = run.kind == Some(kind) && any_small && has_room;
         if !fits || !(is_small || is_edited) {
             run.end(&mut joined);

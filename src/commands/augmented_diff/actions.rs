@@ -57,7 +57,7 @@ pub(super) fn for_each<E: Encoder + Send>(
             };
             match item.objects {
                 None => finder.without_base(item.changes.clone()),
-                Some(part) => finder.part(part, item.changes)?,
+                Some(part) => finder.find_part(part, item.changes)?,
             }
             let mut summary = finder.summary;
             findings.check()?;
@@ -153,7 +153,7 @@ struct Finder<'w, 'c, E> {
 
 impl<E: Encoder> Finder<'_, '_, E> {
     /// Finds the actions of objects of the base, and of the changes between them.
-    fn part(&mut self, part: &KeptPart, range: Range<usize>) -> Result<()> {
+    fn find_part(&mut self, part: &KeptPart, range: Range<usize>) -> Result<()> {
         let mut next = range.start;
         let changes = &self.findings.history.changes.changes()[..range.end];
         let kept = &self.findings.kept;
@@ -162,7 +162,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
             let start = next + count_of(&changes[next..], |change| change.key < key);
             self.without_base(next..start);
             next = start + count_of(&changes[start..], |change| change.key == key);
-            self.object(Some(object), start..next);
+            self.find_object(Some(object), start..next);
         })?;
         self.without_base(next..range.end);
         Ok(())
@@ -174,18 +174,18 @@ impl<E: Encoder> Finder<'_, '_, E> {
         let all = &self.findings.history.changes.changes()[changes];
         for of_object in all.chunk_by(|one, other| one.key == other.key) {
             let end = start + of_object.len();
-            self.object(None, start..end);
+            self.find_object(None, start..end);
             start = end;
         }
     }
 
     /// Finds the actions of an object. `base` is the object in the base, and `range` are the indices of its changes.
-    fn object(&mut self, base: Option<&Object<'_>>, range: Range<usize>) {
+    fn find_object(&mut self, base: Option<&Object<'_>>, range: Range<usize>) {
         let history = &self.findings.history;
         self.count_ineffective(base.is_some(), range.clone());
         // The deletion of a node that only ways have has an effect on them, and is no action of its own.
         let is_absent = |(_, change): &(u32, &Change)| base.is_none() && change.is_deletion();
-        let versions = history.effective(range).skip_while(is_absent);
+        let versions = history.effective_changes(range).skip_while(is_absent);
         let versions: Vec<(u32, &Change)> = versions.collect();
         let effects = self.effects(base, &versions);
         for (group, effect) in effects.0 {

@@ -14,8 +14,8 @@ use crate::pbf::Info;
 use crate::runtime::{Batches, Context};
 use std::path::PathBuf;
 
-/// The effect of changes on an object, with the geometries that an [`export`](crate::commands::export) of a table writes
-/// by default.
+/// The effect of changes on an object, with the geometries that an [`export`](crate::commands::export) of a table
+/// writes by default.
 #[derive(Debug, Clone, Copy)]
 pub struct ActionView<'a>(&'a ActionRow);
 
@@ -59,12 +59,12 @@ impl<'a> ActionView<'a> {
 
     /// The tags before the changes as pairs of a key and a value; `None` for a creation.
     pub fn old_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
-        self.0.old_tags.as_ref().map(pairs)
+        self.0.old_tags.as_ref().map(tag_pairs)
     }
 
     /// The tags after the changes as pairs of a key and a value; `None` for a deletion.
     pub fn new_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
-        self.0.new_tags.as_ref().map(pairs)
+        self.0.new_tags.as_ref().map(tag_pairs)
     }
 
     /// Appends the geometry before the changes as WKB (OGC 06-103r4), with longitude before latitude in degrees.
@@ -73,8 +73,8 @@ impl<'a> ActionView<'a> {
         put_geometry(self.0.old_geometry.as_ref(), out)
     }
 
-    /// Appends the geometry after the changes as WKB, as [`put_old_wkb`](Self::put_old_wkb) does. Returns `false` if the
-    /// object is no feature or was deleted.
+    /// Appends the geometry after the changes as WKB, as [`put_old_wkb`](Self::put_old_wkb) does. Returns `false` if
+    /// the object is no feature or was deleted.
     pub fn put_new_wkb(&self, out: &mut Vec<u8>) -> bool {
         put_geometry(self.0.new_geometry.as_ref(), out)
     }
@@ -85,7 +85,7 @@ impl<'a> ActionView<'a> {
     }
 }
 
-fn pairs(tags: &OwnedTags) -> impl Iterator<Item = (&str, &str)> {
+fn tag_pairs(tags: &OwnedTags) -> impl Iterator<Item = (&str, &str)> {
     tags.iter()
         .map(|(key, value)| (key.as_str(), value.as_str()))
 }

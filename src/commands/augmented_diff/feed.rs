@@ -56,7 +56,7 @@ impl Encoder for Rows {
                 return self.left_out.oversized.add(object.kind(), object.id);
             }
             let knows_deletions = findings.history.knows_deletions();
-            let row = self.row(action, geometries, knows_deletions);
+            let row = self.put_row(action, geometries, knows_deletions);
             self.rows.push(row);
         }
     }
@@ -73,7 +73,7 @@ impl Encoder for Rows {
 
 impl Rows {
     /// Returns the row of an action. A deletion has metadata if the changes have those of deletions.
-    fn row(
+    fn put_row(
         &mut self,
         action: &Action<'_>,
         (old, new): GeometryPair,
@@ -92,8 +92,9 @@ impl Rows {
         // their areas can be assembled or not, so that an area that breaks does not look like one that gets a tag.
         let is_area = new_object.or(old_object).is_some_and(is_relation_area);
         let without_type = is_area && !self.has_all_tags;
-        let mut tags =
-            |object: Option<&Object<'_>>| object.map(|object| self.tags(object, without_type));
+        let mut tags = |object: Option<&Object<'_>>| {
+            object.map(|object| self.owned_tags(object, without_type))
+        };
         ActionRow {
             action: action.kind,
             is_indirect: action.is_indirect,
@@ -113,7 +114,7 @@ impl Rows {
     }
 
     /// Returns the tags of an object as an export writes them. Of several tags with the same key, it has the first one.
-    fn tags(&mut self, object: &Object<'_>, without_type: bool) -> OwnedTags {
+    fn owned_tags(&mut self, object: &Object<'_>, without_type: bool) -> OwnedTags {
         let mut unique = UniqueTags::new(object.tags.iter().copied());
         let tags = unique
             .by_ref()

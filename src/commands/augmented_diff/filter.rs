@@ -161,15 +161,15 @@ impl<'p> Outlines<'p> {
     /// Adds a line of an outline. `parts` are its parts if it was cut at the antimeridian.
     fn add(&mut self, line: &[Point], parts: Option<&[Vec<Point>]>) {
         let Some(parts) = parts else {
-            return flip(&mut self.on_map, self.points, line);
+            return flip_crossed(&mut self.on_map, self.points, line);
         };
         let across = line.windows(2).filter(|pair| is_across(pair[0], pair[1]));
         self.crossings += across.count();
         for part in parts {
-            flip(&mut self.on_map, self.points, part);
-            flip(&mut self.differs, self.points, part);
+            flip_crossed(&mut self.on_map, self.points, part);
+            flip_crossed(&mut self.differs, self.points, part);
         }
-        flip(&mut self.differs, self.points, line);
+        flip_crossed(&mut self.differs, self.points, line);
     }
 
     /// Whether the outlines enclose any of the points.
@@ -181,7 +181,7 @@ impl<'p> Outlines<'p> {
 }
 
 /// For each point, changes a flag as often as a ray from the point to the north crosses a line.
-fn flip(flags: &mut [bool], points: &[Point], line: &[Point]) {
+fn flip_crossed(flags: &mut [bool], points: &[Point], line: &[Point]) {
     for pair in line.windows(2) {
         for (flag, point) in flags.iter_mut().zip(points) {
             *flag ^= is_below(*point, pair[0], pair[1]);

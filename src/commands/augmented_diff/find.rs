@@ -230,8 +230,8 @@ impl BlockObserver for Search<'_, '_> {
         }
         let finder = self.finder();
         let found = match refs {
-            Some(refs) => finder.of_refs(entry, block, refs)?,
-            None => finder.of_block(entry, block)?,
+            Some(refs) => finder.find_by_refs(entry, block, refs)?,
+            None => finder.find_in_block(entry, block)?,
         };
         lock(&self.ways).add_observed(entry, found, &self.member_ids);
         Ok(())
@@ -265,7 +265,7 @@ impl Needs<'_, '_> {
             None
         };
         let (read, needed) = match &graph {
-            Some(graph) => (&again, graph.needed(&changed.relations)),
+            Some(graph) => (&again, graph.needed_routes(&changed.relations)),
             None => (read, NeededRoutes::default()),
         };
         find_relations(self.base, read, &changed, &needed, |found| {
@@ -281,7 +281,7 @@ impl Needs<'_, '_> {
         let Some(graph) = graph else {
             return Ok(Routes::default());
         };
-        let affected = graph.affected(self.history.changed(ObjectKind::Relation));
+        let affected = graph.affected_relations(self.history.changed_ids(ObjectKind::Relation));
         let routes = Routes::new(affected, &needed.nested, nested, &self.history);
         self.ways.extend(routes.way_ids());
         Ok(routes)
@@ -290,7 +290,7 @@ impl Needs<'_, '_> {
     /// Adds the nodes and the member ways of the changes that have an effect.
     fn add_members_of_changes(&mut self) {
         let (changes, max_members) = (self.history.changes, self.geometry.max_members);
-        for (_, change) in self.history.effective(0..changes.changes().len()) {
+        for (_, change) in self.history.effective_changes(0..changes.changes().len()) {
             match changes.object(change).body {
                 ObjectBody::Node { .. } => {}
                 ObjectBody::Way { refs, .. } => self.nodes.add_unlocated(refs.iter().copied()),
@@ -353,7 +353,7 @@ fn relation_cache(base: &Base<'_>) -> PayloadCache {
 fn read_nodes(base: &Base<'_>, needed: &IdSet, nodes: &mut Nodes) -> Result<()> {
     let unlocated = nodes.unlocated().clone();
     let sorted: SortedIds = needed.ids().collect();
-    Scan::bare("nodes", base.file, base.plan, base.ctx).run_versions(
+    Scan::without_strings("nodes", base.file, base.plan, base.ctx).run_versions(
         |entry| needed.may_be_in(entry, ObjectKind::Node),
         |entry| unlocated.may_be_in(entry, ObjectKind::Node),
         |nodes| {

@@ -119,12 +119,12 @@ impl Nodes {
 
     /// Returns the nodes whose location is needed, that the base does not have, and that no effective change has.
     pub(super) fn missing(&self, history: &History<'_>) -> IdSet {
-        let changed = history.changed(ObjectKind::Node);
-        let is_missing = |id: &i64| self.in_base(*id).is_none() && !changed.contains(*id);
+        let changed = history.changed_ids(ObjectKind::Node);
+        let is_missing = |id: &i64| self.state_in_base(*id).is_none() && !changed.contains(*id);
         self.unlocated.ids().filter(is_missing).collect()
     }
 
-    fn in_base(&self, id: i64) -> Option<NodeState> {
+    fn state_in_base(&self, id: i64) -> Option<NodeState> {
         let rank = self.needed.rank(id);
         rank.and_then(|rank| self.states[rank as usize])
     }
@@ -144,17 +144,21 @@ impl Nodes {
                 location: ChangeSet::location(change),
             };
         }
-        let state = self.in_base(id);
+        let state = self.state_in_base(id);
         let version = state.map(|state| state.version);
         PlacedNode {
             id,
             version: version.filter(|version| *version > 0),
-            location: self.in_base_or(state, given),
+            location: self.location_in_base_or(state, given),
         }
     }
 
     /// Returns the location of a node in the base. `given` is its location in a way of the base.
-    fn in_base_or(&self, state: Option<NodeState>, given: Option<Location>) -> Option<Location> {
+    fn location_in_base_or(
+        &self,
+        state: Option<NodeState>,
+        given: Option<Location>,
+    ) -> Option<Location> {
         let location = state.and_then(|state| state.location);
         base_location(self.takes_stored, location, given)
     }
@@ -170,12 +174,12 @@ impl Nodes {
         if let Some(change) = history.last_change(ObjectKind::Node, id, moment) {
             return ChangeSet::location(change);
         }
-        self.in_base_or(self.in_base(id), given)
+        self.location_in_base_or(self.state_in_base(id), given)
     }
 }
 
-/// Returns the location of a node of a way of the base. `node` is the location of the node, if it is known, and `stored`
-/// is the one that the way stores.
+/// Returns the location of a node of a way of the base. `node` is the location of the node, if it is known, and
+/// `stored` is the one that the way stores.
 pub(super) fn base_location(
     takes_stored: bool,
     node: Option<Location>,

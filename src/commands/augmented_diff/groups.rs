@@ -59,7 +59,7 @@ impl Encoder for GroupRows<'_> {
 
     fn put_nothing(&mut self, group: Option<i64>, key: TypeThenId) {
         if let Some(group) = group {
-            let nothing = XmlAction::nothing(key.0, id_from_rank(key.1));
+            let nothing = XmlAction::without_states(key.0, id_from_rank(key.1));
             self.push(group, key, nothing.text());
         }
     }
@@ -140,7 +140,7 @@ pub(super) fn write(
         let mut portions = sorted.portions(range);
         while portions.left() > 0 {
             let rows = portions.next(READ_MEMORY)?;
-            for (key, row) in keyed(&rows) {
+            for (key, row) in keyed_rows(&rows) {
                 if let Some((done, actions)) = current.take_if(|(last, _)| *last != key) {
                     files.write(id_from_rank(done), actions)?;
                 }
@@ -160,7 +160,7 @@ pub(super) fn write(
     Ok(summary)
 }
 
-fn keyed(rows: &SharedRows) -> impl Iterator<Item = (u64, &[u8])> {
+fn keyed_rows(rows: &SharedRows) -> impl Iterator<Item = (u64, &[u8])> {
     let keys = rows.keys_and_lens().map(|(key, _)| key);
     keys.zip(rows.rows(0..rows.count()))
 }
@@ -184,7 +184,7 @@ impl Actions {
 
     /// Joins these actions with those of an earlier run, which come before them and are in `text`. Returns `None` if
     /// the text is no augmented diff of this program.
-    fn behind(self, text: &str) -> Option<Self> {
+    fn join_earlier(self, text: &str) -> Option<Self> {
         let mut rest = text.strip_prefix(PROLOGUE)?.strip_suffix(EPILOGUE)?;
         let mut all = BTreeMap::new();
         while !rest.is_empty() {
@@ -219,7 +219,7 @@ impl Files<'_> {
         match self.groups {
             Groups::Changesets => {
                 let name = format!("{group}.adiff");
-                match self.continued(&name, actions)? {
+                match self.continue_file(&name, actions)? {
                     Some(actions) => self.put(&name, &actions),
                     None => Ok(()),
                 }
@@ -253,10 +253,10 @@ impl Files<'_> {
 
     /// Returns the actions of an existing file of a changeset, followed by the given ones. Returns `None` if there is
     /// no file and there are no actions.
-    fn continued(&self, name: &str, actions: Actions) -> Result<Option<Actions>> {
+    fn continue_file(&self, name: &str, actions: Actions) -> Result<Option<Actions>> {
         let path = self.directory.join(name);
         match fs::read_to_string(&path) {
-            Ok(text) => match actions.behind(&text) {
+            Ok(text) => match actions.join_earlier(&text) {
                 Some(both) => Ok(Some(both)),
                 None => {
                     let cause = "this is not an augmented diff of pbfhogg: it cannot be continued";

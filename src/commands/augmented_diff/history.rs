@@ -62,7 +62,7 @@ impl Steps {
     /// Makes a step of all changes with the same time and the same changeset. The groups are the changesets. Steps are
     /// in the order of their times; changes without a time come first. Fails if a change has no changeset.
     pub(super) fn by_changeset(changes: &ChangeSet) -> Result<Self> {
-        Self::by(changes, |change| match change.changeset() {
+        Self::grouped_by(changes, |change| match change.changeset() {
             Some(changeset) if (0..=MAX_CHANGESET).contains(&changeset) => {
                 Ok((change.timestamp.unwrap_or(i64::MIN), changeset))
             }
@@ -81,14 +81,17 @@ impl Steps {
 
     /// Makes a step of each change file. The groups are the numbers of the files.
     pub(super) fn by_file(changes: &ChangeSet) -> Result<Self> {
-        Self::by(changes, |change| {
+        Self::grouped_by(changes, |change| {
             Ok((change.file.into(), change.file.into()))
         })
     }
 
     /// Makes steps of changes with the same time and group. If the times of an object contradict the order of its
     /// versions, its earlier versions get earlier steps.
-    fn by(changes: &ChangeSet, key_of: impl Fn(&Change) -> Result<(i64, i64)>) -> Result<Self> {
+    fn grouped_by(
+        changes: &ChangeSet,
+        key_of: impl Fn(&Change) -> Result<(i64, i64)>,
+    ) -> Result<Self> {
         let mut keys: Vec<StepKey> = Vec::with_capacity(changes.changes().len());
         let mut later: Option<(&Change, StepKey)> = None;
         for change in changes.changes().iter().rev() {
@@ -124,7 +127,7 @@ impl Steps {
     }
 
     /// Returns the step of a change.
-    pub(super) fn of_change(&self, index: usize) -> u32 {
+    pub(super) fn step_of_change(&self, index: usize) -> u32 {
         self.of_change.get(index).map_or(0, |step| *step)
     }
 }
@@ -214,7 +217,7 @@ impl<'c> History<'c> {
     }
 
     /// Returns the ids of the objects of a kind with a change that has an effect.
-    pub(super) fn changed(&self, kind: ObjectKind) -> &IdSet {
+    pub(super) fn changed_ids(&self, kind: ObjectKind) -> &IdSet {
         &self.changed[kind as usize]
     }
 
@@ -229,20 +232,20 @@ impl<'c> History<'c> {
     }
 
     /// Returns the changes with an effect among those with the given indices, each with its step.
-    pub(super) fn effective(
+    pub(super) fn effective_changes(
         &self,
         indices: Range<usize>,
     ) -> impl DoubleEndedIterator<Item = (u32, &'c Change)> + '_ {
         let with_effect = indices.filter(|index| self.has_effect[*index]);
-        with_effect.map(|index| (self.steps.of_change(index), self.change(index)))
+        with_effect.map(|index| (self.steps.step_of_change(index), self.change(index)))
     }
 
     /// Returns the last change of an object before a moment; `None` if the object is as in the base.
     pub(super) fn last_change(&self, kind: ObjectKind, id: i64, moment: u32) -> Option<&'c Change> {
-        if !self.changed(kind).contains(id) {
+        if !self.changed_ids(kind).contains(id) {
             return None;
         }
-        let mut before = self.effective(self.range(kind, id)).rev();
+        let mut before = self.effective_changes(self.range(kind, id)).rev();
         before
             .find(|(step, _)| *step < moment)
             .map(|(_, change)| change)
@@ -256,12 +259,12 @@ impl<'c> History<'c> {
         id: i64,
         mut take: impl FnMut(u32, &'c Change),
     ) {
-        if !self.changed(kind).contains(id) {
+        if !self.changed_ids(kind).contains(id) {
             return;
         }
         let range = self.range(kind, id);
         let mut is_there = self.may_be_in_base(range.start);
-        let mut versions = self.effective(range).peekable();
+        let mut versions = self.effective_changes(range).peekable();
         while let Some((step, change)) = versions.next() {
             if versions.peek().is_some_and(|(next, _)| *next == step) {
                 continue;

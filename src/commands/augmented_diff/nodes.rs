@@ -74,7 +74,7 @@ impl ChangedNodes {
     }
 
     /// Returns the changed nodes of a block.
-    fn of_block(
+    fn find_in_block(
         &self,
         changes: &ChangeSet,
         block: &Block<'_>,
@@ -105,14 +105,14 @@ impl ChangedNodes {
         tally.failed.take().map_or(Ok(()), Err)?;
         tally.kept.set_in_order(true);
         let seen = tally.seen.clone();
-        Scan::bare("changed nodes", base.file, base.plan, base.ctx)
+        Scan::without_strings("changed nodes", base.file, base.plan, base.ctx)
             .with_strings()
             .try_run(
                 |entry| {
                     self.ids.may_be_in(entry, ObjectKind::Node)
                         && !seen.contains(&entry.number.into())
                 },
-                |entry, block| Ok((*entry, self.of_block(changes, block)?)),
+                |entry, block| Ok((*entry, self.find_in_block(changes, block)?)),
                 |(entry, found)| tally.add(&entry, found),
             )?;
         drop(tally);
@@ -132,7 +132,7 @@ impl BlockObserver for ChangedNodes {
         if !self.ids.may_be_in(entry, ObjectKind::Node) {
             return Ok(());
         }
-        let found = self.of_block(changes, block)?;
+        let found = self.find_in_block(changes, block)?;
         let mut tally = lock(&self.tally);
         tally.kept.set_in_order(false);
         if let Err(error) = tally.add(entry, found) {

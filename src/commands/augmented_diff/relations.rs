@@ -44,11 +44,11 @@ pub(super) struct ChangedMembers<'m, 'c> {
 
 impl<'m, 'c> ChangedMembers<'m, 'c> {
     pub(super) fn new(history: &'m History<'c>, reshaped: &Reshaped, max_members: u64) -> Self {
-        let mut ways = history.changed(ObjectKind::Way).clone();
+        let mut ways = history.changed_ids(ObjectKind::Way).clone();
         ways.extend(reshaped.ids());
         Self {
             history,
-            nodes: SparseIds::new(Cow::Borrowed(history.changed(ObjectKind::Node))),
+            nodes: SparseIds::new(Cow::Borrowed(history.changed_ids(ObjectKind::Node))),
             ways: SparseIds::new(Cow::Owned(ways)),
             relations: ids_of(history.changes, ObjectKind::Relation),
             max_members,
@@ -106,7 +106,7 @@ pub(super) fn find_relations(
     routes: &NeededRoutes,
     take: impl FnMut(FoundRelations) -> Result<()>,
 ) -> Result<()> {
-    Scan::bare("relations", base.file, base.plan, base.ctx)
+    Scan::without_strings("relations", base.file, base.plan, base.ctx)
         .with_strings()
         .take_from(read)
         .try_run(

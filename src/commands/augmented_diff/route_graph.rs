@@ -76,7 +76,7 @@ impl RouteGraph {
         changed: &ChangedMembers<'_, '_>,
     ) -> Result<Self> {
         let mut graph = Self::default();
-        let scan = Scan::bare("routes", base.file, base.plan, base.ctx).with_strings();
+        let scan = Scan::without_strings("routes", base.file, base.plan, base.ctx).with_strings();
         scan.take_from(read).add_to(kept).run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
@@ -133,25 +133,25 @@ impl RouteGraph {
     }
 
     /// Returns the relations of the base that are needed if the relations of `changed` may have changed.
-    pub(super) fn needed(&self, changed: &IdSet) -> NeededRoutes {
-        let affected = self.affected(changed);
+    pub(super) fn needed_routes(&self, changed: &IdSet) -> NeededRoutes {
+        let affected = self.affected_relations(changed);
         let read = affected.ids().filter(|id| !self.large.contains(*id));
         NeededRoutes {
-            nested: reached(&self.members, self.concerned.ids().chain(read)),
+            nested: reachable(&self.members, self.concerned.ids().chain(read)),
             affected,
         }
     }
 
     /// Returns the relations of the base that become lines, and in which a relation of `changed`, or one with a changed
     /// member way, is nested.
-    pub(super) fn affected(&self, changed: &IdSet) -> IdSet {
-        let found = reached(&self.parents, changed.ids().chain(self.touched.ids()));
+    pub(super) fn affected_relations(&self, changed: &IdSet) -> IdSet {
+        let found = reachable(&self.parents, changed.ids().chain(self.touched.ids()));
         found.ids().filter(|id| self.lines.contains(*id)).collect()
     }
 }
 
 /// Returns the ids to which one or more of `pairs` lead from the ids of `start`. The pairs are in order.
-fn reached(pairs: &[(i64, i64)], start: impl Iterator<Item = i64>) -> IdSet {
+fn reachable(pairs: &[(i64, i64)], start: impl Iterator<Item = i64>) -> IdSet {
     let (mut found, mut left) = (IdSet::default(), start.collect::<Vec<_>>());
     while let Some(id) = left.pop() {
         let first = pairs.partition_point(|(from, _)| *from < id);
@@ -173,7 +173,7 @@ mod tests {
     fn pairs_are_followed_also_in_circles() {
         let pairs = [(-1, 4), (1, 2), (2, 3), (3, 1), (3, 5), (7, 8)];
         let found = |start: &[i64]| {
-            let found = reached(&pairs, start.iter().copied());
+            let found = reachable(&pairs, start.iter().copied());
             let mut found: Vec<i64> = found.ids().collect();
             found.sort_unstable();
             found

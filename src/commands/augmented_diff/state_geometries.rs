@@ -39,7 +39,7 @@ impl StateGeometries {
         action: &Action<'_>,
         findings: &Findings<'_>,
     ) -> Option<GeometryPair> {
-        self.pair(action, findings)
+        self.geometry_pair(action, findings)
             .map_err(|error| {
                 self.failed.get_or_insert(error);
             })
@@ -55,7 +55,7 @@ impl StateGeometries {
         })
     }
 
-    fn pair(
+    fn geometry_pair(
         &mut self,
         action: &Action<'_>,
         findings: &Findings<'_>,
@@ -63,13 +63,13 @@ impl StateGeometries {
         let old = action.old.as_ref();
         let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
         let mut of = |state: Option<&State<'_>>| match state {
-            Some(state) if state.has_member_geometry() => self.of_state(state, findings),
+            Some(state) if state.has_member_geometry() => self.geometry_of_state(state, findings),
             _ => Ok(None),
         };
         Ok((of(old)?, of(new)?))
     }
 
-    fn of_state(
+    fn geometry_of_state(
         &mut self,
         state: &State<'_>,
         findings: &Findings<'_>,

@@ -64,7 +64,7 @@ impl<'a> State<'a> {
     }
 
     /// Calls `take` with the object and its geometry.
-    pub(super) fn augmented<R>(
+    pub(super) fn with_augmented<R>(
         &self,
         findings: &Findings<'_>,
         take: impl FnOnce(&AugmentedObject<'_>) -> R,
@@ -108,8 +108,8 @@ impl Findings<'_> {
         lock(&self.failed).take().map_or(Ok(()), Err)
     }
 
-    /// Calls `take` with the nodes of a member way at a moment, each with its location. Returns whether the way is there.
-    /// [`check`](Self::check) reports errors.
+    /// Calls `take` with the nodes of a member way at a moment, each with its location. Returns whether the way is
+    /// there. [`check`](Self::check) reports errors.
     pub(super) fn for_each_node_of(
         &self,
         way: i64,

@@ -59,10 +59,10 @@ impl FoundWays {
             .iter()
             .find(|(_, status)| *status == Status::Replaces);
         // The nodes of the way matter until a change replaces it.
-        let end = replaced.map(|(index, _)| history.steps.of_change(*index));
+        let end = replaced.map(|(index, _)| history.steps.step_of_change(*index));
         let mut is_concerned = end.is_some();
         for (at, id) in refs.iter().enumerate() {
-            if history.changed(ObjectKind::Node).contains(*id) {
+            if history.changed_ids(ObjectKind::Node).contains(*id) {
                 is_concerned = true;
                 let given = locations.get(at).copied().flatten();
                 let place = given.filter(|_| !moves.in_base.contains_key(id));
@@ -118,12 +118,12 @@ impl Moves<'_, '_> {
         let mut reshaped = Vec::new();
         let ways = (ObjectKind::Way, 0)..=(ObjectKind::Way, u64::MAX);
         let ways = history.changes.range(*ways.start(), *ways.end());
-        let mut versions = history.effective(ways).peekable();
+        let mut versions = history.effective_changes(ways).peekable();
         while let Some((step, way)) = versions.next() {
             let next = versions.peek().filter(|(_, next)| next.key == way.key);
             let steps = step + 1..next.map_or(u32::MAX, |(step, _)| *step);
             for node in history.changes.refs(way) {
-                if history.changed(ObjectKind::Node).contains(*node) {
+                if history.changed_ids(ObjectKind::Node).contains(*node) {
                     self.for_each_move(*node, None, steps.clone(), |step| {
                         reshaped.push((way.id, step));
                     });
@@ -145,36 +145,36 @@ pub(super) struct WayFinder<'f, 'c> {
 impl WayFinder<'_, '_> {
     /// Whether a blob may have ways that are searched for.
     fn picks(&self, entry: &BlobEntry) -> bool {
-        let changed_nodes = self.moves.history.changed(ObjectKind::Node);
+        let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         entry.kinds.contains(ObjectKind::Way)
             && (!changed_nodes.is_empty() || self.changed.may_be_in(entry, ObjectKind::Way))
     }
 
     /// Returns the ways of a block that are searched for.
-    pub(super) fn of_block(
+    pub(super) fn find_in_block(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
     ) -> std::result::Result<FoundWays, FormatError> {
         let nodes = WayNodes::of(block)?;
         let mut candidates = Vec::new();
-        let changed_nodes = self.moves.history.changed(ObjectKind::Node);
+        let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         changed_nodes.for_each_present(&nodes.refs, |at| candidates.push(at));
         let refs = CandidateRefs {
             nodes: &nodes,
             candidates: &candidates,
         };
-        self.of_refs(entry, block, refs)
+        self.find_by_refs(entry, block, refs)
     }
 
-    /// Does the same as [`of_block`](Self::of_block) if the references of the ways are known.
-    pub(super) fn of_refs(
+    /// Does the same as [`find_in_block`](Self::find_in_block) if the references of the ways are known.
+    pub(super) fn find_by_refs(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
         CandidateRefs { nodes, candidates }: CandidateRefs<'_>,
     ) -> std::result::Result<FoundWays, FormatError> {
-        let changed_nodes = self.moves.history.changed(ObjectKind::Node);
+        let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         let ids: Vec<i64> = nodes.ways.iter().map(|(id, _)| *id).collect();
         // For each way, whether changes concern it, and whether it is kept for relations.
         let mut wanted = vec![(false, false); ids.len()];
@@ -187,7 +187,7 @@ impl WayFinder<'_, '_> {
             let changed = self.changed;
             changed.for_each_present(&ids, |way| wanted[way].0 = true);
         }
-        if let Some(members) = self.members.kept() {
+        if let Some(members) = self.members.kept_ways() {
             for (id, wanted) in ids.iter().zip(&mut wanted) {
                 wanted.1 = members.may_have(*id);
             }
@@ -273,11 +273,11 @@ pub(super) fn find_ways(
 ) -> Result<()> {
     tally.failed.take().map_or(Ok(()), Err)?;
     let seen = tally.seen.clone();
-    Scan::bare("ways", base.file, base.plan, base.ctx)
+    Scan::without_strings("ways", base.file, base.plan, base.ctx)
         .with_strings()
         .try_run(
             |entry| finder.picks(entry) && !seen.contains(&entry.number.into()),
-            |entry, block| Ok((*entry, finder.of_block(entry, block)?)),
+            |entry, block| Ok((*entry, finder.find_in_block(entry, block)?)),
             |(entry, found)| tally.add(&entry, found, finder.members),
         )
 }
@@ -317,7 +317,7 @@ pub(super) struct KeptMembers {
 
 impl MemberIds {
     /// Returns the ids of the ways that are kept; `None` if no ways are kept, or too many were found.
-    fn kept(&self) -> Option<&WayIds> {
+    fn kept_ways(&self) -> Option<&WayIds> {
         let is_full = self.is_full.load(Ordering::Relaxed);
         self.wanted.as_ref().filter(|_| !is_full)
     }
@@ -356,11 +356,11 @@ impl EarlyMembers {
                 limit: MEMBER_MEMORY.min(base.max_memory),
             },
         };
-        if bytes > RELATION_BYTES || history.changed(ObjectKind::Node).is_empty() {
+        if bytes > RELATION_BYTES || history.changed_ids(ObjectKind::Node).is_empty() {
             return Ok(early);
         }
         let mut wanted = WayIds::default();
-        let scan = Scan::bare("members", base.file, base.plan, base.ctx);
+        let scan = Scan::without_strings("members", base.file, base.plan, base.ctx);
         scan.add_to(relations_read).run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
@@ -390,7 +390,7 @@ impl EarlyMembers {
 impl KeptMembers {
     /// Returns the ways; `None` if none were kept or there were too many of them.
     pub(super) fn finish(self, ids: &MemberIds) -> Option<Vec<StoredWays>> {
-        ids.kept().map(|_| self.batches)
+        ids.kept_ways().map(|_| self.batches)
     }
 }
 
@@ -400,7 +400,7 @@ pub(super) fn read_member_ways(
     wanted: &IdSet,
     take: impl FnMut(SelectedWays) -> Result<()>,
 ) -> Result<()> {
-    Scan::bare("member ways", base.file, base.plan, base.ctx).try_run(
+    Scan::without_strings("member ways", base.file, base.plan, base.ctx).try_run(
         |entry| wanted.may_be_in(entry, ObjectKind::Way),
         |entry, block| {
             let mut ways = StoredWays::of(entry, block);

@@ -48,10 +48,12 @@ impl Encoder for XmlEncoder<'_> {
 
 /// Appends an action with both states.
 pub(super) fn put_action(xml: &mut AugmentedXml, action: &Action<'_>, findings: &Findings<'_>) {
-    action.new.augmented(findings, |new| match &action.old {
-        None => xml.put(action.kind, None, new),
-        Some(old) => old.augmented(findings, |old| xml.put(action.kind, Some(old), new)),
-    });
+    action
+        .new
+        .with_augmented(findings, |new| match &action.old {
+            None => xml.put(action.kind, None, new),
+            Some(old) => old.with_augmented(findings, |old| xml.put(action.kind, Some(old), new)),
+        });
 }
 
 /// Writes all actions to a file.

@@ -128,10 +128,10 @@ impl Visitor for Collector<'_> {
             if let Some(way) = &way {
                 tags.push((STREET, way));
             }
-            self.point(Layer::Addresses, id, point, &tags);
+            self.add_point(Layer::Addresses, id, point, &tags);
         }
         if has_place {
-            self.point(Layer::Places, id, point, &area_tags(&tags));
+            self.add_point(Layer::Places, id, point, &area_tags(&tags));
         }
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Visitor for Collector<'_> {
         if is_wanted {
             let mut kept = area_tags(&tags);
             kept.extend(self.shared.relations.labels(relation, &tags));
-            self.area(ObjectKind::Relation, relation.id(), &polygons, &kept);
+            self.add_area(ObjectKind::Relation, relation.id(), &polygons, &kept);
         }
         if !(is_address || is_street || is_building) {
             return Ok(());
@@ -193,12 +193,12 @@ impl Visitor for Collector<'_> {
             if let Some(of) = &of {
                 tags.push((STREET, of));
             }
-            self.rings(Layer::Addresses, id, &rings, &tags);
+            self.add_rings(Layer::Addresses, id, &rings, &tags);
         } else if is_building && rings.iter().any(|ring| self.may_be_numbered(ring)) {
-            self.rings(Layer::Buildings, id, &rings, &CollectedTags::new());
+            self.add_rings(Layer::Buildings, id, &rings, &CollectedTags::new());
         }
         if is_street {
-            self.rings(Layer::Streets, id, &rings, &street_tags(&tags));
+            self.add_rings(Layer::Streets, id, &rings, &street_tags(&tags));
         }
         Ok(())
     }
@@ -303,7 +303,7 @@ impl<'s> Collector<'s> {
             }
             self.put_way(Layer::Addresses, way.id(), shape, line, &tags);
         } else if layers.is_interpolation {
-            self.interpolation(way, line, tags);
+            self.add_interpolation(way, line, tags);
         }
         if layers.is_building && is_closed && self.may_be_numbered(line) {
             let none = CollectedTags::new();
@@ -314,8 +314,8 @@ impl<'s> Collector<'s> {
                 let tags = street_tags(tags);
                 self.put_way(Layer::Streets, way.id(), ItemShape::Area, line, &tags);
             }
-            Some(StreetKind::Street) => self.street(Layer::Streets, way.id(), line, tags),
-            Some(StreetKind::Road) => self.street(Layer::Roads, way.id(), line, tags),
+            Some(StreetKind::Street) => self.add_street(Layer::Streets, way.id(), line, tags),
+            Some(StreetKind::Road) => self.add_street(Layer::Roads, way.id(), line, tags),
             None => {}
         }
     }
@@ -333,7 +333,7 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds the rings of a relation as one area.
-    fn rings(&mut self, layer: Layer, id: i64, rings: &[Vec<Point>], tags: &CollectedTags<'_>) {
+    fn add_rings(&mut self, layer: Layer, id: i64, rings: &[Vec<Point>], tags: &CollectedTags<'_>) {
         let item = IndexedItem {
             kind: ObjectKind::Relation,
             id,
@@ -344,7 +344,7 @@ impl<'s> Collector<'s> {
         self.put(layer, &item);
     }
 
-    fn point(&mut self, layer: Layer, id: i64, point: Point, tags: &CollectedTags<'_>) {
+    fn add_point(&mut self, layer: Layer, id: i64, point: Point, tags: &CollectedTags<'_>) {
         let item = IndexedItem {
             kind: ObjectKind::Node,
             id,
@@ -378,7 +378,7 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds a street as parts of at most [`PART_SEGMENTS`] segments.
-    fn street(&mut self, layer: Layer, id: i64, line: &[Point], tags: &CollectedTags<'_>) {
+    fn add_street(&mut self, layer: Layer, id: i64, line: &[Point], tags: &CollectedTags<'_>) {
         let kept = street_tags(tags);
         let mut start = 0;
         while let Some(part) = line.get(start..line.len().min(start + PART_SEGMENTS + 1))
@@ -390,7 +390,7 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds an interpolation way with the ids of its nodes, unless it has too many nodes.
-    fn interpolation(&mut self, way: &Way<'_>, line: &[Point], tags: &CollectedTags<'_>) {
+    fn add_interpolation(&mut self, way: &Way<'_>, line: &[Point], tags: &CollectedTags<'_>) {
         let found = self.found.get_or_insert_default();
         if line.len() > MAX_WAY_NODES {
             found.not_interpolated += 1;
@@ -430,11 +430,11 @@ impl<'s> Collector<'s> {
         if polygons.is_empty() {
             self.found.get_or_insert_default().incomplete += 1;
         }
-        self.area(ObjectKind::Way, id, &polygons, &area_tags(tags));
+        self.add_area(ObjectKind::Way, id, &polygons, &area_tags(tags));
     }
 
     /// Adds the polygons of an area, simplified if they have more than `max_vertices` corners.
-    fn area(
+    fn add_area(
         &mut self,
         kind: ObjectKind,
         id: i64,

@@ -59,7 +59,7 @@ impl Relations {
             if let Element::Relation(relation) = element {
                 let tags: CollectedTags<'_> = relation.tags().filter(is_short).collect();
                 match tag(&tags, "type") {
-                    Some("associatedStreet" | "street") => found.street(&relation, &tags),
+                    Some("associatedStreet" | "street") => found.add_street(&relation, &tags),
                     _ if tag(&tags, "boundary") == Some("administrative") => {
                         let members = relation.members();
                         let labels = members.filter(|member| {
@@ -136,7 +136,7 @@ impl Relations {
 }
 
 impl Gathered {
-    fn street(&mut self, relation: &Relation<'_>, tags: &CollectedTags<'_>) {
+    fn add_street(&mut self, relation: &Relation<'_>, tags: &CollectedTags<'_>) {
         let (mut way, before) = (None, self.houses.len());
         for member in relation.members() {
             match (member.role, member.kind) {

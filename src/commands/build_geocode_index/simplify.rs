@@ -25,7 +25,7 @@ pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<Are
         let kept = polygons.iter().enumerate().filter_map(|(number, polygon)| {
             let outer = match ring(&polygon.outer, tolerance) {
                 Some(outer) => outer,
-                None if number == 0 => coarse(&polygon.outer),
+                None if number == 0 => coarse_ring(&polygon.outer),
                 None => return None,
             };
             let holes = polygon.holes.iter();
@@ -45,7 +45,7 @@ pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<Are
 }
 
 /// Returns at most four corners of a ring, evenly spaced.
-fn coarse(ring: &[Point]) -> Vec<Point> {
+fn coarse_ring(ring: &[Point]) -> Vec<Point> {
     let step = (ring.len() / 4).max(1);
     ring.iter().copied().step_by(step).take(4).collect()
 }

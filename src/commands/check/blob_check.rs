@@ -206,7 +206,7 @@ impl KindCheck {
                 count: u64::from(entry.count),
                 ..BlobFindings::default()
             }
-        } else if let Some(found) = self.ascending(&block)? {
+        } else if let Some(found) = self.check_ascending(&block)? {
             found
         } else {
             self.keys(&block, entry.number)?
@@ -238,7 +238,7 @@ impl KindCheck {
     /// The fast path of [`keys`](Self::keys) for blocks that contain only this kind, with positive and strictly
     /// ascending ids. Nearly all blocks are like this. Counts the objects and collects their ids. Returns `None` for
     /// other blocks, and if versions have to be compared.
-    fn ascending(&self, block: &Block<'_>) -> Result<Option<BlobFindings>, FormatError> {
+    fn check_ascending(&self, block: &Block<'_>) -> Result<Option<BlobFindings>, FormatError> {
         if self.order.history {
             return Ok(None);
         }
@@ -453,7 +453,8 @@ pub(super) fn way_ids(block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
     Ok(ids)
 }
 
-/// Returns the location that a way stores for its reference with the given index; `None` if it stores none on the earth.
+/// Returns the location that a way stores for its reference with the given index; `None` if it stores none on the
+/// earth.
 pub(super) fn location_at(stored: Option<&[Option<Location>]>, index: usize) -> Option<Location> {
     let location = stored?.get(index).copied().flatten();
     location.filter(|location| location.is_on_earth())

@@ -183,14 +183,14 @@ impl ContentRules {
             repeated_keys,
         };
         if let Err(error) = facts {
-            found.faults.push(damage(&error));
+            found.faults.push(damage_fault(&error));
         }
         found
     }
 }
 
 /// Returns the fault of a blob with objects that cannot be decoded.
-fn damage(error: &FormatError) -> ContentFault {
+fn damage_fault(error: &FormatError) -> ContentFault {
     ContentFault {
         object: None,
         what: error.to_string(),
@@ -210,7 +210,7 @@ fn decode_and_check(
         Err(Error::Blob { source, .. }) => Ok(BlobContents {
             number: entry.number,
             facts: None,
-            faults: vec![damage(&source)],
+            faults: vec![damage_fault(&source)],
             more: 0,
             repeated_keys: 0,
         }),

@@ -118,7 +118,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                 })
             },
             |result| {
-                comparison.blob(result);
+                comparison.add_blob(result);
                 Ok(())
             },
         )?;
@@ -158,12 +158,12 @@ impl<'f> IndexComparison<'f> {
             sum_of_ids: 0,
         };
         if let Some(problem) = &file.toc_problem {
-            comparison.differs(&BlobEntry::default(), problem);
+            comparison.add_difference(&BlobEntry::default(), problem);
         }
         comparison
     }
 
-    fn blob(&mut self, result: BlobResult) {
+    fn add_blob(&mut self, result: BlobResult) {
         self.check.blobs += 1;
         let found = match result.found {
             Ok(found) => found,
@@ -177,7 +177,7 @@ impl<'f> IndexComparison<'f> {
         match result.segments {
             SegmentUse::None => {}
             SegmentUse::Found => self.check.with_segments += 1,
-            SegmentUse::Wrong => self.differs(
+            SegmentUse::Wrong => self.add_difference(
                 &found,
                 "its segments cannot be inflated independently, so that each edit compresses the whole blob again",
             ),
@@ -187,7 +187,7 @@ impl<'f> IndexComparison<'f> {
             self.compare(&indexed, &found, "its own index");
         }
         if self.file.toc.is_some() {
-            self.in_table(&found, result.box_of_ways);
+            self.compare_with_table(&found, result.box_of_ways);
         }
         self.ids_of(&found, result.ids);
         self.plan.entries.push(found);
@@ -203,7 +203,7 @@ impl<'f> IndexComparison<'f> {
             if entry.offset == blob.offset {
                 return Some(entry);
             }
-            self.differs(
+            self.add_difference(
                 entry,
                 "the table of contents has an entry for a blob that does not exist",
             );
@@ -211,9 +211,9 @@ impl<'f> IndexComparison<'f> {
         None
     }
 
-    fn in_table(&mut self, found: &BlobEntry, box_of_ways: Option<Bbox>) {
+    fn compare_with_table(&mut self, found: &BlobEntry, box_of_ways: Option<Bbox>) {
         let Some(entry) = self.entry_of(found) else {
-            self.differs(found, "the table of contents has no entry for this blob");
+            self.add_difference(found, "the table of contents has no entry for this blob");
             return;
         };
         self.check.in_table += 1;
@@ -224,7 +224,7 @@ impl<'f> IndexComparison<'f> {
         let has_box = entry.kinds == KindSet::of(ObjectKind::Way) && !entry.bbox.is_empty();
         let is_false = |bbox| has_box && entry.bbox != bbox;
         if box_of_ways.is_some_and(is_false) {
-            self.differs(found, "the table of contents: the box of the ways differs");
+            self.add_difference(found, "the table of contents: the box of the ways differs");
         }
     }
 
@@ -238,7 +238,7 @@ impl<'f> IndexComparison<'f> {
             Ok(ranges) => Some(ranges),
             Err(problem) => {
                 let what = format!("the table of ids cannot be read: {problem}");
-                self.differs(&BlobEntry::default(), &what);
+                self.add_difference(&BlobEntry::default(), &what);
                 None
             }
         }
@@ -252,7 +252,7 @@ impl<'f> IndexComparison<'f> {
                 "the table of ids does not lead to {} of its objects",
                 ids.outside
             );
-            self.differs(found, &what);
+            self.add_difference(found, &what);
         }
     }
 
@@ -260,24 +260,24 @@ impl<'f> IndexComparison<'f> {
     fn whole_id_table(&mut self, ranges: &IdRanges<'_>) {
         if self.check.damaged == 0 && ranges.sum() != self.sum_of_ids {
             let what = "the table of ids: it leads to other blobs than those that have the ids";
-            self.differs(&BlobEntry::default(), what);
+            self.add_difference(&BlobEntry::default(), what);
         }
     }
 
     fn compare(&mut self, indexed: &BlobEntry, found: &BlobEntry, source: &str) {
         let lengths = |entry: &BlobEntry| (entry.frame_len, entry.header_len);
         if lengths(indexed) != lengths(found) {
-            self.differs(
+            self.add_difference(
                 indexed,
                 &format!("{source}: the length of the frame differs"),
             );
         }
         for mismatch in indexed.mismatches(found) {
-            self.differs(found, &format!("{source}: {mismatch}"));
+            self.add_difference(found, &format!("{source}: {mismatch}"));
         }
     }
 
-    fn differs(&mut self, entry: &BlobEntry, what: &str) {
+    fn add_difference(&mut self, entry: &BlobEntry, what: &str) {
         self.check.differences += 1;
         self.list(entry, what.to_owned());
     }
@@ -291,14 +291,14 @@ impl<'f> IndexComparison<'f> {
 
     fn finish(mut self) -> IndexCheck {
         for entry in self.entries.clone() {
-            self.differs(
+            self.add_difference(
                 entry,
                 "the table of contents has an entry for a blob that does not exist",
             );
         }
         let is_located = self.file.header.has(feature::LOCATIONS);
         if is_located && self.check.damaged == 0 && lacks_locations(&self.plan) {
-            self.differs(&BlobEntry::default(), NO_WAY_HAS_LOCATIONS);
+            self.add_difference(&BlobEntry::default(), NO_WAY_HAS_LOCATIONS);
         }
         if let Some(toc) = &self.file.toc {
             self.whole_file(toc);
@@ -339,7 +339,7 @@ impl<'f> IndexComparison<'f> {
             ),
         ];
         for (_, what) in checks.into_iter().filter(|(is_wrong, _)| *is_wrong) {
-            self.differs(&BlobEntry::default(), what);
+            self.add_difference(&BlobEntry::default(), what);
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn compare_with_nodes(
     };
     let locations = locator.locate_only()?;
     let mut all = ComparedLocations::default();
-    let compared = Scan::bare("compare locations", file, plan, ctx).run(
+    let compared = Scan::without_strings("compare locations", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |entry, block| compare_block(block, locations.of(entry)?, max_listed),
         |found| all.add(found, max_listed),
@@ -125,7 +125,7 @@ fn compare_block(
 pub(super) fn unused_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<u64> {
     ctx.expect_phases(2);
     let (mut untagged, mut used) = (IdSet::default(), IdSet::default());
-    Scan::bare("untagged nodes", file, plan, ctx).run(
+    Scan::without_strings("untagged nodes", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Node),
         |_, block| {
             let mut ids = Vec::new();
@@ -139,7 +139,7 @@ pub(super) fn unused_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Re
         |ids| untagged.extend(ids),
     )?;
     let untagged = untagged;
-    Scan::bare("members", file, plan, ctx).run(
+    Scan::without_strings("members", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Relation),
         |_, block| {
             let mut ids = Vec::new();
@@ -155,7 +155,7 @@ pub(super) fn unused_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Re
     // Usually all untagged nodes are members of relations.
     if used.len() < untagged.len() {
         ctx.expect_phases(1);
-        Scan::bare("nodes of ways", file, plan, ctx).run(
+        Scan::without_strings("nodes of ways", file, plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Way),
             |_, block| {
                 let mut ids = Vec::new();

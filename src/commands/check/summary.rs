@@ -50,8 +50,8 @@ pub struct Summary {
     /// The form of the file with regard to the locations in ways: `plain`, `located, with all nodes`, `located, needed
     /// nodes only` or `mixed`; `None` if `nodes` is.
     pub form: Option<&'static str>,
-    /// The numbers of references of ways whose locations are known and unknown; `None` if neither the references of ways
-    /// nor, in a file whose ways have locations, the contents were checked.
+    /// The numbers of references of ways whose locations are known and unknown; `None` if neither the references of
+    /// ways nor, in a file whose ways have locations, the contents were checked.
     pub locations: Option<ReferenceLocations>,
     /// The number of nodes without tags to which no way and no relation refers, in a file without the nodes that only
     /// ways need; `None` for other files, and if references were not checked.
@@ -126,8 +126,8 @@ impl Missing {
     }
 }
 
-/// The locations of the references of ways. The location of a reference is that of the node, if the node is in the file,
-/// and otherwise the one that the way stores.
+/// The locations of the references of ways. The location of a reference is that of the node, if the node is in the
+/// file, and otherwise the one that the way stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ReferenceLocations {
     /// The number of references.
@@ -206,8 +206,8 @@ impl Summary {
         objects + index + areas + doubled == 0
     }
 
-    /// The number of references for which ways store another location than the node has, listed or not. 0 if this was not
-    /// checked.
+    /// The number of references for which ways store another location than the node has, listed or not. 0 if this was
+    /// not checked.
     pub fn contradicting(&self) -> u64 {
         let found = self.locations.and_then(|found| found.contradicting);
         found.unwrap_or(0)

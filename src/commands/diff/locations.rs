@@ -115,7 +115,7 @@ impl<'s> LocationRule<'s> {
         }
         let is_dropped = |id: &i64| self.dropped.ids.contains(*id);
         let pairs = refs.iter().enumerate().filter(|(index, id)| {
-            let [before, after] = [before, after].map(|list| self.known(list, *index));
+            let [before, after] = [before, after].map(|list| self.known_location(list, *index));
             if is_dropped(id) {
                 after.is_some()
             } else {
@@ -137,7 +137,7 @@ impl<'s> LocationRule<'s> {
 
     /// Returns a location that a way stores. A location that is not on earth counts as unknown, unless all locations
     /// are compared.
-    fn known(&self, locations: &[Option<Location>], index: usize) -> Option<Location> {
+    fn known_location(&self, locations: &[Option<Location>], index: usize) -> Option<Location> {
         let all = self.compared == Compared::Everything;
         let location = locations.get(index).copied().flatten();
         location.filter(|location| all || location.is_on_earth())
@@ -239,7 +239,7 @@ fn read_nodes(
     ids: &SharedIdSet,
     ctx: &Context,
 ) -> Result<()> {
-    Scan::bare("look up nodes", &side.file, &side.plan, ctx).run(
+    Scan::without_strings("look up nodes", &side.file, &side.plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Node) && picks(entry),
         |_, block| {
             let mut found = Vec::new();
@@ -264,13 +264,13 @@ fn content(entry: &BlobEntry) -> Option<(u64, u32)> {
 impl DroppedNodes {
     fn find(sides: &[order::Side; 2], ctx: &Context) -> Result<Self> {
         let [old, new] = sides;
-        let gone = only_in_first([old, new], ctx)?;
+        let gone = nodes_only_in_first([old, new], ctx)?;
         let mut dropped = Self::default();
         if gone.is_empty() {
             return Ok(dropped);
         }
         ctx.expect_phases(1);
-        Scan::bare("look up ways", &new.file, &new.plan, ctx).run(
+        Scan::without_strings("look up ways", &new.file, &new.plan, ctx).run(
             BlobEntry::may_have_locations,
             |entry, block| Ok((entry.offset, located_among(&gone, block)?)),
             |(offset, ids)| {
@@ -285,7 +285,7 @@ impl DroppedNodes {
 }
 
 /// Returns the nodes that only the first of two files has. Does not read blobs that both files have.
-fn only_in_first(sides: [&order::Side; 2], ctx: &Context) -> Result<IdSet> {
+fn nodes_only_in_first(sides: [&order::Side; 2], ctx: &Context) -> Result<IdSet> {
     let contents = sides.map(|side| {
         let contents = side.plan.entries.iter().filter_map(content);
         contents.collect::<FxHashSet<_>>()

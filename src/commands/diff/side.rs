@@ -45,11 +45,11 @@ impl Equality {
         let (old, new) = (&old.object, &new.object);
         let (one, two) = (&old.info, &new.info);
         let metadata = !self.metadata
-            || (agree(one.version, two.version)
-                && agree(one.timestamp, two.timestamp)
-                && (self.ignore_changeset || agree(one.changeset, two.changeset))
-                && (self.ignore_uid || agree(one.uid, two.uid))
-                && (self.ignore_user || agree(one.user, two.user)));
+            || (are_equal(one.version, two.version)
+                && are_equal(one.timestamp, two.timestamp)
+                && (self.ignore_changeset || are_equal(one.changeset, two.changeset))
+                && (self.ignore_uid || are_equal(one.uid, two.uid))
+                && (self.ignore_user || are_equal(one.user, two.user)));
         metadata
             && one.visible == two.visible
             && has_equal_location
@@ -67,6 +67,6 @@ impl Equality {
 }
 
 /// Whether two values are equal. Returns `true` if one of the objects lacks the value.
-fn agree<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
+fn are_equal<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
     old.zip(new).is_none_or(|(old, new)| old == new)
 }

@@ -61,7 +61,7 @@ impl Unplaced {
     fn count(file: &PbfFile, ctx: &Context) -> Result<Self> {
         let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
         let (mut present, mut all) = (IdSets::default(), Self::default());
-        Scan::bare("find changed objects", file, &plan, ctx).run(
+        Scan::without_strings("find changed objects", file, &plan, ctx).run(
             |_| true,
             |_, block| {
                 let (mut objects, mut ids, mut deletions) = (block.walk(), Vec::new(), 0);
@@ -81,7 +81,7 @@ impl Unplaced {
             },
         )?;
         let present = &present;
-        Scan::bare("find places", file, &plan, ctx).run(
+        Scan::without_strings("find places", file, &plan, ctx).run(
             |_| true,
             |_, block| {
                 let (mut objects, mut found) = (block.walk(), Self::default());

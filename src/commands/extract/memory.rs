@@ -89,7 +89,7 @@ impl Budget {
     }
 
     /// The maximum size of the cache of partial blobs, in bytes.
-    pub(super) fn held(&self) -> u64 {
+    pub(super) fn max_held(&self) -> u64 {
         MAX_CACHE_BYTES.min(self.limit / 8)
     }
 
@@ -102,7 +102,7 @@ impl Budget {
         } else {
             0
         };
-        self.fixed + self.held() + self.edges + outputs + ids
+        self.fixed + self.max_held() + self.edges + outputs + ids
     }
 
     /// Returns the range of regions of each pass. Regions keep their order.
@@ -142,7 +142,7 @@ impl Budget {
             "{regions} regions in {passes}; at most {} MB of memory: {} MB + {} outputs x {} MB + {} MB of edges \
              + {} MB for the ids of about {} nodes and what comes with them",
             megabytes(largest.0),
-            megabytes(self.fixed + self.held()),
+            megabytes(self.fixed + self.max_held()),
             largest.2,
             megabytes(BYTES_PER_OUTPUT),
             megabytes(self.edges),

@@ -73,7 +73,7 @@ struct SelectionInput<'a> {
 
 impl SelectionInput<'_> {
     fn scan(&mut self, name: &'static str) -> Scan<'_> {
-        Scan::bare(name, self.file, self.plan, self.ctx)
+        Scan::without_strings(name, self.file, self.plan, self.ctx)
     }
 }
 
@@ -301,7 +301,7 @@ impl<'a> RegionMembers<'a> {
         let has = |kind| entry.kinds.contains(kind);
         let outside = self.outside.as_ref();
         let added_nodes = has(ObjectKind::Node)
-            && meets(entry, &self.added_nodes)
+            && has_mapped_ids(entry, &self.added_nodes)
             && outside.is_none_or(|outside| outside.may_have_node(entry));
         if let Some(around) = self.regions_around(entry) {
             return FilterItem {
@@ -312,11 +312,13 @@ impl<'a> RegionMembers<'a> {
             };
         }
         let is_near = self.may_touch_a_region(entry);
-        let nodes = has(ObjectKind::Node) && meets(entry, &self.nodes) && (is_near || added_nodes);
+        let nodes =
+            has(ObjectKind::Node) && has_mapped_ids(entry, &self.nodes) && (is_near || added_nodes);
         let ways = has(ObjectKind::Way)
-            && meets(entry, &self.ways)
+            && has_mapped_ids(entry, &self.ways)
             && (is_near || self.may_have_member(entry));
-        let relations = has(ObjectKind::Relation) && meets(entry, &self.relations) && is_near;
+        let relations =
+            has(ObjectKind::Relation) && has_mapped_ids(entry, &self.relations) && is_near;
         let is_visited = nodes || ways || relations;
         let decision = BlobDecision::visit_if(is_visited);
         FilterItem::new(*entry, decision)
@@ -360,7 +362,7 @@ impl<'a> RegionMembers<'a> {
 }
 
 /// Whether a blob may contain an object of a map, according to its id range.
-fn meets(entry: &BlobEntry, map: &IdMap) -> bool {
+fn has_mapped_ids(entry: &BlobEntry, map: &IdMap) -> bool {
     match entry.kinds.single() {
         Some(_) => map.may_meet(entry.min_id, entry.max_id),
         None => !map.is_empty(),
@@ -404,7 +406,7 @@ impl MemoryBudget {
     }
 
     /// Returns the budget that remains if ids in other maps use `bytes` bytes.
-    const fn less(self, bytes: u64) -> Self {
+    const fn reduced_by(self, bytes: u64) -> Self {
         Self::new(self.most.saturating_sub(bytes))
     }
 

@@ -76,7 +76,7 @@ pub(super) async fn connection(
             let refusal = service.refusal(StatusCode::REQUEST_TIMEOUT, message);
             refuse(stream, &refusal).await;
         }
-        Some(_) if stopped.has_changed().is_ok() => farewell(stream).await,
+        Some(_) if stopped.has_changed().is_ok() => close_gracefully(stream).await,
         Some(_) => {}
         // The client did not accept its last answer in time. With a linger time of zero, the kernel drops the bytes
         // that it has not sent yet.
@@ -109,13 +109,13 @@ async fn refuse(stream: TcpStream, refusal: &Response<AnswerBody>) {
     answer.extend(body);
     // The kernel's send buffer has room for the whole answer, because the buffer holds no other bytes for this client.
     if stream.try_write(&answer).is_ok() {
-        farewell(stream).await;
+        close_gracefully(stream).await;
     }
 }
 
 /// Closes a connection so that the client can read the last answer. Reads the rest of what the client sends, because
 /// otherwise the kernel would reset the connection and drop the answer.
-async fn farewell(mut stream: TcpStream) {
+async fn close_gracefully(mut stream: TcpStream) {
     let closed = poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await;
     if closed.is_err() {
         return;

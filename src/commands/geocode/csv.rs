@@ -106,7 +106,7 @@ impl RowForm {
     /// columns. A new column with the name of a column of the table gets a number behind its name.
     pub(super) fn put_header(&self, out: &mut Vec<u8>, line: &[u8]) {
         let taken = column_names(&String::from_utf8_lossy(line), self.separator);
-        let names = NAMES.map(|name| distinct(name, &taken));
+        let names = NAMES.map(|name| distinct_name(name, &taken));
         self.put_columns(out, line, names.each_ref().map(String::as_str));
     }
 
@@ -145,7 +145,7 @@ impl RowForm {
 
 /// Returns a name that is not in `taken`: `name` itself, or with the lowest free number from 2 on, such as `city_2`.
 /// Names that differ only in case count as the same, because many programs do not tell them apart.
-fn distinct(name: &str, taken: &[String]) -> String {
+fn distinct_name(name: &str, taken: &[String]) -> String {
     let is_taken = |name: &str| taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
     if !is_taken(name) {
         return name.to_owned();

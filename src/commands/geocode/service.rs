@@ -218,7 +218,7 @@ impl Service {
                 let text = MapText::new(index.clone(), &parameters)?;
                 return Ok((AnswerBody::map(text, sent.clone())?, JSON));
             }
-            "/health" => health(&index)?.to_string(),
+            "/health" => health_report(&index)?.to_string(),
             "/status" => {
                 let body = AnswerBody::whole(Bytes::from_static(b"OK"));
                 return Ok((body, "text/plain; charset=utf-8"));
@@ -233,7 +233,7 @@ impl Service {
 }
 
 /// Returns the answer to `/health`, which describes the index.
-fn health(index: &GeocodeIndex) -> Result<Value> {
+fn health_report(index: &GeocodeIndex) -> Result<Value> {
     let (manifest, bbox) = (index.manifest(), index.bbox()?);
     let edges = (!bbox.is_empty()).then(|| bbox.edges_e7().map(degrees).into_array());
     Ok(json!({

@@ -75,14 +75,14 @@ impl<'a> Subject<'a> {
 
     /// Returns the object that `zoom` selects in an answer: a house, a street or a larger unit.
     pub(super) fn of(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
-        let house = || Self::house(answer).filter(|_| zoom >= ADDRESS_ZOOM);
+        let house = || Self::of_house(answer).filter(|_| zoom >= ADDRESS_ZOOM);
         let street = || Self::street(answer).filter(|_| zoom >= STREET_ZOOM);
-        let larger = || Self::larger(answer, zoom);
+        let larger = || Self::of_larger_area(answer, zoom);
         house().or_else(street).or_else(larger)
     }
 
     /// Returns the object that has the address, if the address names a house.
-    fn house(answer: &'a Answer<'_>) -> Option<Self> {
+    fn of_house(answer: &'a Answer<'_>) -> Option<Self> {
         let answering = answer.object.as_ref().filter(|_| has_house(answer))?;
         let name = answering.name.or(answer.address.house_name);
         let types = match answering.class {
@@ -116,7 +116,7 @@ impl<'a> Subject<'a> {
 
     /// Returns the smallest unit of the address, from suburb to country, that `zoom` allows. If there is no such unit,
     /// returns the smallest administrative area that `zoom` allows.
-    fn larger(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
+    fn of_larger_area(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
         let (address, sources) = (&answer.address, &answer.sources);
         let city_kind = address.city_kind.unwrap_or("city");
         let steps = [

@@ -47,7 +47,12 @@ pub(super) fn of_file(mut anomalies: Anomalies, is_history: bool) -> Anomalies {
 /// Anomalies by their description.
 pub type Anomalies = BTreeMap<&'static str, Anomaly>;
 
-fn note(anomalies: &mut Anomalies, what: &'static str, object: Option<ObjectId>, blob: u32) {
+fn count_anomaly(
+    anomalies: &mut Anomalies,
+    what: &'static str,
+    object: Option<ObjectId>,
+    blob: u32,
+) {
     let anomaly = anomalies.entry(what).or_insert_with(|| Anomaly {
         count: 0,
         object: object.map(|id| id.to_string()),
@@ -69,7 +74,7 @@ pub(super) fn note_object(
     blob: u32,
 ) -> Result<(), FormatError> {
     let (kind, id) = (object.key.0, id_from_rank(object.key.1));
-    let mut found = |what| note(anomalies, what, Some(ObjectId { kind, id }), blob);
+    let mut found = |what| count_anomaly(anomalies, what, Some(ObjectId { kind, id }), blob);
     let is_deleted = object.info()?.visible == Some(false);
     if id <= 0 {
         found("ids that are not positive");
@@ -135,7 +140,7 @@ pub(super) fn note_blob(anomalies: &mut Anomalies, entry: &BlobEntry) {
         ),
     ] {
         if is_so {
-            note(anomalies, what, None, entry.number);
+            count_anomaly(anomalies, what, None, entry.number);
         }
     }
 }

@@ -46,7 +46,7 @@ impl Statistics {
     }
 
     /// Returns the requested statistics of a blob from its entry, which must contain all of them.
-    pub(super) fn answers(self, entry: &BlobEntry) -> Census {
+    pub(super) fn census_of(self, entry: &BlobEntry) -> Census {
         Census {
             extended: if self.extended {
                 ExtendedCounts::of_entry(entry)

@@ -25,7 +25,7 @@ impl IdSpans {
         let mut smallest = BTreeMap::new();
         if plan.entries.iter().any(is_open) {
             ctx.expect_phases(1);
-            Scan::bare("read negative ids", file, plan, ctx).run(
+            Scan::without_strings("read negative ids", file, plan, ctx).run(
                 is_open,
                 |entry, block| {
                     let mut least = i64::MAX;

@@ -93,7 +93,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let sets = [&wanted];
     let search = search_for(&sets, &file, ctx)?;
     let mut objects = Vec::new();
-    Scan::bare("find objects", &file, &plan, ctx).run(
+    Scan::without_strings("find objects", &file, &plan, ctx).run(
         |entry| entry.kinds.is_empty() || search.may_find_in(entry),
         |_, block| {
             let mut is_here = false;

@@ -51,7 +51,7 @@ pub(super) fn find(
 ) -> Result<LargestObjects> {
     ctx.expect_phases(3);
     let has_relations = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Relation);
-    let scan = |name| Scan::bare(name, file, plan, ctx).with_strings();
+    let scan = |name| Scan::without_strings(name, file, plan, ctx).with_strings();
     let mut wanted = IdSet::default();
     scan("members").run(
         has_relations,

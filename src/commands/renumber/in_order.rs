@@ -1,7 +1,7 @@
 //! Assigns new ids, while objects are written, to nodes and ways that are known to be in order. The new ids follow from
 //! the positions of the objects.
 
-use super::new_ids::{CountedObjects, agree};
+use super::new_ids::{CountedObjects, ids_agree};
 use super::numbering::{IdList, Numbering};
 use super::{Orphans, Renumbering};
 use crate::engine::rewrite::DecodedBlob;
@@ -159,11 +159,11 @@ impl OrderedPass<'_> {
                 // `take` returns `None` only after an error in an earlier blob. That error is reported instead of
                 // `failed`.
                 let failed = FormatError::new("a blob before this one is damaged");
-                turn.take(|missing| worker.ways.number(missing, nodes))
+                turn.take(|missing| worker.ways.number_ways(missing, nodes))
                     .ok_or(failed)?;
                 0
             }
-            None => worker.ways.ambiguous(nodes),
+            None => worker.ways.count_ambiguous(nodes),
         };
         let mut ids = CountedObjects::new(self.numbering, start, blob.entry);
         ids.objects(ObjectKind::Way, &mut worker.ways.ids.ways);
@@ -213,7 +213,7 @@ impl OrderedPass<'_> {
         ambiguous: u64,
     ) -> Result<(Vec<EncodedFrame>, IdBatch, u64), FormatError> {
         let entry = blob.entry;
-        if !agree(&old, entry) {
+        if !ids_agree(&old, entry) {
             return Err(stale_index("ids or their order differ"));
         }
         let last = (start + u64::from(entry.count)).saturating_sub(1);
@@ -251,7 +251,7 @@ impl NewIds for OneByOne<'_, '_> {
         for index in &self.unknown {
             let id = &mut ids[*index];
             match &mut self.missing {
-                Some(missing) => *id = self.nodes.counted(missing.number(*id)),
+                Some(missing) => *id = self.nodes.counted(missing.number_of(*id)),
                 None => self.ambiguous += u64::from(self.nodes.is_new_id(*id)),
             }
         }
@@ -277,7 +277,7 @@ impl MissingNodes {
     }
 
     /// Returns the index of a missing node in the map of node ids. Appends the node to the list if it is new.
-    fn number(&mut self, id: i64) -> u64 {
+    fn number_of(&mut self, id: i64) -> u64 {
         self.first + self.ids.index_of(id)
     }
 }
@@ -301,16 +301,16 @@ impl Ways {
     }
 
     /// Assigns new ids to the nodes that have none, and replaces their old ids.
-    fn number(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
+    fn number_ways(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
         for index in &self.unknown {
             let id = &mut self.ids.nodes[*index];
-            *id = nodes.counted(missing.number(*id));
+            *id = nodes.counted(missing.number_of(*id));
         }
     }
 
     /// Counts the ambiguous references. An ambiguous reference keeps the old id of a node without a new id, although
     /// the same id is now the new id of another node.
-    fn ambiguous(&self, nodes: &Numbering) -> u64 {
+    fn count_ambiguous(&self, nodes: &Numbering) -> u64 {
         let kept = self.unknown.iter().map(|index| self.ids.nodes[*index]);
         kept.filter(|id| nodes.is_new_id(*id)).count() as u64
     }

@@ -87,8 +87,8 @@ impl Numbering {
         }
     }
 
-    /// Replaces old ids by their new ids. An id without a new id stays, and `unknown` is called with its index in `ids`,
-    /// in ascending order.
+    /// Replaces old ids by their new ids. An id without a new id stays, and `unknown` is called with its index in
+    /// `ids`, in ascending order.
     pub(super) fn replace(&self, ids: &mut [i64], mut unknown: impl FnMut(usize)) {
         const AT_A_TIME: usize = 256;
         let mut old = [0; AT_A_TIME];

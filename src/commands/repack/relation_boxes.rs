@@ -44,7 +44,7 @@ impl MemberBoxes {
     pub(super) fn find(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         let (mut nodes, mut ways) = (IdSet::default(), IdSet::default());
         let (mut relations, mut parents) = (FxHashMap::default(), FxHashMap::default());
-        Scan::bare("read members", file, plan, ctx).run(
+        Scan::without_strings("read members", file, plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
                 let mut found = [Vec::new(), Vec::new()];
@@ -81,7 +81,7 @@ impl MemberBoxes {
 
     /// The ids of the nodes and ways that are members, and their boxes, indexed by the ranks of the ids. The caller
     /// sets the boxes.
-    pub(super) fn of_nodes_and_ways(&mut self) -> ([&RankSet; 2], [&mut [Bbox]; 2]) {
+    pub(super) fn node_and_way_boxes(&mut self) -> ([&RankSet; 2], [&mut [Bbox]; 2]) {
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);
         ([&nodes.ids, &ways.ids], [&mut nodes.boxes, &mut ways.boxes])
     }
@@ -97,7 +97,7 @@ impl MemberBoxes {
 
     /// Returns the box of a nested relation, which is a member of a relation or has a relation as a member. The box
     /// includes the boxes of the relations in it. Returns an empty box for other relations.
-    pub(super) fn of_relation(&self, id: i64) -> Bbox {
+    pub(super) fn box_of_relation(&self, id: i64) -> Bbox {
         self.get(ObjectKind::Relation, id)
     }
 
@@ -112,7 +112,7 @@ impl MemberBoxes {
             return Ok(());
         }
         let mut boxes: FxHashMap<i64, Bbox> = FxHashMap::default();
-        Scan::bare("find nested relations", file, plan, ctx).run(
+        Scan::without_strings("find nested relations", file, plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
                 let mut found: Vec<(i64, Bbox)> = Vec::new();
@@ -135,9 +135,9 @@ impl MemberBoxes {
         let mut grown: Vec<i64> = boxes.keys().copied().collect();
         self.relations.extend(boxes);
         while let Some(child) = grown.pop() {
-            let bbox = self.of_relation(child);
+            let bbox = self.box_of_relation(child);
             for parent in self.parents.get(&child).into_iter().flatten() {
-                let before = self.of_relation(*parent);
+                let before = self.box_of_relation(*parent);
                 let after = before.union(&bbox);
                 if after != before {
                     self.relations.insert(*parent, after);

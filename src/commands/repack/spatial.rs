@@ -69,7 +69,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     check(&file, &plan)?;
-    let (file, plan) = located(file, plan, options, ctx)?;
+    let (file, plan) = with_locations(file, plan, options, ctx)?;
     let mut header = file.header.clone();
     header.set_optional(feature::SORTED, false);
     // If there are ways, they store locations. A file without ways need not declare them.
@@ -142,7 +142,7 @@ fn check(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
 /// boxes of blobs are those of the locations in ways. If the header does not say which nodes the file has, or if a blob
 /// has ways without locations, ways may lack locations of nodes in the file, or store others. The result is a temporary
 /// file then.
-fn located(
+fn with_locations(
     file: PbfFile,
     plan: BlobPlan,
     options: &Options,
@@ -176,7 +176,7 @@ struct ObjectPlacer<'p> {
 impl ObjectPlacer<'_> {
     fn add_nodes_and_ways(&self, boxes: &mut MemberBoxes) -> Result<()> {
         let kinds = KindSet::of(ObjectKind::Node).union(KindSet::of(ObjectKind::Way));
-        let (ids, mut boxes) = boxes.of_nodes_and_ways();
+        let (ids, mut boxes) = boxes.node_and_way_boxes();
         self.add(
             "sort nodes and ways",
             kinds,
@@ -198,7 +198,7 @@ impl ObjectPlacer<'_> {
             "sort relations",
             KindSet::of(ObjectKind::Relation),
             |object| {
-                let nested = boxes.of_relation(object.id);
+                let nested = boxes.box_of_relation(object.id);
                 let ObjectBody::Relation { members } = &object.body else {
                     return (nested, None::<()>);
                 };

@@ -16,11 +16,11 @@ use std::ops::Range;
 /// A frame, or a blob that was found without its frame.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
-    /// The place, the lengths and the number of the frame. The frames that were found are numbered in file order from 0,
-    /// which usually is the header.
+    /// The place, the lengths and the number of the frame. The frames that were found are numbered in file order from
+    /// 0, which usually is the header.
     ///
-    /// For a stream (see [`stream_in`](Self::stream_in)), the place and the length are those of its compressed bytes, and
-    /// `payload_len` is known.
+    /// For a stream (see [`stream_in`](Self::stream_in)), the place and the length are those of its compressed bytes,
+    /// and `payload_len` is known.
     pub entry: BlobEntry,
     pub kind: BlobKind,
     /// For a zlib stream that was found in damaged bytes: the fault of the frame around it.
@@ -43,8 +43,8 @@ const WINDOW: usize = 1 << 20;
 
 /// Finds the frames in a range of a file, the first of which gets the number `number`.
 ///
-/// Behind damage, the search goes on at the next offset where a frame can begin. In the bytes between, it finds the data
-/// of blobs that is whole although the frame around it is not.
+/// Behind damage, the search goes on at the next offset where a frame can begin. In the bytes between, it finds the
+/// data of blobs that is whole although the frame around it is not.
 pub(super) fn find(
     input: &Input,
     range: Range<u64>,
@@ -110,7 +110,7 @@ pub(super) fn rescue(
     };
     let mut at = bytes.start;
     let mut before: Option<FrameParts> = None;
-    for stream in streams(input, bytes.clone(), ctx)? {
+    for stream in find_streams(input, bytes.clone(), ctx)? {
         let entry = &stream.entry;
         let parts = FrameParts::around(stream.kind, entry.frame_len, entry.payload_len);
         let between = around_data(input, &(at..entry.offset))?;
@@ -134,8 +134,8 @@ pub(super) fn rescue(
     Ok(found)
 }
 
-/// Reads the bytes between two streams, in which the end of one frame and the start of the next can be. No more bytes are
-/// read than these two have at most.
+/// Reads the bytes between two streams, in which the end of one frame and the start of the next can be. No more bytes
+/// are read than these two have at most.
 fn around_data(input: &Input, bytes: &Range<u64>) -> Result<Vec<u8>> {
     let len = (bytes.end - bytes.start).min(u64::from(MAX_BLOB_HEADER_LEN) + 64);
     let mut found = vec![0; len as usize];
@@ -144,7 +144,7 @@ fn around_data(input: &Input, bytes: &Range<u64>) -> Result<Vec<u8>> {
 }
 
 /// Finds the zlib streams in a range of a file that are the data of a blob. Their checksums are right.
-fn streams(input: &Input, range: Range<u64>, ctx: &Context) -> Result<Vec<Frame>> {
+fn find_streams(input: &Input, range: Range<u64>, ctx: &Context) -> Result<Vec<Frame>> {
     let (mut found, mut window) = (Vec::new(), vec![0; WINDOW]);
     let mut at = range.start;
     while at < range.end {

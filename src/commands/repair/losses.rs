@@ -127,7 +127,11 @@ impl Matches {
         let mut end = 0;
         let count = outcomes.len();
         for (number, mut outcome) in outcomes.into_iter().enumerate() {
-            named.extend(vanished.get(&number).map(|entries| not_there(end, entries)));
+            named.extend(
+                vanished
+                    .get(&number)
+                    .map(|entries| missing_outcome(end, entries)),
+            );
             if let Outcome::Lost(loss, objects) = &mut outcome {
                 let entries = missing.remove(&number).unwrap_or_default();
                 if entries.is_empty() && matches!(objects, LostObjects::Indexed(_)) {
@@ -138,13 +142,17 @@ impl Matches {
             end = outcome.end().unwrap_or(end);
             named.push(outcome);
         }
-        named.extend(vanished.get(&count).map(|entries| not_there(end, entries)));
+        named.extend(
+            vanished
+                .get(&count)
+                .map(|entries| missing_outcome(end, entries)),
+        );
         named
     }
 }
 
 /// The loss of blobs of which not even damaged bytes are there.
-fn not_there(offset: u64, entries: &[&BlobEntry]) -> Outcome {
+fn missing_outcome(offset: u64, entries: &[&BlobEntry]) -> Outcome {
     let cause = "the table of contents lists a blob that is not there".to_owned();
     let mut loss = Loss::new(None, offset, 0, cause);
     loss.set_entries(entries);

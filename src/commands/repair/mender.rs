@@ -56,7 +56,7 @@ impl BlobMender {
         });
         match encoder.finish() {
             Ok(frames) if changes.objects > 0 => {
-                let new = frames.into_iter().map(|frame| self.hold(frame));
+                let new = frames.into_iter().map(|frame| self.spool_frame(frame));
                 Ok(Outcome::Mended(Box::new(MendedOutcome {
                     entry,
                     cause,
@@ -69,7 +69,7 @@ impl BlobMender {
         }
     }
 
-    fn hold(&self, EncodedFrame { bytes, entry }: EncodedFrame) -> Result<SpooledFrame> {
+    fn spool_frame(&self, EncodedFrame { bytes, entry }: EncodedFrame) -> Result<SpooledFrame> {
         let piece = match &self.held {
             Some(held) => lock(held).add(bytes)?,
             None => 0,

@@ -16,8 +16,8 @@ pub struct Report {
     pub unpacked: Option<&'static str>,
     /// Whether the compressed file ends early or is damaged. What was unpacked before that is repaired.
     pub unpacked_in_part: bool,
-    /// The format of the input if it is not PBF: `osm`, `osc`, `opl`, `o5m` or `o5c`. What follows the first damage in it
-    /// is lost.
+    /// The format of the input if it is not PBF: `osm`, `osc`, `opl`, `o5m` or `o5c`. What follows the first damage in
+    /// it is lost.
     pub text: Option<&'static str>,
     /// Whether the text is OPL that is not damaged, and whose last line has no line break at its end. The line is
     /// saved, although it may be cut.
@@ -38,13 +38,13 @@ pub struct Report {
     pub short_ways: u64,
     /// Whether the objects were in canonical order, each once, or with all its versions in a history file.
     pub was_sorted: bool,
-    /// The number of objects that occurred more than once or in older versions, and were left out. 0 if the objects were
-    /// in order.
+    /// The number of objects that occurred more than once or in older versions, and were left out. 0 if the objects
+    /// were in order.
     pub duplicates: u64,
     /// Whether the file had a replication state.
     pub had_replication: bool,
-    /// Whether the output has a replication state. It is left out if data was lost, because an update would not bring it
-    /// back.
+    /// Whether the output has a replication state. It is left out if data was lost, because an update would not bring
+    /// it back.
     pub keeps_replication: bool,
     /// The number of the last change file whose changes all objects of the output have, if it has a replication state
     /// with a number.
@@ -82,8 +82,8 @@ pub struct Loss {
     pub bytes: u64,
     /// The fault.
     pub cause: String,
-    /// The number of lost objects; `None` if it is not known. 0 means that the table of contents knows of no object that
-    /// is lost: the bytes came from elsewhere.
+    /// The number of lost objects; `None` if it is not known. 0 means that the table of contents knows of no object
+    /// that is lost: the bytes came from elsewhere.
     pub objects: Option<u64>,
     /// The ids that lost objects can have.
     pub ids: Vec<LostIds>,

@@ -117,7 +117,7 @@ impl Survey {
         for piece in found {
             match piece {
                 Piece::Frame(frame) if is_header(input, &frame)? => {
-                    pieces.extend(survey.header(input, &frame, ctx)?);
+                    pieces.extend(survey.read_header(input, &frame, ctx)?);
                 }
                 piece => pieces.push(piece),
             }
@@ -177,7 +177,12 @@ impl Survey {
     }
 
     /// Reads a header. Returns its bytes if it cannot be read.
-    fn header(&mut self, input: &Input, frame: &Frame, ctx: &Context) -> Result<Option<Piece>> {
+    fn read_header(
+        &mut self,
+        input: &Input,
+        frame: &Frame,
+        ctx: &Context,
+    ) -> Result<Option<Piece>> {
         let cause = match parsed_header(input, frame)? {
             Ok(found) => {
                 let fault = frame.kind == BlobKind::Unknown;

@@ -1,5 +1,5 @@
-//! Repair of files that are not PBF: OSM XML, OsmChange, OPL, o5m and o5c. What stands before the first damage is saved.
-//! The last line of OPL needs no line break, as for every other command.
+//! Repair of files that are not PBF: OSM XML, OsmChange, OPL, o5m and o5c. What stands before the first damage is
+//! saved. The last line of OPL needs no line break, as for every other command.
 
 use super::headers::header;
 use super::report::{Loss, LostIds, Report};
@@ -47,7 +47,7 @@ pub(super) fn repair(
         let last = salvaged.last.filter(|_| is_sorted);
         report
             .lost
-            .push(loss(damage, salvaged.bytes, last, is_history));
+            .push(loss_of_text(damage, salvaged.bytes, last, is_history));
     }
     if options.dry_run {
         return Ok(report);
@@ -72,7 +72,12 @@ fn ends_within_line(input: &Input, format: TextFormat) -> Result<bool> {
 }
 
 /// Returns the loss of what follows damage. `last` is the last object before it, if the objects are in order.
-fn loss((error, byte): Damage, bytes: u64, last: Option<TypeThenId>, is_history: bool) -> Loss {
+fn loss_of_text(
+    (error, byte): Damage,
+    bytes: u64,
+    last: Option<TypeThenId>,
+    is_history: bool,
+) -> Loss {
     let cause = match &error {
         Error::Text {
             line,

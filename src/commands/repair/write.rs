@@ -156,7 +156,7 @@ fn write_lost_objects(
     ctx: &Context,
 ) -> Result<(PbfFile, u64)> {
     let plan = BlobPlan::open(other, PlanNeeds::Ranges, ctx)?;
-    let ranges = joined(lost.iter().map(LostIds::keys).collect());
+    let ranges = join_ranges(lost.iter().map(LostIds::keys).collect());
     // The first range that does not end before a key.
     let range_from = |key: TypeThenId| {
         let index = ranges.partition_point(|(_, last)| *last < key);
@@ -194,7 +194,7 @@ fn write_lost_objects(
 }
 
 /// Sorts ranges of keys, joins those that overlap, and leaves out those without a key.
-fn joined(mut ranges: Vec<(TypeThenId, TypeThenId)>) -> Vec<(TypeThenId, TypeThenId)> {
+fn join_ranges(mut ranges: Vec<(TypeThenId, TypeThenId)>) -> Vec<(TypeThenId, TypeThenId)> {
     ranges.retain(|(first, last)| first <= last);
     ranges.sort_unstable();
     ranges.dedup_by(|next, range| {

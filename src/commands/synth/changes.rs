@@ -55,9 +55,9 @@ pub(super) fn write_days(
         let path = directory.join(format!("{day:03}.osc.gz"));
         let mut text = Vec::new();
         write_day(changes, &mut text).map_err(|error| Error::io(&path, "cannot write", error))?;
-        files.push(written(path.clone(), overwrite, &text, ctx)?);
+        files.push(write_file(path.clone(), overwrite, &text, ctx)?);
         let state_path = directory.join(format!("{day:03}.state.txt"));
-        files.push(written(
+        files.push(write_file(
             state_path,
             overwrite,
             state_text(day).as_bytes(),
@@ -142,7 +142,7 @@ fn state_text(day: u32) -> String {
 }
 
 /// Writes a file that gets its name only when it is committed.
-fn written(path: PathBuf, overwrite: bool, bytes: &[u8], ctx: &Context) -> Result<StreamOutput> {
+fn write_file(path: PathBuf, overwrite: bool, bytes: &[u8], ctx: &Context) -> Result<StreamOutput> {
     let target = OutputTarget::File { path, overwrite };
     let mut output = StreamOutput::new(OpenOutput::open(target, ctx)?);
     output.write(bytes)?;

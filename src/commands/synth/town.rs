@@ -86,7 +86,7 @@ impl SyntheticObject {
     }
 
     /// The object in its state at the end of a day; `None` if the object is deleted by then.
-    fn after(mut self, day: u32) -> Option<Self> {
+    fn at_end_of_day(mut self, day: u32) -> Option<Self> {
         match self.lifetime {
             Lifetime::Changes(changes) if changes <= day => {
                 self.change_on(changes);
@@ -175,7 +175,7 @@ impl Town {
     pub(super) fn objects_after(mut self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
         let made = std::mem::take(&mut self.made[kind as usize]);
         made.into_iter()
-            .filter_map(|object| object.after(day))
+            .filter_map(|object| object.at_end_of_day(day))
             .collect()
     }
 
@@ -279,7 +279,7 @@ impl Town {
         id
     }
 
-    fn node(
+    fn add_node(
         &mut self,
         lifetime: Lifetime,
         lat: i32,
@@ -291,7 +291,7 @@ impl Town {
 
     fn build(&mut self) {
         let size = self.world.size.clamp(1, 12) as i32;
-        let streets = self.streets(size);
+        let streets = self.add_streets(size);
         let mut houses = Vec::new();
         for row in 0..size {
             for column in 0..size {
@@ -299,17 +299,17 @@ impl Town {
                     let number = (row * size + column) as u64 * HOUSES + house;
                     houses.push(self.add_house(number, row, column, house as i32));
                     if self.random.percent(60) {
-                        self.point(row, column);
+                        self.add_point(row, column);
                     }
                 }
             }
         }
-        self.park(size);
-        self.relations(size, &streets, &houses);
+        self.add_park(size);
+        self.add_relations(size, &streets, &houses);
     }
 
     /// Adds the grid of streets. Returns the ids of their ways.
-    fn streets(&mut self, size: i32) -> Vec<i64> {
+    fn add_streets(&mut self, size: i32) -> Vec<i64> {
         let (height, width) = self.block_e7;
         let mut crossings = Vec::new();
         for row in 0..=size {
@@ -321,7 +321,7 @@ impl Town {
                     1 => vec![("highway", "crossing".into()), ("crossing", "zebra".into())],
                     _ => Vec::new(),
                 };
-                crossings.push((self.node(Lifetime::Stays, lat, lon, tags), lat, lon));
+                crossings.push((self.add_node(Lifetime::Stays, lat, lon, tags), lat, lon));
             }
         }
         let at = |row: i32, column: i32| (row * (size + 1) + column) as usize;
@@ -331,14 +331,14 @@ impl Town {
             let north: Vec<_> = (0..=size).map(|step| at(step, line)).collect();
             for path in [east, north] {
                 let stops: Vec<_> = path.iter().map(|&at| crossings[at]).collect();
-                ways.push(self.street(&stops));
+                ways.push(self.add_street(&stops));
             }
         }
         ways
     }
 
     /// Adds a street through crossings, with four bends between neighbouring crossings. Returns the id of its way.
-    fn street(&mut self, crossings: &[(i64, i32, i32)]) -> i64 {
+    fn add_street(&mut self, crossings: &[(i64, i32, i32)]) -> i64 {
         let mut refs = Vec::new();
         for pair in crossings.windows(2) {
             if let &[(from, lat, lon), (_, to_lat, to_lon)] = pair {
@@ -346,7 +346,7 @@ impl Town {
                 for bend in 1..5 {
                     let lat = lat + (to_lat - lat) / 5 * bend + self.random.around(150);
                     let lon = lon + (to_lon - lon) / 5 * bend + self.random.around(150);
-                    refs.push(self.node(Lifetime::Stays, lat, lon, Vec::new()));
+                    refs.push(self.add_node(Lifetime::Stays, lat, lon, Vec::new()));
                 }
             }
         }
@@ -411,7 +411,9 @@ impl Town {
         };
         let mut refs: Vec<i64> = outline
             .into_iter()
-            .map(|(north, east)| self.node(corner_lifetime, lat + north, lon + east, Vec::new()))
+            .map(|(north, east)| {
+                self.add_node(corner_lifetime, lat + north, lon + east, Vec::new())
+            })
             .collect();
         refs.push(refs[0]);
         let tags = self.house_tags(number);
@@ -444,7 +446,7 @@ impl Town {
     }
 
     /// Adds a tagged node: a tree, a shop, an amenity or an address.
-    fn point(&mut self, row: i32, column: i32) {
+    fn add_point(&mut self, row: i32, column: i32) {
         let (height, width) = self.block_e7;
         let lat = self.corner_e7.0 + row * height + self.random.below(height as u64) as i32;
         let lon = self.corner_e7.1 + column * width + self.random.below(width as u64) as i32;
@@ -468,15 +470,15 @@ impl Town {
                 ("addr:street", self.street_name()),
             ],
         };
-        self.node(Lifetime::Stays, lat, lon, tags);
+        self.add_node(Lifetime::Stays, lat, lon, tags);
     }
 
-    fn park(&mut self, size: i32) {
+    fn add_park(&mut self, size: i32) {
         let (height, width) = self.block_e7;
         let (lat, lon) = (self.corner_e7.0 - 4000, self.corner_e7.1 - 4000);
         let mut refs = Vec::new();
         for (north, east) in [(0, 0), (0, size * width), (2000, size * width), (2000, 0)] {
-            refs.push(self.node(
+            refs.push(self.add_node(
                 Lifetime::Stays,
                 lat + north,
                 lon + east + height / 8,
@@ -488,7 +490,7 @@ impl Town {
         self.add(Lifetime::Stays, tags, SyntheticBody::Way(refs));
     }
 
-    fn relations(&mut self, size: i32, streets: &[i64], houses: &[i64]) {
+    fn add_relations(&mut self, size: i32, streets: &[i64], houses: &[i64]) {
         let boundary = self.boundary(size);
         let mut tags = vec![
             ("type", Text::Borrowed("boundary")),
@@ -512,7 +514,7 @@ impl Town {
                 let stop = vec![("highway", "bus_stop".into()), ("name", self.street_name())];
                 members.push((
                     ObjectKind::Node,
-                    self.node(Lifetime::Stays, lat, lon, stop),
+                    self.add_node(Lifetime::Stays, lat, lon, stop),
                     "stop",
                 ));
             }
@@ -544,7 +546,7 @@ impl Town {
         let (north, east) = (south + size * height + 12_000, west + size * width + 12_000);
         let corners: Vec<i64> = [(south, west), (south, east), (north, east), (north, west)]
             .into_iter()
-            .map(|(lat, lon)| self.node(Lifetime::Stays, lat, lon, Vec::new()))
+            .map(|(lat, lon)| self.add_node(Lifetime::Stays, lat, lon, Vec::new()))
             .collect();
         let next = corners.iter().cycle().skip(1);
         let sides: Vec<Vec<i64>> = corners

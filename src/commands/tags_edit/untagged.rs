@@ -7,7 +7,7 @@ use crate::engine::filter::{
 };
 use crate::engine::headers::header_of_part;
 use crate::engine::id_search::search_for;
-use crate::engine::references::referenced;
+use crate::engine::references::referenced_ids;
 use crate::engine::repeats::Counting;
 use crate::engine::scan::Scan;
 use crate::engine::tag_editor::{EditCounts, TagEditor};
@@ -29,9 +29,9 @@ pub(super) fn write(
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     let counting = Counting::begin(file, &plan, ctx);
-    let (tagged, counts) = tagged(file, &plan, editor, &counting.ctx)?;
-    counting.tell();
-    let added = referenced(file, &plan, &tagged, None, ctx)?;
+    let (tagged, counts) = find_tagged(file, &plan, editor, &counting.ctx)?;
+    counting.warn_of_count();
+    let added = referenced_ids(file, &plan, &tagged, None, ctx)?;
     let sets = [&tagged, &added];
     let search = search_for(&sets, file, ctx)?;
     let items = plan.entries.iter().map(|entry| {
@@ -77,14 +77,14 @@ pub(super) fn write(
 }
 
 /// Returns the ids of the objects that have tags after the edit, and the numbers of changed objects.
-fn tagged(
+fn find_tagged(
     file: &PbfFile,
     plan: &BlobPlan,
     editor: &TagEditor,
     ctx: &Context,
 ) -> Result<(IdSets, EditCounts)> {
     let (mut tagged, mut counts) = (IdSets::default(), EditCounts::default());
-    let scan = Scan::bare("find tags", file, plan, ctx).with_strings();
+    let scan = Scan::without_strings("find tags", file, plan, ctx).with_strings();
     scan.run(
         |_| true,
         |_, block| tagged_in(block, editor),

@@ -1,4 +1,5 @@
-//! Finds the objects in a region: nodes in it, ways with a node in it, and relations with such a node or way as a member.
+//! Finds the objects in a region: nodes in it, ways with a node in it, and relations with such a node or way as a
+//! member.
 
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
@@ -25,7 +26,7 @@ pub(super) fn objects(
         let may_meet = entry.bbox.is_empty() || index.meets(&entry.bbox);
         entry.kinds.contains(ObjectKind::Node) && may_meet
     };
-    Scan::bare("find nodes", file, plan, ctx).run(
+    Scan::without_strings("find nodes", file, plan, ctx).run(
         may_have_nodes,
         |_, block| {
             let (mut test, mut found) = (LocationTest::new(&index), Vec::new());
@@ -48,7 +49,7 @@ pub(super) fn objects(
             ObjectKind::Relation => ("find relations", IdSet::default()),
             ObjectKind::Way | ObjectKind::Node => ("find ways", IdSet::default()),
         };
-        Scan::bare(name, file, plan, ctx).run(
+        Scan::without_strings(name, file, plan, ctx).run(
             |entry| entry.kinds.contains(kind),
             |_, block| match kind {
                 ObjectKind::Relation => relations(block, &inside),

@@ -108,7 +108,7 @@ impl ChangeFilter for RegionCut<'_> {
             }
         };
         let kept = KeptChanges::find(changes, &facts, self.strategy, &self.region);
-        self.clipped.cut_away += cut(changes, &facts, &kept, self.strategy);
+        self.clipped.cut_away += cut_changes(changes, &facts, &kept, self.strategy);
         self.clipped.missing_references = if self.strategy.completes_ways() {
             missing_references(changes, &facts)
         } else {
@@ -131,7 +131,12 @@ fn is_kept(change: &Change, facts: &BaseFacts, kept: &IdSets) -> bool {
 }
 
 /// Removes the changes that are not kept. Returns the number of objects that they create or modify.
-fn cut(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets, strategy: &Strategy) -> u64 {
+fn cut_changes(
+    changes: &mut ChangeSet,
+    facts: &BaseFacts,
+    kept: &IdSets,
+    strategy: &Strategy,
+) -> u64 {
     let all = changes.changes();
     let is_newest = |at: usize, change: &Change| {
         let next = all.get(at + 1);

@@ -74,8 +74,8 @@ impl<'d> Downloader<'d> {
         let mut is_complete = true;
         for (number, leg) in legs.iter().enumerate() {
             let is_finest =
-                number + 1 == legs.len() && std::ptr::eq(leg.server, self.ladder.finest().0);
-            let last = self.leg(leg)?;
+                number + 1 == legs.len() && std::ptr::eq(leg.server, self.ladder.finest_server().0);
+            let last = self.download_leg(leg)?;
             if last >= leg.first {
                 state = self.state_after(leg, last, is_finest, state)?;
             }
@@ -89,7 +89,7 @@ impl<'d> Downloader<'d> {
             timestamp: Some(state.timestamp),
         };
         let states = ChangeState {
-            url: Some(self.ladder.finest().0.base().to_owned()),
+            url: Some(self.ladder.finest_server().0.base().to_owned()),
             before: replication(start),
             after: replication(state),
         };
@@ -107,7 +107,7 @@ impl<'d> Downloader<'d> {
     /// Reads the change files of a leg until a file is not available or would exceed the limit. Returns the sequence
     /// number of the last file that was read; `leg.first - 1` if no file was read. Fails if the first file of the whole
     /// download is not available.
-    fn leg(&mut self, leg: &Leg<'_, '_>) -> Result<i64> {
+    fn download_leg(&mut self, leg: &Leg<'_, '_>) -> Result<i64> {
         let phase = self.ctx.phase("fetch changes", 0);
         let mut last = leg.first - 1;
         let mut group = 1;
@@ -117,15 +117,16 @@ impl<'d> Downloader<'d> {
             self.ctx.cancellation.check()?;
             let mut inputs = Vec::new();
             for (file, sequence) in files.into_iter().zip(last + 1..) {
-                let file = match file.and_then(|file| file.ok_or_else(|| missing(leg, sequence))) {
-                    Ok(file) => file,
-                    Err(error) if self.files == 0 => return Err(error),
-                    Err(error) => {
-                        self.ctx
-                            .warn(format!("{error}; the changes before it are applied"));
-                        break;
-                    }
-                };
+                let file =
+                    match file.and_then(|file| file.ok_or_else(|| missing_error(leg, sequence))) {
+                        Ok(file) => file,
+                        Err(error) if self.files == 0 => return Err(error),
+                        Err(error) => {
+                            self.ctx
+                                .warn(format!("{error}; the changes before it are applied"));
+                            break;
+                        }
+                    };
                 if self.files > 0 && self.text_len + file.text_len > self.limit {
                     break;
                 }
@@ -153,7 +154,7 @@ impl<'d> Downloader<'d> {
     /// Returns the name of a change file, which is its sequence number. If its server is not the finest one, the last
     /// part of the server's URL comes before the number.
     fn name(&self, server: &Server<'_>, sequence: i64) -> String {
-        if std::ptr::eq(server, self.ladder.finest().0) {
+        if std::ptr::eq(server, self.ladder.finest_server().0) {
             return sequence.to_string();
         }
         let url = server.base().trim_end_matches('/');
@@ -225,7 +226,7 @@ impl<'d> Downloader<'d> {
 }
 
 /// The error for a change file that the server does not have.
-fn missing(leg: &Leg<'_, '_>, sequence: i64) -> Error {
+fn missing_error(leg: &Leg<'_, '_>, sequence: i64) -> Error {
     let newest = leg.end.sequence;
     let cause = format!(
         "the server has no change file {sequence}, although it says that it has those up to {newest}"

@@ -171,9 +171,9 @@ impl<'o> FollowUp<'o> {
         };
         let followed = match record.read()? {
             None => return Ok(None),
-            Some(Ok(step)) => self.followed(step, position, ctx),
+            Some(Ok(step)) => self.followed_update(step, position, ctx),
             Some(Err(error)) => {
-                let damage = record.damage(&error);
+                let damage = record.damage_message(&error);
                 ctx.warn(format!(
                     "{damage}: the command runs for the present state of the file, and the record is removed when \
                      it succeeds"
@@ -192,7 +192,7 @@ impl<'o> FollowUp<'o> {
 
     /// Returns the update that the command has to follow if `step` is recorded. Returns `None` if the file was not
     /// updated, because the run ended before.
-    fn followed(
+    fn followed_update(
         &self,
         step: UpdateStep,
         position: &FilePosition,
@@ -284,7 +284,7 @@ impl<'o> FollowUp<'o> {
             return Ok(None);
         }
         let followed = match FilePosition::of(file, ctx) {
-            Ok(position) => self.followed(step, &position, ctx),
+            Ok(position) => self.followed_update(step, &position, ctx),
             Err(_) => Some(step.into()),
         };
         followed.map(|followed| self.run(followed)).transpose()
@@ -358,7 +358,7 @@ fn leave_pending(options: &Options, position: &FilePosition, ctx: &Context) {
             step.before.sequence,
             step.after.sequence,
         ),
-        Ok(Some(Err(error))) => record.damage(&error),
+        Ok(Some(Err(error))) => record.damage_message(&error),
         Err(error) => error.to_string(),
     };
     ctx.warn_with_advice(message, Advice::PendingRecord(record.path().to_owned()));

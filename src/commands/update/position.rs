@@ -77,7 +77,7 @@ impl FilePosition {
         ladder: &Ladder<'_>,
         ctx: &Context,
     ) -> Result<Start> {
-        let (server, newest) = ladder.finest();
+        let (server, newest) = ladder.finest_server();
         let header = &self.header;
         let url = header.url.as_deref();
         let is_known = url.is_some_and(|url| is_same_server(url, server.base()));
@@ -87,14 +87,14 @@ impl FilePosition {
                     sequence,
                     timestamp,
                 };
-                of_server(state, options, ladder, ctx)
+                position_of_server(state, options, ladder, ctx)
             }
-            (Some(sequence), None) => Ok(untimed(sequence, options, ladder)?.into()),
-            (None, Some(timestamp)) => at_time(ladder, timestamp),
+            (Some(sequence), None) => Ok(fetch_untimed_state(sequence, options, ladder)?.into()),
+            (None, Some(timestamp)) => position_at_time(ladder, timestamp),
             (None, None) => {
                 let published = newest_object(&options.file, ctx)?.saturating_sub(PUBLICATION);
                 if published > newest.timestamp {
-                    at_time(ladder, published)
+                    position_at_time(ladder, published)
                 } else {
                     Ok(ladder.state_at(published)?.into())
                 }
@@ -104,8 +104,13 @@ impl FilePosition {
 }
 
 /// Finds the start for a file whose header has a state of the server.
-fn of_server(state: State, options: &Options, ladder: &Ladder<'_>, ctx: &Context) -> Result<Start> {
-    let (server, newest) = ladder.finest();
+fn position_of_server(
+    state: State,
+    options: &Options,
+    ladder: &Ladder<'_>,
+    ctx: &Context,
+) -> Result<Start> {
+    let (server, newest) = ladder.finest_server();
     let is_behind = newest.sequence < state.sequence;
     if is_behind && state.timestamp < newest.timestamp {
         ctx.warn(format!(
@@ -116,7 +121,7 @@ fn of_server(state: State, options: &Options, ladder: &Ladder<'_>, ctx: &Context
             server.base(),
             newest.sequence
         ));
-        return at_time(ladder, state.timestamp);
+        return position_at_time(ladder, state.timestamp);
     }
     Ok(Start {
         state,
@@ -125,8 +130,8 @@ fn of_server(state: State, options: &Options, ladder: &Ladder<'_>, ctx: &Context
 }
 
 /// Fetches the server's state with the sequence number `sequence`, for a file whose header has no time.
-fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<State> {
-    let (server, newest) = ladder.finest();
+fn fetch_untimed_state(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<State> {
+    let (server, newest) = ladder.finest_server();
     if newest.sequence < sequence {
         let cause = format!(
             "the header has the sequence number {sequence} and no time, and the newest state of {} is {} of {}: the \
@@ -145,13 +150,13 @@ fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<Stat
 }
 
 /// Finds the state of a file that contains all changes up to `timestamp`.
-fn at_time(ladder: &Ladder<'_>, timestamp: i64) -> Result<Start> {
+fn position_at_time(ladder: &Ladder<'_>, timestamp: i64) -> Result<Start> {
     Ok(Start {
         state: State {
             timestamp,
             ..ladder.state_at(timestamp)?
         },
-        is_server_behind: ladder.finest().1.timestamp < timestamp,
+        is_server_behind: ladder.finest_server().1.timestamp < timestamp,
     })
 }
 
@@ -169,7 +174,7 @@ fn newest_object(path: &Path, ctx: &Context) -> Result<i64> {
 
 /// Returns the URL of a server. The path of a local directory is made absolute, because it is stored in the header of
 /// the file, and a later run may start in another directory.
-pub(super) fn absolute(url: &str) -> String {
+pub(super) fn absolute_url(url: &str) -> String {
     let absolute = |path: &str| Some(std::path::absolute(path).ok()?.to_str()?.to_owned());
     match url.split_once("://") {
         Some(("file", path)) => absolute(path).map(|path| format!("file://{path}")),

@@ -77,7 +77,7 @@ impl Record {
     }
 
     /// Describes a damaged record in a message.
-    pub(super) fn damage(&self, error: &serde_json::Error) -> String {
+    pub(super) fn damage_message(&self, error: &serde_json::Error) -> String {
         let path = self.path.display();
         format!(
             "{path}: the record of an update whose command has not succeeded is damaged: {error}"

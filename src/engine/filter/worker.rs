@@ -115,7 +115,7 @@ impl<'a> FilterWorker<'a> {
         if !whole.is_empty() {
             let outcome = match change {
                 Transformed::No => BlobOutcome::Copy(completed_entry(item.entry, payload)?),
-                _ => BlobOutcome::Frames(rewriter.whole(payload, change)?),
+                _ => BlobOutcome::Frames(rewriter.encode_whole(payload, change)?),
             };
             let copies = std::iter::repeat_n(outcome, whole.len());
             outcomes.extend(whole.into_iter().zip(copies));
@@ -134,7 +134,7 @@ impl<'a> FilterWorker<'a> {
             is_whole,
             selection,
         };
-        rewriter.parts(&source, partial, &mut outcomes)?;
+        rewriter.encode_parts(&source, partial, &mut outcomes)?;
         Ok((outcomes, noted))
     }
 }
@@ -184,7 +184,7 @@ struct Rewriter {
 
 impl Rewriter {
     /// Encodes all objects of a payload. A payload that is too long for one blob is split into several.
-    fn whole(
+    fn encode_whole(
         &mut self,
         payload: &[u8],
         change: Transformed,
@@ -207,7 +207,7 @@ impl Rewriter {
     }
 
     /// Appends to `outcomes` the outcome for each of `outputs`, which all keep only a part of the block or strip tags.
-    fn parts(
+    fn encode_parts(
         &mut self,
         source: &DecidedBlock<'_>,
         outputs: Vec<OutputSelection>,
@@ -215,7 +215,7 @@ impl Rewriter {
     ) -> Result<(), FormatError> {
         let mut small = Vec::new();
         for output in outputs {
-            if self.spliced(source, &output)? {
+            if self.splice_output(source, &output)? {
                 self.encoder.add_edited(&self.spliced, source.segments)?;
                 let frames = self.encoder.finish()?;
                 outcomes.push((output.output, BlobOutcome::Frames(frames)));
@@ -254,7 +254,7 @@ impl Rewriter {
     /// to be built instead. A new block is needed if the output keeps less than three quarters of the objects or strips
     /// tags, if the payload comes from the cache, or if the block cannot be spliced. A spliced block keeps the strings
     /// of dropped objects, so a new block is smaller if many objects are dropped.
-    fn spliced(
+    fn splice_output(
         &mut self,
         source: &DecidedBlock<'_>,
         output: &OutputSelection,

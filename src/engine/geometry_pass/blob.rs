@@ -66,7 +66,7 @@ impl<V: Visitor> BlobVisit<V> {
             }
             let block = Block::parse(payload)?;
             match task {
-                Task::Nodes { is_visited, .. } => visit.nodes(*is_visited, &block)?,
+                Task::Nodes { is_visited, .. } => visit.visit_nodes(*is_visited, &block)?,
                 Task::Ways {
                     is_visited,
                     wanted,
@@ -81,11 +81,13 @@ impl<V: Visitor> BlobVisit<V> {
                         block: &block,
                         ask: &ask,
                     };
-                    let mut source = locations.of_blob(blob)?;
-                    block.in_parts(|part| visit.ways(*is_visited, wanted, &mut source, part))?;
+                    let mut source = locations.source_of_blob(blob)?;
+                    block.visit_in_parts(|part| {
+                        visit.visit_ways(*is_visited, wanted, &mut source, part)
+                    })?;
                     source.end()?;
                 }
-                Task::Relations(ways) => visit.relations(ways, &block)?,
+                Task::Relations(ways) => visit.visit_relations(ways, &block)?,
             }
             visit.send_ready(true)
         })?;
@@ -145,7 +147,7 @@ impl<V: Visitor> Visit<'_, V> {
         Ok(())
     }
 
-    fn nodes(&mut self, is_visited: bool, block: &Block<'_>) -> Result<(), FormatError> {
+    fn visit_nodes(&mut self, is_visited: bool, block: &Block<'_>) -> Result<(), FormatError> {
         let (mut batch, is_located) = (NodeBatch::default(), self.locations.is_some());
         let selected = self.select(is_visited, block)?;
         let is_plain = block
@@ -245,7 +247,7 @@ impl<V: Visitor> Visit<'_, V> {
     }
 
     /// Visits the ways of a block, and sends the nodes of the ways in `wanted`.
-    fn ways(
+    fn visit_ways(
         &mut self,
         is_visited: bool,
         wanted: &RankSet,
@@ -285,7 +287,7 @@ impl<V: Visitor> Visit<'_, V> {
                 if rank.is_none() && !is_visited {
                     return Ok(());
                 }
-                let locations = source.of_way(&way, counter.way_index())?;
+                let locations = source.locations_of_way(&way, counter.way_index())?;
                 if let Some(rank) = rank {
                     push_member(&mut batch, rank, &way, locations);
                     self.send_many_ways(&mut batch)?;
@@ -300,7 +302,7 @@ impl<V: Visitor> Visit<'_, V> {
         self.send(Found::Ways(batch))
     }
 
-    fn relations(&mut self, ways: &WayStore, block: &Block<'_>) -> Result<(), FormatError> {
+    fn visit_relations(&mut self, ways: &WayStore, block: &Block<'_>) -> Result<(), FormatError> {
         let (selected, mut next) = (self.select(true, block)?, 0);
         block.try_for_each(|element| {
             let is_selected = selected.has(advance(&mut next))?;

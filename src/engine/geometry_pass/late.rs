@@ -107,7 +107,7 @@ impl<'b> LateBlob<'b> {
                 none.insert(PartLocations::next(found, part)?)
             }
         };
-        locations.extend_from_slice(current.of_way(index)?);
+        locations.extend_from_slice(current.locations_of_way(index)?);
         Ok(())
     }
 }
@@ -123,7 +123,7 @@ fn skip_parts(
         return Ok(());
     }
     let mut number = 0;
-    block.in_parts(|part| {
+    block.visit_in_parts(|part| {
         if (first..end).contains(&number) {
             PartLocations::next(found, part)?;
         }
@@ -149,7 +149,7 @@ impl PartLocations {
         Ok(Self { ways, locations })
     }
 
-    fn of_way(&self, index: usize) -> Result<&[Option<Location>], FormatError> {
+    fn locations_of_way(&self, index: usize) -> Result<&[Option<Location>], FormatError> {
         const UNKNOWN: FormatError =
             FormatError::new("internal error: a way whose locations were not read");
         let end_of = |way: usize| self.ways.get(way).map(|(_, end)| *end);

@@ -21,7 +21,10 @@ pub(super) enum LocationSource {
 
 impl LocationSource {
     /// Returns the locations for the ways of a blob.
-    pub(super) fn of_blob<'b>(&'b self, blob: WayBlob<'b>) -> Result<BlobSource<'b>, FormatError> {
+    pub(super) fn source_of_blob<'b>(
+        &'b self,
+        blob: WayBlob<'b>,
+    ) -> Result<BlobSource<'b>, FormatError> {
         Ok(match self {
             Self::Nodes(all) => BlobSource::Nodes(all.of(blob.entry)?),
             Self::Ways(late) => {
@@ -122,7 +125,7 @@ impl<'s, 'b> PartSource<'s, 'b> {
 
     /// Returns the locations of the nodes of the current way, which must be visited or in `wanted`. `index` is its
     /// index among the ways of the part.
-    pub(super) fn of_way(
+    pub(super) fn locations_of_way(
         &mut self,
         way: &Way<'_>,
         index: usize,
@@ -130,7 +133,7 @@ impl<'s, 'b> PartSource<'s, 'b> {
         let locations = &mut self.locations;
         match &mut self.found {
             FoundFirst::Nodes(found) => {
-                let nodes = found.current();
+                let nodes = found.current_locations();
                 if !(way.has_locations() && nodes.iter().any(is_unknown)) {
                     return Ok(nodes);
                 }
@@ -228,7 +231,7 @@ impl NodeLocations {
     }
 
     /// Returns the locations of the nodes of the current way.
-    fn current(&self) -> &[Option<Location>] {
+    fn current_locations(&self) -> &[Option<Location>] {
         &self.locations[self.current.clone()]
     }
 }

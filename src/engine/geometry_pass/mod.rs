@@ -12,7 +12,7 @@ mod needs;
 mod nested;
 
 use super::distinct_list::DistinctList;
-use super::input_content::not_current;
+use super::input_content::not_current_error;
 use super::repeats;
 use super::scan::Scan;
 use super::way_locations::{
@@ -211,7 +211,7 @@ impl<'a> GeometryPass<'a> {
             ctx: ctx.clone(),
         };
         pass.check(&pass.plan)?;
-        pass.ctx = repeats::refuse(file, &pass.plan, ctx)?;
+        pass.ctx = repeats::refuse_repeats(file, &pass.plan, ctx)?;
         Ok(pass)
     }
 
@@ -221,7 +221,7 @@ impl<'a> GeometryPass<'a> {
         if plan.is_history(self.file, &self.ctx) {
             let cause =
                 "this is a history file, and geometries are made of one version of each object";
-            return Err(not_current(self.file, cause, &self.ctx));
+            return Err(not_current_error(self.file, cause, &self.ctx));
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl<'a> GeometryPass<'a> {
         mut take: impl FnMut(V::Found) -> Result<()>,
     ) -> Result<Option<IndexType>> {
         let visits = self.visits;
-        let ways = self.of_kind(ObjectKind::Way);
+        let ways = self.blobs_of_kind(ObjectKind::Way);
         let needs_ways = visits.ways || visits.areas;
         let looks_up = needs_ways && !self.takes_stored && !ways.is_empty();
         self.ctx.expect_phases(
@@ -273,7 +273,7 @@ impl<'a> GeometryPass<'a> {
         })?;
         drop(late);
         if visits.areas {
-            let blobs = self.of_kind(ObjectKind::Relation);
+            let blobs = self.blobs_of_kind(ObjectKind::Relation);
             let task = Task::Relations(Arc::new(way_store));
             self.part("areas", blobs, task, &init, &mut take, |_| Ok(()))?;
         }
@@ -293,7 +293,7 @@ impl<'a> GeometryPass<'a> {
             return Ok((LocationSource::Nodes(Arc::new(found)), Some(index_type)));
         }
         if self.visits.nodes {
-            let blobs = self.of_kind(ObjectKind::Node);
+            let blobs = self.blobs_of_kind(ObjectKind::Node);
             self.nodes(blobs, true, None, init, take)?;
         }
         let late = self.looks_up_missing.then(Arc::default);
@@ -321,7 +321,7 @@ impl<'a> GeometryPass<'a> {
     }
 
     /// Returns the blobs that contain objects of a kind.
-    fn of_kind(&self, kind: ObjectKind) -> Vec<BlobEntry> {
+    fn blobs_of_kind(&self, kind: ObjectKind) -> Vec<BlobEntry> {
         let entries = self.plan.entries.iter();
         let found = entries.filter(|entry| entry.kinds.contains(kind));
         found.copied().collect()
@@ -334,7 +334,8 @@ impl<'a> GeometryPass<'a> {
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
     ) -> Result<(Arc<RankSet>, NestedRelations)> {
         let (mut wanted, mut relations) = (IdSet::default(), BTreeSet::new());
-        let scan = Scan::bare("members", self.file, &self.plan, &self.ctx).with_strings();
+        let scan =
+            Scan::without_strings("members", self.file, &self.plan, &self.ctx).with_strings();
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
@@ -387,7 +388,7 @@ impl<'a> GeometryPass<'a> {
             locations: Some(read.preparation()),
             is_scanned: true,
         };
-        let blobs = self.of_kind(ObjectKind::Node);
+        let blobs = self.blobs_of_kind(ObjectKind::Node);
         self.part("nodes", blobs, task, init, take, |found| {
             match found {
                 Found::Nodes(nodes) => read.add(&nodes),
@@ -414,7 +415,7 @@ impl<'a> GeometryPass<'a> {
         let locator = WayLocator::new(self.file, plan, &parts, &self.locate, &self.ctx)?;
         let index_type = locator.index_type();
         if visits_nodes && !locator.passes_nodes() {
-            self.nodes(self.of_kind(ObjectKind::Node), true, None, init, take)?;
+            self.nodes(self.blobs_of_kind(ObjectKind::Node), true, None, init, take)?;
         }
         let found = locator.locate(|blobs, store| {
             self.nodes(blobs.to_vec(), visits_nodes, Some(store), init, take)
@@ -445,8 +446,8 @@ impl<'a> GeometryPass<'a> {
         })
     }
 
-    /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with the batches of nodes
-    /// and ways, with requests for locations and, at the end of each blob, with its entry.
+    /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with the batches of
+    /// nodes and ways, with requests for locations and, at the end of each blob, with its entry.
     fn part<V: Visitor>(
         &self,
         name: &'static str,

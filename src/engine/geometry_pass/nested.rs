@@ -15,8 +15,8 @@ pub(crate) fn has_member_lines(relation: &Relation<'_>) -> bool {
     !is_area(relation.tags())
 }
 
-/// Whether the line of a member relation is a part of the line of a route. Other member relations are areas, stop areas,
-/// traffic messages and the like.
+/// Whether the line of a member relation is a part of the line of a route. Other member relations are areas, stop
+/// areas, traffic messages and the like.
 fn is_part_of_route<'t>(mut tags: impl Iterator<Item = (&'t str, &'t str)>) -> bool {
     const TYPES: [&str; 6] = [
         "route",
@@ -61,7 +61,8 @@ impl GeometryPass<'_> {
             // Every relation counts as missing until it is found, so that a relation that is not in the file is not
             // looked for again.
             needed.iter().for_each(|id| nested.add_missing(*id));
-            let scan = Scan::bare("member routes", self.file, &self.plan, &self.ctx).with_strings();
+            let scan = Scan::without_strings("member routes", self.file, &self.plan, &self.ctx)
+                .with_strings();
             scan.run(
                 |entry| entry.kinds.contains(ObjectKind::Relation),
                 |_, block| {

@@ -5,8 +5,8 @@
 //! it. The output has one location for a node: that of the node, if an input has it, else the newest one that ways
 //! store.
 //!
-//! Locations are kept in memory only for three groups of nodes: nodes whose location differs between inputs, nodes whose
-//! location is missing in a way or in the input of the way, and nodes that no input has and for which ways store
+//! Locations are kept in memory only for three groups of nodes: nodes whose location differs between inputs, nodes
+//! whose location is missing in a way or in the input of the way, and nodes that no input has and for which ways store
 //! different locations.
 
 use super::kept::DuplicateChoice;
@@ -132,7 +132,7 @@ impl WayLocationRule {
 
     /// Returns a payload in which the ways have the locations that the nodes have in the output. Returns `None` if the
     /// payload does not change.
-    pub(super) fn relocated(
+    pub(super) fn relocate(
         &self,
         entry: &BlobEntry,
         payload: &[u8],
@@ -254,7 +254,7 @@ impl MovedNodes {
 /// returns all nodes of these ways.
 fn unchecked_refs(file: &PbfFile, plan: &BlobPlan, all: bool, ctx: &Context) -> Result<IdSet> {
     let ids = SharedIdSet::default();
-    Scan::bare("scan ways", file, plan, ctx).run(
+    Scan::without_strings("scan ways", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let mut nodes = Vec::new();

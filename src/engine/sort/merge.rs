@@ -25,7 +25,7 @@ pub(crate) fn merge_shard(
 ) -> Result<(Vec<EncodedFrame>, RepeatCount)> {
     let payload = |source: &Source| {
         let payload = sources.payload(source)?;
-        let relocated = rules.locations.relocated(&source.entry, &payload);
+        let relocated = rules.locations.relocate(&source.entry, &payload);
         let relocated = relocated.map_err(|error| sources.error(source, error))?;
         Ok(relocated.unwrap_or(payload))
     };

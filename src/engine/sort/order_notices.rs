@@ -111,12 +111,17 @@ impl BlockOrder {
 
 /// Sends the user a notice about the first object of a file that is out of order and, with `versions`, a notice if
 /// objects have several versions. Does not read the file if the plan shows that neither notice applies.
-pub(super) fn tell(file: &PbfFile, plan: &BlobPlan, versions: bool, ctx: &Context) -> Result<()> {
+pub(super) fn notify_order(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    versions: bool,
+    ctx: &Context,
+) -> Result<()> {
     if plan.has_each_object_once() {
         return Ok(());
     }
     let mut order = BlockOrder::default();
-    Scan::bare("check order", file, plan, ctx).run(
+    Scan::without_strings("check order", file, plan, ctx).run(
         |_| true,
         |_, block| BlockOrder::of(block),
         |next| order.add(&next),

@@ -117,7 +117,7 @@ fn compare(
             input: number,
             ..StoredAge::default()
         };
-        Scan::bare("compare ways", input.file, input.plan, ctx).run(
+        Scan::without_strings("compare ways", input.file, input.plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Way),
             |_, block| stored_in(block, wanted, age_of_input),
             |stored| {
@@ -140,8 +140,8 @@ fn compare(
     Ok(())
 }
 
-/// Returns the locations that the ways of a block store for `wanted` nodes, with their ages. Ways that store no location
-/// at all are left out.
+/// Returns the locations that the ways of a block store for `wanted` nodes, with their ages. Ways that store no
+/// location at all are left out.
 fn stored_in(
     block: &Block<'_>,
     wanted: &IdSet,

@@ -76,7 +76,7 @@ impl NamedKeys {
     }
 
     /// Whether a rule may change an object of this kind with these tags.
-    fn concern(
+    fn concern_object(
         &self,
         kind: ObjectKind,
         tags: TagIds<'_>,
@@ -131,7 +131,7 @@ impl TagEditor {
                 let id = objects.id()?;
                 Ok::<_, FormatError>(self.names(ObjectId { kind, id }))
             };
-            if !(named.concern(kind, old, strings)? || has_ids && is_named(&objects)?) {
+            if !(named.concern_object(kind, old, strings)? || has_ids && is_named(&objects)?) {
                 take(&mut objects, None)?;
                 continue;
             }

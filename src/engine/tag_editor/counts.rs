@@ -58,7 +58,7 @@ impl EditCounts {
     }
 
     /// Returns the effect of each step. `names` are the names of all steps.
-    pub(crate) fn of_rules<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<RuleCount> {
+    pub(crate) fn rule_counts<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<RuleCount> {
         let counts = self.steps.iter().map(Some).chain(std::iter::repeat(None));
         let rules = names.zip(counts).map(|(name, count)| RuleCount {
             rule: name.to_owned(),

@@ -60,7 +60,7 @@ impl TagEditor {
 
     /// Returns the effect of each step.
     pub(crate) fn rule_counts(&self, counts: &EditCounts) -> Vec<RuleCount> {
-        counts.of_rules(self.steps.iter().map(|(name, _)| name.as_str()))
+        counts.rule_counts(self.steps.iter().map(|(name, _)| name.as_str()))
     }
 
     pub(super) fn rules(&self) -> impl Iterator<Item = &TagRule> {
@@ -130,11 +130,12 @@ impl TagEditor {
                     }
                     changed
                 }),
-                EditStep::Rule(rule) if concerns(rule, object, tags) => act(&rule.action, tags)
-                    .map_err(|cause| {
+                EditStep::Rule(rule) if rule_concerns(rule, object, tags) => {
+                    apply_action(&rule.action, tags).map_err(|cause| {
                         let ObjectId { kind, id } = object.id;
                         FormatError::lacking(format!("{kind} {id}: '{name}': {cause}"), None)
-                    })?,
+                    })?
+                }
                 EditStep::Rule(_) => false,
             };
             if changed {
@@ -174,7 +175,7 @@ impl TagEditor {
 }
 
 /// Whether the expression of a rule matches the object with these tags.
-fn concerns(rule: &TagRule, object: &EditedObject<'_>, tags: &EditedTags<'_>) -> bool {
+fn rule_concerns(rule: &TagRule, object: &EditedObject<'_>, tags: &EditedTags<'_>) -> bool {
     let is_area = object.is_closed
         && (object.id.kind != ObjectKind::Relation
             || tags
@@ -188,7 +189,7 @@ fn concerns(rule: &TagRule, object: &EditedObject<'_>, tags: &EditedTags<'_>) ->
     )
 }
 
-fn act<'t>(action: &'t TagAction, tags: &mut EditedTags<'t>) -> Result<bool, String> {
+fn apply_action<'t>(action: &'t TagAction, tags: &mut EditedTags<'t>) -> Result<bool, String> {
     Ok(match action {
         TagAction::Drop(keys) => tags.retain(|key| !keys.matches(key)),
         TagAction::Keep(keys) => tags.retain(|key| keys.matches(key)),

@@ -48,7 +48,7 @@ impl LookupMethod {
     ) -> Result<Self> {
         let memory = Memory::estimate(parts, options, ctx);
         let (choice, reason) = match options.index_type {
-            IndexType::Auto => memory.suits(),
+            IndexType::Auto => memory.suitable_index(),
             asked => (asked, "as asked for"),
         };
         ctx.debug(format!(
@@ -180,7 +180,7 @@ impl GrowingMemory {
         let facts = facts.scaled(known().count() as u64, parts.nodes.len() as u64);
         let (blobs, nodes) = (parts.blobs(), facts.nodes);
         let memory = Memory::of(facts, blobs, 0, options, ctx);
-        let form = match memory.suits() {
+        let form = match memory.suitable_index() {
             (IndexType::Dense, _) => StoreForm::Dense,
             (IndexType::Sparse, _) => StoreForm::Sparse,
             (IndexType::External | IndexType::Auto, _) => return None,
@@ -243,7 +243,7 @@ impl Memory {
     }
 
     /// Returns the fastest method that fits into memory, and the reason for the choice.
-    fn suits(&self) -> (IndexType, &'static str) {
+    fn suitable_index(&self) -> (IndexType, &'static str) {
         let fits = |bytes: u64| self.fixed + bytes <= self.limit;
         if fits(self.dense) && self.dense <= self.sparse / 8 * 9 {
             (IndexType::Dense, "nearly all ids are in use")

@@ -65,7 +65,8 @@ impl FirstRead {
         self.entries.push(entry);
     }
 
-    /// Ends the read. Returns `plan` with the entries of the blobs that were read, and the locations if they are stored.
+    /// Ends the read. Returns `plan` with the entries of the blobs that were read, and the locations if they are
+    /// stored.
     pub(crate) fn finish(self, plan: &BlobPlan) -> (BlobPlan, Option<(WayLocations, IndexType)>) {
         let rest = plan.entries.iter().skip(self.entries.len()).copied();
         let entries = self.entries.into_iter().chain(rest).collect();

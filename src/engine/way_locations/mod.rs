@@ -295,8 +295,8 @@ impl BlobLocations<'_> {
         matches!(self, Self::OnDisk(_))
     }
 
-    /// Appends the locations for `refs` to `locations`. If [`needs_all`](Self::needs_all) is set, `refs` must be the next
-    /// references of the blob.
+    /// Appends the locations for `refs` to `locations`. If [`needs_all`](Self::needs_all) is set, `refs` must be the
+    /// next references of the blob.
     pub(crate) fn find(
         &mut self,
         refs: &[i64],

@@ -17,7 +17,7 @@ pub(super) fn node_ids(
     ctx: &Context,
 ) -> Result<IdSet> {
     let ids = SharedIdSet::default();
-    Scan::bare("ids of nodes", file, plan, ctx).run(
+    Scan::without_strings("ids of nodes", file, plan, ctx).run(
         |entry| may_meet(entry, ranks),
         |_, block| {
             let mut found = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn read_locations(
     ctx: &Context,
 ) -> Result<()> {
     let preparation = store.preparation();
-    Scan::bare("nodes", file, plan, ctx).run(
+    Scan::without_strings("nodes", file, plan, ctx).run(
         |entry| may_meet(entry, ranks),
         |_, block| {
             let mut nodes = NodeBatch::default();
@@ -83,7 +83,7 @@ pub(super) fn read_all(
         entries: blobs.to_vec(),
     };
     let preparation = store.preparation();
-    Scan::bare("nodes", file, &plan, ctx).run(
+    Scan::without_strings("nodes", file, &plan, ctx).run(
         |_| true,
         |_, block| {
             let mut nodes = NodeBatch::default();

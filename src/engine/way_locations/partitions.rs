@@ -118,11 +118,11 @@ pub(super) fn split_references(
     ctx: &Context,
 ) -> Result<()> {
     let splitter = join.splitter();
-    Scan::bare("references", file, plan, ctx).try_run(
+    Scan::without_strings("references", file, plan, ctx).try_run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let mut list = splitter.begin();
-            block.in_parts(|part| {
+            block.visit_in_parts(|part| {
                 list.add(&WayNodes::of(part)?.refs);
                 Ok(())
             })?;

@@ -4,8 +4,8 @@ use super::Draft;
 use crate::osm::{ObjectKind, StringPool};
 use crate::pbf::MAX_PARTS;
 
-/// Fails if an object has more than [`MAX_PARTS`] tags, nodes or members. `lens` are the lengths of the lists of strings
-/// of tags, of references and of locations.
+/// Fails if an object has more than [`MAX_PARTS`] tags, nodes or members. `lens` are the lengths of the lists of
+/// strings of tags, of references and of locations.
 pub(super) fn check_parts(draft: &Draft, lens: [usize; 3]) -> Result<(), String> {
     let [tags, refs, _] = lens;
     let of_refs = match draft.kind {

@@ -122,7 +122,7 @@ impl ChangeSet {
     /// Replaces the lists and strings by copies with only the list entries that changes use and the strings that
     /// `is_used` marks.
     fn keep_used(&mut self, is_used: &[bool]) {
-        fn moved<T: Clone>(span: Span, from: &[T], to: &mut Vec<T>) -> Span {
+        fn move_span<T: Clone>(span: Span, from: &[T], to: &mut Vec<T>) -> Span {
             let start = to.len() as u32;
             to.extend_from_slice(span.of(from));
             Span {
@@ -144,10 +144,10 @@ impl ChangeSet {
         self.changes.shrink_to_fit();
         for change in &mut self.changes {
             change.user = new_id(change.user);
-            change.tags = moved(change.tags, &self.tags, &mut tags);
-            moved(change.refs, &self.roles, &mut roles);
-            change.refs = moved(change.refs, &self.refs, &mut refs);
-            change.locations = moved(change.locations, &self.locations, &mut locations);
+            change.tags = move_span(change.tags, &self.tags, &mut tags);
+            move_span(change.refs, &self.roles, &mut roles);
+            change.refs = move_span(change.refs, &self.refs, &mut refs);
+            change.locations = move_span(change.locations, &self.locations, &mut locations);
         }
         tags.iter_mut().for_each(|id| *id = new_id(*id));
         roles.iter_mut().for_each(|(_, role)| *role = new_id(*role));

@@ -122,7 +122,7 @@ pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
         f64::from(origin.lon_e7) + lon,
         f64::from(origin.lat_e7) + lat,
     );
-    let lon = lon + turn.map_or(0.0, |turn| turn.back(lon));
+    let lon = lon + turn.map_or(0.0, |turn| turn.shift_back(lon));
     [lon, lat].map(|e7| e7 / DECIMICRO_PER_DEGREE as f64)
 }
 

@@ -238,7 +238,7 @@ impl O5mChunks {
             return Err(self.cut_off(len as u64));
         };
         let read = match (object, kind) {
-            (Some(kind), _) => self.state.object(kind, bytes, set),
+            (Some(kind), _) => self.state.read_object(kind, bytes, set),
             (None, dataset::BOUNDS) => objects::bounds(bytes, set),
             (None, dataset::TIMESTAMP) => objects::timestamp(bytes, set),
             (None, _) => Err(DatasetFault::new(0, "a second header within the file")),

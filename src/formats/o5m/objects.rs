@@ -40,7 +40,7 @@ impl DeltaState {
     }
 
     /// Reads an object, and appends it to the set.
-    pub(super) fn object(
+    pub(super) fn read_object(
         &mut self,
         kind: ObjectKind,
         bytes: &[u8],
@@ -50,7 +50,7 @@ impl DeltaState {
         let mut draft = Draft::new(set, kind, ChangeAction::Create);
         self.last.id = self.last.id.wrapping_add(reader.signed()?);
         draft.id = self.last.id;
-        self.info(reader, &mut draft, set)?;
+        self.read_info(reader, &mut draft, set)?;
         // An object that ends here is deleted. All other objects go on with coordinates or a list of references.
         if reader.is_empty() {
             draft.action = ChangeAction::Delete;
@@ -60,12 +60,12 @@ impl DeltaState {
                 draft.action = ChangeAction::Modify;
             }
             match kind {
-                ObjectKind::Node => draft.location = self.location(reader)?,
-                ObjectKind::Way => self.refs(reader, set)?,
-                ObjectKind::Relation => self.members(reader, set)?,
+                ObjectKind::Node => draft.location = self.read_location(reader)?,
+                ObjectKind::Way => self.read_refs(reader, set)?,
+                ObjectKind::Relation => self.read_members(reader, set)?,
             }
             while !reader.is_empty() {
-                self.tag(reader, set)?;
+                self.read_tag(reader, set)?;
             }
         }
         set.finish(&draft)
@@ -74,7 +74,7 @@ impl DeltaState {
 
     /// Reads version, time, changeset and user. If there is no version, the other fields are absent. If there is no
     /// time, changeset and user are absent.
-    fn info(
+    fn read_info(
         &mut self,
         reader: &mut DatasetCursor<'_>,
         draft: &mut Draft,
@@ -110,14 +110,15 @@ impl DeltaState {
             _ => None,
         };
         let strings = &mut self.strings;
-        (draft.uid, draft.user) = strings.pair(reader, known, Meaning::User, |uid, name| {
-            let name = text(name, &mut set.strings)?;
-            Ok((parse_uid(uid)?, name))
-        })?;
+        (draft.uid, draft.user) =
+            strings.read_pair(reader, known, Meaning::User, |uid, name| {
+                let name = text(name, &mut set.strings)?;
+                Ok((parse_uid(uid)?, name))
+            })?;
         Ok(())
     }
 
-    fn location(
+    fn read_location(
         &mut self,
         reader: &mut DatasetCursor<'_>,
     ) -> Result<Option<Location>, DatasetFault> {
@@ -139,7 +140,7 @@ impl DeltaState {
         Ok(Location::new(lat, lon))
     }
 
-    fn refs(
+    fn read_refs(
         &mut self,
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
@@ -155,7 +156,7 @@ impl DeltaState {
         Ok(())
     }
 
-    fn members(
+    fn read_members(
         &mut self,
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
@@ -163,13 +164,13 @@ impl DeltaState {
         let (start, members) = list(reader)?;
         let mut members = DatasetCursor::new(members);
         while !members.is_empty() {
-            let member = self.member(&mut members, set);
+            let member = self.read_member(&mut members, set);
             member.map_err(|fault| within(start, fault))?;
         }
         Ok(())
     }
 
-    fn member(
+    fn read_member(
         &mut self,
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
@@ -180,7 +181,7 @@ impl DeltaState {
             _ => None,
         };
         let strings = &mut self.strings;
-        let (kind, role) = strings.single(reader, known, Meaning::Member, |string| {
+        let (kind, role) = strings.read_single(reader, known, Meaning::Member, |string| {
             let (kind, role) = match string {
                 [b'0', role @ ..] => (ObjectKind::Node, role),
                 [b'1', role @ ..] => (ObjectKind::Way, role),
@@ -196,7 +197,7 @@ impl DeltaState {
         Ok(())
     }
 
-    fn tag(
+    fn read_tag(
         &mut self,
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
@@ -206,7 +207,7 @@ impl DeltaState {
             _ => None,
         };
         let strings = &mut self.strings;
-        let (key, value) = strings.pair(reader, known, Meaning::Tag, |key, value| {
+        let (key, value) = strings.read_pair(reader, known, Meaning::Tag, |key, value| {
             let strings = &mut set.strings;
             Ok((text(key, strings)?, text(value, strings)?))
         })?;

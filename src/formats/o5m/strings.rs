@@ -69,7 +69,7 @@ impl O5mStrings {
     /// converts the result to a [`Meaning`], which the entry caches. `known` converts a cached meaning of the wanted
     /// kind back to the result.
     #[inline]
-    pub(super) fn pair<T: Copy>(
+    pub(super) fn read_pair<T: Copy>(
         &mut self,
         reader: &mut DatasetCursor<'_>,
         known: impl Fn(Meaning) -> Option<T>,
@@ -86,7 +86,7 @@ impl O5mStrings {
             return Ok(parsed);
         }
         let set = self.set;
-        let entry = self.entry(number).map_err(fault)?;
+        let entry = self.entry_of_number(number).map_err(fault)?;
         if let Some(parsed) = entry.meaning_in(set).and_then(known) {
             return Ok(parsed);
         }
@@ -99,9 +99,9 @@ impl O5mStrings {
         Ok(parsed)
     }
 
-    /// Reads a single string, just as [`pair`](Self::pair) reads a pair.
+    /// Reads a single string, just as [`read_pair`](Self::read_pair) reads a pair.
     #[inline]
-    pub(super) fn single<T: Copy>(
+    pub(super) fn read_single<T: Copy>(
         &mut self,
         reader: &mut DatasetCursor<'_>,
         known: impl Fn(Meaning) -> Option<T>,
@@ -118,7 +118,7 @@ impl O5mStrings {
             return Ok(parsed);
         }
         let set = self.set;
-        let entry = self.entry(number).map_err(fault)?;
+        let entry = self.entry_of_number(number).map_err(fault)?;
         if let Some(parsed) = entry.meaning_in(set).and_then(known) {
             return Ok(parsed);
         }
@@ -128,7 +128,7 @@ impl O5mStrings {
     }
 
     /// The entry with the given number; 1 is the newest.
-    fn entry(&mut self, number: u64) -> Result<&mut StringEntry, String> {
+    fn entry_of_number(&mut self, number: u64) -> Result<&mut StringEntry, String> {
         let missing = || {
             format!(
                 "a reference to string {number} of the table, which has {} strings",

@@ -123,7 +123,7 @@ pub(super) fn head_of(row: &[u8]) -> RowHead {
 }
 
 /// Returns the rows of batches with their keys, in the order of keys and heads.
-pub(super) fn by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[u8])> {
+pub(super) fn rows_by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[u8])> {
     let row_at = |index: u32, number: u32| {
         let batch = &batches[index as usize];
         batch.row(&batch.rows[number as usize])

@@ -113,7 +113,7 @@ impl RowSorter {
         self.cancellation.check()?;
         let rows = batches.iter().map(RowBatch::count).sum();
         let (mut builder, mut keys) = (RunBuilder::default(), Vec::with_capacity(rows));
-        for (key, row) in batch::by_key(&batches) {
+        for (key, row) in batch::rows_by_key(&batches) {
             builder.push(key, row)?;
             keys.push(key);
         }

@@ -54,7 +54,7 @@ impl NextRows<'_> {
     }
 
     /// Takes the next row of a run.
-    fn take(&mut self, key: u64, row: &[u8]) -> ControlFlow<()> {
+    fn add_row(&mut self, key: u64, row: &[u8]) -> ControlFlow<()> {
         let at = (key, row);
         if let Some(last) = self.last {
             let last_at = (last.key, last.row.as_slice());
@@ -151,7 +151,7 @@ impl<'s> RowPortions<'s> {
                         let is_left = last_at.is_none_or(|last| at >= last);
                         first = is_left.then_some(RunStart { block, first: at });
                     }
-                    next.take(key, row)
+                    next.add_row(key, row)
                 },
             )?;
             *start = first.unwrap_or(RunStart {

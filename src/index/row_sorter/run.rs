@@ -71,8 +71,8 @@ impl SortedRun {
         Ok(())
     }
 
-    /// Calls `take` with each row whose key is in a range, until `take` returns [`ControlFlow::Break`]. Skips the blocks
-    /// before the block with the index `from`. `take` is given the index of the block, the key and the row.
+    /// Calls `take` with each row whose key is in a range, until `take` returns [`ControlFlow::Break`]. Skips the
+    /// blocks before the block with the index `from`. `take` is given the index of the block, the key and the row.
     pub(super) fn for_each(
         &self,
         keys: &Range<u64>,

@@ -140,9 +140,9 @@ impl Destination {
         self.count(len);
     }
 
-    /// Starts writeback after a chunk was written, as [`start_writeback`](Self::start_writeback) does, for backends that
-    /// write chunks in any order. Only a chunk that reaches a multiple of [`WRITEBACK_LEN`] starts writeback, for the
-    /// [`WRITEBACK_LEN`] bytes before this multiple. Chunks in this range that are not written yet are left to the
+    /// Starts writeback after a chunk was written, as [`start_writeback`](Self::start_writeback) does, for backends
+    /// that write chunks in any order. Only a chunk that reaches a multiple of [`WRITEBACK_LEN`] starts writeback, for
+    /// the [`WRITEBACK_LEN`] bytes before this multiple. Chunks in this range that are not written yet are left to the
     /// flushes.
     pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
         let end = from + len;

@@ -29,8 +29,8 @@ impl std::fmt::Debug for FilePool {
 }
 
 impl FilePool {
-    /// Starts threads that write to `file`. `path` is for messages. With `flushes`, the file is flushed to disk while it
-    /// is written.
+    /// Starts threads that write to `file`. `path` is for messages. With `flushes`, the file is flushed to disk while
+    /// it is written.
     pub(crate) fn start(path: &Path, file: &File, flushes: bool) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot write", error);
         let file = file.try_clone().map_err(failed)?;
@@ -93,7 +93,7 @@ impl Pool {
             let (jobs, shared) = (jobs.clone(), pool.shared.clone());
             let thread = std::thread::Builder::new()
                 .name("write".into())
-                .spawn(move || shared.work(&jobs));
+                .spawn(move || shared.run_jobs(&jobs));
             match thread {
                 Ok(thread) => pool.threads.push(thread),
                 // One thread is enough, so a failure to start a further thread is no error.
@@ -169,7 +169,7 @@ impl Drop for Pool {
 
 impl PoolState {
     /// Runs jobs until the queue is closed. After a failure, receives the remaining jobs without running them.
-    fn work(&self, jobs: &Receiver<WriteJob>) {
+    fn run_jobs(&self, jobs: &Receiver<WriteJob>) {
         let mut buffer = AlignedBuffer::default();
         for job in jobs {
             if self.failed.load(Ordering::Acquire) {

@@ -42,14 +42,14 @@ impl Block<'_> {
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
-                    let tags = Tags::beside(strings, &node.keys, &node.values)?;
+                    let tags = Tags::of_two_runs(strings, &node.keys, &node.values)?;
                     facts.faulty_tags.add(FaultyTags::of(tags));
                     check_info(&node.info, strings)?
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayMessage::parse(bytes)?;
                     way.check()?;
-                    let tags = Tags::beside(strings, &way.keys, &way.values)?;
+                    let tags = Tags::of_two_runs(strings, &way.keys, &way.values)?;
                     facts.faulty_tags.add(FaultyTags::of(tags));
                     facts.has_bare_ways |= !way.refs.is_empty() && way.lats.is_empty();
                     facts.has_locations |= !way.lats.is_empty();
@@ -58,7 +58,7 @@ impl Block<'_> {
                 BlockMessage::Single(ObjectKind::Relation, bytes) => {
                     let relation = RelationMessage::parse(bytes)?;
                     relation.check(strings.len())?;
-                    let tags = Tags::beside(strings, &relation.keys, &relation.values)?;
+                    let tags = Tags::of_two_runs(strings, &relation.keys, &relation.values)?;
                     facts.faulty_tags.add(FaultyTags::of(tags));
                     check_info(&RawInfo::parse_optional(relation.info)?, strings)?
                 }

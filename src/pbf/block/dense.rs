@@ -78,8 +78,8 @@ impl<'a> DenseNodes<'a> {
         Ok(dense)
     }
 
-    /// Does the same as [`parse`](Self::parse), but leaves out columns of metadata whose length is wrong. Returns whether
-    /// it left out any, and the error for a wrong length of another column.
+    /// Does the same as [`parse`](Self::parse), but leaves out columns of metadata whose length is wrong. Returns
+    /// whether it left out any, and the error for a wrong length of another column.
     pub(super) fn parse_damaged(
         message: &'a [u8],
     ) -> Result<(Self, bool, Result<(), FormatError>), FormatError> {
@@ -146,10 +146,10 @@ impl<'a> DenseNodes<'a> {
         InfoCursor::new(self.raw_nodes())
     }
 
-    /// Calls `visit` with each selected node: its id, its stored latitude and longitude, and its metadata, of which only
-    /// the version and the visibility are set. `select` is called with the ids of consecutive nodes, and appends the
-    /// indices of the selected ones to `selected`, in ascending order. The coordinates of these nodes are read only if
-    /// `needs_location` returns `true` for one of them.
+    /// Calls `visit` with each selected node: its id, its stored latitude and longitude, and its metadata, of which
+    /// only the version and the visibility are set. `select` is called with the ids of consecutive nodes, and appends
+    /// the indices of the selected ones to `selected`, in ascending order. The coordinates of these nodes are read only
+    /// if `needs_location` returns `true` for one of them.
     pub(super) fn visit_selected(
         &self,
         select: &mut impl FnMut(&[i64], &mut Vec<usize>),
@@ -391,8 +391,8 @@ pub(in crate::pbf) struct TagFacts {
     pub tags: u64,
 }
 
-/// Checks the tags in `keys_vals`, and returns facts about them. Calls `each_key` with the string id of every key. Fails
-/// if a key has no value, or if there are tags for more than `nodes` nodes.
+/// Checks the tags in `keys_vals`, and returns facts about them. Calls `each_key` with the string id of every key.
+/// Fails if a key has no value, or if there are tags for more than `nodes` nodes.
 pub(in crate::pbf) fn check_tags(
     mut keys_vals: Varints<'_>,
     nodes: usize,

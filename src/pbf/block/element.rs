@@ -82,7 +82,7 @@ pub struct Tags<'b> {
 impl<'b> Tags<'b> {
     /// Tags whose string ids are in two runs, one for keys and one for values. Fails if a string id is out of range, or
     /// if the numbers of keys and values differ.
-    pub(crate) fn beside(
+    pub(crate) fn of_two_runs(
         strings: &'b StringTable<'b>,
         keys: &'b Packed<'_>,
         values: &'b Packed<'_>,
@@ -108,7 +108,7 @@ impl<'b> Tags<'b> {
 
     /// Tags whose keys and values alternate in one run. The caller must have checked the string ids, because the
     /// iteration ends at one that is out of range.
-    pub(crate) const fn alternating(strings: &'b StringTable<'b>, run: &'b [u8]) -> Self {
+    pub(crate) const fn of_one_run(strings: &'b StringTable<'b>, run: &'b [u8]) -> Self {
         Self {
             strings,
             keys: Varints::new(run),
@@ -508,9 +508,9 @@ impl Block<'_> {
         self.try_for_each_wanted(true, || true, visit)
     }
 
-    /// Does the same as [`try_for_each`](Self::try_for_each), but passes over ways that `is_wanted` refuses. It is called
-    /// once for each way, in order. Whether these ways are damaged is not checked. Without `way_info`, the metadata of
-    /// ways is empty and not checked either.
+    /// Does the same as [`try_for_each`](Self::try_for_each), but passes over ways that `is_wanted` refuses. It is
+    /// called once for each way, in order. Whether these ways are damaged is not checked. Without `way_info`, the
+    /// metadata of ways is empty and not checked either.
     pub(crate) fn try_for_each_wanted<E: From<FormatError>>(
         &self,
         way_info: bool,
@@ -531,7 +531,7 @@ impl Block<'_> {
                         id: message.id,
                         nano_lat: self.units.nano_lat(message.lat),
                         nano_lon: self.units.nano_lon(message.lon),
-                        tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
+                        tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
                         info: Info::resolve(&message.info, &self.units, &self.strings)?,
                     }))?;
                 }
@@ -544,7 +544,7 @@ impl Block<'_> {
                     visit(Element::Way(Way {
                         message: &message,
                         units: self.units,
-                        tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
+                        tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
                         info: self.resolve_info(message.info.filter(|_| way_info))?,
                     }))?;
                 }
@@ -554,7 +554,7 @@ impl Block<'_> {
                     visit(Element::Relation(Relation {
                         message: &message,
                         strings: &self.strings,
-                        tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
+                        tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
                         info: self.resolve_info(message.info)?,
                     }))?;
                 }

@@ -57,10 +57,10 @@ impl Block<'_> {
         self.walk_nodes::<true>(visit)
     }
 
-    /// Calls `visit` with each selected node: its id, its location as in [`for_each_node`](Self::for_each_node), and its
-    /// version number, or `None` if it has none. `select` is called with the ids of consecutive nodes, and appends the
-    /// indices of the selected ones in ascending order. A node has a location only if `needs_location` says so of it or
-    /// of a neighbour.
+    /// Calls `visit` with each selected node: its id, its location as in [`for_each_node`](Self::for_each_node), and
+    /// its version number, or `None` if it has none. `select` is called with the ids of consecutive nodes, and appends
+    /// the indices of the selected ones in ascending order. A node has a location only if `needs_location` says so of
+    /// it or of a neighbour.
     pub(crate) fn for_each_version(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
@@ -136,7 +136,7 @@ impl Block<'_> {
                             index: first,
                             id: node.id,
                             location,
-                            tags: Tags::beside(&self.strings, &node.keys, &node.values)?,
+                            tags: Tags::of_two_runs(&self.strings, &node.keys, &node.values)?,
                             info: self.info_if(parts.info, || Ok(node.info))?,
                         })?;
                     }
@@ -183,7 +183,7 @@ impl Block<'_> {
                     index: first + index,
                     id,
                     location,
-                    tags: Tags::alternating(&self.strings, run),
+                    tags: Tags::of_one_run(&self.strings, run),
                     info: self.info_if(needs_info, || infos.at(index))?,
                 })?;
             }
@@ -331,8 +331,8 @@ impl NodeMessage<'_> {
 }
 
 impl DenseNodes<'_> {
-    /// Calls `visit` with the ids of at most [`STRIDE`] successive nodes, and with their locations, which are `None` for
-    /// nodes that are deleted or whose location is undefined.
+    /// Calls `visit` with the ids of at most [`STRIDE`] successive nodes, and with their locations, which are `None`
+    /// for nodes that are deleted or whose location is undefined.
     pub(in crate::pbf) fn for_each_place_run(
         &self,
         units: &BlockUnits,

@@ -139,10 +139,10 @@ impl BlockUnits {
     pub(super) fn read(&mut self, number: u32, field: &Field<'_>) -> Result<(), FormatError> {
         match number {
             primitive_block::GRANULARITY => {
-                self.granularity = positive(field.varint()?, "granularity")?;
+                self.granularity = parse_positive(field.varint()?, "granularity")?;
             }
             primitive_block::DATE_GRANULARITY => {
-                self.date_granularity = positive(field.varint()?, "date_granularity")?;
+                self.date_granularity = parse_positive(field.varint()?, "date_granularity")?;
             }
             primitive_block::LAT_OFFSET => self.lat_offset = field.varint()? as i64,
             primitive_block::LON_OFFSET => self.lon_offset = field.varint()? as i64,
@@ -330,7 +330,7 @@ impl<'a> BlockOutline<'a> {
     }
 }
 
-fn positive(value: u64, name: &str) -> Result<i64, FormatError> {
+fn parse_positive(value: u64, name: &str) -> Result<i64, FormatError> {
     match i32::try_from(value) {
         Ok(value) if value > 0 => Ok(i64::from(value)),
         _ => Err(FormatError::with(format!(

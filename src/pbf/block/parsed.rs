@@ -149,7 +149,7 @@ impl<'a> Block<'a> {
     /// Calls `visit` once with the block if its payload has at most [`PART_LEN`] bytes. Otherwise calls `visit` with
     /// consecutive parts of the block, so that the data derived from a part uses bounded memory. An object is never
     /// split.
-    pub(crate) fn in_parts(
+    pub(crate) fn visit_in_parts(
         &self,
         mut visit: impl FnMut(&Block<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {

@@ -26,8 +26,8 @@ impl Unread {
     }
 }
 
-/// Returns the kind of the first object of a block, from the beginning of its payload. Fails unless the string table and
-/// a group of objects come first.
+/// Returns the kind of the first object of a block, from the beginning of its payload. Fails unless the string table
+/// and a group of objects come first.
 pub(crate) fn first_kind(prefix: &[u8]) -> Result<ObjectKind, Unread> {
     let mut fields = PrefixFields::new(prefix);
     fields.bytes(primitive_block::STRINGTABLE)?;

@@ -49,7 +49,7 @@ impl DenseNodes<'_> {
         while !keys_vals.is_done() {
             skip_untagged(&mut keys_vals, usize::MAX)?;
             let run = next_tag_run(&mut keys_vals)?;
-            found.add(FaultyTags::of(Tags::alternating(strings, run)));
+            found.add(FaultyTags::of(Tags::of_one_run(strings, run)));
         }
         Ok(found)
     }
@@ -79,7 +79,7 @@ impl Block<'_> {
                     (relation.keys, relation.values)
                 }
             };
-            repeated += FaultyTags::of(Tags::beside(strings, &keys, &values)?).repeated;
+            repeated += FaultyTags::of(Tags::of_two_runs(strings, &keys, &values)?).repeated;
         }
         Ok(repeated)
     }

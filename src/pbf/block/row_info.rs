@@ -18,7 +18,7 @@ pub(crate) struct RowInfo<'a> {
 }
 
 /// The attributes that an object has. [`InfoFields::VISIBLE`] is set for a deleted version.
-fn present(info: &Info<'_>) -> InfoFields {
+fn present_fields(info: &Info<'_>) -> InfoFields {
     let fields = [
         (info.version.is_some(), InfoFields::VERSION),
         (info.timestamp.is_some(), InfoFields::TIMESTAMP),
@@ -33,7 +33,7 @@ fn present(info: &Info<'_>) -> InfoFields {
 
 /// Appends the metadata of an object to a row.
 pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) {
-    let present = present(info);
+    let present = present_fields(info);
     out.push(present.bits());
     let numbers = [
         info.version.map(i64::from),

@@ -38,9 +38,9 @@ pub struct Salvage {
     pub more_unreadable: bool,
     /// The number of nodes that were left out because their coordinates are beyond the earth.
     pub outside: u64,
-    /// The number of tags, roles, user names, lists of locations, and metadata of objects that were left out in whole or
-    /// in part, because they are damaged. Tags without a key count, too, and those whose key an earlier tag of the object
-    /// has.
+    /// The number of tags, roles, user names, lists of locations, and metadata of objects that were left out in whole
+    /// or in part, because they are damaged. Tags without a key count, too, and those whose key an earlier tag of the
+    /// object has.
     pub parts_dropped: u64,
     /// The number of tags, roles and user names in which bytes that are not UTF-8, or characters that XML 1.0 does not
     /// allow, were replaced.
@@ -140,7 +140,7 @@ pub(crate) fn salvage(
         },
     };
     for group in groups {
-        reader.group(group, &mut take);
+        reader.read_group(group, &mut take);
     }
     reader.found
 }
@@ -148,7 +148,7 @@ pub(crate) fn salvage(
 type Take<'t> = dyn FnMut(&Object<'_>) -> Result<(), FormatError> + 't;
 
 impl<'s> Reader<'s> {
-    fn group(&mut self, group: &[u8], take: &mut Take<'_>) {
+    fn read_group(&mut self, group: &[u8], take: &mut Take<'_>) {
         let mut fields = Fields::new(group);
         loop {
             let message = match fields.next() {
@@ -162,22 +162,22 @@ impl<'s> Reader<'s> {
             };
             let object = match message {
                 Message::Dense(bytes) => {
-                    self.dense(bytes, take);
+                    self.read_dense(bytes, take);
                     continue;
                 }
-                Message::Node(bytes) => self.node(bytes),
-                Message::Way(bytes) => self.way(bytes).map(Some),
-                Message::Relation(bytes) => self.relation(bytes).map(Some),
+                Message::Node(bytes) => self.read_node(bytes),
+                Message::Way(bytes) => self.read_way(bytes).map(Some),
+                Message::Relation(bytes) => self.read_relation(bytes).map(Some),
                 Message::Other => continue,
             };
             match object {
-                Ok(object) => self.take(object, take),
+                Ok(object) => self.hand_on(object, take),
                 Err(_) => self.found.unreadable += 1,
             }
         }
     }
 
-    fn take(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
+    fn hand_on(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
         match object.map(|object| take(&object)) {
             None => self.found.outside += 1,
             Some(Ok(())) => self.found.objects += 1,
@@ -185,7 +185,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn dense(&mut self, message: &[u8], take: &mut Take<'_>) {
+    fn read_dense(&mut self, message: &[u8], take: &mut Take<'_>) {
         let Ok((dense, left_out, lengths)) = DenseNodes::parse_damaged(message) else {
             self.found.more_unreadable = true;
             return;
@@ -205,7 +205,7 @@ impl<'s> Reader<'s> {
                     match check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id) {
                         Ok(()) => {
                             let object = self.dense_node(&node);
-                            self.take(object, take);
+                            self.hand_on(object, take);
                         }
                         Err(_) => self.found.unreadable += 1,
                     }
@@ -228,25 +228,25 @@ impl<'s> Reader<'s> {
             self.add_tag(key, value, &mut tags);
         }
         self.found.parts_dropped += retain_unique(&mut tags);
-        self.located(node.id, (node.lat, node.lon), node.info, tags)
+        self.located_node(node.id, (node.lat, node.lon), node.info, tags)
     }
 
-    fn node(&mut self, message: &[u8]) -> Result<Option<Object<'s>>, FormatError> {
+    fn read_node(&mut self, message: &[u8]) -> Result<Option<Object<'s>>, FormatError> {
         let node = NodeMessage::parse(message)?;
         node.check_size()?;
-        let tags = self.tags(&node.keys, &node.values);
-        Ok(self.located(node.id, (node.lat, node.lon), node.info, tags))
+        let tags = self.read_tags(&node.keys, &node.values);
+        Ok(self.located_node(node.id, (node.lat, node.lon), node.info, tags))
     }
 
     /// Returns a node; `None` if it is visible and beyond the earth.
-    fn located(
+    fn located_node(
         &mut self,
         id: i64,
         (lat, lon): (i64, i64),
         info: RawInfo,
         tags: Vec<(&'s str, &'s str)>,
     ) -> Option<Object<'s>> {
-        let info = self.info(info);
+        let info = self.read_info(info);
         if info.visible && self.units.are_outside(lat, lon) {
             return None;
         }
@@ -254,7 +254,7 @@ impl<'s> Reader<'s> {
         Some(Object::node(id, location, tags).with_info(info))
     }
 
-    fn way(&mut self, message: &[u8]) -> Result<Object<'s>, FormatError> {
+    fn read_way(&mut self, message: &[u8]) -> Result<Object<'s>, FormatError> {
         let way = WayMessage::parse(message)?;
         way.check_size()?;
         let mut refs = Vec::new();
@@ -266,7 +266,7 @@ impl<'s> Reader<'s> {
                 Vec::new()
             }
         };
-        let tags = self.tags(&way.keys, &way.values);
+        let tags = self.read_tags(&way.keys, &way.values);
         let info = self.parsed_info(way.info);
         let mut object = Object::way(way.id, refs, tags).with_info(info);
         if let ObjectBody::Way { locations: all, .. } = &mut object.body {
@@ -293,7 +293,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn relation(&mut self, message: &[u8]) -> Result<Object<'s>, FormatError> {
+    fn read_relation(&mut self, message: &[u8]) -> Result<Object<'s>, FormatError> {
         let relation = RelationMessage::parse(message)?;
         relation.check_size()?;
         let mut ids = Delta::new(&relation.member_ids);
@@ -304,7 +304,7 @@ impl<'s> Reader<'s> {
             let (id, kind, role) = (ids.read()?, kinds.read()?, roles.read()?);
             let kind = ObjectKind::from_number(kind)
                 .ok_or(FormatError::new("a member of unknown kind"))?;
-            let role = self.text(role).unwrap_or_else(|| {
+            let role = self.read_text(role).unwrap_or_else(|| {
                 self.found.parts_dropped += 1;
                 ""
             });
@@ -315,7 +315,7 @@ impl<'s> Reader<'s> {
                 "a relation with columns of unequal length",
             ));
         }
-        let tags = self.tags(&relation.keys, &relation.values);
+        let tags = self.read_tags(&relation.keys, &relation.values);
         let info = self.parsed_info(relation.info);
         Ok(Object::relation(relation.id, members, tags).with_info(info))
     }
@@ -325,13 +325,13 @@ impl<'s> Reader<'s> {
             self.found.parts_dropped += 1;
             RawInfo::default()
         });
-        self.info(raw)
+        self.read_info(raw)
     }
 
-    fn info(&mut self, mut raw: RawInfo) -> Info<'s> {
+    fn read_info(&mut self, mut raw: RawInfo) -> Info<'s> {
         let user = raw.user_sid.take().filter(|sid| *sid > 0);
         let user = user.and_then(|sid| {
-            let user = self.text(sid.into());
+            let user = self.read_text(sid.into());
             self.found.parts_dropped += u64::from(user.is_none());
             user
         });
@@ -344,7 +344,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Returns a string; `None` if there is none at the index, or if it is left out.
-    fn text(&mut self, index: u64) -> Option<&'s str> {
+    fn read_text(&mut self, index: u64) -> Option<&'s str> {
         let strings = self.strings;
         let text = strings.texts.get(usize::try_from(index).ok()?)?.as_ref()?;
         self.found.texts_replaced += u64::from(matches!(text, Cow::Owned(_)));
@@ -353,7 +353,7 @@ impl<'s> Reader<'s> {
 
     fn add_tag(&mut self, key: u64, value: u64, tags: &mut Vec<(&'s str, &'s str)>) {
         let replaced = self.found.texts_replaced;
-        let texts = (self.text(key), self.text(value));
+        let texts = (self.read_text(key), self.read_text(value));
         match texts {
             (Some(key), Some(value)) if !key.is_empty() => {
                 // A tag counts once.
@@ -367,7 +367,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn tags(&mut self, keys: &Packed<'_>, values: &Packed<'_>) -> Vec<(&'s str, &'s str)> {
+    fn read_tags(&mut self, keys: &Packed<'_>, values: &Packed<'_>) -> Vec<(&'s str, &'s str)> {
         let (count, other) = (keys.count(), values.count());
         let mut tags = Vec::new();
         if count != other {

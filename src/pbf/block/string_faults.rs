@@ -193,7 +193,7 @@ fn string_uses(
                 used[fault] = true;
                 take(ContentFault {
                     object: Some((object.kind(), object.id)),
-                    what: format!("{} {}: {text}", place(), faults[fault].what()),
+                    what: format!("{} {}: {text}", place(), faults[fault].predicate()),
                     is_readable: faults[fault].is_utf8,
                     is_repeated_key: false,
                 });
@@ -215,7 +215,7 @@ fn string_uses(
     }
     let unused = faults.iter().zip(&used).filter(|(_, used)| !**used);
     for (fault, _) in unused {
-        let (index, what, text) = (fault.index, fault.what(), &fault.text);
+        let (index, what, text) = (fault.index, fault.predicate(), &fault.text);
         take(ContentFault {
             object: None,
             what: format!("string {index}, which no object uses, {what}: {text}"),
@@ -276,7 +276,7 @@ fn with_escaped<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> Strin
 
 impl StringFault {
     /// A description of the fault, as the predicate of a message.
-    const fn what(&self) -> &'static str {
+    const fn predicate(&self) -> &'static str {
         if self.is_utf8 {
             "has characters that XML does not know"
         } else {

@@ -29,7 +29,7 @@ impl InfoColumn {
     /// The columns to write if the columns `needed` have values. Some readers expect all columns besides `visible`, or
     /// none. So if any column is needed, all columns besides `visible` are written. `visible` is written only if it is
     /// in `needed`.
-    pub(crate) fn written(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
+    pub(crate) fn written_columns(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
         let wanted = |column: &Self| match column {
             Self::Visible => needed.contains(column),
             _ => !needed.is_empty(),

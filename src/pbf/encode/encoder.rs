@@ -447,7 +447,7 @@ impl BlockEncoder {
         let differs =
             |column: &InfoColumn| infos().any(|info| column.value(info) != column.absent());
         let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(differs).collect();
-        for column in InfoColumn::written(&needed) {
+        for column in InfoColumn::written_columns(&needed) {
             column.encode(infos().map(|info| column.value(info)), columns.info(column));
         }
         columns

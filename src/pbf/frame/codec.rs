@@ -202,9 +202,9 @@ impl Decompressor {
             .and_then(|(start, len)| prefix.get(start..start.checked_add(len)?)))
     }
 
-    /// The beginning of the payload of `blob`. `needed` receives the bytes that are known so far, and returns the number
-    /// of bytes that are needed, or `None` if there are enough. zlib data is inflated only up to there, without a check
-    /// of the rest. If `needed` asks for more than the payload has, returns the payload.
+    /// The beginning of the payload of `blob`. `needed` receives the bytes that are known so far, and returns the
+    /// number of bytes that are needed, or `None` if there are enough. zlib data is inflated only up to there, without
+    /// a check of the rest. If `needed` asks for more than the payload has, returns the payload.
     pub(crate) fn prefix<'a>(
         &'a mut self,
         blob: &Blob<'a>,

@@ -359,7 +359,7 @@ fn splice_dense(
         is_set_by_new || !sources[*column as usize].0.is_empty()
     };
     let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(is_needed).collect();
-    for column in InfoColumn::written(&needed) {
+    for column in InfoColumn::written_columns(&needed) {
         let source = sources[column as usize].0;
         let value = |index: usize| column.value(&new.infos[index]);
         // If the block lacks the column, its nodes get the value that a missing column stands for.

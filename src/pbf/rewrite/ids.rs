@@ -99,7 +99,8 @@ impl BlockWayIds {
     }
 }
 
-/// Appends the block in `payload`. `patch` is called with each field of a group, and appends the field that replaces it.
+/// Appends the block in `payload`. `patch` is called with each field of a group, and appends the field that replaces
+/// it.
 fn patch_messages(
     payload: &[u8],
     out: &mut Vec<u8>,

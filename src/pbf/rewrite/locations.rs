@@ -100,8 +100,8 @@ impl WayNodeLocations {
     }
 }
 
-/// Appends the block in `payload` to `out`, with new locations in place of the old ones in all its ways. A location that
-/// is not found stays as it is stored in the way.
+/// Appends the block in `payload` to `out`, with new locations in place of the old ones in all its ways. A location
+/// that is not found stays as it is stored in the way.
 ///
 /// Calls `find` with all ways of a group or, if the group has more than [`PART_LEN`] bytes, with consecutive parts of
 /// the group. The second argument of `find` is an empty vector, to which `find` must append one location for each
@@ -392,7 +392,7 @@ impl CoordinateRuns {
             let (lat, lon) = if is_decimicro {
                 (i64::from(lat_e7), i64::from(lon_e7))
             } else {
-                raw_location(units, *location).ok_or_else(|| inexact(units))?
+                raw_location(units, *location).ok_or_else(|| inexact_error(units))?
             };
             put_sint(&mut self.lats, lat.wrapping_sub(last_lat));
             put_sint(&mut self.lons, lon.wrapping_sub(last_lon));
@@ -434,7 +434,7 @@ pub(super) fn put_way(
     Ok(())
 }
 
-fn inexact(units: &BlockUnits) -> FormatError {
+fn inexact_error(units: &BlockUnits) -> FormatError {
     let cause = format!(
         "the block holds nodes beside ways and measures in units of {} nanodegrees, which cannot say where all nodes \
          of the ways are",

@@ -4,8 +4,8 @@ use crate::error::FormatError;
 use crate::pbf::wire::{Field, Fields, MAX_VARINT_LEN, put_bytes_head};
 use std::ops::Range;
 
-/// Calls `visit` with each field of a message, and with the range of the field in the message. `name` is the type of the
-/// message, for errors.
+/// Calls `visit` with each field of a message, and with the range of the field in the message. `name` is the type of
+/// the message, for errors.
 #[inline(always)]
 pub(super) fn each_field<'m>(
     message: &'m [u8],

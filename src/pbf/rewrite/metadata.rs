@@ -118,7 +118,7 @@ pub(super) fn mark_strings_of_group(
     used: &mut Vec<bool>,
 ) -> Result<(), FormatError> {
     group.try_for_each(|message| match message {
-        Message::Dense(bytes) => note(&DenseNodes::parse(bytes)?.keys_vals, used),
+        Message::Dense(bytes) => mark_used(&DenseNodes::parse(bytes)?.keys_vals, used),
         Message::Node(bytes) | Message::Way(bytes) => {
             mark_used_strings(bytes, &[object::KEYS, object::VALS], used)
         }
@@ -171,13 +171,13 @@ fn mark_used_strings(
         if numbers.contains(&field.number) {
             let mut run = Packed::default();
             run.add(&field)?;
-            note(&run, used)?;
+            mark_used(&run, used)?;
         }
     }
     Ok(())
 }
 
-fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
+fn mark_used(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
     let mut values = run.values();
     while !values.is_done() {
         mark(values.read()?, used);

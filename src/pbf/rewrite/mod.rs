@@ -1,7 +1,7 @@
 //! Rewrites encoded blocks. Unchanged parts are copied byte for byte.
 //!
-//! `edit` removes, replaces and inserts objects as a `script` says, `ids` replaces ids, `locations` writes locations into
-//! ways, `metadata` removes attributes, and `tags` replaces tags. `message` replaces fields of a message.
+//! `edit` removes, replaces and inserts objects as a `script` says, `ids` replaces ids, `locations` writes locations
+//! into ways, `metadata` removes attributes, and `tags` replaces tags. `message` replaces fields of a message.
 
 mod edit;
 mod growing_table;

@@ -41,7 +41,7 @@ pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<PayloadPart>) {
         last_end: 0,
         has_columns: false,
     };
-    if walk.block(payload).is_err() || !walk.has_columns {
+    if walk.find_in_block(payload).is_err() || !walk.has_columns {
         parts.clear();
         return;
     }
@@ -61,17 +61,17 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, payload: &[u8]) -> Result<ControlFlow<()>, FormatError> {
+    fn find_in_block(&mut self, payload: &[u8]) -> Result<ControlFlow<()>, FormatError> {
         each_field(payload, 0, |field, range| {
             if field.number == primitive_block::PRIMITIVEGROUP {
-                let _ = self.group(field.bytes()?, range.end)?;
+                let _ = self.find_in_group(field.bytes()?, range.end)?;
             }
             self.end_part(range.end, PartRepetition::Any);
             Ok(ControlFlow::Continue(()))
         })
     }
 
-    fn group(&mut self, group: &[u8], end: usize) -> Result<ControlFlow<()>, FormatError> {
+    fn find_in_group(&mut self, group: &[u8], end: usize) -> Result<ControlFlow<()>, FormatError> {
         each_field(group, end - group.len(), |field, range| {
             // All objects of a group are of one kind, so the first field of a group shows whether it has DenseNodes.
             // Other groups have one field per object and no columns.

@@ -1,6 +1,6 @@
 //! Compresses payloads in segments.
 
-use super::kept::kept;
+use super::kept::kept_segments;
 use super::{END, HEADER_LEN, MARKER, SEGMENT_LEN, Segment, Segmented};
 use crate::deflate::end::{DeflateEnd, EndFinder};
 use crate::deflate::literals::LiteralEncoder;
@@ -121,7 +121,9 @@ impl SegmentEncoder {
         old: Option<Segmented<'o>>,
     ) -> Option<Vec<SegmentSource<'o>>> {
         let (mut sources, mut done, mut start) = (Vec::new(), 0, 0);
-        let kept = old.map(|old| kept(payload, old)).unwrap_or_default();
+        let kept = old
+            .map(|old| kept_segments(payload, old))
+            .unwrap_or_default();
         let mut add = |range: Range<usize>, sources: &mut Vec<_>| {
             let part = payload.get(range)?;
             let count = (part.len() + SEGMENT_LEN / 2) / SEGMENT_LEN;

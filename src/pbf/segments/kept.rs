@@ -9,7 +9,10 @@ pub(super) const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
 /// Returns the segments of `old` whose uncompressed bytes occur in `payload`, in the same order. For each segment,
 /// returns its offset in `payload`, the segment itself, and its compressed bytes. Omits a segment if the new segment
 /// before or after it would be too short.
-pub(super) fn kept<'a>(payload: &[u8], old: Segmented<'a>) -> Vec<(usize, &'a Segment, &'a [u8])> {
+pub(super) fn kept_segments<'a>(
+    payload: &[u8],
+    old: Segmented<'a>,
+) -> Vec<(usize, &'a Segment, &'a [u8])> {
     let (mut kept, mut done) = (Vec::new(), 0);
     let mut search = KeptPartSearch {
         payload,

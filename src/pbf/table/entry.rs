@@ -28,8 +28,8 @@ impl BlobFlags {
     /// The whole entry was computed from the decoded blob in this run of the program, not read from an index. Not
     /// stored in files.
     pub const VERIFIED: Self = Self(256);
-    /// At least one way with nodes has no coordinates. Known only if the blob was decoded in this run of the program. Not
-    /// stored in files.
+    /// At least one way with nodes has no coordinates. Known only if the blob was decoded in this run of the program.
+    /// Not stored in files.
     pub const BARE_WAYS: Self = Self(512);
     /// The string table of the blob also has a part of a table about the file. Decoding the blob removes this part.
     pub const HAS_TABLE: Self = Self(128);

@@ -96,7 +96,7 @@ fn field_len(text: &str) -> usize {
 /// relations is copied from the entry of `host`.
 fn entry_of(host: &TableHost, payload: &[u8]) -> Result<BlobEntry, FormatError> {
     let mut objects = Vec::new();
-    let parsed = Host::parse(payload, TITLE_OF_IDS).ok_or_else(damaged)?;
+    let parsed = Host::parse(payload, TITLE_OF_IDS).ok_or_else(damage_error)?;
     parsed.put_objects(&mut objects);
     let mut entry = BlobEntry::default();
     entry.flags.set(BlobFlags::HAS_TABLE, true);
@@ -109,24 +109,24 @@ fn entry_of(host: &TableHost, payload: &[u8]) -> Result<BlobEntry, FormatError> 
 
 /// Decodes one part from its range of bytes in the file.
 pub(super) fn read_part(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
-    let (strings, _) = stored_blocks(bytes).ok_or_else(damaged)?;
+    let (strings, _) = stored_blocks(bytes).ok_or_else(damage_error)?;
     let (mut fields, mut text) = (Fields::new(&strings), Vec::with_capacity(strings.len()));
     while let Some(field) = fields.next()? {
         text.extend_from_slice(field.bytes()?);
     }
-    STANDARD.decode(text).map_err(|_| damaged())
+    STANDARD.decode(text).map_err(|_| damage_error())
 }
 
 /// Decodes the directory in the given frame.
 pub(super) fn read_directory(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
-    let (body, _) = data_blob(frame).ok_or_else(damaged)?;
-    let payload = payload_of(body)?.ok_or_else(damaged)?;
-    let host = Host::parse(&payload, TITLE_OF_IDS).ok_or_else(damaged)?;
+    let (body, _) = data_blob(frame).ok_or_else(damage_error)?;
+    let payload = payload_of(body)?.ok_or_else(damage_error)?;
+    let host = Host::parse(&payload, TITLE_OF_IDS).ok_or_else(damage_error)?;
     if host.numbers != IdParts::Directory.name() {
-        return Err(damaged());
+        return Err(damage_error());
     }
     let text: String = host.text()?.iter().collect();
-    STANDARD.decode(text).map_err(|_| damaged())
+    STANDARD.decode(text).map_err(|_| damage_error())
 }
 
 /// Whether a whole Blob message has objects and a part of a table of ids.
@@ -142,6 +142,6 @@ fn payload_of(body: &[u8]) -> Result<Option<Vec<u8>>, FormatError> {
     Ok(is_zlib.then(|| stored_content(blob.data)).flatten())
 }
 
-fn damaged() -> FormatError {
+fn damage_error() -> FormatError {
     FormatError::new("it is damaged")
 }

@@ -278,40 +278,40 @@ impl IdDirectory {
         if is_alone == (directory.version == ALONE) {
             Ok(directory)
         } else {
-            Err(damaged())
+            Err(damage_error())
         }
     }
 
     /// Decodes a directory.
     pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
-        let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
+        let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damage_error)?;
         if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-            return Err(damaged());
+            return Err(damage_error());
         }
-        let rest = body.strip_prefix(MAGIC).ok_or_else(damaged)?;
-        let (version, rest) = rest.split_first().ok_or_else(damaged)?;
+        let rest = body.strip_prefix(MAGIC).ok_or_else(damage_error)?;
+        let (version, rest) = rest.split_first().ok_or_else(damage_error)?;
         if ![ALONE, BESIDE_OBJECTS].contains(version) {
             let cause = "it has a version that this program does not know";
             return Err(FormatError::new(cause));
         }
-        let (fingerprint, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+        let (fingerprint, rest) = rest.split_first_chunk::<8>().ok_or_else(damage_error)?;
         let mut fields = Varints::new(rest);
         let (mut sections, mut last, mut start) = (Vec::new(), 0u64, 0u64);
         let mut before = (ObjectKind::Node, 0);
         while !fields.is_done() {
-            let kind = ObjectKind::from_number(fields.read()?).ok_or_else(damaged)?;
+            let kind = ObjectKind::from_number(fields.read()?).ok_or_else(damage_error)?;
             let first = last.wrapping_add(fields.read()?);
             if (kind, first) < before {
                 return Err(FormatError::new("its sections are out of order"));
             }
-            last = first.checked_add(fields.read()?).ok_or_else(damaged)?;
+            last = first.checked_add(fields.read()?).ok_or_else(damage_error)?;
             if *version == BESIDE_OBJECTS {
-                start = start.checked_add(fields.read()?).ok_or_else(damaged)?;
+                start = start.checked_add(fields.read()?).ok_or_else(damage_error)?;
             }
             let len = Some(fields.read()?).filter(|len| *len <= MAX_TABLE_FRAME_LEN);
             let end = len
                 .and_then(|len| start.checked_add(len))
-                .ok_or_else(damaged)?;
+                .ok_or_else(damage_error)?;
             sections.push(IdSection {
                 kind,
                 first,
@@ -343,9 +343,9 @@ impl IdDirectory {
             read_table_frame(TITLE_OF_IDS, bytes)?
         } else {
             let mut bytes = read_part(bytes)?;
-            let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
+            let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damage_error)?;
             if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-                return Err(damaged());
+                return Err(damage_error());
             }
             bytes.truncate(bytes.len() - 4);
             bytes
@@ -379,13 +379,13 @@ impl IdSectionBytes {
         let mut fields = Varints::new(&self.bytes);
         let (mut last, mut blobs) = (self.first, Vec::new());
         while !fields.is_done() {
-            let first = last.checked_add(fields.read()?).ok_or_else(damaged)?;
-            last = first.checked_add(fields.read()?).ok_or_else(damaged)?;
+            let first = last.checked_add(fields.read()?).ok_or_else(damage_error)?;
+            last = first.checked_add(fields.read()?).ok_or_else(damage_error)?;
             let (count, mut next) = (fields.read()?, 0u64);
             blobs.clear();
             for _ in 0..count {
-                let blob = next.checked_add(fields.read()?).ok_or_else(damaged)?;
-                blobs.push(u32::try_from(blob).map_err(|_| damaged())?);
+                let blob = next.checked_add(fields.read()?).ok_or_else(damage_error)?;
+                blobs.push(u32::try_from(blob).map_err(|_| damage_error())?);
                 next = blob + 1;
             }
             take(IdRange {
@@ -397,12 +397,12 @@ impl IdSectionBytes {
         if last == self.last {
             Ok(())
         } else {
-            Err(damaged())
+            Err(damage_error())
         }
     }
 }
 
-fn damaged() -> FormatError {
+fn damage_error() -> FormatError {
     FormatError::new("it is damaged")
 }
 
@@ -410,15 +410,15 @@ fn damaged() -> FormatError {
 fn read_table_frame(title: &str, frame: &[u8]) -> Result<Vec<u8>, FormatError> {
     let (body, _) = data_blob(frame)
         .filter(|(_, behind)| behind.is_empty())
-        .ok_or_else(damaged)?;
+        .ok_or_else(damage_error)?;
     let text = read_strings(body, |strings| {
         let has_title = strings.get(1).is_ok_and(|found| found == title);
         let chunks = strings.iter().skip(2);
         let chunks = chunks.filter(|string| !string.starts_with(TRAILER_TITLE));
         has_title.then(|| chunks.collect::<String>())
     })?;
-    let text = text.flatten().ok_or_else(damaged)?;
-    STANDARD.decode(text).map_err(|_| damaged())
+    let text = text.flatten().ok_or_else(damage_error)?;
+    STANDARD.decode(text).map_err(|_| damage_error())
 }
 
 #[cfg(test)]

@@ -25,14 +25,14 @@ pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatE
     scan_counts(payload, entry).map(|_| ())
 }
 
-/// Fills in only the facts about kinds, ids, order and flags. The box and the statistics of the objects stay unknown, so
-/// that most columns of nodes are not decoded.
+/// Fills in only the facts about kinds, ids, order and flags. The box and the statistics of the objects stay unknown,
+/// so that most columns of nodes are not decoded.
 pub fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
     let block = BlockOutline::parse(payload)?;
     let mut scan = TableScan::new(block.units, StringCounts::parse(block.string_table, false)?);
     scan.measures = false;
     for group in &block.groups {
-        group.try_for_each(|message| scan.message(message))?;
+        group.try_for_each(|message| scan.scan_message(message))?;
     }
     scan.finish(entry);
     entry.payload_len = payload.len() as u32;
@@ -59,9 +59,9 @@ pub fn scan_places(
             Message::Node(bytes) => {
                 let node = NodeMessage::parse(bytes)?;
                 visit(&[node.id], &[node.place(&block.units)])?;
-                scan.message(message)
+                scan.scan_message(message)
             }
-            message => scan.message(message),
+            message => scan.scan_message(message),
         })?;
     }
     scan.finish(entry);
@@ -107,7 +107,7 @@ fn scan_all(payload: &[u8], finds_odd: bool) -> Result<TableScan, FormatError> {
     );
     scan.finds_odd = finds_odd;
     for group in &block.groups {
-        group.try_for_each(|message| scan.message(message))?;
+        group.try_for_each(|message| scan.scan_message(message))?;
     }
     Ok(scan)
 }
@@ -143,22 +143,22 @@ impl TableScan {
         }
     }
 
-    fn message(&mut self, message: Message<'_>) -> Result<(), FormatError> {
+    fn scan_message(&mut self, message: Message<'_>) -> Result<(), FormatError> {
         match message {
-            Message::Dense(bytes) => self.dense(&DenseNodes::parse(bytes)?),
+            Message::Dense(bytes) => self.scan_dense(&DenseNodes::parse(bytes)?),
             Message::Node(bytes) => {
                 let node = NodeMessage::parse(bytes)?;
                 self.bounds.add(node.lat, node.lon, &self.units);
-                self.object(ObjectKind::Node, bytes)
+                self.scan_object(ObjectKind::Node, bytes)
             }
-            Message::Way(bytes) => self.object(ObjectKind::Way, bytes),
-            Message::Relation(bytes) => self.object(ObjectKind::Relation, bytes),
+            Message::Way(bytes) => self.scan_object(ObjectKind::Way, bytes),
+            Message::Relation(bytes) => self.scan_object(ObjectKind::Relation, bytes),
             Message::Other => Ok(()),
         }
     }
 
     /// Adds an object with a message of its own, in a single pass over the fields of the message.
-    fn object(&mut self, kind: ObjectKind, message: &[u8]) -> Result<(), FormatError> {
+    fn scan_object(&mut self, kind: ObjectKind, message: &[u8]) -> Result<(), FormatError> {
         let (mut largest_string, mut columns, mut info) =
             (0u64, ColumnLengths::default(), RawInfo::default());
         let mut id = OnlyId::default();
@@ -216,13 +216,13 @@ impl TableScan {
         Ok(())
     }
 
-    fn dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
+    fn scan_dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
         let tags = self.dense_tags(dense)?;
         if dense.is_empty() {
             return Ok(());
         }
         if self.measures {
-            self.bounds.dense(dense, &self.units)?;
+            self.bounds.add_dense(dense, &self.units)?;
             let counts = &mut self.counts[ObjectKind::Node as usize];
             counts.add_dense(dense, &tags)?;
             counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
@@ -449,15 +449,15 @@ impl ColumnFacts {
             Value::Bytes(run) => {
                 let mut values = Varints::new(run);
                 while !values.is_done() {
-                    self.take(values.read()?);
+                    self.add_value(values.read()?);
                 }
             }
-            _ => self.take(field.varint()?),
+            _ => self.add_value(field.varint()?),
         }
         Ok(self.largest)
     }
 
-    fn take(&mut self, value: u64) {
+    fn add_value(&mut self, value: u64) {
         self.values += 1;
         self.has_zero |= value == 0;
         self.largest = self.largest.max(value);
@@ -551,7 +551,7 @@ impl Bounds {
         true
     }
 
-    pub(in crate::pbf) fn dense(
+    pub(in crate::pbf) fn add_dense(
         &mut self,
         dense: &DenseNodes<'_>,
         units: &BlockUnits,

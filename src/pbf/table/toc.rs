@@ -19,8 +19,8 @@ pub(super) const MAGIC: &[u8; 4] = b"HOGG";
 pub(super) const VERSION_1: u8 = 1;
 /// The version of tables of contents in the last blobs of a file.
 pub(in crate::pbf) const VERSION: u8 = 2;
-/// The minimum size in bytes of a data frame: 4 bytes of the prefix, 9 of the field `type` and 2 of the field `datasize`,
-/// with an empty blob.
+/// The minimum size in bytes of a data frame: 4 bytes of the prefix, 9 of the field `type` and 2 of the field
+/// `datasize`, with an empty blob.
 const MIN_FRAME_LEN: u64 = 15;
 
 /// Facts about a whole file, which are stored as bits.

@@ -193,9 +193,9 @@ impl TocReader {
     pub fn add(&mut self, frames: &[u8]) -> Result<usize, FormatError> {
         let mut rest = frames;
         while let Some((body, behind)) = data_blob(rest) {
-            let part = TocPart::parse(body)?.ok_or_else(damaged)?;
+            let part = TocPart::parse(body)?.ok_or_else(damage_error)?;
             // `read_stored` fails if the checksum of the blob is wrong.
-            read_stored(body, |_| Ok(()))?.ok_or_else(damaged)?;
+            read_stored(body, |_| Ok(()))?.ok_or_else(damage_error)?;
             let frame_len = rest.len() - behind.len();
             if let Some(objects) = &part.objects {
                 self.add_host(objects, frame_len, frame_len - body.len())?;
@@ -205,7 +205,7 @@ impl TocReader {
             rest = behind;
         }
         match frames.len() - rest.len() {
-            0 => Err(damaged()),
+            0 => Err(damage_error()),
             used => Ok(used),
         }
     }
@@ -236,7 +236,7 @@ impl TocReader {
         }
         let is_next = (part.number, part.of) == (self.parts, self.expected);
         if !is_next || part.start.is_some() != (self.parts == self.expected) {
-            return Err(damaged());
+            return Err(damage_error());
         }
         self.stated_start = part.start;
         self.text.extend_from_slice(&part.text);
@@ -248,9 +248,9 @@ impl TocReader {
     /// offset of the table.
     pub fn finish(self) -> Result<(Vec<u8>, Vec<BlobEntry>), FormatError> {
         if self.stated_start != Some(self.start) {
-            return Err(damaged());
+            return Err(damage_error());
         }
-        let table = STANDARD.decode(self.text).map_err(|_| damaged())?;
+        let table = STANDARD.decode(self.text).map_err(|_| damage_error())?;
         Ok((table, self.hosts))
     }
 }
@@ -328,7 +328,7 @@ fn part_numbers(text: &str) -> Option<(&str, u64, u64)> {
     Some((version, number.parse().ok()?, of.parse().ok()?))
 }
 
-fn damaged() -> FormatError {
+fn damage_error() -> FormatError {
     FormatError::new("it is damaged")
 }
 
@@ -400,7 +400,7 @@ pub(crate) fn put_host_objects(blob: &Blob<'_>, out: &mut Vec<u8>) -> Result<(),
         Host::parse(payload, TITLE).or_else(|| Host::parse(payload, TITLE_OF_IDS))
     });
     let damaged = || FormatError::new("the objects beside a table about the file are damaged");
-    host.ok_or_else(damaged)?.put_objects(out);
+    host.ok_or_else(damage_error)?.put_objects(out);
     Ok(())
 }
 
@@ -416,7 +416,7 @@ mod tests {
         if reader.add(frames)? == frames.len() {
             reader.finish()
         } else {
-            Err(damaged())
+            Err(damage_error())
         }
     }
 

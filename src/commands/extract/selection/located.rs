@@ -94,7 +94,7 @@ impl Sample<'_> {
         mut take: impl FnMut(u32, u64),
     ) -> Result<()> {
         let sets = SetTable::default();
-        Scan::bare("estimate", self.file, self.plan, self.ctx).run(
+        Scan::without_strings("estimate", self.file, self.plan, self.ctx).run(
             |entry| self.offsets.binary_search(&entry.offset).is_ok(),
             |_, block| match kind {
                 ObjectKind::Node => count_nodes(self.areas, &sets, block),

@@ -71,8 +71,8 @@ struct KeptWays {
 }
 
 impl KeptWays {
-    /// Adds the ways of a part of the block. If `with_nodes` is set, also adds the nodes of these ways that regions have
-    /// to add.
+    /// Adds the ways of a part of the block. If `with_nodes` is set, also adds the nodes of these ways that regions
+    /// have to add.
     fn add(&mut self, located: LocatedRefs, with_nodes: bool, algebra: &mut SetAlgebra<'_>) {
         let mut start = 0;
         for (index, (way, end)) in (self.count..).zip(&located.ways) {
@@ -206,7 +206,7 @@ impl RegionMembers<'_> {
         source: &mut SelectionInput<'_>,
     ) -> Result<()> {
         let none = IdMap::default();
-        let mut all = AllWays::new(self.room.less(self.nodes.bytes()));
+        let mut all = AllWays::new(self.room.reduced_by(self.nodes.bytes()));
         let stored = match self.form {
             LocationForm::Plain | LocationForm::AllNodes => StoredLocationRule::Ignored,
             LocationForm::NeededNodes => StoredLocationRule::OfAbsentNodes(&none),
@@ -260,7 +260,7 @@ impl RegionMembers<'_> {
     fn nodes_in_file(&self, asked: &IdMap, source: &mut SelectionInput<'_>) -> Result<IdMap> {
         let mut known = IdMap::default();
         source.scan("find nodes of ways").run(
-            |entry| entry.kinds.contains(ObjectKind::Node) && meets(entry, asked),
+            |entry| entry.kinds.contains(ObjectKind::Node) && has_mapped_ids(entry, asked),
             |_, block| {
                 let (mut asked, mut found) = (asked.walk(), Vec::new());
                 block.for_each_location(|id, location| {
@@ -365,7 +365,7 @@ impl RegionMembers<'_> {
     ) -> Result<WaysByRegion, FormatError> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let mut kept = KeptWays::default();
-        block.in_parts(|part| {
+        block.visit_in_parts(|part| {
             let located = self.located_refs(stored, part)?;
             kept.add(located, with_nodes, &mut algebra);
             Ok(())
@@ -419,7 +419,8 @@ impl RegionMembers<'_> {
         source.scan("complete ways").run(
             |entry| {
                 entry.kinds.contains(ObjectKind::Way)
-                    && (meets(entry, &self.added_ways) || (!each_once && meets(entry, &self.ways)))
+                    && (has_mapped_ids(entry, &self.added_ways)
+                        || (!each_once && has_mapped_ids(entry, &self.ways)))
                     && self.may_have_member(entry)
             },
             |entry, block| {
@@ -463,7 +464,7 @@ impl RegionMembers<'_> {
             algebra.union(self.added_ways.get(id), again)
         };
         let (mut nodes, mut limit) = (Vec::new(), MANY);
-        block.in_parts(|part| {
+        block.visit_in_parts(|part| {
             let (mut refs, mut ways) = (Vec::new(), Vec::new());
             part.collect_refs(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
             let mut start = 0;

@@ -138,7 +138,7 @@ impl BaseLookup<'_> {
     }
 
     fn scan(&self, name: &'static str) -> Scan<'_> {
-        Scan::bare(name, self.file, self.plan, self.ctx)
+        Scan::without_strings(name, self.file, self.plan, self.ctx)
     }
 
     fn changed_ways(&self) -> impl Iterator<Item = &Change> {
