@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_that_all_share_a_range_are_swept_in_no_time() {
+    fn segments_in_one_range_are_swept_quickly() {
         const COUNT: i32 = 100_000;
         // A comb of parallel slanted segments, and a star of segments with a common end.
         let comb = (0..COUNT).map(|at| segment([[0, at * 2], [COUNT, at * 2 + COUNT]]));

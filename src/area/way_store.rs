@@ -190,7 +190,7 @@ mod tests {
     use crate::index::IdSet;
 
     #[test]
-    fn a_way_comes_back_as_it_was_added() {
+    fn a_way_is_read_as_it_was_added() {
         let point = |at: i64| Point {
             lat_e7: i32::MIN + at as i32 * 17,
             lon_e7: i32::MAX - at as i32 * 1_000_003,

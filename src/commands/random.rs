@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_is_the_one_of_the_definition() {
+    fn random_numbers_follow_the_definition() {
         let mut random = Random(0);
         assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);

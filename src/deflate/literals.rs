@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_every_distribution_come_back() {
+    fn bytes_of_every_distribution_round_trip() {
         let mut encoder = LiteralEncoder::default();
         let mut random = Random(88_172_645_463_325_252);
         for len in [1, 2, 4, 5, 6, 100, 1_001, 40_000] {

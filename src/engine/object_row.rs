@@ -98,7 +98,7 @@ mod tests {
     use crate::pbf::Info;
 
     #[test]
-    fn objects_come_back() {
+    fn a_row_decodes_to_its_object() {
         let info = Info {
             version: Some(7),
             timestamp: Some(1_700_000_000),

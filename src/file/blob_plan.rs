@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn blobs_of_which_only_the_kind_is_known_are_out_of_place_only_by_their_kind() {
+    fn blobs_of_known_kind_alone_are_ordered_by_kind() {
         use ObjectKind::{Node, Way};
         let plan = |entries: &[BlobEntry]| BlobPlan {
             entries: entries.to_vec(),

@@ -153,7 +153,7 @@ mod tests {
     use crate::pbf::{Blob, BlobKind, Encoding, encode_frame};
 
     #[test]
-    fn a_start_has_the_whole_header_of_any_length() {
+    fn a_frame_start_has_a_header_of_any_length() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("frames");
         for index_len in [0, 100, FRAME_PROBE_LEN, 60_000] {

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stands_for_a_content_of_its_format() {
+    fn a_file_name_tells_the_format_of_its_content() {
         let (xml, opl) = (Some(TextFormat::Osm), Some(TextFormat::Opl));
         for (name, format) in [
             ("a.osh", xml),

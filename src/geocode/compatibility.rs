@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_form_is_there_once() {
+    fn compatibility_forms_are_distinct() {
         let forms = TEXTS.iter().map(|(_, forms)| forms.chars().count());
         let hangul = HANGUL
             .iter()

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_come_back_and_any_damage_is_found() {
+    fn sections_round_trip_and_damage_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("index");
         let sections: Vec<Vec<u8>> = [0, 1, 16 << 10, 50_000, 7]

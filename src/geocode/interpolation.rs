@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_that_the_tag_and_the_ends_leave_no_doubt_about() {
+    fn numbers_are_made_where_the_tag_and_the_ends_decide() {
         for (from, to, rule, expected) in [
             ("2", "8", "even", "2 4 6 8"),
             ("9", "3", "odd", "9 7 5 3"),

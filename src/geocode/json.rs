@@ -229,7 +229,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn members_are_those_of_a_parser() {
+    fn json_members_parse_as_they_were_written() {
         let mut out = Vec::new();
         let texts = [
             "plain",

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn items_come_back_from_rows_and_leaves() {
+    fn items_round_trip_through_rows_and_leaves() {
         let square = vec![
             point(10, 10),
             point(10, 30),

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn remainders_miss_no_id_and_add_few() {
+    fn sparse_ids_find_every_id_and_few_others() {
         let mut random = Random(10);
         let ids: IdSet = (0..5000).map(|_| random.below(1 << 30) * 7).collect();
         let mut remainders = Remainders::<{ 1 << 13 }>::default();

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_come_back_from_memory_and_from_the_file() {
+    fn pieces_round_trip_in_memory_and_in_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let mut spool = Spool::new(250, directory.path());
         let pieces: Vec<Vec<u8>> = (0..10).map(|number| vec![number; 100]).collect();

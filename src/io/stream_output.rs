@@ -161,7 +161,7 @@ pub(crate) fn commit_together(mut files: Vec<StreamOutput>) -> Result<()> {
         let cancellation = std::mem::take(&mut file.output.cancellation);
         cancellation.check()?;
     }
-    unfinished::commit_together(|| {
+    unfinished::run_uninterrupted(|| {
         files
             .into_iter()
             .try_for_each(|file| file.commit().map(drop))

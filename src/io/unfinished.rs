@@ -80,7 +80,7 @@ pub fn abandon_unfinished() {
 
 /// Runs `finish`, which gives several outputs their names. [`abandon_unfinished`] runs entirely before or entirely
 /// after `finish`.
-pub(super) fn commit_together<T>(finish: impl FnOnce() -> T) -> T {
+pub(super) fn run_uninterrupted<T>(finish: impl FnOnce() -> T) -> T {
     let _together = lock(&TOGETHER);
     finish()
 }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_unregistered_one_by_one_in_no_time() {
+    fn many_paths_are_unregistered_quickly() {
         const COUNT: usize = 100_000;
         let directory = tempfile::tempdir().unwrap();
         let paths: Vec<PathBuf> = (0..COUNT)

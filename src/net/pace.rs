@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_buy_time() {
+    fn a_transfer_gets_time_for_each_byte() {
         let mut pace = Pace::new(Duration::ZERO);
         std::thread::sleep(Duration::from_millis(5));
         assert!(pace.is_lost(0) && !pace.is_lost(60_000));

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_an_end_on_each_step() {
+    fn the_end_holds_for_each_server() {
         let at = |timestamp| End {
             timestamp: Some(timestamp),
             sequence: None,

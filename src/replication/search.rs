@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_states_cost_little_and_never_lead_to_newer_data() {
+    fn lost_states_take_few_requests_and_never_lead_to_newer_data() {
         let all = (0..30_000).map(|at| (at, 3600 * at));
         let is_lost = |at: i64| at < 12_345 || at % 11 == 3 || (20_000..20_003).contains(&at);
         let states: BTreeMap<i64, i64> = all.filter(|(at, _)| !is_lost(*at)).collect();

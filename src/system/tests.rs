@@ -226,7 +226,7 @@ fn at_every_place(
 }
 
 #[test]
-fn a_failing_disk_costs_no_old_file_and_is_named() {
+fn a_failing_disk_is_named_and_leaves_the_old_file() {
     let errors = [Errno::NOSPC, Errno::IO];
     let words = |error: String| error.split(" (os error").next().unwrap().to_owned();
     let causes = errors.map(|error| words(std::io::Error::from(error).to_string()));
@@ -273,7 +273,7 @@ fn a_call_with_a_substitute_does_not_fail() {
 }
 
 #[test]
-fn interrupted_and_short_calls_are_gone_on_with() {
+fn interrupted_and_short_calls_are_repeated() {
     for call in [Call::Read, Call::Write, Call::Copy, Call::Sync] {
         let turns: &[CallFault] = match call {
             Call::Sync => &[CallFault::Interrupted],

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_box_around_a_node_meets_its_cell_and_one_beside_it_does_not() {
+    fn a_box_meets_the_cell_of_its_node_and_no_other() {
         let cells = NumberedCells::new();
         let at = |lat_e7, lon_e7| Point { lat_e7, lon_e7 };
         for (lat, lon) in [

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn polygons_get_few_corners_that_are_theirs() {
+    fn simplified_polygons_keep_some_of_their_corners() {
         let polygons = [
             AreaPolygon {
                 outer: circle(5000, 1e7),

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_place_say_why() {
+    fn lines_without_a_place_name_the_cause() {
         assert!(
             LineForm::of("id,name", None)
                 .unwrap_err()

@@ -67,7 +67,7 @@ fn near(random: &mut Random, shapes: &[Shape]) -> Vec<Point> {
 }
 
 #[test]
-fn no_regions_hold_nothing() {
+fn an_index_without_regions_contains_no_point() {
     assert_same(&[], grid(2), holds);
     assert_same(&[Shape::default(), Shape::default()], grid(2), holds);
     assert_same(&[shape(vec![polygon(&[], &[])])], grid(2), holds);

@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_and_tagged_nodes_are_those_of_views() {
+    fn node_runs_and_tagged_nodes_equal_those_of_views() {
         let patterns: [fn(i64) -> bool; 5] = [
             |_| false,
             |_| true,

@@ -282,7 +282,7 @@ mod tests {
     use crate::pbf::block::samples::nodes;
 
     #[test]
-    fn selected_nodes_are_those_of_a_cursor() {
+    fn selected_nodes_equal_those_of_a_cursor() {
         for is_plain in [false, true] {
             let payload = nodes(1..700, is_plain);
             let block = Block::parse(&payload).unwrap();

@@ -72,7 +72,7 @@ impl Codec {
 }
 
 #[test]
-fn every_length_comes_back() {
+fn payloads_of_every_length_round_trip() {
     let mut codec = Codec::new();
     for level in [1, 2, 4, 6, 9, 12] {
         codec.encoder = SegmentEncoder::new(CompressionLvl::new(level).unwrap());

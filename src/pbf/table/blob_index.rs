@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_with_a_box_inside_out_changes_nothing() {
+    fn a_blob_index_with_an_inverted_box_is_ignored() {
         let entry = BlobEntry {
             kinds: KindSet::of(ObjectKind::Node),
             min_id: 5,

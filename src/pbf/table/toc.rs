@@ -451,7 +451,7 @@ pub(in crate::pbf) mod tests {
     }
 
     #[test]
-    fn a_box_that_is_inside_out_makes_a_table_useless() {
+    fn a_table_with_an_inverted_box_is_refused() {
         for turn in [
             (|bbox: &mut Bbox| bbox.max_lat_e7 = bbox.min_lat_e7 - 2) as fn(&mut Bbox),
             |bbox| bbox.max_lon_e7 = bbox.min_lon_e7 - 1,

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_of_too_many_or_equal_blobs_makes_a_summary_useless() {
+    fn a_summary_with_too_many_or_equal_samples_is_refused() {
         let flags = TocFlags::default();
         let summary = TocSummary::of(&entries(), Some(true), flags).unwrap();
         let with = |sample: Vec<u64>| {

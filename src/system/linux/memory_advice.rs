@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_whose_memory_is_mapped_is_empty_and_has_its_room() {
+    fn a_mapped_list_is_empty_and_has_its_capacity() {
         for threads in [1, 3, 100] {
             for room in [0, 1000, (5 << 20) + 7] {
                 let mut list: Vec<u64> = Vec::with_capacity(room);
