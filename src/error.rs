@@ -266,7 +266,7 @@ impl Error {
         }
     }
 
-    /// Returns what the user can do. The advice is not part of the error message.
+    /// Returns advice for the user, which is not part of the error message.
     pub fn advice(&self) -> Option<Advice> {
         match self {
             Self::Io { path, action, .. }

@@ -171,7 +171,7 @@ pub struct Summary {
 ///
 /// The header of the output gets the replication state of the changes if the changes continue the state of the base.
 /// Changes continue a state if they come from the same server and their sequence numbers follow the sequence number of
-/// the state, as far as these are known. Otherwise the header keeps the state of the base, and there is a warning.
+/// the state, if these are known. Otherwise the header keeps the state of the base, and there is a warning.
 ///
 /// # Memory
 ///

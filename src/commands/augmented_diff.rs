@@ -144,7 +144,7 @@ pub struct Selection {
     /// The region that an object has to share a point with, before or after the changes; `None` for all objects. An
     /// area that contains the region shares all points with it.
     pub region: Option<Shape>,
-    /// The expressions of which one has to match an object, before or after the changes; empty for all objects.
+    /// The expressions. One of them has to match an object, before or after the changes; empty for all objects.
     pub filter: Vec<ObjectExpression>,
     /// The maximum number of members of a relation that is written with the geometry of its members; `None` for no
     /// limit.

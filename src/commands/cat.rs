@@ -180,8 +180,8 @@ fn are_in_order(files: &[PbfFile]) -> bool {
     matches!(files, [file] if is_sorted(file))
 }
 
-/// Warns of objects that occur again in the output, as far as the entries of the blobs prove it. Histories and changes
-/// have several versions of an object.
+/// Warns of objects that occur again in the output according to the entries of the blobs. Histories and changes have
+/// several versions of an object.
 fn tell_repeats(repeats: &ProvenRepeats, files: &[PbfFile], options: &Options, ctx: &Context) {
     if options.accepts_mixture || files.iter().any(|file| is_versioned(file, ctx)) {
         return;

@@ -5,7 +5,7 @@ use crate::osm::Bbox;
 /// The latitude of the north pole, in units of 1e-7 degree.
 const MAX_LAT_E7: i32 = 900_000_000;
 
-/// Returns the end of a sentence that says that no object lies in `region`. `data` is the box around the nodes of the
+/// Returns the likely reason why `region` is empty, as the end of a sentence. `data` is the box around the nodes of the
 /// file. If the latitude and the longitude of the region look swapped, the text says so. If the file `may_lack_nodes`,
 /// its ways may reach beyond `data`.
 pub(super) fn reason(region: &Bbox, data: &Bbox, may_lack_nodes: bool) -> String {

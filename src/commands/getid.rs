@@ -272,7 +272,7 @@ impl<'f> LocatedWays<'f> {
 }
 
 /// Returns the ids of the objects that wanted objects refer to or that refer to wanted objects, and the ids of the
-/// latter, as far as the options ask for them.
+/// latter, if the options ask for them.
 fn follow_references(
     options: &Options,
     file: &PbfFile,
@@ -301,7 +301,7 @@ struct KeepRule<'a> {
     /// The ids of the objects that refer to wanted objects. The objects that refer to wanted objects always keep their
     /// tags.
     referring: &'a IdSets,
-    /// The objects that are written, as far as their blobs are decoded.
+    /// The written objects of decoded blobs.
     chosen: &'a Chosen,
 }
 

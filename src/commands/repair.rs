@@ -137,7 +137,7 @@ fn nothing_saved(input: &Input) -> Error {
     }
 }
 
-/// Unpacks a file that is compressed as a whole, as far as it goes.
+/// Unpacks a file that is compressed as a whole, up to the first damage.
 fn unpack_file(input: Input, report: &mut Report) -> Result<Input> {
     let Some(compression) = FileCompression::of(input.start()?) else {
         return Ok(input);
@@ -158,7 +158,7 @@ fn unpack_file(input: Input, report: &mut Report) -> Result<Input> {
     }
 }
 
-/// Reads up to the first damage, as if the data ended there. Errors of the input are returned.
+/// Reads the data up to the first damage. Errors of the input are returned.
 struct UntilError<R> {
     reader: R,
     /// The message about the damage; `None` before it.

@@ -24,8 +24,8 @@ pub(crate) enum OpenedInput {
     Changes(Input),
 }
 
-/// Opens an input that is data or a change file. `content` is what it has; if `None`, the input shows it. `write`
-/// has the options of an output with data. Does not warn of changesets in data.
+/// Opens an input that is data or a change file. `content` is its content; if `None`, the input shows it. `write` has
+/// the options of an output with data. Does not warn of changesets in data.
 #[cfg(feature = "cli")]
 pub(crate) fn open_by_content(
     path: &Path,

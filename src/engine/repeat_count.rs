@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) struct RepeatCount {
     /// The number of these objects.
     pub count: u64,
-    /// The first of these objects in canonical order, as far as they are known.
+    /// The first known one of these objects in canonical order.
     pub first: Option<TypeThenId>,
     /// Whether there may be more of them.
     pub is_minimum: bool,
@@ -40,7 +40,7 @@ impl RepeatCount {
         };
     }
 
-    /// Warns with the number of objects, if there are any. `path` is the file that has them, if it is only one.
+    /// Warns with the number of objects unless it is 0. `path` is their file if all are in one file.
     pub(crate) fn warn_of_count(&self, path: Option<&Path>, ctx: &Context) {
         if self.count == 0 {
             return;
@@ -80,9 +80,9 @@ impl RepeatedNeighbours {
     }
 }
 
-/// The objects that occur again in blobs of which only the entries are read. An entry proves that its first and its
-/// last object are in the blob. A content hash proves that two blobs have the same objects. An entry whose ids do not
-/// ascend strictly, although they are in order, proves that an object occurs twice in the blob.
+/// The objects that occur again in blobs whose entries alone are read. An entry proves that its first and its last
+/// object are in the blob. A content hash proves that two blobs have the same objects. An entry whose ids do not ascend
+/// strictly, although they are in order, proves that an object occurs twice in the blob.
 #[derive(Debug, Default)]
 pub(crate) struct ProvenRepeats {
     /// Whether the blobs are known to be in canonical order, so that only neighbours can have the same objects.

@@ -25,7 +25,7 @@ const NEED: &str = "the command needs a file that has each object once";
 pub(crate) enum Repeats {
     /// The command fails.
     Refused,
-    /// The command goes on, and warns with their number.
+    /// The command continues, and warns with their number.
     Counted,
 }
 

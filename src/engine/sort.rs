@@ -236,7 +236,7 @@ fn plan_of(
     Ok(attempt)
 }
 
-/// Checks the order of an input, or reports it, as far as [`SortJob::dedupe`] and [`Context::disorder`] require that.
+/// Checks the order of an input, or reports it, if [`SortJob::dedupe`] or [`Context::disorder`] requires that.
 fn check_order(
     job: &SortJob,
     file: &PbfFile,

@@ -18,7 +18,7 @@ pub(crate) struct WaySearch<'s> {
     pub wanted: &'s IdSet,
     /// The new locations of changed nodes.
     pub moved: &'s FxHashMap<i64, Option<Location>>,
-    /// The nodes that have to leave the file, as far as they have locations.
+    /// The nodes with a location that are removed from the file.
     pub leaving: &'s IdSet,
     pub changes: &'s ChangeSet,
     /// Whether [`FoundInWays::released`] is searched.
@@ -35,7 +35,7 @@ pub(crate) struct FoundInWays {
     /// The nodes whose locations would be lost without them: leaving nodes whose location a way does not store, and
     /// changed nodes of a way that stores no locations at all. Ways that the changes replace do not count.
     pub needed: IdSet,
-    /// The nodes of ways that the changes replace, as far as these ways do not store their locations.
+    /// The nodes of replaced ways whose locations these ways do not store.
     pub released: IdSet,
 }
 

@@ -185,7 +185,7 @@ impl BlobPlan {
         }))
     }
 
-    /// Returns the kinds of objects in the file, as far as the entries record them.
+    /// Returns the kinds of objects in the file that the entries record.
     pub fn kinds(&self) -> KindSet {
         self.entries
             .iter()
@@ -220,7 +220,7 @@ impl BlobPlan {
 
     /// Returns the first blob for which `test` holds of the sort key of its first object and the highest key before it.
     /// Where a key is not known, the highest one that is possible stands for the first, and the lowest for the last, so
-    /// that no test for disorder holds of objects that may be in order.
+    /// that `test` does not hold of objects that may be in order.
     fn first_where(&self, test: impl Fn(TypeThenId, TypeThenId) -> bool) -> Option<&BlobEntry> {
         let mut last: Option<TypeThenId> = None;
         self.entries.iter().find(|entry| {

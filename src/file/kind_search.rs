@@ -103,7 +103,7 @@ impl KindSearch {
             .find(|kind| kinds.contains(*kind)))
     }
 
-    /// Decodes a blob of which only the kind is known.
+    /// Decodes a blob whose entry has only the kind.
     fn scan_sample(&mut self, number: usize) -> Result<()> {
         let item = &mut self.items[number];
         if let PlanItem::Known(entry) = item

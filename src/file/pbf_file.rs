@@ -108,7 +108,7 @@ impl PbfFile {
         HeaderWalker::new(&self.input, self.data_start..self.data_end)
     }
 
-    /// Returns the entries of the data frames, as far as their headers and per-blob indexes tell.
+    /// Returns the entries of the data frames with the facts from their headers and per-blob indexes.
     pub(crate) fn frame_entries(&self) -> FrameEntries<'_> {
         self.frame_entries_in(0..u64::MAX, 1)
     }

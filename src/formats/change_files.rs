@@ -21,7 +21,7 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
     let format = match ctx.change_format {
         // If the format cannot be detected, the parser of OsmChange describes the problem.
         InputFormat::Auto => TextFormat::of(input).unwrap_or_default(),
-        given => format_of(input, non_empty)?,
+        given => format_of(input, given)?,
     };
     match format {
         Some(format @ (TextFormat::OsmChange | TextFormat::O5c)) => {

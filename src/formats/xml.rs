@@ -12,12 +12,12 @@ use crate::osm::{Bbox, Location, ObjectKind, parse_e7};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 
-/// What is read of the nodes of ways.
+/// The data of the nodes of ways that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WayNodesIn {
     /// The ids and locations in ways. An id is required.
     Ways,
-    /// In addition, nodes of which the document has only the location or nothing, and the nodes that relations list for
+    /// In addition, nodes that have only a location or nothing in the document, and the nodes that relations list for
     /// their member ways. Servers write both for those who ask for geometry.
     WaysAndMembers,
 }
@@ -486,7 +486,7 @@ impl XmlObjectParser {
     }
 }
 
-/// The id and the location of a node of a way, as far as the element has them.
+/// The id and the location that the element of a node of a way has.
 type NodeOfWay = (Option<i64>, Option<(i32, i32)>);
 
 /// Reads a node of a way: its id, and its latitude and longitude in 1e-7 degree.

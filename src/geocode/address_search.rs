@@ -302,7 +302,7 @@ impl<'i> Query<'i, '_> {
 }
 
 impl<'i> Near<'i> {
-    /// Adds the street and the [`SHARED`] tags of another address, as far as this address lacks them.
+    /// Adds the street and the [`SHARED`] tags of another address that this address lacks.
     fn add_shared(&mut self, others: &[(&'i str, &'i str)]) {
         let has = |near: &Self, key: &str| text_tag(&near.tags, key).is_some();
         if !has(self, "addr:street") && !has(self, "addr:place") {

@@ -97,7 +97,7 @@ impl<'a, 'i> Roles<'a, 'i> {
         self.is_part || self.is_larger
     }
 
-    /// Whether the boundary is that of a city of which boundaries of a level are parts.
+    /// Whether boundaries of a level are parts of the city of this boundary.
     fn is_divided_at(&self, level: u8) -> bool {
         let bit = 1u16.checked_shl(level.into()).unwrap_or(0);
         self.namesake.is_some() && self.levels_of_parts & bit != 0

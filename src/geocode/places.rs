@@ -113,7 +113,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Whether a place names another part of the earth than the one around the query point, which is in `areas`: it is
-    /// in another municipality, or outside of an area around the query point of which it would have to be a part.
+    /// in another municipality, or outside of an area around the query point that would have to contain it.
     fn is_elsewhere(&self, near: &Near<'i>, areas: &[Area<'i>]) -> Result<bool> {
         let point = near.found.item.first_point();
         let point = point.map_err(|error| self.index.damage_error(&error))?;

@@ -233,7 +233,7 @@ impl MapTurn {
         }
     }
 
-    /// Returns what has to be added to a longitude on the turned map. Both are in 1e-7 degree.
+    /// Returns the shift from a longitude on the turned map to the true longitude. Both are in 1e-7 degree.
     pub(crate) fn shift_back(self, turned_lon: f64) -> f64 {
         let by = if turned_lon < -self.edge_e7 as f64 {
             HALF_TURN

@@ -16,7 +16,7 @@ pub(crate) struct Region {
     is_at_antimeridian: bool,
 }
 
-/// The position of a geometry relative to a region, as far as the box around the geometry determines the position.
+/// The position of the box around a geometry relative to a region.
 enum Contact {
     Inside,
     Outside,

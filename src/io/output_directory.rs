@@ -226,7 +226,7 @@ impl OutputDirectory {
             ctx.warn(warning.clone());
         }
         // The locks keep other runs from mistaking the new files for those that a killed process left.
-        let _held: Vec<_> = files.iter().map(StreamOutput::hold).collect();
+        let _held: Vec<_> = files.iter().map(StreamOutput::hold_lock).collect();
         for file in files {
             file.commit()?;
         }
@@ -241,7 +241,7 @@ impl OutputDirectory {
         output.commit_with(&self.staging.created).map(drop)
     }
 
-    /// Fails if the files cannot replace those in the directory. Warns of files that stay there.
+    /// Fails if the files cannot replace the files in the directory. Warns of files that stay in it.
     fn check_place(&self, is_own: IsOwn, overwrite: bool, ctx: &Context) -> Result<()> {
         let (root, real) = (&self.root, &self.real);
         let content = DirectoryContent::of(real, Some(self.staging.path()), is_own);

@@ -18,7 +18,7 @@ pub struct SizeHint {
 }
 
 impl SizeHint {
-    /// A hint for an output of about `bytes` bytes, none of which are copied.
+    /// A hint for an output of about `bytes` bytes without copies.
     pub const fn new_bytes(bytes: u64) -> Self {
         Self {
             bytes,

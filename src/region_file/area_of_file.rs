@@ -84,11 +84,11 @@ struct NamedBoundary {
 /// The boundaries and places of a file by how well their names match.
 #[derive(Default)]
 struct NamedBoundaries {
-    /// Those with the name.
+    /// Boundaries with the name.
     same: Vec<NamedBoundary>,
-    /// Those with the name in another language or in another case.
+    /// Boundaries with the name in another language or in another case.
     other: Vec<NamedBoundary>,
-    /// Those whose name contains the name that is looked for.
+    /// Boundaries whose name contains the name that is looked for.
     similar: Vec<NamedBoundary>,
 }
 

@@ -12,8 +12,8 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ShapeFileKind {
-    /// GeoJSON (RFC 7946), of which a polygon that jumps across the antimeridian is cut there. Or the answer of an
-    /// Overpass server in JSON, which is read like OSM data.
+    /// GeoJSON (RFC 7946). A polygon that jumps across the antimeridian is cut there. Or the answer of an Overpass
+    /// server in JSON, which is read like OSM data.
     GeoJson,
     /// A polygon filter file of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format"). A polygon that
     /// jumps across the antimeridian is cut there.

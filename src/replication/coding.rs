@@ -34,7 +34,7 @@ pub(super) fn decode_text(bytes: &mut Vec<u8>, limit: u64) {
     }
 }
 
-/// Returns the start of what gzip data contains, as far as the start of the data tells.
+/// Returns the start of the content of gzip data, decoded from the start of the data.
 pub(super) fn start_of_content(data: &[u8]) -> Vec<u8> {
     let mut start = Vec::new();
     if is_gzip(data) {

@@ -136,7 +136,7 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
     Ok(())
 }
 
-/// Whether a way with nodes has no locations. Reads all ways.
+/// Returns whether a way stores none of the locations of its nodes. Reads all ways.
 fn has_bare_ways(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool> {
     let mut has_any = false;
     Scan::without_strings("scan ways", file, plan, ctx).run(

@@ -38,7 +38,7 @@ impl LocationsSummary {
         self.members_missing += other.members_missing;
     }
 
-    /// Adds a way of which `references` references lack a location.
+    /// Adds a way in which `references` references lack a location.
     pub(super) fn add_way(&mut self, references: u64) {
         self.missing_references += references;
         self.incomplete_ways += u64::from(references > 0);

@@ -63,20 +63,20 @@ pub(super) struct LeavingRule<'r> {
 }
 
 impl LeavingRule<'_> {
-    /// Whether a blob may contain a node that has to go.
+    /// Whether a blob may contain a node that has to be removed.
     fn may_have(&self, entry: &BlobEntry) -> bool {
         let is_needed_no_longer = || self.no_longer_needed.may_be_in(entry, ObjectKind::Node);
         entry.kinds.contains(ObjectKind::Node) && self.recent.may_have_old(entry)
             || is_needed_no_longer()
     }
 
-    /// Whether the node with this id has to go if it has no tags and a certain age.
+    /// Whether the node with this id is removed if it is old enough and has no tags.
     fn may_take(&self, id: i64) -> bool {
         let is_examined = self.recent.examines_base() || self.no_longer_needed.contains(id);
         is_examined && !self.members.contains(id)
     }
 
-    /// Whether a node that [`may_take`](Self::may_take) accepts and that has no tags has to go.
+    /// Whether a node without tags that [`may_take`](Self::may_take) accepts is removed.
     fn takes(&self, id: i64, timestamp: Option<i64>) -> bool {
         self.recent.has_become_old(timestamp)
             || self.no_longer_needed.contains(id) && !self.recent.is_recent(timestamp)

@@ -40,10 +40,10 @@ pub(super) trait Encoder {
         // Most outputs have nothing to say about such objects.
     }
 
-    /// Removes and returns what was encoded since the last call.
+    /// Removes and returns the part that was encoded since the last call.
     fn take(&mut self) -> Result<Self::Part>;
 
-    /// Returns what was left out since the last call.
+    /// Returns the counts of objects that were left out since the last call.
     fn take_left_out(&mut self) -> LeftOut {
         // XML has all tags, and tiles have none.
         LeftOut::default()

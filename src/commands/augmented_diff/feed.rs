@@ -247,10 +247,10 @@ pub(super) fn write_text(
     Ok(summary)
 }
 
-/// The maximum memory in bytes of the changes of which a list is made. A list has few of them.
+/// The maximum memory in bytes of the changes in a list.
 pub(super) const MAX_CHANGES: usize = 256 << 20;
 
-/// Actions as GeoJSON features, as far as they fit on a page.
+/// Actions as GeoJSON features, up to the number that a page can hold.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ActionList {

@@ -164,7 +164,7 @@ impl<'s, 'c> Search<'s, 'c> {
         }
     }
 
-    /// Reads the rest of the ways, the relations, and what the geometry of all objects needs.
+    /// Reads the rest of the ways, the relations, and the nodes and member ways that geometries need.
     pub(super) fn finish(self) -> Result<Findings<'c>> {
         find_ways(&self.base, &self.finder(), &mut lock(&self.ways))?;
         let ways = unlocked(self.ways);

@@ -117,7 +117,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the nodes whose location is needed, that the base does not have, and that no effective change has.
+    /// Returns the needed nodes that are neither in the base nor in an effective change.
     pub(super) fn missing(&self, history: &History<'_>) -> IdSet {
         let changed = history.changed_ids(ObjectKind::Node);
         let is_missing = |id: &i64| self.state_in_base(*id).is_none() && !changed.contains(*id);

@@ -20,7 +20,7 @@ pub(super) struct RouteGraph {
     parents: Vec<(i64, i64)>,
     /// The relations of the base that become lines and contain other relations.
     lines: IdSet,
-    /// Those among `lines` whose members are not read, because they are too many.
+    /// The relations of `lines` that have too many members to be read.
     large: IdSet,
     /// The relations with changes or changed members that become lines and contain other relations.
     concerned: IdSet,

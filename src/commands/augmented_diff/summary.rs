@@ -14,7 +14,7 @@ pub struct Summary {
     pub modified: u64,
     /// The number of deleted objects.
     pub deleted: u64,
-    /// The number of ways and relations without a change of their own, a node or a member of which has changed.
+    /// The number of ways and relations without a change of their own and with a changed node or member.
     pub indirect: u64,
     /// The number of changes that were left out because the base has a newer version.
     pub outdated: u64,

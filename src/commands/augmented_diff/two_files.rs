@@ -27,7 +27,7 @@ pub struct FilePair {
 }
 
 impl FilePair {
-    /// Creates a pair of which all differences count.
+    /// Creates a pair whose differences all count.
     pub fn new(old: impl Into<PathBuf>, new: impl Into<PathBuf>) -> Self {
         Self {
             old: old.into(),
@@ -48,7 +48,7 @@ setters!(FilePair {
 ///
 /// # Errors
 ///
-/// Those of [`run`](super::run) and of [`diff`](crate::commands::diff::run#errors).
+/// The errors of [`run`](super::run) and of [`diff`](crate::commands::diff::run#errors).
 pub fn between(pair: &FilePair, output: &Output, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(7 + u64::from(output.has_features()));
     with_differences(pair, usize::MAX, ctx, |base, changes, counts| {
@@ -64,7 +64,7 @@ pub fn between(pair: &FilePair, output: &Output, ctx: &Context) -> Result<Summar
 ///
 /// # Errors
 ///
-/// Those of [`between`], except those of the output; the differences take more than 256 MiB in memory.
+/// The errors of [`between`] without an output; the differences take more than 256 MiB in memory.
 pub fn list_between(pair: &FilePair, ctx: &Context) -> Result<ActionList> {
     let scratch = std::env::temp_dir();
     with_differences(pair, feed::MAX_CHANGES, ctx, |base, changes, _| {

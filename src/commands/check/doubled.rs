@@ -317,7 +317,7 @@ impl<'s> DoubledVisitor<'s> {
         tags
     }
 
-    /// Adds a row for an object with the places in `points`, of which `first` is the first.
+    /// Adds a row for an object with the places in `points`. `first` is the first of them.
     fn add(&mut self, (kind, id): (ObjectKind, i64), first: Point, tags: &[(&str, &str)]) {
         let content = &mut self.content;
         content.clear();

@@ -121,7 +121,7 @@ fn compare_block(
     Ok(found)
 }
 
-/// Counts the nodes without tags that no way and no relation refers to.
+/// Counts the nodes without tags and without references to them.
 pub(super) fn unused_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<u64> {
     ctx.expect_phases(2);
     let (mut untagged, mut used) = (IdSet::default(), IdSet::default());

@@ -23,9 +23,9 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compared {
     Nothing,
-    /// Those of nodes that neither file has.
+    /// The locations of nodes that neither file has.
     OfAbsentNodes,
-    /// Those of all nodes.
+    /// The locations of all nodes.
     Everything,
 }
 

@@ -52,7 +52,7 @@ struct Unplaced {
     /// Ways with a node that is not in the file.
     ways: u64,
     all_ways: u64,
-    /// Relations of which no member is in the file.
+    /// Relations without a member in the file.
     relations: u64,
     all_relations: u64,
 }

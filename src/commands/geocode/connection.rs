@@ -113,8 +113,8 @@ async fn refuse(stream: TcpStream, refusal: &Response<AnswerBody>) {
     }
 }
 
-/// Closes a connection so that the client can read the last answer. Reads the rest of what the client sends, because
-/// otherwise the kernel would reset the connection and drop the answer.
+/// Closes a connection so that the client can read the last answer. Reads the rest of the request, because otherwise
+/// the kernel would reset the connection and drop the answer.
 async fn close_gracefully(mut stream: TcpStream) {
     let closed = poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await;
     if closed.is_err() {

@@ -128,8 +128,8 @@ impl InputLines {
         true
     }
 
-    /// Adds lines as far as they are complete, but at most `limit` lines, and no line behind the first one that is not
-    /// blank if `quotes` are undecided. Returns whether this limit is reached.
+    /// Adds complete lines, but at most `limit` lines, and no line behind the first one that is not blank if `quotes`
+    /// are undecided. Returns whether this limit is reached.
     fn split(&mut self, quotes: Quotes, limit: usize, scan: &mut LineScan) -> bool {
         while self.count() < limit {
             let rest = &self.text[scan.at..];

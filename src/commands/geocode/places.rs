@@ -22,12 +22,12 @@ pub fn parse_place(text: &str) -> Result<Location, String> {
     let text = text.trim();
     if text.starts_with('{') {
         let [lat, lon] = members(text)?;
-        return parse_place(&lat, &lon);
+        return location_of_degrees(&lat, &lon);
     }
     let is_separator = |char: char| char.is_whitespace() || matches!(char, ',' | ';');
     let mut parts = text.split(is_separator).filter(|part| !part.is_empty());
     match (parts.next(), parts.next(), parts.count()) {
-        (Some(lat), Some(lon), 0) => parse_place(lat, lon),
+        (Some(lat), Some(lon), 0) => location_of_degrees(lat, lon),
         (Some(_), Some(_), more) => Err(format!(
             "{} columns, and no line before them that names them: expected a latitude and a longitude; the options can \
              say which columns they are",
@@ -37,7 +37,7 @@ pub fn parse_place(text: &str) -> Result<Location, String> {
     }
 }
 
-fn parse_place(lat: &str, lon: &str) -> Result<Location, String> {
+fn location_of_degrees(lat: &str, lon: &str) -> Result<Location, String> {
     let point = point_of_text(lon.trim(), lat.trim())?;
     let place = Location::new(point.lat_e7, point.lon_e7);
     place.ok_or_else(|| "this place is not on the earth".to_owned())
@@ -190,7 +190,7 @@ impl LineForm {
             let found = fields.get(column);
             found.ok_or_else(|| format!("{}: there is no column {}", missing(), column + 1))
         };
-        parse_place(field(columns[0])?, field(columns[1])?)
+        location_of_degrees(field(columns[0])?, field(columns[1])?)
     }
 }
 

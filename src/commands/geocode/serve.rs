@@ -144,7 +144,7 @@ impl Rooms {
     }
 
     /// Waits at most [`WAIT`] for a permit. Returns `None` if no permit becomes free. Does not wait if the last client
-    /// waited in vain.
+    /// got no permit.
     async fn wait(&self) -> Option<OwnedSemaphorePermit> {
         let free = self.free.clone();
         match free.try_acquire_owned() {

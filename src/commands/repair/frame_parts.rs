@@ -72,7 +72,7 @@ impl FrameParts {
         bytes.is_empty() || bytes == self.raw_size
     }
 
-    /// Removes what the frame has behind its data from the start of `bytes`.
+    /// Removes the fields behind the data of the frame from the start of `bytes`.
     pub(super) fn without_tail<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         bytes.strip_prefix(&self.raw_size[..]).unwrap_or(bytes)
     }

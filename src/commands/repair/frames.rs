@@ -41,7 +41,7 @@ pub(super) enum Piece {
 /// The number of bytes that are searched at a time.
 const WINDOW: usize = 1 << 20;
 
-/// Finds the frames in a range of a file, the first of which gets the number `number`.
+/// Finds the frames in a range of a file. The first frame gets the number `number`.
 ///
 /// Behind damage, the search goes on at the next offset where a frame can begin. In the bytes between, it finds the
 /// data of blobs that is whole although the frame around it is not.
@@ -96,7 +96,7 @@ pub(super) fn find(
 }
 
 /// Finds the zlib streams in damaged bytes, and the bytes between them. Bytes that are only the damaged frame around a
-/// stream are left out. `cause` tells what is wrong with the bytes.
+/// stream are left out. `cause` is the fault of the bytes.
 pub(super) fn rescue(
     input: &Input,
     bytes: Range<u64>,

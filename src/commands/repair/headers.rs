@@ -66,7 +66,7 @@ fn older(one: Option<i64>, two: Option<i64>) -> Option<i64> {
     Some(one?.min(two?))
 }
 
-/// Removes the declarations of which nodes the file has.
+/// Removes the features that declare which nodes the file has.
 fn declare_no_nodes(header: &mut HeaderBlock) {
     for nodes in feature::NODES_OF_WAYS {
         header.set_optional(nodes, false);

@@ -151,7 +151,7 @@ impl Matches {
     }
 }
 
-/// The loss of blobs of which not even damaged bytes are there.
+/// The loss of blobs without any bytes in the file.
 fn missing_outcome(offset: u64, entries: &[&BlobEntry]) -> Outcome {
     let cause = "the table of contents lists a blob that is not there".to_owned();
     let mut loss = Loss::new(None, offset, 0, cause);
@@ -191,7 +191,7 @@ fn named_by_neighbours(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
     outcomes
 }
 
-/// Returns the ids between two objects, of which `None` is the start or the end of a sorted file.
+/// Returns the ids between two objects. `None` is the start or the end of a sorted file.
 fn ids_between(before: Option<TypeThenId>, behind: Option<TypeThenId>) -> Vec<LostIds> {
     let first = before.map(|(kind, rank)| (kind, rank.saturating_add(1)));
     let last = behind.map(|(kind, rank)| (kind, rank.saturating_sub(1)));

@@ -14,7 +14,7 @@ pub(super) enum Outcome {
         /// The number of ways with fewer than two nodes.
         short_ways: u64,
     },
-    /// The objects that can be read are written anew.
+    /// The readable objects are encoded again.
     Mended(Box<MendedOutcome>),
     /// No object can be read.
     Lost(Loss, LostObjects),
@@ -22,7 +22,7 @@ pub(super) enum Outcome {
     Empty,
 }
 
-/// A blob of which not everything can be copied.
+/// A blob that cannot be copied as a whole.
 #[derive(Debug, Clone)]
 pub(super) struct MendedOutcome {
     /// The place of the damaged blob.

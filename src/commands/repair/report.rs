@@ -10,11 +10,11 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// The size of the input in bytes. For a compressed input, the size of what was unpacked.
+    /// The size of the input in bytes. For a compressed input, the size after unpacking.
     pub bytes: u64,
     /// The compression of the file as a whole, `gzip`, `bzip2` or `zstd`; `None` if it was not compressed.
     pub unpacked: Option<&'static str>,
-    /// Whether the compressed file ends early or is damaged. What was unpacked before that is repaired.
+    /// Whether the compressed file ends early or is damaged. The data before that is repaired.
     pub unpacked_in_part: bool,
     /// The format of the input if it is not PBF: `osm`, `osc`, `opl`, `o5m` or `o5c`. What follows the first damage in
     /// it is lost.
@@ -24,15 +24,15 @@ pub struct Report {
     pub ends_within_line: bool,
     /// The number of readable header blobs. More than one means that files were concatenated.
     pub headers: u64,
-    /// The fault of the frame around a header that could be read all the same.
+    /// The fault of the frame around a readable header.
     pub header_fault: Option<String>,
     /// The number of blobs that are whole.
     pub whole_blobs: u64,
-    /// The blobs of which only a part was saved or whose content had to be changed, in file order.
+    /// The blobs that were saved in part or with changes, in file order.
     pub mended: Vec<MendedBlob>,
     /// The lost bytes and blobs, in file order.
     pub lost: Vec<Loss>,
-    /// The numbers of objects in mended blobs, and of what was left out of them or changed.
+    /// The numbers of objects in mended blobs, and of their parts that were left out or changed.
     pub changes: Salvage,
     /// The number of ways with fewer than two nodes, which are kept.
     pub short_ways: u64,
@@ -55,7 +55,7 @@ pub struct Report {
     pub written: Option<Written>,
 }
 
-/// A blob of which only a part was saved, or whose content had to be changed.
+/// A blob that was saved in part or with changes.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct MendedBlob {
@@ -65,7 +65,7 @@ pub struct MendedBlob {
     pub offset: u64,
     /// The fault of the blob.
     pub cause: String,
-    /// The numbers of objects, and of what was left out or changed.
+    /// The numbers of objects, and of their parts that were left out or changed.
     #[serde(flatten)]
     pub changes: Salvage,
 }
@@ -127,7 +127,7 @@ impl Loss {
         }
     }
 
-    /// Whether the file had no objects there.
+    /// Whether the file had no objects in this place.
     pub fn is_without_objects(&self) -> bool {
         self.objects == Some(0)
     }

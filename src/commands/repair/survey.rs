@@ -253,7 +253,7 @@ impl Survey {
         entries.all(|entry| order.goes_on_with(entry))
     }
 
-    /// Puts what was found into a report.
+    /// Puts the findings into a report.
     pub(super) fn report(&self, report: &mut Report) {
         report.headers = self.headers.len() as u64;
         report.header_fault.clone_from(&self.header_fault);

@@ -60,8 +60,7 @@ pub(super) fn write(
     sort_saved(saved, before, other.as_ref(), options, report, ctx)
 }
 
-/// Sorts the objects of `saved`, of which there are `before`, together with those of the other file whose ids are lost,
-/// into the output.
+/// Sorts the `before` objects of `saved` together with those of the other file whose ids are lost, into the output.
 pub(super) fn sort_saved(
     saved: PbfFile,
     mut before: u64,

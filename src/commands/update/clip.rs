@@ -237,7 +237,7 @@ impl<'k> KeptChanges<'k> {
         changes.enumerate().filter(is_effective)
     }
 
-    /// Keeps the nodes in the region, and the ways with a node there.
+    /// Keeps the nodes in the region, and the ways with a node in it.
     fn keep_ways(&mut self, region: &ClipRegion) {
         let inside = region.nodes_of(self.changes);
         let nodes = self.changes.changes().iter();

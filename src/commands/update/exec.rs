@@ -76,7 +76,7 @@ impl Executed {
     }
 }
 
-/// The sequence number and the time of a state, as far as they are known.
+/// The sequence number and the time of a state; `None` if unknown.
 type Stated = [Option<OsString>; 2];
 
 fn stated(state: &ReportedState) -> Stated {
@@ -84,7 +84,7 @@ fn stated(state: &ReportedState) -> Stated {
     [Some(number.into()), Some(OsString::from(&state.timestamp))]
 }
 
-/// The update that a command follows, as far as it is known.
+/// The known facts about the update that a command follows.
 struct Followed {
     server: Option<OsString>,
     before: Stated,
@@ -241,7 +241,7 @@ impl<'o> FollowUp<'o> {
         record.write(&self.step(summary, position))
     }
 
-    /// Removes the record after a failed update, unless the file was replaced all the same.
+    /// Removes the record after a failed update, unless the update has replaced the file.
     pub(super) fn withdraw(&self, summary: &Summary, ctx: &Context) {
         let position = FilePosition::of(&self.options.file, ctx);
         if let Some(record) = &self.record

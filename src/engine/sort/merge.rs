@@ -56,7 +56,7 @@ fn merge_payloads(
     let mut neighbours = RepeatedNeighbours::default();
     while let Some((index, object)) = merged.next()? {
         if kept == ResolvedDedupe::All {
-            neighbours.see(object.key);
+            neighbours.add_key(object.key);
             add(index, &object)?;
             continue;
         }

@@ -37,7 +37,7 @@ impl NamedKeys {
         named
     }
 
-    /// Adds the keys of which an object needs one, so that a rule changes it before any other rule does.
+    /// Adds keys. A rule can be the first to change an object only if the object has one of them.
     fn add(&mut self, rule: &TagRule, strings: &StringTable<'_>) {
         let (filter, mut kinds) = (&rule.filter, KindSet::ALL.bits());
         if !filter.expressions().is_empty() {

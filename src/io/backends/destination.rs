@@ -268,8 +268,8 @@ impl Destination {
         Ok(whole.len - left.len)
     }
 
-    /// Copies a short range, such as the ends of a range of which the middle is shared. A kernel copy of a part of a
-    /// block takes ten times as long on some file systems.
+    /// Copies a short range, such as an end of a range whose middle is shared. A kernel copy of a part of a block takes
+    /// ten times as long on some file systems.
     fn copy_few(&self, input: &Input, part: Transfer) -> Result<()> {
         if part.len == 0 {
             return Ok(());

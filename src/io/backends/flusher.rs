@@ -28,7 +28,7 @@ pub(super) struct Flusher {
 /// A thread that flushes a file when it is asked to. After a failed flush, it ends with the error.
 #[derive(Debug)]
 struct FlushThread {
-    /// Requests to flush the file, of which at most one waits.
+    /// Requests to flush the file. At most one request waits.
     requests: Sender<()>,
     thread: JoinHandle<io::Result<()>>,
 }

@@ -400,7 +400,7 @@ pub(crate) fn put_host_objects(blob: &Blob<'_>, out: &mut Vec<u8>) -> Result<(),
         Host::parse(payload, TITLE).or_else(|| Host::parse(payload, TITLE_OF_IDS))
     });
     let damaged = || FormatError::new("the objects beside a table about the file are damaged");
-    host.ok_or_else(damage_error)?.put_objects(out);
+    host.ok_or_else(damaged)?.put_objects(out);
     Ok(())
 }
 

@@ -266,7 +266,7 @@ impl KindTotals {
     }
 }
 
-/// The error for a sample that no writer makes.
+/// The error for an impossible sample.
 const BAD_SAMPLE: FormatError =
     FormatError::new("the sample has too many blobs, or they are not in order");
 

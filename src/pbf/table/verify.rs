@@ -128,7 +128,7 @@ impl Block<'_> {
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             match message {
-                BlockMessage::Dense(dense) => bounds.dense(dense, &self.units)?,
+                BlockMessage::Dense(dense) => bounds.add_dense(dense, &self.units)?,
                 BlockMessage::Single(ObjectKind::Node, message) => {
                     let node = NodeMessage::parse(message)?;
                     bounds.add(node.lat, node.lon, &self.units);

@@ -7,7 +7,7 @@ use crate::error::FormatError;
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, stale_index};
 
-/// The locations of the nodes of some ways, as far as the ways store them.
+/// The locations that some ways store for their nodes.
 #[derive(Debug, Default)]
 pub(super) struct NodePlaces {
     locations: Vec<Location>,

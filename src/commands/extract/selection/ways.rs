@@ -6,7 +6,8 @@
 use super::located::RegionLookup;
 use super::outside::{NodePlaces, OutsideObjects};
 use super::{
-    IdsWithRegions, MemoryBudget, RegionMembers, SelectionInput, add, add_all, keep_indices, meets,
+    IdsWithRegions, MemoryBudget, RegionMembers, SelectionInput, add, add_all, has_mapped_ids,
+    keep_indices,
 };
 use crate::engine::location_form::LocationForm;
 use crate::engine::references::each_once;

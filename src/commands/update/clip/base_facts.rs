@@ -19,9 +19,9 @@ use crate::runtime::Context;
 pub(super) struct BaseFacts {
     /// The objects that the base has: changed objects, nodes of changed ways, and members of changed relations.
     pub present: IdSets,
-    /// The nodes of changed ways that the base has, and that lie in the region there.
+    /// The nodes of changed ways whose location in the base lies in the region.
     pub inside: IdSet,
-    /// The changed objects of which the base has a newer version. Their changes have no effect.
+    /// The changed objects with a newer version in the base. Their changes have no effect.
     pub outdated: IdSets,
     /// The nodes of changed ways whose locations the ways of the base store. The base does not have these nodes.
     pub stored: IdSet,
@@ -359,7 +359,7 @@ impl BaseLookup<'_> {
         Ok(found)
     }
 
-    /// Returns the changed ways of which a block has a newer version.
+    /// Returns the changed ways with a newer version in a block.
     fn outdated_ways(&self, changed: &IdSets, block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
         let (mut objects, mut outdated) = (block.walk(), Vec::new());
         while let Some(kind) = objects.next()? {
