@@ -53,8 +53,7 @@ pub(crate) const MAX_NODES: usize = 3_000_000;
 /// The number of nodes from which on areas are assembled one at a time, so that the memory does not grow with the
 /// number of threads.
 const MANY_NODES: usize = 500_000;
-/// The maximum number of times that an assembly leaves out holes without a ring around them, which are nested in each
-/// other.
+/// The maximum number of rounds in which an assembly leaves out holes without an outer ring. Such holes may be nested.
 const MAX_ROUNDS: usize = 64;
 
 /// Held while an area of at least [`MANY_NODES`] nodes is assembled.

@@ -22,7 +22,7 @@ pub(super) fn westernmost(points: &[Point]) -> usize {
     first.unwrap_or(0)
 }
 
-/// The number of pairs of segments, for each segment, that are compared before a sweep decides whether any cross.
+/// The number of pairs for each segment that are compared at most. With more pairs, a sweep searches for crossings.
 const FEW_PAIRS: u64 = 64;
 /// The maximum number of pairs of segments that are compared once a crossing is known.
 const MOST_PAIRS: u64 = 1 << 28;

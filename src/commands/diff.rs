@@ -101,7 +101,7 @@ pub struct Equality {
     /// Whether metadata (version, timestamp, changeset, uid and user) have to be equal, too. A field that one of the
     /// objects lacks is not compared.
     pub metadata: bool,
-    /// Whether the changeset may differ in spite of `metadata`.
+    /// Whether changesets are ignored although `metadata` is set.
     pub ignore_changeset: bool,
     /// Whether the uid may differ in spite of `metadata`.
     pub ignore_uid: bool,

@@ -43,7 +43,7 @@ pub struct Options {
     pub output: OutputOptions,
     /// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
     pub invalid_utf8: InvalidUtf8,
-    /// Another file, from which objects are taken whose ids the lost ones can have; in any format.
+    /// Another file in any format. Objects whose ids may be lost are taken from it.
     pub from: Option<PathBuf>,
     /// Whether only the report is made, and nothing is written.
     pub dry_run: bool,

@@ -221,7 +221,7 @@ impl DeletionCounts {
         Ok(first.filter(is_lone))
     }
 
-    /// Returns the content that most deletions fit; `None` if there are none, or as many of one kind as of the other.
+    /// Returns the content that most deletions indicate; `None` without deletions, or if both contents have as many.
     fn content(&self) -> Option<FileContent> {
         match self.lone.cmp(&self.of_known) {
             Ordering::Less => Some(FileContent::History),

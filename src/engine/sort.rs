@@ -295,7 +295,7 @@ fn merge_steps(plans: Vec<BlobPlan>, kept: ResolvedDedupe) -> Vec<MergeStep> {
     }
 }
 
-/// The locations in ways on which several inputs agree that are written one after the other, without a merge.
+/// The agreed locations in ways of several inputs that are written one after the other, without a merge.
 #[derive(Default)]
 pub(crate) struct AgreedLocations(WayLocationRule);
 

@@ -52,7 +52,7 @@ impl ChangeState {
     fn continues(&self, data: &DataState) -> bool {
         let is_later =
             |new: Option<i64>, old: Option<i64>| new.zip(old).is_none_or(|(n, o)| n >= o);
-        if !self.is_of_server_of(data) || !is_later(self.after.timestamp, data.state.timestamp) {
+        if !self.has_server_of(data) || !is_later(self.after.timestamp, data.state.timestamp) {
             return false;
         }
         let within =
@@ -71,7 +71,7 @@ impl ChangeState {
     fn is_in(&self, data: &DataState) -> bool {
         let is_in = |new: Option<i64>, old: Option<i64>| new.zip(old).is_some_and(|(n, o)| n <= o);
         let (new, old) = (&self.after, &data.state);
-        self.is_of_server_of(data)
+        self.has_server_of(data)
             && match (new.sequence, old.sequence) {
                 (Some(new), Some(old)) if new == old => true,
                 (Some(_), Some(_)) => {
@@ -83,7 +83,7 @@ impl ChangeState {
     }
 
     /// Whether the changes come from the server of the data. An unknown server matches any.
-    fn is_of_server_of(&self, data: &DataState) -> bool {
+    fn has_server_of(&self, data: &DataState) -> bool {
         let urls = self.url.as_deref().zip(data.url.as_deref());
         urls.is_none_or(|(one, other)| is_same_server(one, other))
     }

@@ -30,8 +30,8 @@ impl FileContent {
     }
 
     /// Returns the content that the name of a file stands for: `.osh` and `.osc` in XML, `.osh.opl` and `.osc.opl` in
-    /// OPL, `.osh.pbf` and `.osc.pbf` in PBF. A name that belongs to another format stands for nothing. `format` is the
-    /// format of the file; `None` for PBF.
+    /// OPL, `.osh.pbf` and `.osc.pbf` in PBF. Returns `None` for a name of another format. `format` is the format of
+    /// the file; `None` for PBF.
     pub(crate) fn of_name(path: &Path, format: Option<TextFormat>) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let mut endings = [".gz", ".bz2", ".zst"].iter();

@@ -89,7 +89,7 @@ impl OversizedObjects {
         self.count == 0
     }
 
-    /// Warns of the objects. Names the first one. Does nothing if there are none.
+    /// Warns of the objects, if any, and names the first one.
     pub(crate) fn warn(&self, ctx: &Context) {
         let Some((kind, id)) = self.first else {
             return;

@@ -3,7 +3,7 @@
 //! Most are those of the OSM wiki page "Name finder: Abbreviations". A group is a list of words that stand for each
 //! other. Words are written as [`words`](super::letters::words) returns them: in lower case and without marks.
 
-/// A list of words that stand for each other. The first one stands for all.
+/// A list of words with the same meaning. The first one is the normal form.
 type WordGroup = &'static [&'static str];
 
 /// Words at the end of a name, and their abbreviations.

@@ -143,7 +143,7 @@ fn arabic_forms() -> impl Iterator<Item = (char, String)> {
         .filter_map(|(form, letter)| compatibility_form(form, letter))
 }
 
-/// Returns the text in lower case for which a character in lower case stands; `None` if it stands for itself.
+/// Returns the lower-case text that a lower-case compatibility character represents; `None` for other characters.
 pub(super) fn stands_for(form: char) -> Option<&'static str> {
     if form.is_ascii() {
         return None;

@@ -13,7 +13,7 @@ use crate::geometry::Point;
 const MAX_DIGITS: usize = 10;
 
 /// The maximum number of steps from one house number to the next one of a way. Rural addresses that count along a road,
-/// such as 10000 to 19998, are 5,000 even numbers. Of a way that claims more, no made-up number can be trusted.
+/// such as 10000 to 19998, are 5,000 even numbers. A way with more steps gives no numbers.
 const MAX_STEPS: i64 = 10_000;
 
 /// A node with a house number in an interpolation way.

@@ -158,7 +158,7 @@ struct Children<'c> {
     edges: &'c [EdgeRow; 4],
 }
 
-/// The same edge, such as the southern one, of all children.
+/// One edge of all children, such as the southern edges.
 type EdgeRow = [[u8; EDGE_LEN]; FANOUT];
 
 impl<'c> Children<'c> {

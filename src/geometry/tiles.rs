@@ -63,7 +63,7 @@ impl TileSet {
         (tiles.collect(), std::mem::take(&mut self.unfilled))
     }
 
-    /// The number of bits of a grid coordinate below a tile.
+    /// The number of bits by which a grid coordinate is shifted to get the tile.
     const fn shift(&self) -> u32 {
         GRID_BITS - self.zoom as u32
     }
@@ -78,7 +78,7 @@ impl TileSet {
         self.add(column, row);
     }
 
-    /// Adds the tiles that a line touches. Adds none if they are too many.
+    /// Adds the tiles that a line touches, unless they are too many.
     pub(crate) fn add_line(&mut self, points: &[Point]) {
         if self.is_too_long(points.windows(2).map(|pair| (pair[0], pair[1]))) {
             return;

@@ -38,7 +38,7 @@ impl<const WORDS: usize> Extend<i64> for Remainders<WORDS> {
     }
 }
 
-/// A set of some thousands of ids, in which most look-ups find nothing.
+/// A set of some thousands of ids. Most look-ups are for ids outside of the set.
 #[derive(Debug)]
 pub(crate) struct SparseIds<'i> {
     ids: Cow<'i, IdSet>,

@@ -26,7 +26,7 @@ pub(crate) trait Body {
 
     /// Whether the bytes that have arrived cannot be the start of a file of the expected format. In this case fetching
     /// the rest is useless.
-    fn is_hopeless(&self) -> bool {
+    fn has_wrong_start(&self) -> bool {
         false
     }
 }
@@ -147,7 +147,7 @@ impl Body for GzipFile {
         self.rewind_file().map(drop)
     }
 
-    fn is_hopeless(&self) -> bool {
+    fn has_wrong_start(&self) -> bool {
         let may_be_good =
             self.head.starts_with(b"\x1f\x8b") || ChangeForm::of(&self.head).is_some();
         self.len > LOOK_LEN && !may_be_good

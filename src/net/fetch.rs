@@ -171,7 +171,7 @@ impl<'t> Fetcher<'t> {
             if read == 0 {
                 break;
             }
-            if bytes.is_hopeless() {
+            if bytes.has_wrong_start() {
                 return Ok(());
             }
             if pace.is_lost(bytes.len().saturating_sub(start)) {
@@ -342,7 +342,7 @@ mod tests {
         let fetcher = Fetcher::new(&Endless, &pause, Duration::ZERO);
         let mut body = super::super::GzipFile::new(directory.path()).unwrap();
         fetcher.fetch_into(&mut body, "v:/file", 1 << 40).unwrap();
-        assert!(body.len() < 1 << 20 && body.is_hopeless());
+        assert!(body.len() < 1 << 20 && body.has_wrong_start());
         let mut body = Vec::new();
         let fault = fetcher.fetch_into(&mut body, "v:/file", 1 << 16);
         assert!(matches!(fault, Err(Fault::Permanent(_))));

@@ -78,8 +78,8 @@ impl ShapeFileKind {
         }
     }
 
-    /// Returns the kind of the file at `path`: the one that its content shows or, if the content shows none, the one
-    /// that its name stands for. A stream can be read only once, so only its name counts.
+    /// Returns the kind of the file at `path`, by its content or else by its name. A stream can be read only once, so
+    /// only its name counts.
     fn of_file(path: &Path) -> Result<Self> {
         let mut start = [0; 64];
         let named = Self::of_name(path);

@@ -13,7 +13,7 @@ pub(crate) struct Cancellation(Arc<CancelFlag>);
 #[derive(Debug, Default)]
 struct CancelFlag {
     is_set: AtomicBool,
-    /// The cancellation that cancels this one, too; `None` if there is none.
+    /// The cancellation whose effect includes this one; `None` for the outermost.
     parent: Option<Cancellation>,
     /// The number of checks so far.
     #[cfg(feature = "unstable")]

@@ -13,7 +13,7 @@ use std::path::Path;
 /// The number of bytes in which the first feature of an augmented diff in GeoJSON has to show itself. A geometry with
 /// half a million points comes before.
 const MOST: u64 = 16 << 20;
-/// The number of bytes in which an augmented diff in XML and a list of tiles show themselves.
+/// The number of bytes by which an augmented diff in XML or a list of tiles is recognised.
 const HEAD: usize = 1 << 10;
 
 /// Whether a run that updates a file in place may replace the file at `path`: it does not exist, is empty, or looks

@@ -136,8 +136,8 @@ fn unique_tags<'o>(object: &'o Object<'_>) -> Vec<(&'o str, &'o str)> {
     UniqueTags::new(object.tags.iter().copied()).collect()
 }
 
-/// The outlines of an area, and which of some points they enclose: those from which a ray to the north crosses an odd
-/// number of segments.
+/// The outlines of an area, and flags of the points that they enclose. A ray from such a point to the north crosses an
+/// odd number of segments.
 struct Outlines<'p> {
     points: &'p [Point],
     /// For each point, whether the outlines enclose it on the map.

@@ -101,8 +101,7 @@ pub(super) enum MemberGeometry {
 pub(super) struct GeometryNeeds {
     /// The maximum number of members of a relation whose members are read.
     pub max_members: u64,
-    /// Whether the lines of routes have those of the routes that are nested in them. The changes must then be made in
-    /// one step.
+    /// Whether the lines of routes include the lines of nested routes. The changes must then be made in one step.
     pub follows_routes: bool,
 }
 

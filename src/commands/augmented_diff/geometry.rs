@@ -26,8 +26,8 @@ pub(super) struct NodeState {
 #[derive(Debug, Default)]
 pub(super) struct NeededNodes {
     all: IdSet,
-    /// The nodes whose location is needed, too. The other nodes are needed for their version alone, because they are
-    /// nodes of ways that have their locations.
+    /// The needed nodes whose location is needed. Of the other needed nodes only the version is, because their ways
+    /// store the location.
     unlocated: IdSet,
     /// Whether the locations that ways of the base store are taken without a look at their nodes.
     takes_stored: bool,

@@ -294,8 +294,8 @@ pub(super) struct EarlyMembers {
     pub kept: KeptMembers,
 }
 
-/// The ids of ways that are members of relations. With seven million members, it seems to have one in ten other ways,
-/// too.
+/// The ids of ways that are members of relations. With seven million members, a look-up also finds one in ten of the
+/// other ways.
 type WayIds = Remainders<{ 1 << 20 }>;
 
 /// The ids of the ways that are kept.

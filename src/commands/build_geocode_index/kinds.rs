@@ -164,7 +164,7 @@ pub(super) fn area_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     kept.copied().collect()
 }
 
-/// Returns those tags of a street that the index keeps. A street without `name` gets one of its other names as `name`.
+/// Returns the tags of a street that the index keeps. A street without `name` gets one of its other names as `name`.
 pub(super) fn street_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     let is_kept = |key: &str, value: &str| match key {
         "name" => !value.trim().is_empty(),

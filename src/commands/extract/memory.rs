@@ -39,7 +39,8 @@ const FILES_PER_OUTPUT: u64 = 3;
 
 /// The estimated memory of all regions, and the limits of a pass.
 pub(super) struct Budget {
-    /// The estimated number of nodes in each region. If the file lacks most nodes of its ways, ways count, too.
+    /// The estimated number of nodes in each region. If the file lacks most nodes of its ways, the ways are counted as
+    /// well.
     nodes: Vec<u64>,
     /// Memory that does not depend on the regions, in bytes.
     fixed: u64,

@@ -156,7 +156,7 @@ fn distinct_name(name: &str, taken: &[String]) -> String {
     free.next().unwrap_or_else(|| name.to_owned())
 }
 
-/// Appends an empty line that stands for a blank one.
+/// Appends an empty line for a blank line of the input.
 pub(super) fn put_blank(out: &mut Vec<u8>, line: &[u8]) {
     out.extend_from_slice(split_end(line).1);
 }

@@ -206,7 +206,7 @@ impl BlockTops {
     }
 }
 
-/// The largest objects by what one look at them shows.
+/// The largest objects by facts that one pass over the file gives.
 struct Tops {
     relations: TopList,
     ways: TopList,

@@ -208,7 +208,7 @@ fn ids_between(before: Option<TypeThenId>, behind: Option<TypeThenId>) -> Vec<Lo
     }
 }
 
-/// Returns the ids from the first to the last key, where `None` stands for any.
+/// Returns the ids from the first to the last key. `None` means no limit.
 fn ids_from_to(
     first: Option<TypeThenId>,
     last: Option<TypeThenId>,

@@ -56,8 +56,7 @@ pub(super) fn repair(
     Ok(report)
 }
 
-/// Whether the last line of OPL has no line break at its end. Nothing else shows that lines are cut, unless they are
-/// compressed.
+/// Whether the last line of OPL has no line break at its end. In uncompressed text, only this shows a cut.
 fn ends_within_line(input: &Input, format: TextFormat) -> Result<bool> {
     let is_plain = FileCompression::of(input.start()?).is_none();
     match input.len().checked_sub(1) {

@@ -192,7 +192,7 @@ fn write_lost_objects(
     Ok((PbfFile::of_input(input, ctx)?, objects))
 }
 
-/// Sorts ranges of keys, joins those that overlap, and leaves out those without a key.
+/// Sorts ranges of keys, joins those that overlap, and leaves out empty ranges.
 fn join_ranges(mut ranges: Vec<(TypeThenId, TypeThenId)>) -> Vec<(TypeThenId, TypeThenId)> {
     ranges.retain(|(first, last)| first <= last);
     ranges.sort_unstable();

@@ -106,8 +106,8 @@ impl<'t> EditedTags<'t> {
         is_absent
     }
 
-    /// Replaces a key with another one. A tag that equals one with the other key is removed. Fails if there is a tag
-    /// with the other key and another value.
+    /// Replaces the key `from` with `to`. If the object has a tag with the key `to` already, the tag with `from` is
+    /// removed if the values are equal; otherwise this is an error.
     pub(super) fn rename(&mut self, from: &str, to: &'t str) -> Result<bool, String> {
         let mut is_changed = false;
         while let Some(at) = self.find(from) {

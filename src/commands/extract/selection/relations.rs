@@ -114,7 +114,7 @@ impl RegionMembers<'_> {
                     if types.has(tag_ids)? {
                         direct
                     } else {
-                        self.mostly_kept(&object, direct, members, *min_percent)?
+                        self.regions_that_keep_most(&object, direct, members, *min_percent)?
                     }
                 }
                 Strategy::Simple | Strategy::CompleteWays { .. } => EMPTY_SET,
@@ -149,7 +149,7 @@ impl RegionMembers<'_> {
     /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. A region
     /// keeps a member if the region is in the [`set_of_member`](RegionMembers::set_of_member) of the member. `members`
     /// is the number of all members. Returns the empty set if `min_percent` is `None`.
-    fn mostly_kept(
+    fn regions_that_keep_most(
         &self,
         relation: &BlockWalk<'_>,
         direct: SetNumber,

@@ -185,7 +185,7 @@ impl AllWays {
         }
     }
 
-    /// Measures the memory of the ids, and of those in `others`.
+    /// Measures the memory of the ids, and of the ids in `others`.
     fn look(&mut self, others: &IdMap) {
         let maps = [
             &self.ways,
