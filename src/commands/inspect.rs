@@ -487,7 +487,8 @@ fn report(
             form,
             ..census.locations
         }),
-        anomalies: (asked.anomalies).then(|| anomalies::of_file(census.anomalies, is_history)),
+        anomalies: (asked.anomalies)
+            .then(|| anomalies::anomalies_of_file(census.anomalies, is_history)),
         compression: compression_of(options, file, sample, ctx)?,
         charts: None,
         top: None,

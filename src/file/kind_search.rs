@@ -10,7 +10,7 @@ use crate::runtime::Context;
 
 /// The number of blobs that are decoded as a sample, so that commands can estimate facts about the others.
 const SAMPLE: usize = 16;
-/// In small files, one blob in so many is decoded as a sample.
+/// In small files, each blob whose index is a multiple of this number is decoded as a sample.
 const SAMPLE_STEP: usize = 4;
 
 impl BlobPlan {

@@ -46,7 +46,7 @@ struct Roles<'a, 'i> {
 }
 
 /// Parses a value of [`NAMESAKE`]: the kind of settlement, and a set of levels.
-fn namesake(value: &str) -> (Option<&'static str>, u16) {
+fn parse_namesake(value: &str) -> (Option<&'static str>, u16) {
     let mut values = value.split(';');
     let kind = values.next().and_then(settlement);
     let levels = values.filter_map(|level| 1u16.checked_shl(level.parse().ok()?));
@@ -73,7 +73,7 @@ impl<'a, 'i> Roles<'a, 'i> {
             let has = |value: Option<&str>| value.is_some_and(|value| values.contains(&value));
             has(place) || has(linked) || place.is_none() && has(label)
         };
-        let (namesake, levels_of_parts) = named.map_or((None, 0), namesake);
+        let (namesake, levels_of_parts) = named.map_or((None, 0), parse_namesake);
         Some(Self {
             area,
             level,

@@ -70,7 +70,7 @@ impl<'a> State<'a> {
         take: impl FnOnce(&AugmentedObject<'_>) -> R,
     ) -> R {
         let places = |member: &Member<'_>, take: &mut dyn FnMut(Place<'_>)| {
-            findings.place(member, self.moment, take);
+            findings.visit_place(member, self.moment, take);
         };
         take(&AugmentedObject {
             object: self.object,
@@ -82,7 +82,12 @@ impl<'a> State<'a> {
 
 impl Findings<'_> {
     /// Calls `take` with the geometry of a member at a moment.
-    pub(super) fn place(&self, member: &Member<'_>, moment: u32, take: &mut dyn FnMut(Place<'_>)) {
+    pub(super) fn visit_place(
+        &self,
+        member: &Member<'_>,
+        moment: u32,
+        take: &mut dyn FnMut(Place<'_>),
+    ) {
         match member.kind {
             ObjectKind::Node => {
                 let place = self.nodes.place_at(member.id, None, &self.history, moment);
@@ -178,12 +183,12 @@ impl State<'_> {
             ObjectBody::Relation { .. } if self.member_geometry == MemberGeometry::TooLarge => {}
             ObjectBody::Relation { members } => {
                 for member in members {
-                    findings.place(member, self.moment, &mut place);
+                    findings.visit_place(member, self.moment, &mut place);
                 }
                 if follows_routes {
                     for id in findings.routes.ways_of(self.object, self.moment) {
                         let (kind, role) = (ObjectKind::Way, "");
-                        findings.place(&Member { kind, id, role }, self.moment, &mut place);
+                        findings.visit_place(&Member { kind, id, role }, self.moment, &mut place);
                     }
                 }
             }

@@ -123,7 +123,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
             },
         )?;
     if let Some(ranges) = &id_ranges {
-        comparison.whole_id_table(ranges);
+        comparison.compare_whole_id_table(ranges);
     }
     Ok(comparison.finish())
 }
@@ -257,7 +257,7 @@ impl<'f> IndexComparison<'f> {
     }
 
     /// Compares the id table with the ids of all blobs, unless some blobs are damaged.
-    fn whole_id_table(&mut self, ranges: &IdRanges<'_>) {
+    fn compare_whole_id_table(&mut self, ranges: &IdRanges<'_>) {
         if self.check.damaged == 0 && ranges.sum() != self.sum_of_ids {
             let what = "the table of ids: it leads to other blobs than those that have the ids";
             self.add_difference(&BlobEntry::default(), what);

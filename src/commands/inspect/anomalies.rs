@@ -36,8 +36,8 @@ impl Anomaly {
 /// The anomaly of blobs in which an id occurs again.
 const REPETITIVE: &str = "blobs in which ids occur again";
 
-/// Returns the anomalies of a file. In a history, ids occur again as a matter of course.
-pub(super) fn of_file(mut anomalies: Anomalies, is_history: bool) -> Anomalies {
+/// Returns the anomalies of a file. In a history, repeated ids are no anomaly.
+pub(super) fn anomalies_of_file(mut anomalies: Anomalies, is_history: bool) -> Anomalies {
     if is_history {
         anomalies.remove(REPETITIVE);
     }

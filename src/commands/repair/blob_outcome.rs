@@ -118,13 +118,15 @@ fn without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> Result<Ou
     })?;
     match outcome {
         Ok(outcome) => outcome,
-        Err(fault) if is_nearly_data(input, frame)? => Ok(Outcome::lost(frame.entry, &fault)),
+        Err(fault) if has_damaged_data_type(input, frame)? => {
+            Ok(Outcome::lost(frame.entry, &fault))
+        }
         Err(_) => Ok(Outcome::Empty),
     }
 }
 
-/// Whether most bytes of the type of a frame are those of `OSMData`.
-fn is_nearly_data(input: &Input, frame: &Frame) -> Result<bool> {
+/// Whether the type of a frame is `OSMData` but for a few wrong bytes.
+fn has_damaged_data_type(input: &Input, frame: &Frame) -> Result<bool> {
     const START: &[u8] = b"\x0a\x07OSMData";
     let start = FrameStart::read(input, frame.entry.offset)?;
     let found = start.bytes().iter().skip(FRAME_PREFIX_LEN);

@@ -173,7 +173,7 @@ impl TableScan {
                 object::KEYS => {
                     largest_string = largest_string.max(columns.keys.add(&field)?);
                     if self.finds_odd {
-                        self.odd.has_empty_keys |= self.strings.has_empty(&field)?;
+                        self.odd.has_empty_keys |= self.strings.has_empty_string(&field)?;
                     }
                 }
                 object::VALS => largest_string = largest_string.max(columns.values.add(&field)?),
@@ -397,7 +397,7 @@ impl StringCounts {
     }
 
     /// Whether a packed run or a single varint has the index of an empty string other than index 0.
-    fn has_empty(&self, field: &Field<'_>) -> Result<bool, FormatError> {
+    fn has_empty_string(&self, field: &Field<'_>) -> Result<bool, FormatError> {
         let mut found = false;
         if !self.empty.is_empty() {
             match field.value {

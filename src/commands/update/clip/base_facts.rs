@@ -54,7 +54,7 @@ struct RelationsOfBlock {
     of_completed: Vec<ObjectId>,
 }
 
-/// The objects of interest in a block of ways.
+/// The facts about changed objects from a block of ways.
 #[derive(Default)]
 struct WaysOfBlock {
     present: Vec<i64>,
