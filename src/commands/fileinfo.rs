@@ -141,7 +141,7 @@ fn object_facts(
 ) -> Result<(HeaderBlock, Option<Facts>)> {
     let file = input::to_pbf(input, format, crate::pbf::Compression::Lz4, ctx)?;
     let data = if options.extended {
-        Some(look(&file, options, ctx)?)
+        Some(collect_facts(&file, options, ctx)?)
     } else {
         None
     };
@@ -159,7 +159,7 @@ fn object_facts(
 }
 
 /// Collects the facts about all objects of the requested kinds.
-fn look(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Facts> {
+fn collect_facts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Facts> {
     let needs = if options.kinds == KindSet::ALL {
         PlanNeeds::Frames
     } else {

@@ -56,7 +56,7 @@ mod entry {
         entry as u32 >> CODE_SHIFT
     }
 
-    const fn make(skipped: u32, next: u16, code_len: u32) -> u16 {
+    const fn pack_entry(skipped: u32, next: u16, code_len: u32) -> u16 {
         skipped as u16 | next | (code_len << CODE_SHIFT) as u16
     }
 
@@ -79,15 +79,15 @@ mod entry {
         match symbol {
             END_OF_BLOCK => STOP,
             _ if skipped > MOST_OF_LITERALS => STOP,
-            0..END_OF_BLOCK => make(skipped, 0, len),
-            _ => make(skipped, DISTANCE, len),
+            0..END_OF_BLOCK => pack_entry(skipped, 0, len),
+            _ => pack_entry(skipped, DISTANCE, len),
         }
     }
 
     pub fn distance(symbol: usize, len: u32) -> u16 {
         match len + distance_extra(symbol) {
             skipped if skipped > MOST_OF_DISTANCE => STOP | DISTANCE,
-            skipped => make(skipped, 0, len),
+            skipped => pack_entry(skipped, 0, len),
         }
     }
 
@@ -97,7 +97,8 @@ mod entry {
         let bits = skipped(first) + skipped(second);
         let fits = skipped(first) + code_len(second) <= INDEX_BITS;
         let are_known = (first | second) & STOP == 0 && first & DISTANCE == 0;
-        (are_known && fits && bits <= MOST_OF_LITERALS).then(|| make(bits, second & DISTANCE, 0))
+        (are_known && fits && bits <= MOST_OF_LITERALS)
+            .then(|| pack_entry(bits, second & DISTANCE, 0))
     }
 }
 

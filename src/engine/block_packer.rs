@@ -104,7 +104,7 @@ impl BlockPacker {
     }
 
     /// Queues a chunk whose objects an encoder thread encodes in another form.
-    fn change(&mut self, chunk: OutputChunk) -> Result<()> {
+    fn queue_change(&mut self, chunk: OutputChunk) -> Result<()> {
         self.end_block()?;
         let frames = self.encoders.encode(JobSource::Chunk(chunk))?;
         self.wait(Waiting::Encoded(frames))
@@ -114,7 +114,7 @@ impl BlockPacker {
     /// recompressed.
     pub(crate) fn copy(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
         if self.changes_objects() {
-            return self.change(OutputChunk::Blob(input.clone(), entry));
+            return self.queue_change(OutputChunk::Blob(input.clone(), entry));
         }
         self.end_block()?;
         if self.recompresses() {
@@ -131,7 +131,7 @@ impl BlockPacker {
     /// Appends encoded blobs.
     pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
         if self.changes_objects() {
-            return self.change(OutputChunk::Frames(frames));
+            return self.queue_change(OutputChunk::Frames(frames));
         }
         self.end_block()?;
         self.wait(Waiting::Frames(frames))

@@ -49,7 +49,7 @@ impl<'i> Query<'i, '_> {
         interpolation: Option<&Near<'i>>,
     ) -> Result<Option<ChosenAddress<'i>>> {
         match self.address_inside(address)? {
-            Some(near) => Ok(Some(ChosenAddress::of(self.completed(near)?))),
+            Some(near) => Ok(Some(ChosenAddress::of(self.with_street(near)?))),
             None => self.uncontradicted_address(address, street, interpolation),
         }
     }
@@ -184,7 +184,7 @@ impl<'i> Query<'i, '_> {
         };
         let node = node.filter(is_more).map(|mut node| {
             node.add_shared(&area.tags);
-            self.completed(node)
+            self.with_street(node)
         });
         node.transpose()
     }
@@ -218,7 +218,7 @@ impl<'i> Query<'i, '_> {
             _ => Ok::<bool, Error>(is_of_other(near)),
         };
         let near = address.filter(is_near).cloned();
-        let near = near.map(|near| self.completed(near)).transpose()?;
+        let near = near.map(|near| self.with_street(near)).transpose()?;
         let near = match near {
             Some(near) if contradicts(&near)? => self.near(Layer::Addresses, radius, |item| {
                 let is_of = |name| street.is_some_and(|(_, names)| names.has(name));
@@ -245,7 +245,7 @@ impl<'i> Query<'i, '_> {
         Ok(match between {
             Some(between) => Some(ChosenAddress {
                 number: self.number_at(between)?,
-                near: self.completed(between.clone())?,
+                near: self.with_street(between.clone())?,
             }),
             None => near.map(ChosenAddress::of),
         })
@@ -263,15 +263,15 @@ impl<'i> Query<'i, '_> {
 
     /// Returns an address with its street, if the street is known. The street comes from the address itself, from its
     /// relation, or from the interpolation way that contains its node.
-    fn completed(&self, mut near: Near<'i>) -> Result<Near<'i>> {
+    fn with_street(&self, mut near: Near<'i>) -> Result<Near<'i>> {
         if near.street().is_none() {
-            self.complete(&mut near)?;
+            self.add_missing_street(&mut near)?;
         }
         Ok(near)
     }
 
     /// Adds the street to an address that has none.
-    fn complete(&self, near: &mut Near<'i>) -> Result<()> {
+    fn add_missing_street(&self, near: &mut Near<'i>) -> Result<()> {
         let radius = self.index.manifest().coarse_search_radius;
         if let Some(way) = tag(&near.tags, STREET).and_then(|way| way.parse::<i64>().ok()) {
             let street = self.near(Layer::Streets, radius, |item| {

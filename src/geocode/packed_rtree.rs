@@ -69,7 +69,7 @@ impl PackedRTreeBuilder {
         let mut start = 0;
         for (children, ends) in self.extents.chunks(FANOUT).zip(self.ends.chunks(FANOUT)) {
             writer.write(&boxes(children))?;
-            writer.write(&places(start, ends)?)?;
+            writer.write(&encode_places(start, ends)?)?;
             start = ends[ends.len() - 1];
         }
         let mut level = self.extents;
@@ -99,7 +99,7 @@ fn boxes(children: &[Extent]) -> Vec<u8> {
 }
 
 /// Returns the offset table of a parent of leaves. Fails if the leaves have more than 4 GB.
-fn places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
+fn encode_places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
     let mut bytes = start.to_le_bytes().to_vec();
     let too_long = |_| Error::Internal("16 leaves of an index have more than 4 GB".into());
     for end in ends {

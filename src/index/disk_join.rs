@@ -56,7 +56,7 @@ struct ReadLists {
 
 impl ReadLists {
     /// Records that a list was read. Returns the index of the first list that was not read.
-    fn note(&mut self, list: usize) -> usize {
+    fn record_read(&mut self, list: usize) -> usize {
         self.later.insert(list);
         while self.later.remove(&self.end) {
             self.end += 1;
@@ -211,7 +211,7 @@ impl DiskJoin {
 
     /// Records that a list was read, and frees the disk space of the lists before the first list that was not read.
     fn note_read(&self, list: usize) {
-        let end = lock(&self.read).note(list);
+        let end = lock(&self.read).record_read(list);
         for file in &self.locations {
             file.release(end);
         }

@@ -48,13 +48,13 @@ impl ReplacedFiles {
     /// Gives a new file, which will have the path `name` within the directory, the access of the old files. Returns a
     /// warning if it could not be kept as a whole.
     pub(crate) fn pass_to_file(&self, name: &Path, new: &File) -> Option<String> {
-        self.pass(&self.files, name, new, OF_FILE)
+        self.pass_access(&self.files, name, new, OF_FILE)
     }
 
     /// Gives a new directory, which will have the path `name` within the directory, the access of the old directories.
     /// Returns a warning if it could not be kept as a whole.
     pub(super) fn pass_to_directory(&self, name: &Path, new: &File) -> Option<String> {
-        self.pass(&self.directories, name, new, OF_DIRECTORY)
+        self.pass_access(&self.directories, name, new, OF_DIRECTORY)
     }
 
     /// Gives the hidden directory in which the new files are written the access of the directory that it replaces.
@@ -62,7 +62,7 @@ impl ReplacedFiles {
         access::keep_narrowest(std::slice::from_ref(&self.root), new, OF_DIRECTORY)
     }
 
-    fn pass(&self, old: &[PathBuf], name: &Path, new: &File, least: u32) -> Option<String> {
+    fn pass_access(&self, old: &[PathBuf], name: &Path, new: &File, least: u32) -> Option<String> {
         let same = self.root.join(name);
         let has_same = same.symlink_metadata().is_ok();
         let old = if has_same {

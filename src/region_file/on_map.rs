@@ -123,11 +123,11 @@ fn jump_vertex(points: &[Point]) -> Option<usize> {
             (true, false) => {
                 let (after, before) = (points.iter().skip(*vertex), points.iter().take(*vertex));
                 let backwards = before.rev().chain(after.rev());
-                passes(**from, backwards)
+                is_on_side_of(**from, backwards)
             }
             (false, true) => {
                 let (after, before) = (points.iter().skip(*vertex), points.iter().take(*vertex));
-                passes(**to, after.chain(before))
+                is_on_side_of(**to, after.chain(before))
             }
         }
     });
@@ -136,7 +136,7 @@ fn jump_vertex(points: &[Point]) -> Option<usize> {
 
 /// Whether the first of some points that is not on the antimeridian is on the side of the map on which `edge` is, a
 /// point on the antimeridian.
-fn passes<'p>(edge: Point, mut points: impl Iterator<Item = &'p Point>) -> bool {
+fn is_on_side_of<'p>(edge: Point, mut points: impl Iterator<Item = &'p Point>) -> bool {
     let other = points.find(|point| !is_on_antimeridian(**point));
     other.is_some_and(|other| other.lon_e7.signum() == edge.lon_e7.signum())
 }

@@ -152,7 +152,7 @@ pub(super) fn write(
     if let Some((done, actions)) = current {
         files.write(id_from_rank(done), actions)?;
     }
-    files.complete()?;
+    files.write_remaining()?;
     summary.files = Some(files.count);
     ctx.stats.bytes_written.add(files.bytes);
     update.complete(ctx)?;
@@ -237,7 +237,7 @@ impl Files<'_> {
     }
 
     /// Writes the files of the groups that are left and have no actions.
-    fn complete(&mut self) -> Result<()> {
+    fn write_remaining(&mut self) -> Result<()> {
         if let Groups::Files(names) = self.groups {
             while (self.count as usize) < names.len() {
                 self.put_empty(names)?;

@@ -124,7 +124,7 @@ impl Visitor for Collector<'_> {
             self.shared.numbered.add(point);
             let shared = self.shared;
             let mut tags = address_tags(&tags);
-            let way = complete(&shared.relations, ObjectKind::Node, id, &mut tags);
+            let way = complete_address(&shared.relations, ObjectKind::Node, id, &mut tags);
             if let Some(way) = &way {
                 tags.push((STREET, way));
             }
@@ -189,7 +189,7 @@ impl Visitor for Collector<'_> {
         if is_address {
             let mut tags = address_tags(&tags);
             let shared = self.shared;
-            let of = complete(&shared.relations, ObjectKind::Relation, id, &mut tags);
+            let of = complete_address(&shared.relations, ObjectKind::Relation, id, &mut tags);
             if let Some(of) = &of {
                 tags.push((STREET, of));
             }
@@ -220,7 +220,7 @@ impl Visitor for Collector<'_> {
 
 /// Completes an address without a street, using the tags of the relation that assigns the house to a street. If the
 /// relation has no street name, returns the id of the way that has the name.
-fn complete<'a>(
+fn complete_address<'a>(
     relations: &'a Relations,
     kind: ObjectKind,
     id: i64,
@@ -297,7 +297,7 @@ impl<'s> Collector<'s> {
             };
             let mut tags = address_tags(tags);
             let shared = self.shared;
-            let of = complete(&shared.relations, ObjectKind::Way, way.id(), &mut tags);
+            let of = complete_address(&shared.relations, ObjectKind::Way, way.id(), &mut tags);
             if let Some(of) = &of {
                 tags.push((STREET, of));
             }
@@ -399,7 +399,7 @@ impl<'s> Collector<'s> {
         found.interpolated.extend(way.refs());
         let (nodes, mut kept) = (node_list(way.refs()), address_tags(tags));
         let shared = self.shared;
-        let of = complete(&shared.relations, ObjectKind::Way, way.id(), &mut kept);
+        let of = complete_address(&shared.relations, ObjectKind::Way, way.id(), &mut kept);
         if let Some(of) = &of {
             kept.push((STREET, of));
         }

@@ -228,7 +228,7 @@ impl<'a> RegionMembers<'a> {
                 }
             },
         )?;
-        room.look([&nodes]);
+        room.measure([&nodes]);
         let undecided = not_in_boxes.into_iter().map(|offset| (offset, None));
         self.near.extend(undecided);
         (self.nodes, self.room) = (nodes, room);
@@ -416,13 +416,13 @@ impl MemoryBudget {
         let ids: u64 = maps.iter().map(|map| map.len()).sum();
         if ids >= self.next_check {
             self.next_check = ids + ids / 4;
-            self.look(maps);
+            self.measure(maps);
         }
         !self.is_exceeded
     }
 
     /// Measures the memory of the maps, and records whether it exceeds the budget.
-    fn look<const N: usize>(&mut self, maps: [&IdMap; N]) {
+    fn measure<const N: usize>(&mut self, maps: [&IdMap; N]) {
         let bytes: u64 = maps.iter().map(|map| map.bytes()).sum();
         self.is_exceeded |= bytes > self.most;
     }

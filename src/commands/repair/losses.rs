@@ -52,7 +52,7 @@ pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec
 pub(super) fn with_lost_ids(outcomes: Vec<Outcome>, table: Option<&[BlobEntry]>) -> Vec<Outcome> {
     let matches = table.and_then(|table| Some((table, Matches::of(&outcomes, table)?)));
     match matches {
-        Some((table, matches)) => matches.named(outcomes, table),
+        Some((table, matches)) => matches.with_lost_ids(outcomes, table),
         None => named_by_neighbours(outcomes),
     }
 }
@@ -96,7 +96,7 @@ impl Matches {
 
     /// Gives each loss the ids of the entries without an outcome. Leaves out a lost blob whose objects were found
     /// elsewhere.
-    fn named(&self, outcomes: Vec<Outcome>, table: &[BlobEntry]) -> Vec<Outcome> {
+    fn with_lost_ids(&self, outcomes: Vec<Outcome>, table: &[BlobEntry]) -> Vec<Outcome> {
         let mut known: HashMap<Content, Vec<usize>> = HashMap::new();
         for (number, outcome) in outcomes.iter().enumerate().rev() {
             if let Outcome::Lost(_, LostObjects::Indexed(entry)) = outcome {

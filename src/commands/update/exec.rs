@@ -79,7 +79,7 @@ impl Executed {
 /// The sequence number and the time of a state; `None` if unknown.
 type Stated = [Option<OsString>; 2];
 
-fn stated(state: &ReportedState) -> Stated {
+fn known_state(state: &ReportedState) -> Stated {
     let number = state.sequence.to_string();
     [Some(number.into()), Some(OsString::from(&state.timestamp))]
 }
@@ -97,8 +97,8 @@ impl From<UpdateStep> for Followed {
     fn from(step: UpdateStep) -> Self {
         Self {
             server: Some(step.server.into()),
-            before: stated(&step.before),
-            after: stated(&step.after),
+            before: known_state(&step.before),
+            after: known_state(&step.after),
             augmented_diff: step.augmented_diff,
             expired_tiles: step.expired_tiles,
         }
@@ -212,7 +212,7 @@ impl<'o> FollowUp<'o> {
             step.after.sequence,
             step.before.sequence,
         ));
-        let before = stated(&step.before);
+        let before = known_state(&step.before);
         Some(Followed::up_to(&position.header, before))
     }
 

@@ -58,7 +58,7 @@ impl<V: Visitor> BlobVisit<V> {
                     is_scanned: true,
                     is_visited: false,
                     locations: Some(_),
-                } if visit.places(payload, &mut completed)? => return Ok(()),
+                } if visit.send_places(payload, &mut completed)? => return Ok(()),
                 Task::Nodes {
                     is_scanned: true, ..
                 } => scan_order(payload, &mut completed)?,
@@ -204,7 +204,7 @@ impl<V: Visitor> Visit<'_, V> {
 
     /// Completes the entry of a blob, and sends the locations of its nodes, if the blob has nothing but a few nodes.
     /// Returns whether they were sent.
-    fn places(&self, payload: &[u8], entry: &mut BlobEntry) -> Result<bool, FormatError> {
+    fn send_places(&self, payload: &[u8], entry: &mut BlobEntry) -> Result<bool, FormatError> {
         let (mut batch, mut scanned) = (NodeBatch::default(), *entry);
         scan_places(payload, &mut scanned, |ids, locations| {
             if batch.len() < NODES {

@@ -22,7 +22,7 @@ impl<'a> Block<'a> {
     pub fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
         let block = Self::parse_bare(payload)?;
         let strings = StringTable::parse(block.string_table);
-        Ok(block.with_strings(strings.map_err(|error| named(payload, error))?))
+        Ok(block.with_strings(strings.map_err(|error| name_object(payload, error))?))
     }
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
     }
     match StringTable::parse(outline.string_table) {
         Ok(_) => Ok(()),
-        Err(error) => Err(named(payload, error)),
+        Err(error) => Err(name_object(payload, error)),
     }
 }
 
@@ -104,7 +104,7 @@ impl TextFault {
 /// Adds to `error` the name of the first object with a string that is not UTF-8, if there is one. `error` must be the
 /// error of parsing the string table.
 #[cold]
-fn named(payload: &[u8], error: FormatError) -> FormatError {
+fn name_object(payload: &[u8], error: FormatError) -> FormatError {
     // Any other error means that the table is damaged or too long. In this case, the table is not read again.
     if !error.to_string().ends_with(NOT_UTF8) {
         return error;

@@ -186,7 +186,7 @@ impl AllWays {
     }
 
     /// Measures the memory of the ids, and of the ids in `others`.
-    fn look(&mut self, others: &IdMap) {
+    fn measure(&mut self, others: &IdMap) {
         let maps = [
             &self.ways,
             &self.added_nodes,
@@ -194,7 +194,7 @@ impl AllWays {
             &self.open_nodes,
             others,
         ];
-        self.room.look(maps);
+        self.room.measure(maps);
     }
 }
 
@@ -217,17 +217,17 @@ impl RegionMembers<'_> {
             entry.kinds.contains(ObjectKind::Way) && self.may_touch_a_region(entry)
         };
         self.add_ways(stored, with_nodes, may_be_kept, &mut all, source)?;
-        all.look(&none);
+        all.measure(&none);
         if !all.open_blobs.is_empty() && !all.room.is_exceeded {
             source.ctx.expect_phases(2);
             let known = self.nodes_in_file(&all.open_nodes, source)?;
-            all.look(&known);
+            all.measure(&known);
             let blobs = std::mem::take(&mut all.open_blobs);
             all.open_nodes = IdMap::default();
             let stored = StoredLocationRule::OfAbsentNodes(&known);
             let is_open = |entry: &BlobEntry| blobs.contains(&entry.offset);
             self.add_ways(stored, with_nodes, is_open, &mut all, source)?;
-            all.look(&known);
+            all.measure(&known);
         }
         if let Some(outside) = &mut self.outside {
             *outside = all.outside;
