@@ -8,7 +8,7 @@ use crate::for_tests::rounds::rounds;
 #[test]
 fn space_is_given_back_up_to_the_first_list_that_was_not_read() {
     let mut read = ReadLists::default();
-    let ends = [3, 1, 0, 5, 2, 4].map(|list| read.note(list));
+    let ends = [3, 1, 0, 5, 2, 4].map(|list| read.record_read(list));
     assert_eq!(ends, [0, 0, 2, 2, 4, 6]);
 }
 
