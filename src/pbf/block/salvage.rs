@@ -26,7 +26,7 @@ pub enum InvalidUtf8 {
     Drop,
 }
 
-/// The numbers of objects that were read from a damaged block, and of what was left out or changed.
+/// The numbers of objects that were read from a damaged block, and of their parts that were left out or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Salvage {
