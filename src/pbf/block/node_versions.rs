@@ -73,10 +73,10 @@ fn columns(prefix: &[u8]) -> Result<[&[u8]; 2], Unread> {
     Ok([ids, versions])
 }
 
-/// The nodes of a blob, of which at least the ids and the versions are known.
+/// The nodes of a blob with their ids and versions, or with all of their data.
 pub(crate) enum VersionedNodes<'b, 'p> {
     Block(&'b Block<'p>),
-    /// No node has a location.
+    /// Ids and versions alone.
     Versions(&'b NodeVersions<'p>),
 }
 
