@@ -397,13 +397,15 @@ impl ChunkWriter<'_> {
         let failed = |error: &dyn std::fmt::Display| FormatError::with(error.to_string());
         let text = text.map_err(|error| failed(&error))?;
         // The text is cut into pieces, because the text of a single object may be much longer than a chunk.
-        text.visit_pieces(8 * CHUNK, |text| {
-            let sent = self.chunks.send(TextPortion {
+        text.in_pieces(8 * CHUNK, |text| {
+            let len = text.len();
+            let portion = TextPortion {
                 index: self.index,
                 text,
                 order: std::mem::take(&mut self.order),
                 inexact: std::mem::take(&mut self.inexact),
-            });
+            };
+            let sent = self.chunks.send(portion, len);
             sent.map_err(|error| failed(&error))
         })
     }

@@ -53,6 +53,11 @@ pub(crate) struct ObjectChunk {
 }
 
 impl ObjectChunk {
+    /// Returns the length of the text in bytes, as it is encoded.
+    pub(crate) const fn len(&self) -> usize {
+        self.text.bytes.len()
+    }
+
     /// Calls `take` with the chunk. If the chunk is longer than `most` bytes and can be cut, calls `take` with each
     /// piece instead.
     pub(crate) fn visit_pieces<E>(

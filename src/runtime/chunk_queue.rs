@@ -1,8 +1,9 @@
 //! Runs jobs that a caller adds one by one, and that each result in many chunks. The chunks are consumed in the order
 //! of the jobs.
 //!
-//! The chunks of a job wait in a bounded channel, so the memory does not depend on the number of chunks. Threads start
-//! the jobs in order, and the queue always drains the first unfinished job, so no thread waits forever.
+//! The chunks of a job wait in a bounded channel, and all chunks that wait have a bounded size, so the memory depends
+//! neither on the number of chunks nor on their size. Threads start the jobs in order, and the queue always drains the
+//! first unfinished job, so no thread waits forever.
 
 use super::{Cancellation, Context, JobQueue, lock};
 use crate::error::{Error, Result};
@@ -14,6 +15,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// The capacity of the channel of each job, in chunks. The chunks wait there while earlier jobs are drained.
 const MAX_CHUNKS: usize = 4;
 
+/// The total size in bytes of the chunks that wait at which the threads of all jobs but the first wait.
+const MAX_BYTES: u64 = 32 << 20;
+
 /// The maximum number of jobs per thread that are not drained. Jobs that wait keep the threads busy while chunks are
 /// consumed.
 const MAX_JOBS: usize = 4;
@@ -21,17 +25,27 @@ const MAX_JOBS: usize = 4;
 /// The sending half of the channel for the chunks of a job.
 pub(crate) struct ChunkSender<C> {
     /// `None` at the end of the job.
-    chunks: Option<Sender<Result<C>>>,
+    chunks: Option<SizedSender<C>>,
+    /// The number of the job.
+    job: u64,
+    waiting: Arc<WaitingChunks>,
     bell: Arc<Bell>,
 }
 
+/// The channel of the chunks of a job, each with its size in bytes.
+type SizedSender<C> = Sender<Result<(C, u64)>>;
+type SizedReceiver<C> = Receiver<Result<(C, u64)>>;
+
 impl<C> ChunkSender<C> {
-    /// Sends a chunk. Blocks while the channel is full. Fails if the command has failed.
-    pub(crate) fn send(&self, chunk: C) -> Result<()> {
-        self.send_result(Ok(chunk))
+    /// Sends a chunk that takes `bytes` bytes of memory. Blocks while the channel is full, or while the chunks of all
+    /// jobs take too much memory. Fails if the command has failed.
+    pub(crate) fn send(&self, chunk: C, bytes: usize) -> Result<()> {
+        let bytes = bytes as u64;
+        self.waiting.add(self.job, bytes);
+        self.send_result(Ok((chunk, bytes)))
     }
 
-    fn send_result(&self, chunk: Result<C>) -> Result<()> {
+    fn send_result(&self, chunk: Result<(C, u64)>) -> Result<()> {
         let sent = self
             .chunks
             .as_ref()
@@ -52,9 +66,41 @@ impl<C> Drop for ChunkSender<C> {
     }
 }
 
-/// Wakes the thread that waits for chunks. A channel of crossbeam calls `sched_yield` before it sleeps. If all
-/// processors are busy, the thread then gives up its turn for some milliseconds, in which the other threads run out of
-/// jobs.
+/// The size of the chunks that wait to be consumed.
+#[derive(Debug, Default)]
+struct WaitingChunks {
+    state: Mutex<WaitingState>,
+    has_changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct WaitingState {
+    bytes: u64,
+    /// The number of the first job that is not drained.
+    first: u64,
+    has_ended: bool,
+}
+
+impl WaitingChunks {
+    /// Adds a chunk of a job. Waits while chunks of [`MAX_BYTES`] wait, unless the job is the first, which is drained.
+    fn add(&self, job: u64, bytes: u64) {
+        let is_full = |state: &mut WaitingState| {
+            state.bytes >= MAX_BYTES && job != state.first && !state.has_ended
+        };
+        let waited = self.has_changed.wait_while(lock(&self.state), is_full);
+        waited.unwrap_or_else(PoisonError::into_inner).bytes += bytes;
+    }
+
+    fn change(&self, change: impl FnOnce(&mut WaitingState)) {
+        let mut state = lock(&self.state);
+        change(&mut state);
+        drop(state);
+        self.has_changed.notify_all();
+    }
+}
+
+/// Wakes the thread that waits for chunks. A channel of crossbeam calls `sched_yield` before it sleeps. If all processors
+/// are busy, the thread then gives up its turn for some milliseconds, in which the other threads run out of jobs.
 #[derive(Debug, Default)]
 struct Bell {
     has_rung: Mutex<bool>,
@@ -81,8 +127,11 @@ impl Bell {
 pub(crate) struct ChunkQueue<J, C> {
     /// The channels of the jobs that are not drained yet. This field is declared before `queue`, so it is dropped
     /// first. Once a channel is dropped, sending a chunk to it fails, so the threads that `queue` joins can end.
-    waiting: VecDeque<Receiver<Result<C>>>,
+    waiting: VecDeque<SizedReceiver<C>>,
     queue: JobQueue<(J, ChunkSender<C>)>,
+    /// The number of jobs that were added.
+    added: u64,
+    chunks: Arc<WaitingChunks>,
     /// The maximum number of jobs that are not drained.
     max_jobs: usize,
     bell: Arc<Bell>,
@@ -121,6 +170,8 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         Ok(Self {
             waiting: VecDeque::new(),
             queue: JobQueue::start(name, jobs, max_jobs, work)?,
+            added: 0,
+            chunks: Arc::default(),
             max_jobs,
             bell: Arc::default(),
             cancellation,
@@ -136,8 +187,11 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         self.waiting.push_back(chunks);
         let sender = ChunkSender {
             chunks: Some(sender),
+            job: self.added,
+            waiting: self.chunks.clone(),
             bell: self.bell.clone(),
         };
+        self.added += 1;
         self.queue.send((job, sender))?;
         self.take_ready(&mut take).map(drop)
     }
@@ -165,7 +219,8 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
             let next = self.waiting.front().map(Receiver::try_recv);
             match next {
                 Some(Ok(chunk)) => {
-                    let chunk = chunk?;
+                    let (chunk, bytes) = chunk?;
+                    self.chunks.change(|waiting| waiting.bytes -= bytes);
                     self.cancellation.check()?;
                     take(chunk)?;
                 }
@@ -173,12 +228,20 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
                 // The sender is gone, so the job has no more chunks.
                 Some(Err(TryRecvError::Disconnected)) => {
                     self.waiting.pop_front();
+                    self.chunks.change(|waiting| waiting.first += 1);
                     return Ok(false);
                 }
                 None => return Ok(false),
             }
             has_none = false;
         }
+    }
+}
+
+impl<J, C> Drop for ChunkQueue<J, C> {
+    fn drop(&mut self) {
+        // Threads that wait go on, and find that their channels are gone.
+        self.chunks.change(|waiting| waiting.has_ended = true);
     }
 }
 
@@ -192,7 +255,7 @@ mod tests {
             let work = |count: &mut u32, job: u32, chunks: &ChunkSender<(u32, u32)>| {
                 *count += 1;
                 for chunk in 0..job % 7 {
-                    chunks.send((job, chunk))?;
+                    chunks.send((job, chunk), 10 << 20)?;
                 }
                 match job {
                     90 => panic!("a panic is an error"),
@@ -216,7 +279,7 @@ mod tests {
     #[test]
     fn a_command_that_fails_leaves_no_thread_that_waits() {
         let work = |(): &mut (), _: u32, chunks: &ChunkSender<u32>| {
-            (0..1000).try_for_each(|chunk| chunks.send(chunk))
+            (0..1000).try_for_each(|chunk| chunks.send(chunk, 10 << 20))
         };
         let mut queue = ChunkQueue::start("test", &Context::new(2), || (), work).unwrap();
         for job in 0..2 {
@@ -227,7 +290,7 @@ mod tests {
     #[test]
     fn a_cancelled_queue_takes_no_more_chunks() {
         let ctx = Context::new(2);
-        let work = |(): &mut (), job: u32, chunks: &ChunkSender<u32>| chunks.send(job);
+        let work = |(): &mut (), job: u32, chunks: &ChunkSender<u32>| chunks.send(job, 0);
         let mut queue = ChunkQueue::start("test", &ctx, || (), work).unwrap();
         let mut taken = 0;
         let mut take = |_| {

@@ -43,7 +43,13 @@ enum PassMessage<R> {
 impl<R> PassResults<'_, R> {
     /// Sends a result. Waits while several results of the item are not merged. Fails if the pass has ended.
     pub(crate) fn send(&self, result: R) -> Result<()> {
-        self.0.send(PassMessage::Result(result))
+        self.send_sized(result, 0)
+    }
+
+    /// Sends a result that takes `bytes` bytes of memory. Also waits while results of many bytes are not merged, unless
+    /// the item is the first.
+    pub(crate) fn send_sized(&self, result: R, bytes: usize) -> Result<()> {
+        self.0.send(PassMessage::Result(result), bytes as u64)
     }
 
     /// Waits until `is_done` returns true, which is asked again after each result that is merged. Fails if the pass has

@@ -22,6 +22,8 @@ pub(crate) struct PhaseLimits<'c> {
 
 /// The number of results of an item that wait to be merged before its worker waits.
 const MAX_WAITING: usize = 4;
+/// The total size in bytes of the results that wait to be merged at which the workers of all items but the first wait.
+const MAX_WAITING_BYTES: u64 = 32 << 20;
 
 /// Runs `work`, which returns one result, over the items of `source`. Otherwise does the same as
 /// [`parallel_results_phase`].
@@ -42,7 +44,8 @@ pub(crate) fn parallel_classify_phase<T: Send, S, R: Send>(
 ///
 /// - `cost` must return the number of bytes that an item holds from its claim until its last result is merged. Workers
 ///   wait to claim items while the bytes of the budget or more are held, so that memory does not grow with the number
-///   of items. A worker also waits while [`MAX_WAITING`] results of its item are not merged.
+///   of items. A worker also waits while [`MAX_WAITING`] results of its item are not merged, or while results of
+///   [`MAX_WAITING_BYTES`] wait and its item is not the first.
 /// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
 /// - `after` is called with the scratch value after each item, whose last result may be merged meanwhile.
 /// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
@@ -108,9 +111,11 @@ pub(crate) struct ItemResults<'q, R> {
 }
 
 impl<R> ItemResults<'_, R> {
-    /// Sends a result. Waits while [`MAX_WAITING`] results of the item are not merged. Fails if the phase has ended.
-    pub(crate) fn send(&self, result: R) -> Result<()> {
-        self.queue.receive(self.index, result)
+    /// Sends a result that takes `bytes` bytes of memory. Waits while [`MAX_WAITING`] results of the item are not
+    /// merged, or, unless the item is the first, while results of [`MAX_WAITING_BYTES`] are not. Fails if the phase has
+    /// ended.
+    pub(crate) fn send(&self, result: R, bytes: u64) -> Result<()> {
+        self.queue.receive(self.index, result, bytes)
     }
 
     /// Waits until `is_done` returns true, which is asked again after each result that is merged. Fails if the phase
@@ -122,7 +127,7 @@ impl<R> ItemResults<'_, R> {
 
 /// The functions of a [`Queue`] that do not depend on the source of its items.
 trait ReceiveResults<R> {
-    fn receive(&self, index: u64, result: R) -> Result<()>;
+    fn receive(&self, index: u64, result: R, bytes: u64) -> Result<()>;
 
     fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()>;
 }
@@ -193,6 +198,8 @@ struct State<I, R> {
     front: u64,
     /// The total number of bytes of the items that have been claimed but not merged.
     held: u64,
+    /// The total size in bytes of the results that were sent and not merged.
+    waiting: u64,
     stopped: bool,
     /// The first error of a worker between two items.
     failure: Option<Error>,
@@ -202,8 +209,8 @@ struct State<I, R> {
 struct ClaimedItem<R> {
     /// The number of bytes that the item holds.
     held: u64,
-    /// The results that were sent and not merged yet.
-    sent: VecDeque<R>,
+    /// The results that were sent and not merged yet, each with its size in bytes.
+    sent: VecDeque<(R, u64)>,
     /// The last result or the error, once the worker is done with the item. The inner `None` means that all results
     /// were sent.
     end: Option<Result<Option<R>>>,
@@ -229,6 +236,7 @@ where
                 slots: VecDeque::new(),
                 front: 0,
                 held: 0,
+                waiting: 0,
                 stopped: false,
                 failure: None,
             }),
@@ -299,7 +307,8 @@ where
                 state = self.wait_for_result(state);
                 continue;
             };
-            if let Some(result) = first.sent.pop_front() {
+            if let Some((result, bytes)) = first.sent.pop_front() {
+                state.waiting -= bytes;
                 return Ok(Some((0, result)));
             }
             let Some(end) = first.end.take() else {
@@ -363,13 +372,16 @@ impl<I, R> Queue<I, R> {
 }
 
 impl<I, R> ReceiveResults<R> for Queue<I, R> {
-    fn receive(&self, index: u64, result: R) -> Result<()> {
+    fn receive(&self, index: u64, result: R, bytes: u64) -> Result<()> {
         let mut state = self.lock();
         while !state.stopped {
             let slot = (index - state.front) as usize;
+            // The first item never waits for others, so that it always ends.
+            let has_room = slot == 0 || state.waiting < MAX_WAITING_BYTES;
             let sent = &mut state.slots[slot].sent;
-            if sent.len() < MAX_WAITING {
-                sent.push_back(result);
+            if has_room && sent.len() < MAX_WAITING {
+                sent.push_back((result, bytes));
+                state.waiting += bytes;
                 if slot == 0 {
                     self.has_result.notify_all();
                 }

@@ -238,7 +238,7 @@ fn many_results_of_an_item_come_in_order_and_few_wait() {
         let work = |(): &mut (), item: u64, results: &ItemResults<'_, (u64, u64)>| {
             for number in 0..item % 9 {
                 most.fetch_max(waiting.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                results.send((item, number))?;
+                results.send((item, number), 0)?;
             }
             Ok(item.is_multiple_of(2).then(|| {
                 waiting.fetch_add(1, Ordering::SeqCst);
@@ -276,7 +276,7 @@ fn a_worker_waits_for_a_merge_and_not_beyond_the_end_of_the_phase() {
         let is_merged = AtomicI64::new(0);
         let work = |(): &mut (), item: u64, results: &ItemResults<'_, u64>| {
             if item > 0 {
-                results.send(item)?;
+                results.send(item, 0)?;
                 results.wait_until(&|| is_merged.load(Ordering::SeqCst) > 0)?;
             }
             Ok(Some(item))
@@ -298,6 +298,40 @@ fn a_worker_waits_for_a_merge_and_not_beyond_the_end_of_the_phase() {
         );
         assert_eq!(ended.is_err(), fails);
     }
+}
+
+#[test]
+fn results_of_many_bytes_wait_for_those_of_the_items_before() {
+    const BYTES: u64 = 10 << 20;
+    let waiting = AtomicI64::new(0);
+    let (mut seen, most) = (Vec::new(), AtomicI64::new(0));
+    let work = |(): &mut (), item: u64, results: &ItemResults<'_, u64>| {
+        for _ in 0..5 {
+            results.send(item, BYTES)?;
+            most.fetch_max(waiting.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        }
+        Ok(None)
+    };
+    parallel_results_phase(
+        limits(4, 16),
+        (0..100).map(Ok),
+        |_| 1,
+        || (),
+        work,
+        |()| (),
+        |item| {
+            waiting.fetch_sub(1, Ordering::SeqCst);
+            seen.push(item);
+            Ok(())
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        seen,
+        (0..100).flat_map(|item| [item; 5]).collect::<Vec<_>>()
+    );
+    // Results of 32 MB, the four of the first item, and one that is merged.
+    assert!(most.load(Ordering::SeqCst) <= 4 + 4 + 1);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
                 yield_now();
             }
             for _ in 0..thread_rng().gen_range(0..7) {
-                results.send((item, false))?;
+                results.send((item, false), 20 << 20)?;
             }
             if goes(item, Wrong::WorkPanic) {
                 panic_at(item);
