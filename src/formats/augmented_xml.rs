@@ -42,6 +42,9 @@ pub(crate) struct AugmentedObject<'o> {
     pub places: Option<&'o FindPlace<'o>>,
 }
 
+/// The length in bytes at which a text is long.
+const LONG: usize = 1 << 20;
+
 /// A buffer of actions as XML elements.
 #[derive(Debug)]
 pub(crate) struct AugmentedXml {
@@ -65,30 +68,41 @@ impl AugmentedXml {
         (self.text.take(), std::mem::take(&mut self.inexpressible))
     }
 
-    /// Appends an action. A creation has no old object.
+    /// Returns the length of the text in bytes.
+    pub(crate) const fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Appends an action. A creation has no old object. Whenever the text is long, calls `spill`, which may take it.
     pub(crate) fn put(
         &mut self,
         action: ChangeAction,
         old: Option<&AugmentedObject<'_>>,
         new: &AugmentedObject<'_>,
+        spill: &mut dyn FnMut(&mut Self),
     ) {
         self.text.push_str("  <action type=\"");
         self.text.push_str(action.name());
         self.text.push_str("\">\n");
         match old {
-            None => self.put_object(new, "    "),
+            None => self.object(new, "    ", spill),
             Some(old) => {
                 self.text.push_str("    <old>\n");
-                self.put_object(old, "      ");
+                self.object(old, "      ", spill);
                 self.text.push_str("    </old>\n    <new>\n");
-                self.put_object(new, "      ");
+                self.object(new, "      ", spill);
                 self.text.push_str("    </new>\n");
             }
         }
         self.text.push_str("  </action>\n");
     }
 
-    fn put_object(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
+    fn object(
+        &mut self,
+        augmented: &AugmentedObject<'_>,
+        indent: &str,
+        spill: &mut dyn FnMut(&mut Self),
+    ) {
         let object = augmented.object;
         let kind = object.kind().name();
         self.put_line(indent, "<");
@@ -100,14 +114,15 @@ impl AugmentedXml {
         }
         self.text.push_str(">\n");
         self.bounds(augmented, indent);
-        self.put_nodes(augmented.nodes, indent, "  ");
-        self.put_members(augmented, indent);
+        self.nodes(augmented.nodes, indent, "  ", spill);
+        self.members(augmented, indent, spill);
         for (key, value) in &object.tags {
             self.put_line(indent, "  <tag k=\"");
             self.inexpressible += put_replaced(&mut self.text, key);
             self.text.push_str("\" v=\"");
             self.inexpressible += put_replaced(&mut self.text, value);
             self.text.push_str("\"/>\n");
+            self.spill_if_long(spill);
         }
         self.put_line(indent, "</");
         self.text.push_str(kind);
@@ -164,7 +179,13 @@ impl AugmentedXml {
         self.text.push_str("/>\n");
     }
 
-    fn put_nodes(&mut self, nodes: &[PlacedNode], indent: &str, more: &str) {
+    fn nodes(
+        &mut self,
+        nodes: &[PlacedNode],
+        indent: &str,
+        more: &str,
+        spill: &mut dyn FnMut(&mut Self),
+    ) {
         for node in nodes {
             self.put_line(indent, more);
             self.text.push_str("<nd");
@@ -174,10 +195,22 @@ impl AugmentedXml {
             }
             put_location(&mut self.text, node.location);
             self.text.push_str("/>\n");
+            self.spill_if_long(spill);
         }
     }
 
-    fn put_members(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
+    fn spill_if_long(&mut self, spill: &mut dyn FnMut(&mut Self)) {
+        if self.text.len() >= LONG {
+            spill(self);
+        }
+    }
+
+    fn members(
+        &mut self,
+        augmented: &AugmentedObject<'_>,
+        indent: &str,
+        spill: &mut dyn FnMut(&mut Self),
+    ) {
         let ObjectBody::Relation { members } = &augmented.object.body else {
             return;
         };
@@ -195,7 +228,7 @@ impl AugmentedXml {
                     Place::Node(location) => put_location(&mut self.text, location),
                     Place::Way(nodes) if !nodes.is_empty() => {
                         self.text.push_str(">\n");
-                        self.put_nodes(nodes, indent, "    ");
+                        self.nodes(nodes, indent, "    ", spill);
                         is_open = true;
                     }
                     Place::Way(_) | Place::None => {}
@@ -206,6 +239,7 @@ impl AugmentedXml {
             } else {
                 self.text.push_str("/>\n");
             }
+            self.spill_if_long(spill);
         }
     }
 }
@@ -237,6 +271,17 @@ impl XmlAction {
         let (action, rest) = text.split_at(text.find(end)? + end.len());
         let action = Self(action.to_owned());
         (action.has_effect() == is_action && action.object().is_some()).then_some((action, rest))
+    }
+
+    /// Whether a text begins an action, and not a comment.
+    pub(crate) fn begins_with_effect(text: &str) -> bool {
+        text.starts_with(ACTION)
+    }
+
+    /// Whether the line of a text that begins at `start`, its last one, ends an action or a comment.
+    pub(crate) fn ends_with_line(text: &str, start: usize) -> bool {
+        let is_comment = start == 0 && text.starts_with(NOTHING);
+        is_comment || &text[start..] == ACTION_END
     }
 
     /// Returns the text.

@@ -56,6 +56,11 @@ impl TileSet {
         }
     }
 
+    /// Returns the number of tiles.
+    pub(crate) fn len(&self) -> usize {
+        self.tiles.len()
+    }
+
     /// Removes and returns the tiles as columns and rows, and the number of polygons that were too large to be filled.
     pub(crate) fn take(&mut self) -> (Vec<[u32; 2]>, u64) {
         let tiles = std::mem::take(&mut self.tiles).into_iter();

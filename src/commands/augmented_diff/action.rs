@@ -27,20 +27,32 @@ impl Action<'_> {
     }
 }
 
+/// Sends a part of the encoded actions, which takes the given number of bytes of memory. Waits while many parts are not
+/// merged.
+pub(super) type SendPart<'s, P> = dyn Fn(P, usize) -> Result<()> + 's;
+
 /// Encodes the actions that a worker finds.
 pub(super) trait Encoder {
     /// The encoded form of a part of the actions.
     type Part: Send;
 
-    /// Encodes an action.
-    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>);
+    /// Encodes an action. May call `send` with parts of it, if it is long. Fails if `send` does.
+    fn put(
+        &mut self,
+        action: &Action<'_>,
+        findings: &Findings<'_>,
+        send: &SendPart<'_, Self::Part>,
+    ) -> Result<()>;
 
     /// Notes that a group of changes creates an object and deletes it again.
     fn put_nothing(&mut self, _group: Option<i64>, _key: TypeThenId) {
         // Most outputs have nothing to say about such objects.
     }
 
-    /// Removes and returns the part that was encoded since the last call.
+    /// Returns the approximate size in bytes of what was encoded since the last call of [`take`](Self::take).
+    fn len(&self) -> usize;
+
+    /// Removes and returns what was encoded since the last call.
     fn take(&mut self) -> Result<Self::Part>;
 
     /// Returns the counts of objects that were left out since the last call.

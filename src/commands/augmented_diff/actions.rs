@@ -1,7 +1,7 @@
 //! Finds the actions in order of kind and id.
 
 use super::Base;
-use super::action::{Action, Encoder};
+use super::action::{Action, Encoder, LeftOut, SendPart};
 use super::filter::Filter;
 use super::find::Findings;
 use super::history::Status;
@@ -29,12 +29,11 @@ impl WorkItem for Item<'_> {
     fn input_bytes(&self) -> u64 {
         self.objects.map_or(0, |part| part.len as u64) + self.changes.len() as u64
     }
-
-    fn held_bytes(&self) -> u64 {
-        // The geometry of members makes relations far longer.
-        self.input_bytes() * 64 + self.changes.len() as u64 * 1000
-    }
 }
+
+/// The size in bytes at which the encoded actions of an item are sent. The geometry of members makes relations far
+/// longer than their rows, and any number of relations may have the same members.
+const PART: usize = 1 << 20;
 
 /// Finds the actions that the filter selects. Calls `take` with their encoded form, in order.
 pub(super) fn for_each<E: Encoder + Send>(
@@ -45,30 +44,41 @@ pub(super) fn for_each<E: Encoder + Send>(
     mut take: impl FnMut(E::Part) -> Result<()>,
 ) -> Result<Summary> {
     let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
-    Pass::new("write", base.ctx).run(
-        items(findings),
+    let items = items(findings);
+    let bytes = items.iter().map(WorkItem::input_bytes).sum();
+    Pass::new("write", base.ctx).counting_items().run_results(
+        bytes,
+        items.into_iter().map(Ok),
         new_encoder,
-        |encoder, item| {
+        |encoder, item, results| {
+            let send = |part: E::Part, bytes: usize| results.send_sized((part, None), bytes);
             let mut finder = Finder {
                 findings,
                 filter,
                 encoder,
+                send: &send,
+                sent: Ok(()),
                 summary: Summary::default(),
             };
             match item.objects {
                 None => finder.without_base(item.changes.clone()),
                 Some(part) => finder.find_part(part, item.changes)?,
             }
-            let mut summary = finder.summary;
+            let Finder { sent, summary, .. } = finder;
+            sent?;
             findings.check()?;
+            let len = encoder.len();
             let part = encoder.take()?;
-            let left_out = encoder.take_left_out();
-            summary.repeated_keys += left_out.repeated_keys;
-            Ok((part, summary, left_out.oversized))
+            let last = Some((summary, encoder.take_left_out()));
+            results.send_sized((part, last), len)
         },
-        |(part, counts, left_out)| {
-            summary.add(&counts);
-            oversized.extend(&left_out);
+        |_| (),
+        |(part, counts): (E::Part, Option<(Summary, LeftOut)>)| {
+            if let Some((counts, left_out)) = counts {
+                summary.add(&counts);
+                summary.repeated_keys += left_out.repeated_keys;
+                oversized.extend(&left_out.oversized);
+            }
             take(part)
         },
     )?;
@@ -144,10 +154,13 @@ impl Effects {
 }
 
 /// Finds the actions of blobs and changes.
-struct Finder<'w, 'c, E> {
+struct Finder<'w, 'c, E: Encoder> {
     findings: &'w Findings<'c>,
     filter: &'w Filter,
     encoder: &'w mut E,
+    send: &'w SendPart<'w, E::Part>,
+    /// The first failure to send a part. After it, no more actions are encoded.
+    sent: Result<()>,
     summary: Summary,
 }
 
@@ -304,13 +317,23 @@ impl<E: Encoder> Finder<'_, '_, E> {
 
     /// Encodes an action if the filter selects it.
     fn put(&mut self, action: &Action<'_>) {
-        if !self.filter.selects(action, self.findings) {
+        if self.sent.is_err() || !self.filter.selects(action, self.findings) {
             return;
         }
         let mut states = action.old.iter().chain([&action.new]);
         let has_geometry = states.all(State::has_member_geometry);
         self.summary.count(action, has_geometry);
-        self.encoder.put(action, self.findings);
+        self.sent = self.encode(action);
+    }
+
+    /// Encodes an action, and sends what is encoded if it is long enough.
+    fn encode(&mut self, action: &Action<'_>) -> Result<()> {
+        self.encoder.put(action, self.findings, self.send)?;
+        let len = self.encoder.len();
+        if len < PART {
+            return Ok(());
+        }
+        (self.send)(self.encoder.take()?, len)
     }
 }
 

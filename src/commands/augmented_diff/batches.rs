@@ -1,6 +1,6 @@
 //! Actions for callers that make batches of them, such as tables in memory.
 
-use super::action::{Action, Encoder, LeftOut};
+use super::action::{Action, Encoder, LeftOut, SendPart};
 use super::actions::for_each;
 use super::feed::Rows;
 use super::filter::Filter;
@@ -151,8 +151,18 @@ struct Maker<M> {
 impl<M: ActionMaker> Encoder for Maker<M> {
     type Part = Vec<M::Batch>;
 
-    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        self.rows.put(action, findings);
+    fn put(
+        &mut self,
+        action: &Action<'_>,
+        findings: &Findings<'_>,
+        _: &SendPart<'_, Self::Part>,
+    ) -> Result<()> {
+        self.rows.add(action, findings);
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
     }
 
     fn take(&mut self) -> Result<Vec<M::Batch>> {

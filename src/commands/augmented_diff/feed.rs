@@ -1,7 +1,7 @@
 //! Augmented diffs as features: GeoJSON, GeoJSON text sequences, and Parquet. With them, another program can keep a
 //! table of features current.
 
-use super::action::{Action, Encoder, LeftOut};
+use super::action::{Action, Encoder, LeftOut, SendPart};
 use super::actions::for_each;
 use super::filter::Filter;
 use super::find::Findings;
@@ -31,6 +31,8 @@ pub(super) struct Rows {
     /// Whether rows have all tags of objects.
     has_all_tags: bool,
     rows: Vec<ActionRow>,
+    /// The size in bytes of the rows.
+    bytes: u64,
     left_out: LeftOut,
 }
 
@@ -41,7 +43,23 @@ impl Rows {
             geometries: StateGeometries::new(whole_objects),
             has_all_tags: whole_objects,
             rows: Vec::new(),
+            bytes: 0,
             left_out: LeftOut::default(),
+        }
+    }
+
+    /// Adds the row of an action.
+    pub(super) fn add(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
+        if let Some(geometries) = self.geometries.of(action, findings) {
+            let size = size(action, &geometries);
+            if size > MAX_ROW {
+                let object = action.new.object;
+                return self.left_out.oversized.add(object.kind(), object.id);
+            }
+            self.bytes += size_of::<ActionRow>() as u64 + size;
+            let knows_deletions = findings.history.knows_deletions();
+            let row = self.row(action, geometries, knows_deletions);
+            self.rows.push(row);
         }
     }
 }
@@ -49,20 +67,23 @@ impl Rows {
 impl Encoder for Rows {
     type Part = Vec<ActionRow>;
 
-    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        if let Some(geometries) = self.geometries.of(action, findings) {
-            if size(action, &geometries) > MAX_ROW {
-                let object = action.new.object;
-                return self.left_out.oversized.add(object.kind(), object.id);
-            }
-            let knows_deletions = findings.history.knows_deletions();
-            let row = self.put_row(action, geometries, knows_deletions);
-            self.rows.push(row);
-        }
+    fn put(
+        &mut self,
+        action: &Action<'_>,
+        findings: &Findings<'_>,
+        _: &SendPart<'_, Self::Part>,
+    ) -> Result<()> {
+        self.add(action, findings);
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.bytes as usize
     }
 
     fn take(&mut self) -> Result<Vec<ActionRow>> {
         self.geometries.check()?;
+        self.bytes = 0;
         Ok(std::mem::take(&mut self.rows))
     }
 
@@ -182,8 +203,18 @@ struct Features {
 impl Encoder for Features {
     type Part = String;
 
-    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        self.rows.put(action, findings);
+    fn put(
+        &mut self,
+        action: &Action<'_>,
+        findings: &Findings<'_>,
+        _: &SendPart<'_, Self::Part>,
+    ) -> Result<()> {
+        self.rows.add(action, findings);
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
     }
 
     fn take(&mut self) -> Result<String> {
@@ -247,8 +278,8 @@ pub(super) fn write_text(
     Ok(summary)
 }
 
-/// The maximum memory in bytes of the changes in a list.
-pub(super) const MAX_CHANGES: usize = 256 << 20;
+/// The maximum memory in bytes of the changes of which a list is made. A list has few of them.
+pub(super) const MAX_CHANGES: u64 = 256 << 20;
 
 /// Actions as GeoJSON features, up to the number that a page can hold.
 #[derive(Debug, Clone, Default)]
@@ -331,10 +362,20 @@ struct ActionIds(Vec<ObjectId>);
 impl Encoder for ActionIds {
     type Part = Vec<ObjectId>;
 
-    fn put(&mut self, action: &Action<'_>, _findings: &Findings<'_>) {
+    fn put(
+        &mut self,
+        action: &Action<'_>,
+        _: &Findings<'_>,
+        _: &SendPart<'_, Self::Part>,
+    ) -> Result<()> {
         let object = action.new.object;
         let (kind, id) = (object.kind(), object.id);
         self.0.push(ObjectId { kind, id });
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.0.len() * size_of::<ObjectId>()
     }
 
     fn take(&mut self) -> Result<Vec<ObjectId>> {

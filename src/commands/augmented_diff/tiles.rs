@@ -1,6 +1,6 @@
 //! The tiles in which changes can be seen.
 
-use super::action::{Action, Encoder};
+use super::action::{Action, Encoder, SendPart};
 use super::actions::for_each;
 use super::filter::Filter;
 use super::find::Findings;
@@ -26,9 +26,14 @@ impl Encoder for Tiles {
     /// The tiles as columns and rows, and the number of areas that were too large to be filled.
     type Part = (Vec<[u32; 2]>, u64);
 
-    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
+    fn put(
+        &mut self,
+        action: &Action<'_>,
+        findings: &Findings<'_>,
+        _: &SendPart<'_, Self::Part>,
+    ) -> Result<()> {
         let Some((old, new)) = self.geometries.of(action, findings) else {
-            return;
+            return Ok(());
         };
         // An object without a change of its own shows nothing new if it keeps its shape. If the lines of a relation get
         // another shape, so do some of its ways, or a route in it has a change. These have actions of their own.
@@ -37,11 +42,16 @@ impl Encoder for Tiles {
             action.key().0 == ObjectKind::Relation && !is_area
         };
         if action.is_indirect && (old == new || is_line(&old) && is_line(&new)) {
-            return;
+            return Ok(());
         }
         for geometry in old.iter().chain(&new) {
             add(&mut self.set, geometry);
         }
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.set.len() * size_of::<[u32; 2]>()
     }
 
     fn take(&mut self) -> Result<Self::Part> {

@@ -1,6 +1,6 @@
 //! Augmented diffs as XML, and the file with all actions.
 
-use super::action::{Action, Encoder};
+use super::action::{Action, Encoder, SendPart};
 use super::actions::for_each;
 use super::filter::Filter;
 use super::find::Findings;
@@ -34,26 +34,58 @@ impl Encoder for XmlEncoder<'_> {
     /// The text, if there is any, and the number of its characters that were replaced.
     type Part = (Option<EncodedText>, u64);
 
-    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        put_action(&mut self.xml, action, findings);
+    fn put(
+        &mut self,
+        action: &Action<'_>,
+        findings: &Findings<'_>,
+        send: &SendPart<'_, Self::Part>,
+    ) -> Result<()> {
+        let (compressor, path) = (&mut self.compressor, self.path);
+        let mut sent = Ok(());
+        put_action(&mut self.xml, action, findings, &mut |xml| {
+            let len = xml.len();
+            let part = encoded(xml, compressor, path);
+            if sent.is_ok() {
+                sent = part.and_then(|part| send(part, len));
+            }
+        });
+        sent
+    }
+
+    fn len(&self) -> usize {
+        self.xml.len()
     }
 
     fn take(&mut self) -> Result<Self::Part> {
-        let (text, replaced) = self.xml.take();
-        let encoded = (!text.is_empty()).then(|| self.compressor.encode(text));
-        let failed = |error| Error::io(self.path, "cannot compress", error);
-        Ok((encoded.transpose().map_err(failed)?, replaced))
+        encoded(&mut self.xml, &mut self.compressor, self.path)
     }
 }
 
-/// Appends an action with both states.
-pub(super) fn put_action(xml: &mut AugmentedXml, action: &Action<'_>, findings: &Findings<'_>) {
-    action
-        .new
-        .with_augmented(findings, |new| match &action.old {
-            None => xml.put(action.kind, None, new),
-            Some(old) => old.with_augmented(findings, |old| xml.put(action.kind, Some(old), new)),
-        });
+/// Removes the text and returns it compressed, if there is any, and the number of its characters that were replaced.
+fn encoded(
+    xml: &mut AugmentedXml,
+    compressor: &mut TextEncoder,
+    path: &Path,
+) -> Result<(Option<EncodedText>, u64)> {
+    let (text, replaced) = xml.take();
+    let encoded = (!text.is_empty()).then(|| compressor.encode(text));
+    let failed = |error| Error::io(path, "cannot compress", error);
+    Ok((encoded.transpose().map_err(failed)?, replaced))
+}
+
+/// Appends an action with both states. Calls `spill` while the text is long.
+pub(super) fn put_action(
+    xml: &mut AugmentedXml,
+    action: &Action<'_>,
+    findings: &Findings<'_>,
+    spill: &mut dyn FnMut(&mut AugmentedXml),
+) {
+    action.new.augmented(findings, |new| match &action.old {
+        None => xml.put(action.kind, None, new, spill),
+        Some(old) => old.augmented(findings, |old| {
+            xml.put(action.kind, Some(old), new, spill);
+        }),
+    });
 }
 
 /// Writes all actions to a file.

@@ -1,0 +1,306 @@
+//! The files of groups of changes. If an earlier run wrote the file of a changeset, the file is continued: it has each
+//! object once, with its first old state and its last new state.
+//!
+//! Texts of actions go through memory in pieces. Only an action of an object that the file of an earlier run has, too,
+//! is held as a whole.
+
+use super::xml::{EPILOGUE, PROLOGUE};
+use crate::error::{Error, Result};
+use crate::formats::{TextCompression, TextOutput, XmlAction};
+use crate::io::OutputDirectory;
+use crate::osm::id_rank;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// The kind of an object and the rank of its id, in the order of actions in a file.
+pub(super) type ActionKey = (u8, u64);
+
+/// The kind of groups that get files.
+pub(super) enum Groups<'g> {
+    /// Changesets, each with a file `CHANGESET.adiff`. Existing files are continued.
+    Changesets,
+    /// Change files, each with a file of the given name, and `.adiff`. Existing files are replaced. A file without
+    /// actions is written, too.
+    Files(&'g [String]),
+}
+
+/// Writes the files of groups.
+pub(super) struct GroupFiles<'f> {
+    directory: &'f Path,
+    groups: &'f Groups<'f>,
+    update: &'f mut OutputDirectory,
+    /// The current group and its file.
+    current: Option<(i64, GroupFile)>,
+    count: u64,
+    bytes: u64,
+}
+
+impl<'f> GroupFiles<'f> {
+    pub(super) const fn new(
+        directory: &'f Path,
+        groups: &'f Groups<'f>,
+        update: &'f mut OutputDirectory,
+    ) -> Self {
+        Self {
+            directory,
+            groups,
+            update,
+            current: None,
+            count: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Adds a piece of the text of an action. Groups must come in ascending order, and the objects of a group, too.
+    pub(super) fn add(
+        &mut self,
+        group: i64,
+        key: ActionKey,
+        is_first: bool,
+        text: &str,
+    ) -> Result<()> {
+        if self
+            .current
+            .as_ref()
+            .is_none_or(|(current, _)| *current != group)
+        {
+            self.end_group()?;
+            self.current = Some((group, self.begin_group(group)?));
+        }
+        let Some((_, file)) = &mut self.current else {
+            return Ok(());
+        };
+        if is_first {
+            file.begin_action(key, text, self.update)?;
+        }
+        file.put(text)
+    }
+
+    /// Ends the last file, and writes those of the groups that are left and have no actions. Returns the number of
+    /// files and their size in bytes.
+    pub(super) fn complete(mut self) -> Result<(u64, u64)> {
+        self.end_group()?;
+        if let Groups::Files(names) = self.groups {
+            while (self.count as usize) < names.len() {
+                self.put_empty(names)?;
+            }
+        }
+        Ok((self.count, self.bytes))
+    }
+
+    fn begin_group(&mut self, group: i64) -> Result<GroupFile> {
+        match self.groups {
+            Groups::Changesets => {
+                let name = format!("{group}.adiff");
+                let earlier = EarlierActions::open(&self.directory.join(&name))?;
+                let mut file = GroupFile::new(name, earlier);
+                if file.earlier.is_some() {
+                    file.open(self.update)?;
+                }
+                Ok(file)
+            }
+            Groups::Files(names) => {
+                while (self.count as i64) < group {
+                    self.put_empty(names)?;
+                }
+                let name = names.get(group as usize);
+                let nameless = || Error::Internal("a change file without a name".into());
+                let mut file =
+                    GroupFile::new(format!("{}.adiff", name.ok_or_else(nameless)?), None);
+                file.open(self.update)?;
+                Ok(file)
+            }
+        }
+    }
+
+    fn end_group(&mut self) -> Result<()> {
+        match self.current.take() {
+            Some((_, file)) => self.end(file),
+            None => Ok(()),
+        }
+    }
+
+    fn put_empty(&mut self, names: &[String]) -> Result<()> {
+        let mut file = GroupFile::new(format!("{}.adiff", names[self.count as usize]), None);
+        file.open(self.update)?;
+        self.end(file)
+    }
+
+    fn end(&mut self, file: GroupFile) -> Result<()> {
+        if let Some(bytes) = file.end()? {
+            self.count += 1;
+            self.bytes += bytes;
+        }
+        Ok(())
+    }
+}
+
+/// The file of a group.
+struct GroupFile {
+    name: String,
+    /// The actions of an earlier run that were not written yet; `None` if there is no earlier file.
+    earlier: Option<EarlierActions>,
+    /// The file; `None` while the group has no effect, so that it needs no file.
+    output: Option<TextOutput>,
+    /// Comments on objects that the group creates and deletes again, which were added before the file was opened.
+    comments: String,
+    /// The action of an earlier run on the current object, and the pieces of the new one.
+    joined: Option<(XmlAction, String)>,
+}
+
+impl GroupFile {
+    const fn new(name: String, earlier: Option<EarlierActions>) -> Self {
+        Self {
+            name,
+            earlier,
+            output: None,
+            comments: String::new(),
+            joined: None,
+        }
+    }
+
+    fn open(&mut self, update: &mut OutputDirectory) -> Result<()> {
+        let output = update.open(Path::new(&self.name))?;
+        let mut output = TextOutput::in_output(output, TextCompression::None);
+        output.write(PROLOGUE)?;
+        output.write(&std::mem::take(&mut self.comments))?;
+        self.output = Some(output);
+        Ok(())
+    }
+
+    /// Begins the action of an object, which is no comment if it has an effect. `text` is the start of the action.
+    fn begin_action(
+        &mut self,
+        key: ActionKey,
+        text: &str,
+        update: &mut OutputDirectory,
+    ) -> Result<()> {
+        self.end_action()?;
+        if self.output.is_none() && XmlAction::begins_with_effect(text) {
+            self.open(update)?;
+        }
+        if let (Some(earlier), Some(output)) = (&mut self.earlier, &mut self.output) {
+            while let Some(action) = earlier.next_if(|next| next < key)? {
+                output.write(action.text())?;
+            }
+            let same = earlier.next_if(|next| next == key)?;
+            self.joined = same.map(|before| (before, String::new()));
+        }
+        Ok(())
+    }
+
+    /// Adds a piece of the current action.
+    fn put(&mut self, text: &str) -> Result<()> {
+        match (&mut self.joined, &mut self.output) {
+            (Some((_, whole)), _) => whole.push_str(text),
+            (None, Some(output)) => return output.write(text),
+            (None, None) => self.comments.push_str(text),
+        }
+        Ok(())
+    }
+
+    fn end_action(&mut self) -> Result<()> {
+        let (Some((before, text)), Some(output)) = (self.joined.take(), &mut self.output) else {
+            return Ok(());
+        };
+        let broken = || Error::Internal("a row of an augmented diff is broken".into());
+        let action = XmlAction::parse(&text).ok_or_else(broken)?;
+        output.write(before.followed_by(action).text())
+    }
+
+    /// Ends the file. Returns its size in bytes; `None` if it was not needed.
+    fn end(mut self) -> Result<Option<u64>> {
+        self.end_action()?;
+        let Some(mut output) = self.output else {
+            return Ok(None);
+        };
+        if let Some(mut earlier) = self.earlier {
+            while let Some(action) = earlier.next_if(|_| true)? {
+                output.write(action.text())?;
+            }
+        }
+        output.write(EPILOGUE)?;
+        output.finish_unflushed().map(Some)
+    }
+}
+
+/// Reads the actions of the file of an earlier run, one after another.
+struct EarlierActions {
+    path: PathBuf,
+    lines: BufReader<File>,
+    /// The next action; `None` at the end.
+    next: Option<(ActionKey, XmlAction)>,
+}
+
+impl EarlierActions {
+    /// Opens a file; `None` if there is none.
+    fn open(path: &Path) -> Result<Option<Self>> {
+        let failed = |error| Error::io(path, "cannot read", error);
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut earlier = Self {
+            path: path.to_owned(),
+            lines: BufReader::new(file),
+            next: None,
+        };
+        let mut head = Vec::new();
+        let mut start = (&mut earlier.lines).take(PROLOGUE.len() as u64);
+        start.read_to_end(&mut head).map_err(failed)?;
+        if head != PROLOGUE.as_bytes() {
+            return Err(earlier.foreign());
+        }
+        earlier.next = earlier.read_next(None)?;
+        Ok(Some(earlier))
+    }
+
+    /// The error for a file that this program did not write.
+    fn foreign(&self) -> Error {
+        let cause = "this is not an augmented diff of pbfhogg: it cannot be continued";
+        Error::file(&self.path, cause)
+    }
+
+    /// Returns the next action if its key meets a condition.
+    fn next_if(&mut self, condition: impl FnOnce(ActionKey) -> bool) -> Result<Option<XmlAction>> {
+        let Some((key, action)) = self.next.take_if(|(key, _)| condition(*key)) else {
+            return Ok(None);
+        };
+        self.next = self.read_next(Some(key))?;
+        Ok(Some(action))
+    }
+
+    /// Reads an action, which must follow one with the key `last`.
+    fn read_next(&mut self, last: Option<ActionKey>) -> Result<Option<(ActionKey, XmlAction)>> {
+        let mut text = String::new();
+        loop {
+            let start = text.len();
+            let read = self.lines.read_line(&mut text);
+            let read = read.map_err(|error| Error::io(&self.path, "cannot read", error))?;
+            if read == 0 {
+                return Err(self.foreign());
+            }
+            if start == 0 && text == EPILOGUE {
+                let rest = self.lines.fill_buf();
+                let rest = rest.map_err(|error| Error::io(&self.path, "cannot read", error))?;
+                return if rest.is_empty() {
+                    Ok(None)
+                } else {
+                    Err(self.foreign())
+                };
+            }
+            if XmlAction::ends_with_line(&text, start) {
+                break;
+            }
+        }
+        let action = XmlAction::parse(&text);
+        let key = action.as_ref().and_then(XmlAction::object);
+        let key = key.map(|(kind, id)| (kind as u8, id_rank(id)));
+        match (key, action) {
+            (Some(key), Some(action)) if last < Some(key) => Ok(Some((key, action))),
+            _ => Err(self.foreign()),
+        }
+    }
+}
