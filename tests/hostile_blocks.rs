@@ -155,6 +155,30 @@ fn differences_that_are_long_are_written_as_they_are_found() {
 }
 
 #[test]
+fn changes_between_two_files_take_the_memory_that_is_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let [old, new, output] =
+        ["old.osm.pbf", "new.osm.pbf", "out.adiff"].map(|name| dir.path().join(name));
+    hostile::write(&old, &[""], &[nodes(2)]);
+    hostile::write(&new, &[""], &[nodes(20_000)]);
+    for form in ["adiff", "geojsonseq", "csv"] {
+        let args: [Arg; 7] = [&"diff", &"-f", &form, &old, &new, &"-o", &output];
+        let message = run_fail(&[&args[..], &[&"--max-memory", &"1M"]].concat());
+        let is_said = message.contains("new.osm.pbf: the changes take more memory than is allowed");
+        assert!(is_said && message.contains("--max-memory"), "{message}");
+        assert!(!output.exists());
+        run_ok(&args);
+        std::fs::remove_file(&output).unwrap();
+    }
+    if is_long() {
+        // Without the option, the limit is in proportion to the files.
+        hostile::write(&new, &[""], &[nodes(10_000_000)]);
+        let message = run_fail(&[&"diff", &"-f", &"adiff", &old, &new, &"-o", &output]);
+        assert!(message.contains("take more memory"), "{message}");
+    }
+}
+
+#[test]
 fn diff_names_the_file_that_has_the_object() {
     let dir = tempfile::tempdir().unwrap();
     let [small, long] = ["small.osm.pbf", "long.osm.pbf"].map(|name| dir.path().join(name));

@@ -1,6 +1,7 @@
 use super::args::names::Implied;
 use super::args::{
-    FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, kind_of_name, names_changes, text_target,
+    FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, kind_of_name, names_changes, parse_size,
+    text_target,
 };
 use super::augmented_diff::DiffFormArg;
 use super::conventions::{Conventions, parse_with};
@@ -118,6 +119,9 @@ pub struct Args {
     /// In a change file: name of the writing program
     #[arg(long, value_name = "TEXT")]
     generator: Option<String>,
+    /// Memory for the changes of an augmented diff, of features or of --by [default: by the size of the files]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
     #[command(flatten)]
     kinds: KindArgs,
     #[command(flatten)]
@@ -139,6 +143,7 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
         old: &args.old,
         new: &args.new,
         metadata: args.metadata,
+        max_memory: args.max_memory,
     };
     if let Some(answer) = write_changes(session, args, &files, derive_changes, &ctx)? {
         return Ok(answer);

@@ -66,6 +66,7 @@ pub struct ComparedFiles<'a> {
     pub old: &'a Path,
     pub new: &'a Path,
     pub metadata: bool,
+    pub max_memory: Option<u64>,
 }
 
 impl ComparedFiles<'_> {
@@ -73,6 +74,7 @@ impl ComparedFiles<'_> {
         FilePair::new(self.old, self.new)
             .metadata(self.metadata)
             .selection(selection)
+            .max_memory(self.max_memory)
     }
 }
 
@@ -82,8 +84,8 @@ pub fn selected(
     selection: &Selection,
     ctx: &Context,
 ) -> crate::Result<Vec<ObjectId>> {
-    let pair = FilePair::new(files.old, files.new).selection(selection.clone().direct_only(true));
-    ids_between(&pair, ctx)
+    let pair = files.pair(selection.clone().direct_only(true));
+    ids_between(&pair.metadata(true), ctx)
 }
 
 /// The output of changes.

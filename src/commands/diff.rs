@@ -17,7 +17,7 @@ mod side;
 use crate::engine::headers::generator;
 use crate::engine::repeats;
 use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{
     ChangeSet, DocumentHeader, OscText, Replication, TextFormat, TextOptions, TextOutput,
@@ -305,21 +305,33 @@ pub(crate) struct DerivedChanges {
     pub plan: BlobPlan,
 }
 
+/// The memory in bytes that changes between two files may always take, and the memory for each byte of the files. Real
+/// files have changes of at most half of that size. A file of a few repetitions may have those of a thousand times its
+/// size.
+const CHANGE_MEMORY: u64 = 128 << 20;
+const CHANGE_MEMORY_PER_BYTE: u64 = 64;
+
 /// Returns the changes that turn the file `old` into `new`, both of current data. Fails if the changes take more than
-/// `max_memory` bytes.
+/// `max_memory` bytes; `None` for a maximum in proportion to the files.
 pub(crate) fn changes_between(
     old: &Path,
     new: &Path,
     deletions: Deletions,
-    max_memory: usize,
+    max_memory: Option<u64>,
     ctx: &Context,
 ) -> Result<DerivedChanges> {
     ctx.expect_phases(1);
     let options = Options::new(old, new);
     let sides = open_sides(&options, ctx)?;
     let format = Format::Osc(deletions);
+    let bytes: u64 = sides
+        .iter()
+        .map(|side| &side.file.input)
+        .map(|input| input.original_len().unwrap_or_else(|| input.len()))
+        .sum();
+    let in_proportion = CHANGE_MEMORY + CHANGE_MEMORY_PER_BYTE * bytes;
     let extra = Extra {
-        max_changes: Some(max_memory),
+        max_changes: Some(max_memory.unwrap_or(in_proportion)),
         ..Extra::default()
     };
     let found = compare_sides(&options, &sides, Some(&format), extra, ctx)?;
@@ -340,7 +352,7 @@ struct Extra {
     has_charts: bool,
     /// The maximum memory in bytes of the changes that turn the old file into the new one; `None` if they are not
     /// collected. If they are, there is no text.
-    max_changes: Option<usize>,
+    max_changes: Option<u64>,
 }
 
 /// The result of a comparison.
@@ -355,6 +367,19 @@ fn compare_files(options: &Options, extra: Extra, ctx: &Context) -> Result<Diffe
     let sides = open_sides(options, ctx)?;
     let format = options.output.as_ref().map(|(format, _)| format);
     compare_sides(options, &sides, format, extra, ctx)
+}
+
+impl Extra {
+    /// Fails if the changes so far, to the file `new`, take more memory than is allowed.
+    fn check(&self, changes: &ChangeSet, new: &Path) -> Result<()> {
+        match self.max_changes {
+            Some(max) if changes.memory() as u64 > max => {
+                let cause = "the changes take more memory than is allowed";
+                Err(Error::file(new, cause).advise(Advice::AllowMemory(max)))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn open_sides(options: &Options, ctx: &Context) -> Result<[Side; 2]> {
@@ -405,9 +430,8 @@ fn compare_sides(
             charts.merge(*more);
         }
         let added = changes.append(found.changes);
-        added
-            .and_then(|()| changes.check_memory(extra.max_changes.unwrap_or(usize::MAX)))
-            .map_err(|cause| Error::file(&options.new, cause))?;
+        added.map_err(|cause| Error::file(&options.new, cause))?;
+        extra.check(&changes, &options.new)?;
         put(&found.text)
     })?;
     if let Some(Format::Osc(_)) = format {

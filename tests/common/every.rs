@@ -44,7 +44,7 @@ pub const READERS: [&str; 30] = [
 pub const COPIERS: [&str; 2] = ["cat {in} -o {out}", "inspect {in}"];
 
 /// The other commands that read a file, and further forms of commands. `{in}` can be a file of any sort.
-pub const OTHERS: [&str; 34] = [
+pub const OTHERS: [&str; 35] = [
     "cat -f osm {in} -o {out}",
     "cat -f debug {in} -o {out}",
     "apply-changes --locations-on-ways {in} {day} -o {out}",
@@ -53,6 +53,7 @@ pub const OTHERS: [&str; 34] = [
     "augmented-diff {in} {day} -o {out}",
     "augmented-diff {other} {in} -o {out}",
     "diff {other} {in}",
+    "diff -f adiff {other} {in} -o {out}",
     "derive-changes -f osc {other} {in} -o {out}",
     "create-locations-index {in} -i {out}",
     "export -f geojsonseq -n --line-relations route {in} -o {out}",

@@ -24,6 +24,9 @@ pub struct FilePair {
     pub metadata: bool,
     /// The rules that select the actions.
     pub selection: Selection,
+    /// The maximum memory in bytes for the changes between the files; `None` for 128 MiB and 64 bytes for each byte of
+    /// the files, which is more than real data need.
+    pub max_memory: Option<u64>,
 }
 
 impl FilePair {
@@ -34,6 +37,7 @@ impl FilePair {
             new: new.into(),
             metadata: true,
             selection: Selection::default(),
+            max_memory: None,
         }
     }
 }
@@ -41,6 +45,7 @@ impl FilePair {
 setters!(FilePair {
     metadata: bool,
     selection: Selection,
+    max_memory: Option<u64>,
 });
 
 /// Writes the augmented diff of two files. The new state of a deleted object has neither tags nor nodes nor members,
@@ -48,10 +53,11 @@ setters!(FilePair {
 ///
 /// # Errors
 ///
-/// The errors of [`run`](super::run) and of [`diff`](crate::commands::diff::run#errors).
+/// Those of [`run`](super::run) and of [`diff`](crate::commands::diff::run#errors); the changes between the files take
+/// more than [`FilePair::max_memory`].
 pub fn between(pair: &FilePair, output: &Output, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(7 + u64::from(output.has_features()));
-    with_differences(pair, usize::MAX, ctx, |base, changes, counts| {
+    with_differences(pair, pair.max_memory, ctx, |base, changes, counts| {
         let summary = write(base, changes, output, &pair.selection)?;
         Ok(Summary {
             new_version_only: counts.new_version_only,
@@ -64,10 +70,11 @@ pub fn between(pair: &FilePair, output: &Output, ctx: &Context) -> Result<Summar
 ///
 /// # Errors
 ///
-/// The errors of [`between`] without an output; the differences take more than 256 MiB in memory.
+/// Those of [`between`], except those of the output. The changes may take at most 256 MiB in memory.
 pub fn list_between(pair: &FilePair, ctx: &Context) -> Result<ActionList> {
     let scratch = std::env::temp_dir();
-    with_differences(pair, feed::MAX_CHANGES, ctx, |base, changes, _| {
+    let max_memory = pair.max_memory.unwrap_or(u64::MAX).min(feed::MAX_CHANGES);
+    with_differences(pair, Some(max_memory), ctx, |base, changes, _| {
         let findings = find(base, changes, &pair.selection, &scratch)?;
         feed::list(base, &findings, &pair.selection)
     })
@@ -80,7 +87,7 @@ pub fn list_between(pair: &FilePair, ctx: &Context) -> Result<ActionList> {
 /// Those of [`between`], except those of the output.
 pub fn ids_between(pair: &FilePair, ctx: &Context) -> Result<Vec<ObjectId>> {
     let scratch = std::env::temp_dir();
-    with_differences(pair, usize::MAX, ctx, |base, changes, _| {
+    with_differences(pair, pair.max_memory, ctx, |base, changes, _| {
         let findings = find(base, changes, &pair.selection, &scratch)?;
         feed::ids(base, &findings, &pair.selection)
     })
@@ -99,7 +106,7 @@ pub fn groups_between(
 ) -> Result<(Vec<EditGroup>, Summary)> {
     ctx.expect_phases(8);
     let scratch = std::env::temp_dir();
-    with_differences(pair, usize::MAX, ctx, |base, changes, counts| {
+    with_differences(pair, pair.max_memory, ctx, |base, changes, counts| {
         let findings = find(base, changes, &pair.selection, &scratch)?;
         let (groups, summary) = feed::group(base, &findings, &pair.selection, by)?;
         let summary = Summary {
@@ -114,7 +121,7 @@ pub fn groups_between(
 /// differences. Fails if the changes take more than `max_memory` bytes.
 fn with_differences<T>(
     pair: &FilePair,
-    max_memory: usize,
+    max_memory: Option<u64>,
     ctx: &Context,
     take: impl FnOnce(&Base<'_>, &ChangeSet, &diff::Summary) -> Result<T>,
 ) -> Result<T> {

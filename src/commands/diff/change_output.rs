@@ -10,17 +10,17 @@ use crate::pbf::Object;
 pub(super) enum ChangeOutput {
     /// The text of a change file.
     Text(OscText),
-    /// Changes in memory, with the maximum of their memory in bytes.
-    Collected(Box<ChangeSet>, usize),
+    /// Changes in memory.
+    Collected(Box<ChangeSet>),
 }
 
 impl ChangeOutput {
     /// Creates an empty output of a comparison.
     pub(super) fn new(extra: Extra, format: Option<&Format>) -> Self {
-        match (extra.max_changes, format) {
-            (Some(max), _) => Self::Collected(Box::default(), max),
-            (None, Some(Format::Osc(deletions))) => Self::Text(OscText::new(&deletions.text)),
-            (None, _) => Self::Text(OscText::default()),
+        match format {
+            _ if extra.max_changes.is_some() => Self::Collected(Box::default()),
+            Some(Format::Osc(deletions)) => Self::Text(OscText::new(&deletions.text)),
+            _ => Self::Text(OscText::default()),
         }
     }
 
@@ -35,10 +35,7 @@ impl ChangeOutput {
                 text.put(action, object);
                 Ok(())
             }
-            Self::Collected(changes, max) => {
-                changes.push(action, object)?;
-                changes.check_memory(*max).map_err(FormatError::with)
-            }
+            Self::Collected(changes) => changes.push(action, object),
         }
     }
 
@@ -51,7 +48,7 @@ impl ChangeOutput {
                 text.put_deletion(id, info.version, info.timestamp);
                 Ok(())
             }
-            Self::Collected(changes, _) => changes.push_deletion(id, info.version, info.timestamp),
+            Self::Collected(changes) => changes.push_deletion(id, info.version, info.timestamp),
         }
     }
 }
@@ -64,18 +61,5 @@ impl Deletions {
         } else {
             found
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_memory_of_collected_changes_is_limited() {
-        let mut changes = ChangeOutput::Collected(Box::default(), 100_000);
-        let mut put = |id| changes.put(ChangeAction::Modify, &Object::node(id, None, Vec::new()));
-        let count = (0..).take_while(|id| put(*id).is_ok()).count();
-        assert!((500..2000).contains(&count), "{count}");
     }
 }

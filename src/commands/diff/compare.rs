@@ -17,7 +17,7 @@ use crate::pbf::{BlobFlags, Block};
 use crate::runtime::PassResults;
 use std::cmp::Ordering;
 
-/// The size in bytes at which the text of a step is sent as a partial result.
+/// The size in bytes at which the text of a step, or its changes, are sent as a partial result.
 const CHUNK: usize = 1 << 20;
 
 /// A part of the result of a merge step, with counts and the text of the differences.
@@ -46,13 +46,26 @@ pub(super) struct Comparison<'d> {
     extra: Extra,
 }
 
-/// Sends text, in several pieces if it is long.
-fn send_text(text: String, results: &PassResults<'_, StepFindings>) -> Result<(), FormatError> {
-    let send = |text| {
-        let sent = results.send(StepFindings {
+impl StepFindings {
+    /// Returns the approximate size in memory in bytes.
+    fn memory(&self) -> usize {
+        self.text.len() + self.changes.memory()
+    }
+}
+
+/// Sends a part of the result of a step. Text is sent in several pieces if it is long.
+fn send_part(
+    mut part: StepFindings,
+    results: &PassResults<'_, StepFindings>,
+) -> Result<(), FormatError> {
+    let text = std::mem::take(&mut part.text);
+    let mut send = |text| {
+        let part = StepFindings {
             text,
-            ..StepFindings::default()
-        });
+            ..std::mem::take(&mut part)
+        };
+        let memory = part.memory();
+        let sent = results.send_sized(part, memory);
         sent.map_err(|error| FormatError::with(error.to_string()))
     };
     let mut rest = text.as_str();
@@ -122,7 +135,8 @@ impl<'d> Comparison<'d> {
         results: &PassResults<'_, StepFindings>,
     ) -> Result<()> {
         let found = self.compare(step, results)?;
-        results.send(found)
+        let memory = found.memory();
+        results.send_sized(found, memory)
     }
 
     /// Compares the objects of a merge step, and returns the last part of the result.
@@ -231,8 +245,8 @@ impl<'d> Comparison<'d> {
                 let is_old = left.is_some_and(|left| right.is_none() || left.is_invalid());
                 (if is_old { old.source() } else { new.source() }, error)
             })?;
-            if let Some(text) = pair.take_text() {
-                send_text(text, results).map_err(fail)?;
+            if let Some(part) = pair.take_part() {
+                send_part(part, results).map_err(fail)?;
             }
             if left.is_some() {
                 old.next()?;
@@ -490,19 +504,28 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(())
     }
 
-    /// Removes and returns the text so far if it is at least [`CHUNK`] bytes long.
-    fn take_text(&mut self) -> Option<String> {
+    /// Removes and returns the text or the changes so far if they take at least [`CHUNK`] bytes.
+    fn take_part(&mut self) -> Option<StepFindings> {
+        let (mut text, mut changes) = (String::new(), ChangeSet::default());
         match &mut self.changes {
-            _ if self.found.text.len() >= CHUNK => Some(std::mem::take(&mut self.found.text)),
-            ChangeOutput::Text(text) if text.len() >= CHUNK => Some(text.take()),
-            _ => None,
+            _ if self.found.text.len() >= CHUNK => text = std::mem::take(&mut self.found.text),
+            ChangeOutput::Text(found) if found.len() >= CHUNK => text = found.take(),
+            ChangeOutput::Collected(found) if found.memory() >= CHUNK => {
+                changes = std::mem::take(&mut **found);
+            }
+            _ => return None,
         }
+        Some(StepFindings {
+            text,
+            changes,
+            ..StepFindings::default()
+        })
     }
 
     fn finish(mut self) -> StepFindings {
         match self.changes {
             ChangeOutput::Text(text) => self.found.text += &text.finish(),
-            ChangeOutput::Collected(changes, _) => self.found.changes = *changes,
+            ChangeOutput::Collected(changes) => self.found.changes = *changes,
         }
         self.found
     }

@@ -71,7 +71,7 @@ const STRING: usize = 16;
 
 impl ChangeSet {
     /// The approximate memory in bytes of the changes with their lists and strings.
-    fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         size_of_val(self.changes.as_slice())
             + size_of_val(self.tags.as_slice())
             + size_of_val(self.refs.as_slice())
@@ -79,14 +79,6 @@ impl ChangeSet {
             + size_of_val(self.locations.as_slice())
             + self.strings.len() * STRING
             + self.strings.text_len()
-    }
-
-    /// Fails if the changes take more than `max` bytes of memory.
-    pub(crate) fn check_memory(&self, max: usize) -> Result<(), String> {
-        if self.memory() <= max {
-            return Ok(());
-        }
-        Err(format!("the changes take more than {max} bytes"))
     }
 
     /// Removes unused list entries and strings if they use more than half of the memory. Returns whether it removed
