@@ -11,7 +11,7 @@ use super::location_store::LocationStore;
 use crate::error::{Error, FormatError, Result};
 use crate::osm::{Location, id_rank};
 use crate::pbf::wire::{Varints, put_sint, put_varint, zigzag_encode};
-use crate::runtime::{Context, lock, parallel_classify_phase};
+use crate::runtime::{Context, lock, parallel_results_phase};
 use crate::system;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
@@ -26,6 +26,12 @@ const BUFFER_LEN: usize = 256 << 10;
 const AT_A_TIME: u64 = 256 << 10;
 /// The maximum number of ids that are looked up at once. Lists in real files have fewer ids.
 const IDS_AT_ONCE: usize = 1 << 20;
+/// The number of bytes of encoded locations at which a worker sends them before the end of its group.
+const SENT_LEN: usize = 4 << 20;
+/// The number of bytes of a list that are read at a time. Lists in real files have fewer bytes.
+const READ_LEN: u64 = 256 << 10;
+/// The maximum number of bytes of an encoded location.
+const LOCATION_LEN: usize = 20;
 /// Minimum number of bytes of disk space that one call of [`RangeFile::release`] frees.
 const MIN_PUNCH_LEN: u64 = 8 << 20;
 
@@ -145,7 +151,7 @@ impl DiskJoin {
             return Err(Error::Internal(cause.into()));
         }
         for (file, part) in self.ids.iter_mut().zip(&list.0) {
-            file.append(part)
+            file.append(part, true)
                 .map_err(|error| cannot_write(&self.directory, error))?;
             self.bytes += part.len() as u64;
         }
@@ -164,22 +170,26 @@ impl DiskJoin {
         let mut locations = RangeFile::create(&self.directory)?;
         let (bytes, peak_bytes) = (&mut self.bytes, &mut self.peak_bytes);
         let phase = ctx.phase("look up", ids.len());
-        parallel_classify_phase(
+        parallel_results_phase(
             ctx.limits(ctx.byte_budget()),
             ids.groups().into_iter().map(Ok),
             // Most encoded ids have one byte, and most encoded locations have more. The factor is an estimate.
             |group| ids.bytes_of(group) * 10,
             Lookup::default,
-            |lookup, group| {
-                let found = lookup.run(&ids, &group, store, &self.directory)?;
-                Ok((group, found))
+            |lookup, group, results| {
+                let send = |found: EncodedLists| results.send((found, None), SENT_LEN as u64);
+                let found = lookup.run(&ids, &group, store, &self.directory, &send)?;
+                Ok(Some((found, Some(group))))
             },
-            |(group, found)| {
-                phase.advance(ids.bytes_of(&group));
-                *bytes -= ids.release(group.end);
-                for part in found {
+            |_| (),
+            |(found, ended): (EncodedLists, Option<Range<usize>>)| {
+                if let Some(group) = ended {
+                    phase.advance(ids.bytes_of(&group));
+                    *bytes -= ids.release(group.end);
+                }
+                for (part, is_end) in found {
                     *bytes += part.len() as u64;
-                    locations.append(&part).map_err(failed)?;
+                    locations.append(&part, is_end).map_err(failed)?;
                 }
                 *peak_bytes = (*peak_bytes).max(*bytes);
                 Ok(())
@@ -196,10 +206,8 @@ impl DiskJoin {
     pub(crate) fn read(&self, list: usize) -> Result<ListReader<'_>, FormatError> {
         let mut parts = Vec::with_capacity(self.locations.len());
         for file in &self.locations {
-            let mut part = Vec::new();
-            let read = file.read(list..list + 1, &mut part);
-            read.map_err(|error| FormatError::with(self.read_error(&error)))?;
-            parts.push((part, 0, [0; 2]));
+            let part = ListPart::begin(file, list);
+            parts.push(part.map_err(|error| FormatError::with(self.unreadable(&error)))?);
         }
         Ok(ListReader {
             join: self,
@@ -235,9 +243,52 @@ fn cannot_write(directory: &Path, error: std::io::Error) -> Error {
 pub(crate) struct ListReader<'j> {
     join: &'j DiskJoin,
     list: usize,
-    /// For each range, its encoded locations, the position of the next location, and the last location.
-    parts: Vec<(Vec<u8>, usize, [i64; 2])>,
+    /// The part of the list in each range.
+    parts: Vec<ListPart>,
     at: RangeFinder<'j>,
+}
+
+/// The encoded locations of a list in one range, which are read from their file bit by bit.
+struct ListPart {
+    bytes: Vec<u8>,
+    /// The position of the next location in `bytes`.
+    position: usize,
+    /// The last location that was read.
+    last: [i64; 2],
+    /// The range of the bytes of the file that follow `bytes`.
+    rest: Range<u64>,
+}
+
+impl ListPart {
+    /// Reads the first bytes of a list.
+    fn begin(file: &RangeFile, list: usize) -> std::io::Result<Self> {
+        if list >= file.ends.len() {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut part = Self {
+            bytes: Vec::new(),
+            position: 0,
+            last: [0; 2],
+            rest: file.span(&(list..list + 1)),
+        };
+        part.read_on(file)?;
+        Ok(part)
+    }
+
+    /// Whether the next location may end behind `bytes`.
+    const fn is_short(&self) -> bool {
+        self.bytes.len() - self.position < LOCATION_LEN && self.rest.start < self.rest.end
+    }
+
+    /// Reads further bytes.
+    fn read_on(&mut self, file: &RangeFile) -> std::io::Result<()> {
+        self.bytes.drain(..self.position);
+        self.position = 0;
+        let end = self.rest.end.min(self.rest.start + READ_LEN);
+        file.read_span(self.rest.start..end, &mut self.bytes)?;
+        self.rest.start = end;
+        Ok(())
+    }
 }
 
 impl ListReader<'_> {
@@ -249,17 +300,22 @@ impl ListReader<'_> {
         out: &mut Vec<Option<Location>>,
     ) -> Result<(), FormatError> {
         for id in ids {
-            let (part, position, last) = &mut self.parts[self.at.find(*id)];
-            let mut rest = Varints::new(&part[*position..]);
-            out.push(read_location(&mut rest, last).map_err(|_| lost_error())?);
-            *position += rest.position();
+            let range = self.at.find(*id);
+            let part = &mut self.parts[range];
+            if part.is_short() {
+                let read = part.read_on(&self.join.locations[range]);
+                read.map_err(|error| FormatError::with(self.join.unreadable(&error)))?;
+            }
+            let mut rest = Varints::new(&part.bytes[part.position..]);
+            out.push(read_location(&mut rest, &mut part.last).map_err(|_| lost())?);
+            part.position += rest.position();
         }
         Ok(())
     }
 
     /// Ends the list. Fails if it has further ids.
     pub(crate) fn end(self) -> Result<(), FormatError> {
-        let is_done = |(part, position, _): &(Vec<u8>, usize, _)| part.len() == *position;
+        let is_done = |part: &ListPart| part.position == part.bytes.len() && part.rest.is_empty();
         if !self.parts.iter().all(is_done) {
             return Err(lost_error());
         }
@@ -337,6 +393,9 @@ fn read_location(
     Ok(Location::new(last[0] as i32, last[1] as i32))
 }
 
+/// Pieces of the encoded locations of consecutive lists, and for each piece, whether it ends a list.
+type EncodedLists = Vec<(Vec<u8>, bool)>;
+
 /// The buffers that a worker reuses for one group of lists after another.
 #[derive(Default)]
 struct Lookup {
@@ -346,15 +405,16 @@ struct Lookup {
 }
 
 impl Lookup {
-    /// Looks up the ids of `lists`, which are read from `file`. Returns the encoded locations, one buffer per list.
-    /// `directory` is for messages.
+    /// Looks up the ids of `lists`, which are read from `file`. Calls `send` with encoded locations while there are
+    /// many, and returns the last ones. `directory` is for messages.
     fn run(
         &mut self,
         file: &RangeFile,
         lists: &Range<usize>,
         store: &LocationStore,
         directory: &Path,
-    ) -> Result<Vec<Vec<u8>>> {
+        send: &dyn Fn(EncodedLists) -> Result<()>,
+    ) -> Result<EncodedLists> {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
         file.read(lists.clone(), &mut bytes).map_err(|error| {
@@ -364,27 +424,41 @@ impl Lookup {
                 error,
             )
         })?;
-        let mut start = 0;
+        let (mut start, mut len) = (0, 0);
         let mut found = Vec::with_capacity(lists.len());
+        let mut put = |piece: Vec<u8>, is_end: bool| {
+            len += piece.len();
+            found.push((piece, is_end));
+            if len < SENT_LEN {
+                return Ok(());
+            }
+            len = 0;
+            send(std::mem::take(&mut found))
+        };
         for list in lists.clone() {
             let end = start + file.bytes_of(&(list..list + 1)) as usize;
-            let damaged = |_| Error::Internal("a temporary file changed".into());
-            let located = self.look_up(&bytes[start..end], store);
-            found.push(located.map_err(damaged)?);
+            self.look_up(&bytes[start..end], store, &mut put)?;
             start = end;
         }
         self.bytes = bytes;
         Ok(found)
     }
 
-    /// Returns the encoded locations of a list of encoded ids.
-    fn look_up(&mut self, ids: &[u8], store: &LocationStore) -> Result<Vec<u8>, FormatError> {
+    /// Calls `put` with the encoded locations of a list of encoded ids, piece by piece, and whether a piece is the
+    /// last.
+    fn look_up(
+        &mut self,
+        ids: &[u8],
+        store: &LocationStore,
+        put: &mut impl FnMut(Vec<u8>, bool) -> Result<()>,
+    ) -> Result<()> {
         let (mut deltas, mut last) = (Varints::new(ids), 0i64);
         let (mut out, mut last_location) = (Vec::new(), [0; 2]);
         while !deltas.is_done() {
             self.ids.clear();
             while self.ids.len() < IDS_AT_ONCE && !deltas.is_done() {
-                last = last.wrapping_add(deltas.read_sint()?);
+                let damaged = |_| Error::Internal("a temporary file changed".into());
+                last = last.wrapping_add(deltas.read_sint().map_err(damaged)?);
                 self.ids.push(last);
             }
             self.locations.clear();
@@ -393,8 +467,11 @@ impl Lookup {
             for location in &self.locations {
                 put_location(&mut out, *location, &mut last_location);
             }
+            if out.len() >= SENT_LEN && !deltas.is_done() {
+                put(std::mem::take(&mut out), false)?;
+            }
         }
-        Ok(out)
+        put(out, true)
     }
 }
 
@@ -403,6 +480,8 @@ struct RangeFile {
     file: File,
     /// For each list, the offset at which its part ends.
     ends: Vec<u64>,
+    /// The number of bytes that were appended.
+    len: u64,
     /// Appended bytes that are not written to the file yet.
     buffer: Vec<u8>,
     /// The number of bytes written to the file.
@@ -417,6 +496,7 @@ impl RangeFile {
         Ok(Self {
             file: tempfile::tempfile_in(directory).map_err(failed)?,
             ends: Vec::new(),
+            len: 0,
             buffer: Vec::new(),
             written: 0,
             freed_bytes: Mutex::new(0),
@@ -424,14 +504,17 @@ impl RangeFile {
     }
 
     /// Returns the size of all parts in bytes, including bytes that are not written to the file yet.
-    fn len(&self) -> u64 {
-        self.ends.last().map_or(0, |end| *end)
+    const fn len(&self) -> u64 {
+        self.len
     }
 
-    /// Appends the part of the next list.
-    fn append(&mut self, part: &[u8]) -> std::io::Result<()> {
-        self.buffer.extend_from_slice(part);
-        self.ends.push(self.len() + part.len() as u64);
+    /// Appends bytes to the part of the next list, which ends with them if `is_end` is set.
+    fn append(&mut self, bytes: &[u8], is_end: bool) -> std::io::Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        self.len += bytes.len() as u64;
+        if is_end {
+            self.ends.push(self.len);
+        }
         if self.buffer.len() < BUFFER_LEN {
             Ok(())
         } else {
@@ -480,9 +563,13 @@ impl RangeFile {
         if lists.end > self.ends.len() {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        let (span, start) = (self.span(&lists), out.len());
-        let len = (span.end - span.start) as usize;
-        out.resize(start + len, 0);
+        self.read_span(self.span(&lists), out)
+    }
+
+    /// Reads a range of bytes and appends them to `out`.
+    fn read_span(&self, span: Range<u64>, out: &mut Vec<u8>) -> std::io::Result<()> {
+        let start = out.len();
+        out.resize(start + (span.end - span.start) as usize, 0);
         system::read_exact_at(&self.file, &mut out[start..], span.start)
     }
 

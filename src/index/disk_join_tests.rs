@@ -97,3 +97,40 @@ fn every_list_finds_its_places_however_many_ranges_there_are() {
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_long_list_goes_through_memory_in_pieces() {
+    let location = |id: i64| {
+        let (lat, lon) = (id * 7_919_993, id * 104_729_993);
+        Location::new((lat % 900_000_000) as i32, (lon % 1_800_000_000) as i32)
+    };
+    let (mut store, mut nodes) = (
+        LocationStore::new(StoreForm::Sparse, 0),
+        NodeBatch::default(),
+    );
+    (0..1000).for_each(|id| nodes.push(id, location(id)));
+    store.add(&nodes);
+    store.close();
+    let folder = tempfile::tempdir().unwrap();
+    let mut join = DiskJoin::new(vec![0], folder.path()).unwrap();
+    let long = (0..IDS_AT_ONCE as i64 + 100_000).map(|at| at * 617 % 1000);
+    let lists = [vec![1, 2], long.collect(), vec![3], vec![]];
+    for list in &lists {
+        let splitter = join.splitter();
+        let mut split = splitter.begin();
+        split.add(list);
+        join.push(&split.finish()).unwrap();
+    }
+    join.resolve_next(&store, &Context::new(2)).unwrap();
+    assert!(join.locations[0].bytes_of(&(1..2)) > SENT_LEN as u64);
+    for number in [3, 1, 0, 2] {
+        let (mut read, mut found) = (join.read(number).unwrap(), Vec::new());
+        for ids in lists[number].chunks(70_001) {
+            found.clear();
+            read.next(ids, &mut found).unwrap();
+            assert!(ids.iter().map(|id| location(*id)).eq(found.iter().copied()));
+            assert!(read.parts[0].bytes.len() <= READ_LEN as usize + LOCATION_LEN);
+        }
+        read.end().unwrap();
+    }
+}

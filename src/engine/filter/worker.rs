@@ -10,9 +10,18 @@ use crate::pbf::{
     MAX_PAYLOAD_LEN, Segmented, SourceStrings, SpliceOptions, TARGET_ELEMENTS, TARGET_PAYLOAD,
     put_kept_messages, splice_block,
 };
+use crate::runtime::lock;
+use std::sync::Mutex;
 
 /// The error if a block has more objects than its [`Selection`] has decisions, which is a bug.
 const UNDECIDED: FormatError = FormatError::new("internal error: an object without a decision");
+
+/// The size in bytes from which on payloads are transformed one at a time, so that the memory does not grow with the
+/// number of threads. Payloads of real files are smaller.
+const LARGE_PAYLOAD: usize = 8 << 20;
+
+/// Held while a payload of at least [`LARGE_PAYLOAD`] bytes is transformed.
+static LARGE_TRANSFORM: Mutex<()> = Mutex::new(());
 
 /// The outcomes of a blob, each with the index of its output, and the return value of `select`, if `select` was called.
 type Filtered<T> = (Vec<(u32, BlobOutcome)>, Option<T>);
@@ -79,6 +88,23 @@ impl<'a> FilterWorker<'a> {
     /// Returns the outcomes of a blob with the given payload and, if known, segments. `is_whole` is false for a payload
     /// from the cache, which lacks the objects that no output keeps.
     fn filter_payload<T>(
+        &mut self,
+        item: &FilterItem,
+        data: (&[u8], Option<Segmented<'_>>),
+        is_whole: bool,
+        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
+    ) -> Result<Filtered<T>, FormatError> {
+        let is_large = item.is_transformed && data.0.len() >= LARGE_PAYLOAD;
+        let _one = is_large.then(|| lock(&LARGE_TRANSFORM));
+        let filtered = self.outcomes(item, data, is_whole, select);
+        if is_large {
+            self.transformed = Vec::new();
+        }
+        filtered
+    }
+
+    /// Does the work of [`filter_payload`](Self::filter_payload).
+    fn outcomes<T>(
         &mut self,
         item: &FilterItem,
         (payload, segments): (&[u8], Option<Segmented<'_>>),
