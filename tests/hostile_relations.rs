@@ -203,6 +203,129 @@ fn a_relation_of_too_many_nodes_has_no_geometry_in_an_augmented_diff() {
     }
 }
 
+/// Writes a file of relations of a type that each name the way 2, which goes `rounds` times around the nodes, and of one
+/// that names the way 1.
+fn write_long_way(path: &Path, type_of: &str, number: u64, rounds: i64) {
+    let refs: Vec<i64> = (0..rounds).flat_map(|_| 1..=NODES).chain([1]).collect();
+    let long = Message::new().varint(1, 2).packed_deltas(8, &refs);
+    let relation = |group: Message, (id, way): (u64, i64)| {
+        let relation = Message::new()
+            .varint(1, id)
+            .bytes(2, &[1])
+            .bytes(3, &[2])
+            .bytes(8, &[0])
+            .packed_deltas(9, &[way])
+            .bytes(10, &[1]);
+        group.message(4, relation)
+    };
+    let relations = (1..=number).map(|id| (id, 2)).chain([(number + 1, 1)]);
+    let groups = [
+        nodes(),
+        ways().message(3, long),
+        relations.fold(Message::new(), relation),
+    ];
+    hostile::write(path, &["", "type", type_of], &groups);
+    assert!(std::fs::metadata(path).unwrap().len() < 200_000);
+}
+
+/// A change of the node 5 with a version, in the changeset 9.
+fn day(path: &Path, version: u32, lat: u32) {
+    let changes = format!(
+        "<osmChange version='0.6'><modify><node id='5' version='{version}' changeset='9' lat='{lat}' lon='8' \
+         timestamp='2026-01-01T00:00:{version:02}Z'/></modify></osmChange>"
+    );
+    std::fs::write(path, changes).unwrap();
+}
+
+#[test]
+fn the_geometry_of_a_member_of_many_relations_is_written_piece_by_piece() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let input = path("in.osm.pbf");
+    day(&path("day.osc"), 9, 50);
+    // The text has 46 MB for 300 relations, and 1.5 GB for 10,000.
+    let number = if is_long() { 10_000 } else { 300 };
+    write_long_way(&input, "route", number, 30);
+    for (name, more) in [
+        ("out.adiff", &[][..]),
+        ("out.json", &[&"-f" as Arg, &"geojsonseq"]),
+        ("out", &[&"--split" as Arg]),
+    ] {
+        let (base, changes, output) = (&input, &path("day.osc"), &path(name));
+        let args: [Arg; 5] = [&"augmented-diff", base, changes, &"-o", output];
+        let (answer, peak) = measured(&[&args[..], more].concat(), &path("stats.json"));
+        assert_eq!(answer.status, 0, "{}", answer.stderr);
+        // Actions by changeset are sorted.
+        let is_sorted = is_long() || name == "out";
+        let most = if is_sorted { MOST_BYTES } else { 90_000_000 };
+        assert!(peak <= most, "{name}: {peak}");
+    }
+    // The directory has the same actions.
+    let text = std::fs::read(path("out.adiff")).unwrap();
+    assert!(text == std::fs::read(path("out/9.adiff")).unwrap());
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.matches("<action").count() as u64, number + 4);
+}
+
+#[test]
+fn a_long_action_of_a_changeset_is_continued() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let (input, moved) = (path("in.osm.pbf"), path("moved.osm.pbf"));
+    let [first, second] = [(9, 50), (10, 51)].map(|(version, lat)| {
+        let changes = path(&format!("{version}.osc"));
+        day(&changes, version, lat);
+        changes
+    });
+    // The relation has a text of 5 MB.
+    write(&input, "route", 1, 1000);
+    let diff = |base: &Path, changes: &[&Path], output: &Path| {
+        let mut args: Vec<Arg> = vec![&"augmented-diff", &"--split", &base];
+        args.extend(changes.iter().map(|path| path as Arg));
+        args.extend([&"-o" as Arg, &output]);
+        let answer = ask(&args);
+        assert_eq!(answer.status, 0, "{}", answer.stderr);
+    };
+    diff(&input, &[&first], &path("apart"));
+    let applied: [Arg; 5] = [&"apply-changes", &input, &first, &"-o", &moved];
+    assert_eq!(ask(&applied).status, 0);
+    diff(&moved, &[&second], &path("apart"));
+    diff(&input, &[&first, &second], &path("at-once"));
+    let [apart, at_once] = ["apart", "at-once"].map(|name| {
+        let text = std::fs::read_to_string(path(name).join("9.adiff")).unwrap();
+        assert!(text.len() > 4 << 20);
+        text
+    });
+    assert!(apart == at_once);
+}
+
+#[test]
+fn areas_beyond_the_limit_of_a_small_file_are_left_out_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, output) = (dir.path().join("in.osm.pbf"), dir.path().join("out.json"));
+    // The relations have 21 million nodes, of which 17 million are assembled in a file of this size.
+    for (number, left_out) in [(100, None), (10_000, Some(10_000))] {
+        write_long_way(&input, "multipolygon", number, 35);
+        let args: [Arg; 9] = [
+            &"export",
+            &"-f",
+            &"geojsonseq",
+            &"-n",
+            &"--json",
+            &"-O",
+            &input,
+            &"-o",
+            &output,
+        ];
+        let answer = ask(&args);
+        let errors = &answer.json()["errors"];
+        assert_eq!(errors["too_many_nodes"].as_u64(), left_out, "{answer:?}");
+        let text = std::fs::read_to_string(&output).unwrap();
+        let areas = text.matches("MultiPolygon").count() as u64;
+        assert_eq!(areas, number + 1 - left_out.unwrap_or(0));
+    }
+}
+
 #[test]
 fn a_file_of_relations_without_members_in_the_file_stays_readable() {
     let dir = tempfile::tempdir().unwrap();

@@ -2,8 +2,7 @@
 
 use super::way_store::{StoredWay, WayStore};
 use super::{
-    AreaNode, AreaWay, Assembly, MAX_NODES, OpenRings, Role, assemble, assemble_on_map,
-    too_many_nodes,
+    AreaNode, AreaWay, Assembly, OpenRings, Role, assemble, assemble_on_map, too_many_nodes,
 };
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
@@ -18,7 +17,7 @@ pub(crate) struct MemberWays {
     ways: Vec<(i64, Role, Range<usize>)>,
     /// The first way or node that is missing; `None` if all member ways and their nodes were found.
     pub missing: Option<MissingMember>,
-    /// Whether the ways have more than [`MAX_NODES`] nodes. Their nodes are not kept then.
+    /// Whether the ways have more nodes than the store allows for an area. Their nodes are not kept then.
     is_too_large: bool,
 }
 
@@ -60,7 +59,7 @@ impl MemberWays {
                 StoredWay::Located => {
                     known.insert(member.id, false);
                     found.ways.push((member.id, role, start..nodes.len()));
-                    if nodes.len() > MAX_NODES {
+                    if nodes.len() > ways.max_nodes() {
                         found.is_too_large = true;
                         *nodes = Vec::new();
                         break;

@@ -130,7 +130,8 @@ pub enum ProblemKind {
     Overlap,
     /// There are no segments, or all segments cancel each other, or a cut at the antimeridian leaves nothing.
     NoArea,
-    /// The ways have more than 3,000,000 nodes, which are not assembled.
+    /// The ways have more than 3,000,000 nodes, which are not assembled; fewer in a file whose areas have many more
+    /// nodes than the file has bytes.
     TooManyNodes,
     /// A segment occurs more than once. Pairs of equal segments cancel each other.
     DuplicateSegment,
@@ -212,7 +213,8 @@ impl AreaProblem {
             ProblemKind::TooManyNodes => {
                 write!(
                     f,
-                    "its ways have more than {MAX_NODES} nodes, too many for one area"
+                    "its ways have too many nodes for one area: more than {MAX_NODES}, or fewer where a small file has \
+                     many areas of such ways"
                 )
             }
             ProblemKind::DuplicateSegment if is_one => {
@@ -276,7 +278,7 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
     }
 }
 
-/// Returns the result of an assembly whose ways have more than [`MAX_NODES`] nodes.
+/// Returns the result of an assembly whose ways have too many nodes.
 fn too_many_nodes() -> Assembly {
     let mut problems = ProblemList::default();
     problems.add_of_area(ProblemKind::TooManyNodes, None);

@@ -24,7 +24,8 @@ pub(super) fn westernmost(points: &[Point]) -> usize {
 
 /// The number of pairs for each segment that are compared at most. With more pairs, a sweep searches for crossings.
 const FEW_PAIRS: u64 = 64;
-/// The maximum number of pairs of segments that are compared once a crossing is known.
+/// The maximum number of pairs of segments that are compared once a crossing is known: for each segment, and in all.
+const MOST_PAIRS_OF_SEGMENT: u64 = 256;
 const MOST_PAIRS: u64 = 1 << 28;
 
 impl<'a> Segments<'a> {
@@ -103,12 +104,13 @@ impl<'a> Segments<'a> {
     ///
     /// Compares the pairs of segments whose ranges of longitudes overlap. In nearly all areas, these are few. If they
     /// are many, as in a narrow strip, a sweep first decides whether any segments cross at all, and the search for all
-    /// places ends after [`MOST_PAIRS`] pairs.
+    /// places ends after [`MOST_PAIRS_OF_SEGMENT`] pairs for each segment, and [`MOST_PAIRS`] in all.
     pub(super) fn find_crossings(&self, problems: &mut ProblemList) {
         let (mut known, mut pairs) = (FxHashSet::default(), 0u64);
         // Two segments that cross, once the sweep has found them.
         let mut swept = None;
         let few_pairs = FEW_PAIRS * self.list.len() as u64;
+        let most_pairs = MOST_PAIRS.min(MOST_PAIRS_OF_SEGMENT * self.list.len() as u64);
         for (index, a) in self.list.iter().enumerate() {
             let others = &self.list[index + 1..];
             let near = others.partition_point(|b| b.first.lon_e7 <= a.second.lon_e7);
@@ -119,7 +121,7 @@ impl<'a> Segments<'a> {
                     return;
                 }
             }
-            if let Some([a, b]) = swept.filter(|_| pairs > MOST_PAIRS) {
+            if let Some([a, b]) = swept.filter(|_| pairs > most_pairs) {
                 self.add_crossing(&a, &b, &mut known, problems);
                 return;
             }

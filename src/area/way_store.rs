@@ -1,7 +1,7 @@
 //! The nodes of member ways, compressed in memory until the relations are assembled.
 
 use super::nested::RouteWays;
-use super::{AreaNode, NestedRelations};
+use super::{AreaNode, MAX_NODES, NestedRelations};
 use crate::error::FormatError;
 use crate::geometry::Point;
 use crate::index::RankSet;
@@ -19,6 +19,10 @@ pub(crate) struct WayStore {
     batches: Vec<Box<[u8]>>,
     /// The relations that are members of routes.
     nested: Arc<NestedRelations>,
+    /// The number of nodes of the longest way that was added.
+    longest: usize,
+    /// The maximum number of nodes of the ways of one area.
+    max_nodes: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +37,8 @@ pub(crate) struct WayBatch {
     bytes: Vec<u8>,
     /// For each way, the rank of its id and the offset of its encoded nodes in `bytes`.
     ways: Vec<(u64, u32)>,
+    /// The number of nodes of the longest way.
+    longest: usize,
     has_node_ids: bool,
 }
 
@@ -58,7 +64,24 @@ impl WayStore {
             positions: vec![None; count],
             batches: Vec::new(),
             nested: Arc::default(),
+            longest: 0,
+            max_nodes: MAX_NODES,
         }
+    }
+
+    /// Returns the number of nodes of the longest way that was added.
+    pub(crate) const fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Sets the maximum number of nodes of the ways of one area.
+    pub(crate) const fn set_max_nodes(&mut self, max_nodes: usize) {
+        self.max_nodes = max_nodes;
+    }
+
+    /// Returns the maximum number of nodes of the ways of one area.
+    pub(super) const fn max_nodes(&self) -> usize {
+        self.max_nodes
     }
 
     /// Sets the relations that are members of routes.
@@ -82,6 +105,7 @@ impl WayStore {
         }
         let number = std::num::NonZeroU32::MIN.saturating_add(self.batches.len() as u32);
         self.batches.push(batch.bytes.into_boxed_slice());
+        self.longest = self.longest.max(batch.longest);
         for (rank, start) in batch.ways {
             self.positions[rank as usize] = Some(StoredWayPosition {
                 batch: number,
@@ -90,16 +114,26 @@ impl WayStore {
         }
     }
 
+    /// Returns the encoded nodes of a way; `None` if the way is not stored.
+    fn encoded(&self, id: i64) -> Option<Varints<'_>> {
+        let rank = self.wanted.rank(id)?;
+        let StoredWayPosition { batch, start } = self.positions[rank as usize]?;
+        let batch = &self.batches[batch.get() as usize - 1];
+        Some(Varints::new(&batch[start as usize..]))
+    }
+
+    /// Returns the number of nodes of a way; 0 if the way is not stored, or one of its nodes has no location.
+    pub(crate) fn node_count(&self, id: i64) -> u64 {
+        let count = self.encoded(id).and_then(|mut values| values.read().ok());
+        count.unwrap_or(0).saturating_sub(1)
+    }
+
     /// Appends the nodes of a way to `nodes`, unless one of them has no location.
     pub(crate) fn read(&self, id: i64, nodes: &mut Vec<AreaNode>) -> StoredWay {
-        let rank = self.wanted.rank(id);
-        let Some(StoredWayPosition { batch, start }) =
-            rank.and_then(|rank| self.positions[rank as usize])
-        else {
+        let Some(mut values) = self.encoded(id) else {
             return StoredWay::Missing;
         };
-        let bytes = &self.batches[batch.get() as usize - 1][start as usize..];
-        match self.decode(&mut Varints::new(bytes), nodes) {
+        match self.decode(&mut values, nodes) {
             Ok(way) => way,
             // Decoding cannot fail, because a `WayBatch` encoded these bytes and they never leave memory.
             Err(error) => unreachable!("way {id} of a store: {error}"),
@@ -140,6 +174,7 @@ impl WayBatch {
         Self {
             bytes: Vec::new(),
             ways: Vec::new(),
+            longest: 0,
             has_node_ids,
         }
     }
@@ -157,6 +192,7 @@ impl WayBatch {
             put_varint(out, 0);
             return put_sint(out, node);
         }
+        self.longest = self.longest.max(nodes.len());
         put_varint(out, nodes.len() as u64 + 1);
         let (mut last, mut last_id) = (
             Point {
@@ -222,6 +258,8 @@ mod tests {
                 assert_eq!(read(way), (StoredWay::Located, nodes.collect()));
             }
             assert_eq!(read(12), (StoredWay::Unlocated(-4), Vec::new()));
+            let counts = [5, -5, 9, 12, 13, 14].map(|way| store.node_count(way));
+            assert_eq!((counts, store.longest()), ([3, 0, 5, 0, 0, 0], 5));
             assert_eq!(read(13), (StoredWay::Missing, Vec::new()));
             assert_eq!(read(14), (StoredWay::Missing, Vec::new()));
         }

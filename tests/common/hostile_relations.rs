@@ -133,12 +133,23 @@ fn relations() -> Vec<HostileFile> {
             block_of(&[&square(), &way(1, &around(500), &[]), &relations])
         }),
         file("boundaries-of-a-long-way.osm.pbf", 10_000, |count| {
-            let refs = [vec![2; 2000], sint(-1999)].concat();
-            let relations = alike(count, &[2], 1, WAY, &BOUNDARY);
-            let corners: Vec<(i64, i64)> = (0..2000).map(|at| (at, at * at)).collect();
-            block_of(&[&nodes_at(&corners), &way(1, &refs, &[]), &relations])
+            of_a_long_way(|at| (at, at * at), &alike(count, &[2], 1, WAY, &BOUNDARY))
+        }),
+        file("routes-of-a-moved-way.osm.pbf", 5000, |count| {
+            of_a_long_way(|at| (at, at * at), &alike(count, &[2], 1, WAY, &ROUTE))
+        }),
+        file("invalid-areas-of-a-long-way.osm.pbf", 20_000, |count| {
+            let zigzag = |at: i64| (at * 300 + at % 2 * 60_000, at % 2 * 100_000);
+            of_a_long_way(zigzag, &alike(count, &[2], 1, WAY, &MULTIPOLYGON))
         }),
     ]
+}
+
+/// A file of relations, and of a closed way of 2,000 nodes at the places that `place` gives.
+fn of_a_long_way(place: impl Fn(i64) -> (i64, i64), relations: &[u8]) -> Vec<u8> {
+    let corners: Vec<(i64, i64)> = (0..2000).map(place).collect();
+    let refs = [vec![2; 2000], sint(-1999)].concat();
+    block_of(&[&nodes_at(&corners), &way(1, &refs, &[]), relations])
 }
 
 /// Relations of which each has the next one as a member `times` times, and the last one the way.

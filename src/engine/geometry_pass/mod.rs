@@ -5,6 +5,7 @@
 //! before relations, each kind in file order. The locations of nodes are looked up, unless the ways of the file store
 //! them. Then they are looked up only if a way lacks one (`late`).
 
+mod area_limit;
 mod blob;
 mod late;
 mod locations;
@@ -244,8 +245,8 @@ impl<'a> GeometryPass<'a> {
                 + 2 * u64::from(visits.areas)
                 + u64::from(needs_ways),
         );
-        let (wanted, nested) = if visits.areas {
-            self.member_ways(areas)?
+        let (wanted, nested, members) = if visits.areas {
+            self.member_ways(&areas)?
         } else {
             Default::default()
         };
@@ -273,7 +274,8 @@ impl<'a> GeometryPass<'a> {
         })?;
         drop(late);
         if visits.areas {
-            let blobs = self.blobs_of_kind(ObjectKind::Relation);
+            self.limit_areas(&areas, &mut way_store, members)?;
+            let blobs = self.of_kind(ObjectKind::Relation);
             let task = Task::Relations(Arc::new(way_store));
             self.part("areas", blobs, task, &init, &mut take, |_| Ok(()))?;
         }
@@ -328,18 +330,19 @@ impl<'a> GeometryPass<'a> {
     }
 
     /// Reads the relations that `areas` selects, and the relations that are nested in the routes among the selected
-    /// relations. Returns the ids of the member ways of all these relations, and the nested relations.
+    /// relations. Returns the ids of the member ways of all these relations, the nested relations, and the number of
+    /// member ways of the selected relations.
     fn member_ways(
         &self,
-        areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
-    ) -> Result<(Arc<RankSet>, NestedRelations)> {
-        let (mut wanted, mut relations) = (IdSet::default(), BTreeSet::new());
-        let scan =
-            Scan::without_strings("members", self.file, &self.plan, &self.ctx).with_strings();
+        areas: &(impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync),
+    ) -> Result<(Arc<RankSet>, NestedRelations, u64)> {
+        let (mut wanted, mut relations, mut count) = (IdSet::default(), BTreeSet::new(), 0);
+        let scan = Scan::bare("members", self.file, &self.plan, &self.ctx).with_strings();
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
                 let (mut ways, mut relations) = (DistinctList::default(), DistinctList::default());
+                let mut count = 0;
                 let mut areas = areas(block)?.into_iter();
                 block.try_for_each(|element| {
                     let is_wanted = areas.next().ok_or(UNDECIDED)?;
@@ -348,7 +351,7 @@ impl<'a> GeometryPass<'a> {
                     {
                         let members = relation.members();
                         let members = members.filter(|member| member.kind == ObjectKind::Way);
-                        ways.extend(members.map(|member| member.id));
+                        ways.extend(members.inspect(|_| count += 1).map(|member| member.id));
                         if has_member_lines(&relation) {
                             let members = RouteMember::of(relation.members());
                             relations.extend(members.filter_map(RouteMember::relation));
@@ -356,15 +359,16 @@ impl<'a> GeometryPass<'a> {
                     }
                     Ok(())
                 })?;
-                Ok((ways.finish(), relations.finish()))
+                Ok((ways.finish(), relations.finish(), count))
             },
-            |(ways, found)| {
+            |(ways, found, more)| {
                 wanted.extend(ways);
                 relations.extend(found);
+                count += more;
             },
         )?;
         let nested = self.nested(relations, &mut wanted)?;
-        Ok((Arc::new(RankSet::from(wanted)), nested))
+        Ok((Arc::new(RankSet::from(wanted)), nested, count))
     }
 
     /// Looks up the locations of the nodes of all ways. Visits the nodes if `visits_nodes` is set. Returns the

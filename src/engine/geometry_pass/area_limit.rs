@@ -1,0 +1,92 @@
+//! The limit of the work for areas. A few bytes name a long way in another relation, and each relation assembles it.
+
+use super::{GeometryPass, UNDECIDED};
+use crate::area::{MAX_NODES, WayStore};
+use crate::engine::scan::Scan;
+use crate::error::{FormatError, Result};
+use crate::osm::ObjectKind;
+use crate::pbf::{Block, Element, Relation};
+
+/// The number of nodes of all areas together that are always assembled, and the number for each byte of the file. The
+/// areas of real files have at most two nodes for each byte.
+const NODES: u64 = 16 << 20;
+const NODES_PER_BYTE: u64 = 16;
+
+impl GeometryPass<'_> {
+    /// Limits the nodes of an area to as many as let all smaller areas be assembled within the limit of the file.
+    /// `members` is the number of member ways of the relations that `areas` selects. The relations are read again only
+    /// if so many ways could have too many nodes.
+    pub(super) fn limit_areas(
+        &self,
+        areas: &(impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync),
+        ways: &mut WayStore,
+        members: u64,
+    ) -> Result<()> {
+        let input = &self.file.input;
+        let bytes = input.original_len().unwrap_or_else(|| input.len());
+        let most = NODES + NODES_PER_BYTE.saturating_mul(bytes);
+        if members.saturating_mul(ways.longest() as u64) <= most {
+            return Ok(());
+        }
+        let (mut counts, known) = (Vec::new(), &*ways);
+        let scan = Scan::bare("members", self.file, &self.plan, &self.ctx).with_strings();
+        scan.run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| {
+                let (mut counts, mut areas) = (Vec::new(), areas(block)?.into_iter());
+                block.try_for_each(|element| {
+                    let is_wanted = areas.next().ok_or(UNDECIDED)?;
+                    if let Element::Relation(relation) = element
+                        && is_wanted
+                    {
+                        counts.push(node_count(&relation, known));
+                    }
+                    Ok(())
+                })?;
+                Ok(counts)
+            },
+            |found| counts.extend(found),
+        )?;
+        ways.set_max_nodes(largest(counts, most));
+        Ok(())
+    }
+}
+
+/// Returns the number of nodes of the member ways of a relation. A way counts once.
+fn node_count(relation: &Relation<'_>, ways: &WayStore) -> u64 {
+    let members = relation.members();
+    let members = members.filter(|member| member.kind == ObjectKind::Way);
+    let mut ids: Vec<i64> = members.map(|member| member.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.into_iter().map(|id| ways.node_count(id)).sum()
+}
+
+/// Returns the largest number of nodes of an area with which all areas up to this size have at most `most` nodes
+/// together.
+fn largest(mut counts: Vec<u64>, most: u64) -> usize {
+    counts.retain(|count| *count <= MAX_NODES as u64);
+    counts.sort_unstable();
+    let mut total = 0;
+    let beyond = counts.into_iter().find(|count| {
+        total += count;
+        total > most
+    });
+    beyond.map_or(MAX_NODES, |count| count.saturating_sub(1) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_areas_are_left_out_first() {
+        assert_eq!(largest(vec![], 0), MAX_NODES);
+        assert_eq!(largest(vec![5, 90, 7], 102), MAX_NODES);
+        assert_eq!(largest(vec![5, 90, 7], 101), 89);
+        // Areas of one size are all assembled, or none.
+        assert_eq!(largest(vec![8; 100], 799), 7);
+        // Areas that are too large in any file do not count.
+        assert_eq!(largest(vec![5, u64::MAX], 100), MAX_NODES);
+    }
+}
