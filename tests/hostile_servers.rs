@@ -139,6 +139,37 @@ fn credentials_in_the_url_of_a_server_are_sent_and_not_shown() {
 }
 
 #[test]
+fn a_token_is_not_sent_to_a_server_that_only_the_file_names() {
+    let publisher = Publisher::new();
+    let web = Web::new(
+        directory(publisher.path("server")),
+        Box::new(|_: &Request| None),
+    );
+    let (file, token) = (publisher.copy("file.osm.pbf"), publisher.path("token"));
+    fs::write(&token, SECRET).unwrap();
+    // The header then has the server.
+    let mut first = update_from(&web.url(), &file);
+    assert_eq!(discreet(first.args(["--end-sequence", "5"])).0, 0);
+    assert!(!web.requests().is_empty());
+    let update = |more: &[&str]| {
+        let mut update = pbfhogg();
+        update.args(["update", "--no-progress", "--max-age", "9999"]);
+        update.args(more).arg("--token-file").arg(&token).arg(&file);
+        discreet(&mut update)
+    };
+    for more in [&[][..], &["--check"], &["--watch", "1"]] {
+        let (status, said) = update(more);
+        assert_eq!((status, said.lines().count()), (2, 1), "{said}");
+        assert!(said.contains("a server that --server names"), "{said}");
+    }
+    assert_eq!((web.requests().len(), publisher.day_of(&file)), (0, 5));
+    assert_eq!(update(&["--server", &web.url()]).0, 0);
+    assert_eq!(publisher.day_of(&file), DAYS);
+    let has_token = |request: &Request| request.headers.contains_key("authorization");
+    assert!(web.requests().iter().all(has_token));
+}
+
+#[test]
 fn credentials_in_the_url_of_an_input_are_sent_and_not_shown() {
     let directory_of_output = tempfile::tempdir().unwrap();
     let path = |name: &str| directory_of_output.path().join(name);

@@ -151,7 +151,7 @@ struct WebArgs {
     /// File with cookies in the Netscape format, for servers that require a login
     #[arg(long, value_name = "FILE")]
     cookies: Option<PathBuf>,
-    /// File with a bearer token for the server
+    /// File with a bearer token for the server, which --server has to name
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Seconds after which a transfer that receives no data fails
@@ -340,7 +340,14 @@ fn parse_moment(text: &str) -> Result<i64, String> {
 }
 
 impl WebArgs {
-    fn files(&self) -> Result<AnyFiles> {
+    /// Returns the transport of a run. `servers` are those that the user names.
+    fn files(&self, servers: &[String]) -> Result<AnyFiles> {
+        // The header of a file names a server of whoever made the file.
+        if self.token_file.is_some() && servers.is_empty() {
+            bail!(
+                "--token-file is for a server that --server names: the token is not sent to one that only the file names"
+            );
+        }
         let cookies = self.cookies.as_deref().map(CookieJar::read).transpose()?;
         let token = self.token_file.as_deref().map(Credentials::read_token);
         let credentials = Credentials {
@@ -353,7 +360,7 @@ impl WebArgs {
 }
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
-    let files = args.web.files()?;
+    let files = args.web.files(&args.server)?;
     if args.check {
         return check(session, args, &files);
     }
