@@ -397,7 +397,7 @@ impl ChunkWriter<'_> {
         let failed = |error: &dyn std::fmt::Display| FormatError::with(error.to_string());
         let text = text.map_err(|error| failed(&error))?;
         // The text is cut into pieces, because the text of a single object may be much longer than a chunk.
-        text.in_pieces(8 * CHUNK, |text| {
+        text.visit_pieces(8 * CHUNK, |text| {
             let len = text.len();
             let portion = TextPortion {
                 index: self.index,

@@ -207,7 +207,7 @@ impl DiskJoin {
         let mut parts = Vec::with_capacity(self.locations.len());
         for file in &self.locations {
             let part = ListPart::begin(file, list);
-            parts.push(part.map_err(|error| FormatError::with(self.unreadable(&error)))?);
+            parts.push(part.map_err(|error| FormatError::with(self.read_error(&error)))?);
         }
         Ok(ListReader {
             join: self,
@@ -304,10 +304,10 @@ impl ListReader<'_> {
             let part = &mut self.parts[range];
             if part.is_short() {
                 let read = part.read_on(&self.join.locations[range]);
-                read.map_err(|error| FormatError::with(self.join.unreadable(&error)))?;
+                read.map_err(|error| FormatError::with(self.join.read_error(&error)))?;
             }
             let mut rest = Varints::new(&part.bytes[part.position..]);
-            out.push(read_location(&mut rest, &mut part.last).map_err(|_| lost())?);
+            out.push(read_location(&mut rest, &mut part.last).map_err(|_| lost_error())?);
             part.position += rest.position();
         }
         Ok(())

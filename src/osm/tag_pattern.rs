@@ -36,7 +36,7 @@ impl TagPattern {
     /// or `!~`. A condition with a `!` before it holds for an object without such a tag.
     pub(super) fn parse_joined(text: &str) -> Result<TagConditions, String> {
         let mut parsed = TagConditions::default();
-        for condition in conditions(text) {
+        for condition in split_conditions(text) {
             let condition = condition.replace("\\&", "&");
             match condition.trim().strip_prefix('!') {
                 Some(attribute) if attribute.trim_start().starts_with('@') => {
@@ -95,7 +95,7 @@ impl TagPattern {
 /// Splits an expression into conditions at `&`. After a value, `&` separates only if a key and an operator follow, or
 /// `!` and a key, so `Marks & Spencer` is one value. `\&` and an `&` in the query of a URL (`https://…?a=1&b=2`) do not
 /// separate.
-fn conditions(text: &str) -> Vec<&str> {
+fn split_conditions(text: &str) -> Vec<&str> {
     let (mut found, mut start) = (Vec::new(), 0);
     for (at, _) in text.match_indices('&') {
         let (before, after) = (&text[start..at], &text[at + 1..]);

@@ -57,7 +57,7 @@ impl KeyPatterns {
     fn parse(text: &str, at: usize) -> Result<Self, RuleFault> {
         let (mut words, mut patterns) = (RuleWords::new(text, 0), Vec::new());
         loop {
-            let (start, rest) = words.rest();
+            let (start, rest) = words.remaining_text();
             let end = rest.find(',').unwrap_or(rest.len());
             let key = rest[..end].trim_end();
             if key.starts_with('"') {
@@ -73,7 +73,7 @@ impl KeyPatterns {
                 patterns.push(pattern.map_err(|_| (at + start, "a key".to_owned()))?);
                 words.skip(end);
             }
-            match words.rest() {
+            match words.remaining_text() {
                 (_, "") => return Ok(Self(patterns)),
                 (_, rest) if rest.starts_with(',') => words.skip(1),
                 (behind, _) => return Err((at + behind, "a comma between keys".into())),
@@ -196,13 +196,13 @@ fn parse_action(text: &str, at: usize) -> Result<TagAction, RuleFault> {
 }
 
 fn rest_as_keys(words: &mut RuleWords<'_>) -> Result<KeyPatterns, RuleFault> {
-    let (at, rest) = words.rest();
+    let (at, rest) = words.remaining_text();
     KeyPatterns::parse(rest, at)
 }
 
 /// Parses `KEY=VALUE`.
-fn pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
-    let (at, rest) = words.rest();
+fn parse_pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
+    let (at, rest) = words.remaining_text();
     let key = if rest.starts_with('"') {
         words.next()?.map_or(String::new(), |word| word.text)
     } else {
@@ -210,7 +210,7 @@ fn pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
         words.skip(key.len());
         key.trim().to_owned()
     };
-    if !words.rest().1.starts_with('=') {
+    if !words.remaining_text().1.starts_with('=') {
         return Err((at, "KEY=VALUE".into()));
     }
     words.skip(1);

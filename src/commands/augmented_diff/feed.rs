@@ -58,7 +58,7 @@ impl Rows {
             }
             self.bytes += size_of::<ActionRow>() as u64 + size;
             let knows_deletions = findings.history.knows_deletions();
-            let row = self.row(action, geometries, knows_deletions);
+            let row = self.put_row(action, geometries, knows_deletions);
             self.rows.push(row);
         }
     }

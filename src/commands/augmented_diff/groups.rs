@@ -70,7 +70,7 @@ impl Encoder for GroupRows<'_> {
 
     fn put_nothing(&mut self, group: Option<i64>, key: TypeThenId) {
         if let Some(group) = group {
-            let nothing = XmlAction::nothing(key.0, id_from_rank(key.1));
+            let nothing = XmlAction::without_states(key.0, id_from_rank(key.1));
             self.rows.push(group, key, 0, nothing.text());
         }
     }
@@ -147,7 +147,7 @@ pub(super) fn write(
         let mut portions = sorted.portions(range);
         while portions.left() > 0 {
             let rows = portions.next(READ_MEMORY)?;
-            for (group, row) in keyed(&rows) {
+            for (group, row) in keyed_rows(&rows) {
                 let (key, piece, text) = parts_of(row)?;
                 files.add(id_from_rank(group), key, piece == 0, text)?;
             }

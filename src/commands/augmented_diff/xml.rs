@@ -80,12 +80,14 @@ pub(super) fn put_action(
     findings: &Findings<'_>,
     spill: &mut dyn FnMut(&mut AugmentedXml),
 ) {
-    action.new.augmented(findings, |new| match &action.old {
-        None => xml.put(action.kind, None, new, spill),
-        Some(old) => old.augmented(findings, |old| {
-            xml.put(action.kind, Some(old), new, spill);
-        }),
-    });
+    action
+        .new
+        .with_augmented(findings, |new| match &action.old {
+            None => xml.put(action.kind, None, new, spill),
+            Some(old) => old.with_augmented(findings, |old| {
+                xml.put(action.kind, Some(old), new, spill);
+            }),
+        });
 }
 
 /// Writes all actions to a file.

@@ -29,7 +29,8 @@ impl GeometryPass<'_> {
             return Ok(());
         }
         let (mut counts, known) = (Vec::new(), &*ways);
-        let scan = Scan::bare("members", self.file, &self.plan, &self.ctx).with_strings();
+        let scan =
+            Scan::without_strings("members", self.file, &self.plan, &self.ctx).with_strings();
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {

@@ -275,7 +275,7 @@ impl<'a> GeometryPass<'a> {
         drop(late);
         if visits.areas {
             self.limit_areas(&areas, &mut way_store, members)?;
-            let blobs = self.of_kind(ObjectKind::Relation);
+            let blobs = self.blobs_of_kind(ObjectKind::Relation);
             let task = Task::Relations(Arc::new(way_store));
             self.part("areas", blobs, task, &init, &mut take, |_| Ok(()))?;
         }
@@ -337,7 +337,8 @@ impl<'a> GeometryPass<'a> {
         areas: &(impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync),
     ) -> Result<(Arc<RankSet>, NestedRelations, u64)> {
         let (mut wanted, mut relations, mut count) = (IdSet::default(), BTreeSet::new(), 0);
-        let scan = Scan::bare("members", self.file, &self.plan, &self.ctx).with_strings();
+        let scan =
+            Scan::without_strings("members", self.file, &self.plan, &self.ctx).with_strings();
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
