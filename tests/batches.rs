@@ -123,10 +123,9 @@ fn read(path: &Path, selection: ObjectSelection) -> Vec<ObjectId> {
 /// The same file without an index, and with one and small blobs.
 fn both_files(directory: &Path) -> [std::path::PathBuf; 2] {
     let indexed = directory.join("indexed.osm.pbf");
-    let mut options =
+    let options =
         repack::Options::new(real_file("helsinki.osm.pbf"), OutputOptions::file(&indexed));
-    options.objects_per_blob = 500;
-    repack::run(&options, &Context::default()).unwrap();
+    repack::run(&options.objects_per_blob(500), &Context::default()).unwrap();
     [real_file("helsinki.osm.pbf"), indexed]
 }
 

@@ -8,7 +8,7 @@ use pbfhogg::commands::{cat, sort, synth};
 use pbfhogg::read::BlobStream;
 use pbfhogg::{
     Advice, Context, ElementReader, Error, ErrorKind, ObjectId, ObjectKind, Observer,
-    OutputOptions, OutputTarget,
+    OutputOptions, OutputTarget, WriteOptions,
 };
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -174,8 +174,7 @@ fn a_cancelled_command_leaves_no_output() {
     for jobs in [1, 2] {
         for name in ["new.osm.pbf", "old.osm.pbf", "new.opl"] {
             let observer = Arc::new(Impatient(Mutex::new(None)));
-            let mut ctx = Context::new(jobs);
-            ctx.observer = observer.clone();
+            let ctx = Context::new(jobs).with_observer(observer.clone());
             *observer.0.lock().unwrap() = Some(ctx.clone());
             let output = OutputOptions::new(OutputTarget::File {
                 path: at(name),
@@ -257,8 +256,9 @@ fn a_warning_has_its_advice_beside_it() {
     let path = world(directory.path(), 2_000);
     let warnings = Arc::new(Warnings::default());
     let ctx = Context::default().with_observer(warnings.clone());
-    let mut output = OutputOptions::file(directory.path().join("copy.osm.pbf"));
-    output.write.is_compression_explicit = true;
+    let mut write = WriteOptions::default();
+    write.is_compression_explicit = true;
+    let output = OutputOptions::file(directory.path().join("copy.osm.pbf")).write(write);
     cat::run(&cat::Options::new(vec![path], output), &ctx).unwrap();
     let warnings = warnings.0.lock().unwrap();
     let [(message, advice)] = warnings.as_slice() else {

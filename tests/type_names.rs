@@ -42,8 +42,11 @@ const AMBIGUOUS: &[&str] = &[
     "WayLocations",
 ];
 
-/// Returns the name of the type that a line of code declares. Associated types are indented.
+/// Returns the name of the type that a line of code declares. Associated types are indented, and so are the structs that
+/// `options!` declares.
 fn declared_type(line: &str) -> Option<&str> {
+    let is_of_macro = line.starts_with("    pub struct ");
+    let line = if is_of_macro { line.trim_start() } else { line };
     let line = match line.strip_prefix("pub") {
         Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
         Some(rest) => rest.strip_prefix(' ')?,
@@ -90,6 +93,7 @@ fn declarations_of_types_are_recognised() {
     assert_eq!(declared_type("pub(crate) struct Row<'r> {"), Some("Row"));
     assert_eq!(declared_type("pub type Result<T> = X;"), Some("Result"));
     assert_eq!(declared_type("enum Kind {"), Some("Kind"));
+    assert_eq!(declared_type("    pub struct Exec {"), Some("Exec"));
     assert_eq!(declared_type("    type Item = u64;"), None);
     assert_eq!(declared_type("pub fn struct_of() {"), None);
 }

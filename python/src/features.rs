@@ -285,7 +285,7 @@ pub fn features(
     jobs: i64,
 ) -> PyResult<Table> {
     let format = export::ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
-    let mut options = export::Options::new(&path.path, OutputTarget::Stdout, format)
+    let options = export::Options::new(&path.path, OutputTarget::Stdout, format)
         .kinds(self::kinds(kinds)?)
         .filter(self::tags("tags", tags)?)
         .line_relations(LINE_RELATIONS.map(str::to_owned).into())
@@ -296,8 +296,7 @@ pub fn features(
             "clip: there is no bbox or polygon to clip to",
         ));
     }
-    options.clip = region.clone().filter(|_| clip);
-    options.region = region;
+    let options = options.clip(region.clone().filter(|_| clip)).region(region);
     let names = columns.map(|Texts(names)| names);
     let names = names.unwrap_or_else(|| ["osm_type", "osm_id", "tags"].map(str::to_owned).into());
     let mut columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();

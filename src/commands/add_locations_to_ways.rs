@@ -33,33 +33,37 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The options of `add-locations-to-ways`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The destination of the output, its encoding and its header.
-    pub output: OutputOptions,
-    /// The method of looking up locations.
-    pub index_type: IndexType,
-    /// Whether nodes without tags that are members of no relation are kept.
-    pub keep_untagged_nodes: bool,
-    /// Whether nodes without tags that are members of relations are kept.
-    pub keep_member_nodes: bool,
-    /// Whether the command fails if a location stays unknown, because the node is not in the file or has no location,
-    /// and the way does not store the location. Otherwise, references to these nodes are only counted.
-    pub strict: bool,
-    /// Whether the command also fails if the way stores the location of a node that is not in the file or has none.
-    pub needs_nodes: bool,
-    /// The directory for the temporary files of a join on disk; `None` for the directory of the output or, if the
-    /// output is a stream, the system's temporary directory.
-    pub temp_dir: Option<PathBuf>,
-    /// The maximum memory in bytes; `None` for four fifths of the available memory.
-    pub max_memory: Option<u64>,
-    /// The approximate number of ranges of ids for a join on disk; `None` for as few ranges as `max_memory` allows. A
-    /// given number is used even if a range then needs more memory than `max_memory`.
-    pub ranges: Option<u64>,
+options! {
+    /// The options of `add-locations-to-ways`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The destination of the output, its encoding and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// The method of looking up locations.
+        index_type: IndexType,
+        /// Whether nodes without tags that are members of no relation are kept.
+        keep_untagged_nodes: bool,
+        /// Whether nodes without tags that are members of relations are kept.
+        keep_member_nodes: bool,
+        /// Whether the command fails if a location stays unknown, because the node is not in the file or has no
+        /// location, and the way does not store the location. Otherwise, references to these nodes are only counted.
+        strict: bool,
+        /// Whether the command also fails if the way stores the location of a node that is not in the file or has none.
+        needs_nodes: bool,
+        /// The directory for the temporary files of a join on disk; `None` for the directory of the output or, if the
+        /// output is a stream, the system's temporary directory.
+        temp_dir: Option<PathBuf>,
+        /// The maximum memory in bytes; `None` for four fifths of the available memory.
+        max_memory: Option<u64>,
+        /// The approximate number of ranges of ids for a join on disk; `None` for as few ranges as `max_memory` allows.
+        /// A given number is used even if a range then needs more memory than `max_memory`.
+        ranges: Option<u64>,
+    }
 }
 
 impl Options {
@@ -90,17 +94,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    index_type: IndexType,
-    keep_untagged_nodes: bool,
-    keep_member_nodes: bool,
-    strict: bool,
-    needs_nodes: bool,
-    temp_dir: Option<PathBuf>,
-    max_memory: Option<u64>,
-    ranges: Option<u64>,
-});
 
 /// The result of `add-locations-to-ways`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

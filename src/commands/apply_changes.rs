@@ -48,37 +48,41 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use steps::{ApplyStep, plan_steps};
 
-/// The options of `apply-changes`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The base, a file of current data; `-` is standard input. A base that is not in canonical order is first sorted
-    /// into a temporary file.
-    pub base: PathBuf,
-    /// The change files, in order. Of several changes with the same version and timestamp, the last one wins.
-    pub changes: Vec<PathBuf>,
-    /// The destination of the output, its encoding and its header.
-    pub output: OutputOptions,
-    /// How untagged nodes are treated. If set, the coordinates in ways are kept up to date. If `None`, the coordinates
-    /// are removed from ways.
-    pub locations_on_ways: Option<UntaggedNodes>,
-    /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a base
-    /// without locations is an error. Used only if [`Options::locations_on_ways`] is set.
-    pub locates_base: bool,
-    /// The number of days for which changed nodes stay in a base without the nodes that only ways need
-    /// ([`UntaggedNodes::AsBase`]). A node stays if its timestamp is at most this number of days before the day of the
-    /// replication timestamp in the header of the output, or if one of the two timestamps is missing. With 0, no node
-    /// of this kind stays. A node of the base goes when it has become too old since the replication timestamp of the
-    /// base; an older one stays.
-    pub keep_days: u32,
-    /// Whether the coordinates in ways are kept up to date if the base has some, even if
-    /// [`Options::locations_on_ways`] is `None`.
-    pub(crate) keeps_locations: bool,
-    /// The time of the data in the base, in seconds since 1970, if the header of the base has no replication timestamp
-    /// and the time is known otherwise.
-    pub(crate) base_time: Option<i64>,
-    /// The augmented diffs of the changes. They are complete before the output gets its name.
-    pub augmented_diffs: AugmentedDiffs,
+options! {
+    /// The options of `apply-changes`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The base, a file of current data; `-` is standard input. A base that is not in canonical order is first
+        /// sorted into a temporary file.
+        pub base: PathBuf,
+        /// The change files, in order. Of several changes with the same version and timestamp, the last one wins.
+        pub changes: Vec<PathBuf>,
+        /// The destination of the output, its encoding and its header.
+        pub output: OutputOptions,
+        /// Whether the coordinates in ways are kept up to date if the base has some, even if
+        /// [`Options::locations_on_ways`] is `None`.
+        pub(crate) keeps_locations: bool,
+        /// The time of the data in the base, in seconds since 1970, if the header of the base has no replication
+        /// timestamp and the time is known otherwise.
+        pub(crate) base_time: Option<i64>,
+    }
+    setters {
+        /// How untagged nodes are treated. If set, the coordinates in ways are kept up to date. If `None`, the
+        /// coordinates are removed from ways.
+        locations_on_ways: Option<UntaggedNodes>,
+        /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a
+        /// base without locations is an error. Used only if [`Options::locations_on_ways`] is set.
+        locates_base: bool,
+        /// The number of days for which changed nodes stay in a base without the nodes that only ways need
+        /// ([`UntaggedNodes::AsBase`]). A node stays if its timestamp is at most this number of days before the day of
+        /// the replication timestamp in the header of the output, or if one of the two timestamps is missing. With 0,
+        /// no node of this kind stays. A node of the base goes when it has become too old since the replication
+        /// timestamp of the base; an older one stays.
+        keep_days: u32,
+        /// The augmented diffs of the changes. They are complete before the output gets its name.
+        augmented_diffs: AugmentedDiffs,
+    }
 }
 
 impl Options {
@@ -116,13 +120,6 @@ impl Options {
         )
     }
 }
-
-setters!(Options {
-    locations_on_ways: Option<UntaggedNodes>,
-    locates_base: bool,
-    keep_days: u32,
-    augmented_diffs: AugmentedDiffs,
-});
 
 /// The result of `apply-changes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -63,22 +63,26 @@ pub use two_files::{FilePair, between, groups_between, ids_between, list_between
 /// The highest zoom level of tiles.
 pub const MAX_ZOOM: u8 = crate::geometry::MAX_ZOOM;
 
-/// The options of `augmented-diff`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The file before the changes, of current data; `-` is standard input. A file that is not in canonical order is
-    /// first sorted into a temporary file.
-    pub base: PathBuf,
-    /// The change files, in order. Of several changes with the same version and timestamp, the last one wins.
-    pub changes: Vec<PathBuf>,
-    /// The destination and the form of the augmented diff.
-    pub output: Output,
-    /// The rules that select the actions to write.
-    pub selection: Selection,
-    /// The maximum memory in bytes for ways that are members of relations; `None` for 1 GB. What does not fit goes to a
-    /// temporary file in the directory of the output.
-    pub max_memory: Option<u64>,
+options! {
+    /// The options of `augmented-diff`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The file before the changes, of current data; `-` is standard input. A file that is not in canonical order
+        /// is first sorted into a temporary file.
+        pub base: PathBuf,
+        /// The change files, in order. Of several changes with the same version and timestamp, the last one wins.
+        pub changes: Vec<PathBuf>,
+        /// The destination and the form of the augmented diff.
+        pub output: Output,
+    }
+    setters {
+        /// The rules that select the actions to write.
+        selection: Selection,
+        /// The maximum memory in bytes for ways that are members of relations; `None` for 1 GB. What does not fit goes
+        /// to a temporary file in the directory of the output.
+        max_memory: Option<u64>,
+    }
 }
 
 /// The destination and the form of an augmented diff.
@@ -125,36 +129,44 @@ pub enum Output {
     },
 }
 
-/// The augmented diffs that a command writes of the changes that it applies.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct AugmentedDiffs {
-    /// The outputs: at most one with tiles, and at most one with actions; empty for none. They are complete before the
-    /// data gets its name.
-    pub outputs: Vec<Output>,
-    /// The rules that select the actions to write.
-    pub selection: Selection,
+options! {
+    /// The augmented diffs that a command writes of the changes that it applies.
+    #[derive(Debug, Clone, Default)]
+    #[non_exhaustive]
+    pub struct AugmentedDiffs {
+    }
+    setters {
+        /// The outputs: at most one with tiles, and at most one with actions; empty for none. They are complete before
+        /// the data gets its name.
+        outputs: Vec<Output>,
+        /// The rules that select the actions to write.
+        selection: Selection,
+    }
 }
 
-/// The actions that are written.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Selection {
-    /// Whether to leave out objects that are concerned only because a node or a member has changed.
-    pub direct_only: bool,
-    /// The region that an object has to share a point with, before or after the changes; `None` for all objects. An
-    /// area that contains the region shares all points with it.
-    pub region: Option<Shape>,
-    /// The expressions. One of them has to match an object, before or after the changes; empty for all objects.
-    pub filter: Vec<ObjectExpression>,
-    /// The maximum number of members of a relation that is written with the geometry of its members; `None` for no
-    /// limit.
-    pub max_relation_members: Option<u64>,
-    /// The kinds of objects; `None` for all kinds.
-    pub kinds: Option<KindSet>,
-    /// Whether features have all tags of objects, and geometries also of objects without tags. Otherwise they have the
-    /// tags and geometries of an [`export`](crate::commands::export).
-    pub whole_objects: bool,
+options! {
+    /// The actions that are written.
+    #[derive(Debug, Clone, Default)]
+    #[non_exhaustive]
+    pub struct Selection {
+    }
+    setters {
+        /// Whether to leave out objects that are concerned only because a node or a member has changed.
+        direct_only: bool,
+        /// The region that an object has to share a point with, before or after the changes; `None` for all objects. An
+        /// area that contains the region shares all points with it.
+        region: Option<Shape>,
+        /// The expressions. One of them has to match an object, before or after the changes; empty for all objects.
+        filter: Vec<ObjectExpression>,
+        /// The maximum number of members of a relation that is written with the geometry of its members; `None` for no
+        /// limit.
+        max_relation_members: Option<u64>,
+        /// The kinds of objects; `None` for all kinds.
+        kinds: Option<KindSet>,
+        /// Whether features have all tags of objects, and geometries also of objects without tags. Otherwise they have
+        /// the tags and geometries of an [`export`](crate::commands::export).
+        whole_objects: bool,
+    }
 }
 
 impl Options {
@@ -169,16 +181,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    selection: Selection,
-    max_memory: Option<u64>,
-});
-
-setters!(AugmentedDiffs {
-    outputs: Vec<Output>,
-    selection: Selection,
-});
 
 impl AugmentedDiffs {
     /// The versions of changes that the outputs need.
@@ -246,15 +248,6 @@ impl AugmentedDiffs {
             .collect()
     }
 }
-
-setters!(Selection {
-    direct_only: bool,
-    region: Option<Shape>,
-    filter: Vec<ObjectExpression>,
-    max_relation_members: Option<u64>,
-    kinds: Option<KindSet>,
-    whole_objects: bool,
-});
 
 impl Selection {
     /// The geometries that the selected actions need.

@@ -44,31 +44,35 @@ const LEAST_MEMORY: u64 = 1 << 30;
 /// The upper bound of the default memory for locations, in bytes.
 const MOST_MEMORY: u64 = 8 << 30;
 
-/// The options of `build-geocode-index`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file.
-    pub input: PathBuf,
-    /// The directory of the index. It is created if it does not exist.
-    pub directory: PathBuf,
-    /// Whether an index in the directory may be replaced.
-    pub overwrite: bool,
-    /// The maximum distance in metres between the position of a query and the address in the answer.
-    pub search_radius: f64,
-    /// The maximum distance in metres between the position of a query and a street or road in the answer. Place nodes
-    /// have limits of their own.
-    pub coarse_search_radius: f64,
-    /// The maximum number of corners of an area; `None` for no limit.
-    pub max_area_vertices: Option<usize>,
-    /// The method used to look up node locations. It is not used if the ways have locations.
-    pub index_type: IndexType,
-    /// The directory for temporary files; `None` for the directory of the index.
-    pub temp_dir: Option<PathBuf>,
-    /// The maximum memory for locations, in bytes. `None` allows a sixteenth of the size of the input, clamped between
-    /// 1 GB and 8 GB, but at most 80 % of the available memory. If [`index_type`](Self::index_type) names a method,
-    /// `None` sets no limit.
-    pub max_memory: Option<u64>,
+options! {
+    /// The options of `build-geocode-index`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file.
+        pub input: PathBuf,
+        /// The directory of the index. It is created if it does not exist.
+        pub directory: PathBuf,
+    }
+    setters {
+        /// Whether an index in the directory may be replaced.
+        overwrite: bool,
+        /// The maximum distance in metres between the position of a query and the address in the answer.
+        search_radius: f64,
+        /// The maximum distance in metres between the position of a query and a street or road in the answer. Place
+        /// nodes have limits of their own.
+        coarse_search_radius: f64,
+        /// The maximum number of corners of an area; `None` for no limit.
+        max_area_vertices: Option<usize>,
+        /// The method used to look up node locations. It is not used if the ways have locations.
+        index_type: IndexType,
+        /// The directory for temporary files; `None` for the directory of the index.
+        temp_dir: Option<PathBuf>,
+        /// The maximum memory for locations, in bytes. `None` allows a sixteenth of the size of the input, clamped
+        /// between 1 GB and 8 GB, but at most 80 % of the available memory. If [`index_type`](Self::index_type) names a
+        /// method, `None` sets no limit.
+        max_memory: Option<u64>,
+    }
 }
 
 impl Options {
@@ -87,16 +91,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    overwrite: bool,
-    search_radius: f64,
-    coarse_search_radius: f64,
-    max_area_vertices: Option<usize>,
-    index_type: IndexType,
-    temp_dir: Option<PathBuf>,
-    max_memory: Option<u64>,
-});
 
 /// The result of `build-geocode-index`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -23,28 +23,32 @@ use crate::runtime::Context;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// The options of `cat`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input files, in order; `-` is standard input.
-    pub inputs: Vec<PathBuf>,
-    /// The target, the encoding and the header of the output.
-    pub output: OutputOptions,
-    /// The kinds of objects to keep.
-    pub kinds: KindSet,
-    /// Whether changesets are kept. PBF cannot hold them.
-    pub changesets: bool,
-    /// The metadata fields to leave out.
-    pub clean: InfoFields,
-    /// The numbers of the data blobs to keep, counted from 1; `None` for all blobs. Only for a single input.
-    pub blobs: Option<RangeInclusive<u64>>,
-    /// Whether to ignore the indexes of the inputs and decode every blob to find out its content.
-    pub rescan: bool,
-    /// Whether change files and files with data may be inputs together, which makes a history.
-    pub accepts_mixture: bool,
-    /// Whether all locations in ways stay unchanged. Otherwise a node has one location in all ways of the output.
-    pub keeps_locations: bool,
+options! {
+    /// The options of `cat`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input files, in order; `-` is standard input.
+        pub inputs: Vec<PathBuf>,
+        /// The target, the encoding and the header of the output.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// The kinds of objects to keep.
+        kinds: KindSet,
+        /// Whether changesets are kept. PBF cannot hold them.
+        changesets: bool,
+        /// The metadata fields to leave out.
+        clean: InfoFields,
+        /// The numbers of the data blobs to keep, counted from 1; `None` for all blobs. Only for a single input.
+        blobs: Option<RangeInclusive<u64>>,
+        /// Whether to ignore the indexes of the inputs and decode every blob to find out its content.
+        rescan: bool,
+        /// Whether change files and files with data may be inputs together, which makes a history.
+        accepts_mixture: bool,
+        /// Whether all locations in ways stay unchanged. Otherwise a node has one location in all ways of the output.
+        keeps_locations: bool,
+    }
 }
 
 impl Options {
@@ -64,16 +68,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    kinds: KindSet,
-    changesets: bool,
-    clean: InfoFields,
-    blobs: Option<RangeInclusive<u64>>,
-    rescan: bool,
-    accepts_mixture: bool,
-    keeps_locations: bool,
-});
 
 impl Options {
     /// Whether the data blob with the given index, counted from 0, is kept.

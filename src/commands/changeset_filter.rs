@@ -9,16 +9,20 @@ use crate::osm::Bbox;
 use crate::runtime::Context;
 use std::path::PathBuf;
 
-/// The options of `changeset-filter`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The file of changesets; `-` is standard input.
-    pub input: PathBuf,
-    /// The target, the text format and the header of the output.
-    pub output: OutputOptions,
-    /// The criteria by which changesets are selected.
-    pub criteria: Criteria,
+options! {
+    /// The options of `changeset-filter`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The file of changesets; `-` is standard input.
+        pub input: PathBuf,
+        /// The target, the text format and the header of the output.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// The criteria by which changesets are selected.
+        criteria: Criteria,
+    }
 }
 
 impl Options {
@@ -31,8 +35,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options { criteria: Criteria });
 
 /// The criteria for changesets. A changeset has to match all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

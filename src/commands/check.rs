@@ -35,43 +35,48 @@ use problem_file::ProblemWriter;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The options of `check`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// Whether to check that ids are in canonical order and unique. In a history file, the versions of an object may
-    /// follow each other in ascending order.
-    pub ids: bool,
-    /// Whether the check is complete. Duplicate ids are then found anywhere in the file, not only in adjacent objects;
-    /// all objects are decoded; strings must be UTF-8; no two tags of an object may have the same key, and none may
-    /// lack a key; the header must declare the right features; and the locations that ways store must be those of the
-    /// nodes.
-    pub full: bool,
-    /// Whether to check that the coordinates of nodes are in the valid range.
-    pub places: bool,
-    /// Whether to check that the nodes of ways are in the file.
-    pub refs: bool,
-    /// Whether a reference of a way to a node that is not in the file is missing even if the way stores the location.
-    pub needs_nodes: bool,
-    /// Whether the check of references includes the members of relations. Has no effect without `refs`.
-    pub relations: bool,
-    /// Whether to check that all blobs can be decoded, and that the indexes of the file describe them.
-    pub index: bool,
-    /// Whether to check that closed ways, multipolygons and boundaries are areas, as in an
-    /// [export](super::export::run) of areas with the default options.
-    pub areas: bool,
-    /// Whether to find nodes and ways at the place of another one with the same tags, and keys that an object has more
-    /// than once.
-    pub doubled: bool,
-    /// The file that shows where areas are broken and objects are doubled; `None` for no file.
-    pub problem_file: Option<ProblemFile>,
-    /// The kinds of objects whose ids and references are checked.
-    pub kinds: KindSet,
-    /// The maximum number of problems to list, separately for ids, references, indexes, errors and mistakes in areas,
-    /// incomplete areas, and doubled objects. Further problems are only counted.
-    pub max_listed: usize,
+options! {
+    /// The options of `check`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+    }
+    setters {
+        /// Whether to check that ids are in canonical order and unique. In a history file, the versions of an object
+        /// may follow each other in ascending order.
+        ids: bool,
+        /// Whether the check is complete. Duplicate ids are then found anywhere in the file, not only in adjacent
+        /// objects; all objects are decoded; strings must be UTF-8; no two tags of an object may have the same key, and
+        /// none may lack a key; the header must declare the right features; and the locations that ways store must be
+        /// those of the nodes.
+        full: bool,
+        /// Whether to check that the coordinates of nodes are in the valid range.
+        places: bool,
+        /// Whether to check that the nodes of ways are in the file.
+        refs: bool,
+        /// Whether a reference of a way to a node that is not in the file is missing even if the way stores the
+        /// location. Has no effect without `refs`.
+        needs_nodes: bool,
+        /// Whether the check of references includes the members of relations. Has no effect without `refs`.
+        relations: bool,
+        /// Whether to check that all blobs can be decoded, and that the indexes of the file describe them.
+        index: bool,
+        /// Whether to check that closed ways, multipolygons and boundaries are areas, as in an
+        /// [export](super::export::run) of areas with the default options.
+        areas: bool,
+        /// Whether to find nodes and ways at the place of another one with the same tags, and keys that an object has
+        /// more than once.
+        doubled: bool,
+        /// The file that shows where areas are broken and objects are doubled; `None` for no file.
+        problem_file: Option<ProblemFile>,
+        /// The kinds of objects whose ids and references are checked.
+        kinds: KindSet,
+        /// The maximum number of problems to list, separately for ids, references, indexes, errors and mistakes in
+        /// areas, incomplete areas, and doubled objects. Further problems are only counted.
+        max_listed: usize,
+    }
 }
 
 impl Options {
@@ -95,21 +100,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    ids: bool,
-    full: bool,
-    places: bool,
-    refs: bool,
-    needs_nodes: bool,
-    relations: bool,
-    index: bool,
-    areas: bool,
-    doubled: bool,
-    problem_file: Option<ProblemFile>,
-    kinds: KindSet,
-    max_listed: usize,
-});
 
 /// Checks the ids, references, indexes and areas of a file. A violation is not an error, but part of the summary.
 ///

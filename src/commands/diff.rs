@@ -37,28 +37,32 @@ use report::Report;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The options of `diff`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The old file; `-` is standard input.
-    pub old: PathBuf,
-    /// The new file.
-    pub new: PathBuf,
-    /// The kinds of objects to compare.
-    pub kinds: KindSet,
-    /// The rules that decide whether two objects are equal.
-    pub equality: Equality,
-    /// Whether objects are matched by id and version, and not only by id. Objects of history files are always matched
-    /// by both.
-    pub by_version: bool,
-    /// Whether to read and compare blobs with equal content hashes, too.
-    pub verify: bool,
-    /// The objects to compare and to count, such as those of
-    /// [`ids_between`](crate::commands::augmented_diff::ids_between); `None` for all objects.
-    pub only: Option<Vec<ObjectId>>,
-    /// The format and the target of the differences; `None` to only count objects.
-    pub output: Option<(Format, OutputTarget)>,
+options! {
+    /// The options of `diff`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The old file; `-` is standard input.
+        pub old: PathBuf,
+        /// The new file.
+        pub new: PathBuf,
+    }
+    setters {
+        /// The kinds of objects to compare.
+        kinds: KindSet,
+        /// The rules that decide whether two objects are equal.
+        equality: Equality,
+        /// Whether objects are matched by id and version, and not only by id. Objects of history files are always
+        /// matched by both.
+        by_version: bool,
+        /// Whether to read and compare blobs with equal content hashes, too.
+        verify: bool,
+        /// The objects to compare and to count, such as those of
+        /// [`ids_between`](crate::commands::augmented_diff::ids_between); `None` for all objects.
+        only: Option<Vec<ObjectId>>,
+        /// The format and the target of the differences; `None` to only count objects.
+        output: Option<(Format, OutputTarget)>,
+    }
 }
 
 impl Options {
@@ -77,15 +81,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    kinds: KindSet,
-    equality: Equality,
-    by_version: bool,
-    verify: bool,
-    only: Option<Vec<ObjectId>>,
-    output: Option<(Format, OutputTarget)>,
-});
 
 /// The rules that decide whether two objects are equal. Location, visibility, tags, refs and members always have to be
 /// equal.

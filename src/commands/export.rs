@@ -71,63 +71,68 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tally::Totals;
 
-/// The options of `export`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The output: a file, or a directory if the format writes several files.
-    pub target: OutputTarget,
-    /// The format of the features.
-    pub format: ExportFormat,
-    /// The rules that decide which closed ways are areas, and which tags are written.
-    pub rules: FeatureRules,
-    /// The types of geometries that are written.
-    pub geometry_types: GeometryTypes,
-    /// The values of the tag `type` of relations that become lines. The default is [`LINE_RELATIONS`] for tables, and
-    /// none for text. The member ways are joined in their order; platforms and stops are left out. A relation with
-    /// missing ways becomes the lines of its remaining ways.
-    pub line_relations: Vec<String>,
-    /// Whether features without tags are written.
-    pub keep_untagged: bool,
-    /// The kinds of objects from which features are made.
-    pub kinds: KindSet,
-    /// The expressions that select objects; all objects are selected if there are none.
-    pub filter: Vec<ObjectExpression>,
-    /// The region that selects features. A feature is written if its geometry shares a point with the region. A
-    /// geometry that crosses the antimeridian is cut there before it is judged, whatever [`Options::antimeridian`]
-    /// says. `None` writes all features.
-    pub region: Option<Shape>,
-    /// The region at whose edges geometries are cut; `None` for no cuts.
-    pub clip: Option<Shape>,
-    /// How to treat lines and areas that cross the antimeridian.
-    pub antimeridian: Antimeridian,
-    /// The keys of the tags that are written; `None` for all tags that the rules allow. An object that has only tags
-    /// with other keys becomes a feature without tags.
-    pub tag_keys: Option<Vec<String>>,
-    /// How to treat relations with a member way, or a node of a member way, that is not in the file.
-    pub incomplete: Incomplete,
-    /// Whether the locations in ways are taken even if the header does not declare them. Nodes are looked up for ways
-    /// that lack a location.
-    pub locations_in_ways: bool,
-    /// Whether no node is looked up, so that a location that a way lacks is unknown even if its node is in the file.
-    pub only_locations_in_ways: bool,
-    /// The method used to look up node locations. It has no effect if all ways of the input have locations.
-    pub index_type: IndexType,
-    /// The directory for the temporary files of a look-up; `None` for the directory of the output or, if the output is
-    /// a stream, the system's temporary directory.
-    pub temp_dir: Option<PathBuf>,
-    /// The maximum memory in bytes for locations; `None` for four fifths of the available memory.
-    pub max_memory: Option<u64>,
-    /// Whether text has all tags of an object, even if several have the same key, as osmium writes them. Otherwise, and
-    /// in tables, an object has the first tag with a key only.
-    pub keeps_repeated_keys: bool,
-    /// Whether text output has areas after all points and lines. Areas are then in the order in which a single pass
-    /// over the ways of a sorted file completes the areas. Otherwise areas are in the order of the input.
-    pub areas_last: bool,
-    /// Whether to warn, and to say why, if there is no feature.
-    pub warns_of_nothing: bool,
+options! {
+    /// The options of `export`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The output: a file, or a directory if the format writes several files.
+        pub target: OutputTarget,
+        /// The format of the features.
+        pub format: ExportFormat,
+    }
+    setters {
+        /// The rules that decide which closed ways are areas, and which tags are written.
+        rules: FeatureRules,
+        /// The types of geometries that are written.
+        geometry_types: GeometryTypes,
+        /// The values of the tag `type` of relations that become lines. The default is [`LINE_RELATIONS`] for tables,
+        /// and none for text. The member ways are joined in their order; platforms and stops are left out. A relation
+        /// with missing ways becomes the lines of its remaining ways.
+        line_relations: Vec<String>,
+        /// Whether features without tags are written.
+        keep_untagged: bool,
+        /// The kinds of objects from which features are made.
+        kinds: KindSet,
+        /// The expressions that select objects; all objects are selected if there are none.
+        filter: Vec<ObjectExpression>,
+        /// The region that selects features. A feature is written if its geometry shares a point with the region. A
+        /// geometry that crosses the antimeridian is cut there before it is judged, whatever [`Options::antimeridian`]
+        /// says. `None` writes all features.
+        region: Option<Shape>,
+        /// The region at whose edges geometries are cut; `None` for no cuts.
+        clip: Option<Shape>,
+        /// How to treat lines and areas that cross the antimeridian.
+        antimeridian: Antimeridian,
+        /// The keys of the tags that are written; `None` for all tags that the rules allow. An object that has only
+        /// tags with other keys becomes a feature without tags.
+        tag_keys: Option<Vec<String>>,
+        /// How to treat relations with a member way, or a node of a member way, that is not in the file.
+        incomplete: Incomplete,
+        /// Whether the locations in ways are taken even if the header does not declare them. Nodes are looked up for
+        /// ways that lack a location.
+        locations_in_ways: bool,
+        /// Whether no node is looked up, so that a location that a way lacks is unknown even if its node is in the
+        /// file.
+        only_locations_in_ways: bool,
+        /// The method used to look up node locations. It has no effect if all ways of the input have locations.
+        index_type: IndexType,
+        /// The directory for the temporary files of a look-up; `None` for the directory of the output or, if the output
+        /// is a stream, the system's temporary directory.
+        temp_dir: Option<PathBuf>,
+        /// The maximum memory in bytes for locations; `None` for four fifths of the available memory.
+        max_memory: Option<u64>,
+        /// Whether text has all tags of an object, even if several have the same key, as osmium writes them. Otherwise,
+        /// and in tables, an object has the first tag with a key only.
+        keeps_repeated_keys: bool,
+        /// Whether text output has areas after all points and lines. Areas are then in the order in which a single pass
+        /// over the ways of a sorted file completes the areas. Otherwise areas are in the order of the input.
+        areas_last: bool,
+        /// Whether to warn, and to say why, if there is no feature.
+        warns_of_nothing: bool,
+    }
 }
 
 impl Options {
@@ -165,28 +170,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    rules: FeatureRules,
-    geometry_types: GeometryTypes,
-    line_relations: Vec<String>,
-    keep_untagged: bool,
-    kinds: KindSet,
-    filter: Vec<ObjectExpression>,
-    region: Option<Shape>,
-    clip: Option<Shape>,
-    antimeridian: Antimeridian,
-    tag_keys: Option<Vec<String>>,
-    incomplete: Incomplete,
-    locations_in_ways: bool,
-    only_locations_in_ways: bool,
-    index_type: IndexType,
-    temp_dir: Option<PathBuf>,
-    max_memory: Option<u64>,
-    keeps_repeated_keys: bool,
-    areas_last: bool,
-    warns_of_nothing: bool,
-});
 
 /// The format of features.
 #[derive(Debug, Clone)]

@@ -55,36 +55,41 @@ impl Extract {
     }
 }
 
-/// The options of `extract`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The regions and their outputs.
-    pub extracts: Vec<Extract>,
-    /// The strategy that selects ways, relations and further nodes, based on the nodes in a region.
-    pub strategy: Strategy,
-    /// Whether the header of each output gets the bounding box of its region. Otherwise the headers have no box.
-    pub set_bounds: bool,
-    /// The metadata fields that the outputs leave out.
-    pub clean: InfoFields,
-    /// The compression, the indexes and the verification of the outputs.
-    pub write: WriteOptions,
-    /// The maximum memory in bytes. If one pass for all regions would need more, the input is read several times. If
-    /// `None`, several regions may use three quarters of the memory of the machine.
-    pub max_memory: Option<u64>,
-    /// The maximum number of regions per pass over the input; `None` if only memory and open files limit the number.
-    pub max_regions_per_pass: Option<usize>,
-    /// Whether to fail, and to write nothing, if no region contains a node of the file or of its ways. A region without
-    /// objects otherwise causes only a warning.
-    pub refuses_empty: bool,
-    /// Whether a change file is cut although it does not place all of its objects. Those are left out, and a warning
-    /// gives their number. Otherwise such a change file is an error.
-    pub accepts_changes: bool,
-    /// With [`Antimeridian::Cut`], the meridians of 180 degrees east and west are the same, so that a region that ends
-    /// there has the nodes on both. With [`Antimeridian::Keep`], coordinates are taken as they are.
-    pub antimeridian: Antimeridian,
+options! {
+    /// The options of `extract`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The regions and their outputs.
+        pub extracts: Vec<Extract>,
+    }
+    setters {
+        /// The strategy that selects ways, relations and further nodes, based on the nodes in a region.
+        strategy: Strategy,
+        /// Whether the header of each output gets the bounding box of its region. Otherwise the headers have no box.
+        set_bounds: bool,
+        /// The metadata fields that the outputs leave out.
+        clean: InfoFields,
+        /// The compression, the indexes and the verification of the outputs.
+        write: WriteOptions,
+        /// The maximum memory in bytes. If one pass for all regions would need more, the input is read several times.
+        /// If `None`, several regions may use three quarters of the memory of the machine.
+        max_memory: Option<u64>,
+        /// The maximum number of regions per pass over the input; `None` if only memory and open files limit the
+        /// number.
+        max_regions_per_pass: Option<usize>,
+        /// Whether to fail, and to write nothing, if no region contains a node of the file or of its ways. A region
+        /// without objects otherwise causes only a warning.
+        refuses_empty: bool,
+        /// Whether a change file is cut although it does not place all of its objects. Those are left out, and a
+        /// warning gives their number. Otherwise such a change file is an error.
+        accepts_changes: bool,
+        /// With [`Antimeridian::Cut`], the meridians of 180 degrees east and west are the same, so that a region that
+        /// ends there has the nodes on both. With [`Antimeridian::Keep`], coordinates are taken as they are.
+        antimeridian: Antimeridian,
+    }
 }
 
 impl Options {
@@ -106,18 +111,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    strategy: Strategy,
-    set_bounds: bool,
-    clean: InfoFields,
-    write: WriteOptions,
-    max_memory: Option<u64>,
-    max_regions_per_pass: Option<usize>,
-    refuses_empty: bool,
-    accepts_changes: bool,
-    antimeridian: Antimeridian,
-});
 
 /// The result of `extract`.
 #[derive(Debug, Clone, Serialize)]

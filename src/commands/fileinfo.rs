@@ -18,18 +18,22 @@ use crate::runtime::Context;
 pub use facts::{Facts, IdBounds, MetadataFields};
 use std::path::PathBuf;
 
-/// The options of `fileinfo`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// Whether all objects are read.
-    pub extended: bool,
-    /// Whether to calculate the checksum of all objects. Has an effect only with `extended`.
-    pub checksum: bool,
-    /// The kinds of objects to look at. Has an effect only with `extended`.
-    pub kinds: KindSet,
+options! {
+    /// The options of `fileinfo`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+    }
+    setters {
+        /// Whether all objects are read.
+        extended: bool,
+        /// Whether to calculate the checksum of all objects. Has an effect only with `extended`.
+        checksum: bool,
+        /// The kinds of objects to look at. Has an effect only with `extended`.
+        kinds: KindSet,
+    }
 }
 
 impl Options {
@@ -43,12 +47,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    extended: bool,
-    checksum: bool,
-    kinds: KindSet,
-});
 
 /// The result of `fileinfo`.
 #[derive(Debug, Clone)]

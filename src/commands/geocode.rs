@@ -57,27 +57,31 @@ const ANSWER_LEN: usize = 1 << 10;
 /// The size of the output buffer in bytes.
 const BUFFER_LEN: usize = 1 << 20;
 
-/// The options of `geocode`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The directory of the index.
-    pub index: PathBuf,
-    /// The options of queries, such as the languages.
-    pub query: QueryOptions,
-    /// Whether answers are JSON objects rather than human-readable lines.
-    pub is_json: bool,
-    /// Whether each line of a table is copied, with its answer appended as columns.
-    pub is_csv: bool,
-    /// The indices of the columns with the latitude and the longitude. May be `None` if the first line has the names of
-    /// the columns, or if the table has only these two columns.
-    pub columns: Option<[usize; 2]>,
-    /// The maximum number of input lines that are answered, not counting a line with column names; `None` for all.
-    pub limit: Option<u64>,
-    /// The name of the input in messages.
-    pub name: PathBuf,
-    /// The number of threads.
-    pub jobs: usize,
+options! {
+    /// The options of `geocode`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The directory of the index.
+        pub index: PathBuf,
+    }
+    setters {
+        /// The options of queries, such as the languages.
+        query: QueryOptions,
+        /// Whether answers are JSON objects rather than human-readable lines.
+        is_json: bool,
+        /// Whether each line of a table is copied, with its answer appended as columns.
+        is_csv: bool,
+        /// The indices of the columns with the latitude and the longitude. May be `None` if the first line has the
+        /// names of the columns, or if the table has only these two columns.
+        columns: Option<[usize; 2]>,
+        /// The maximum number of input lines that are answered, not counting a line with column names; `None` for all.
+        limit: Option<u64>,
+        /// The name of the input in messages.
+        name: PathBuf,
+        /// The number of threads.
+        jobs: usize,
+    }
 }
 
 impl Options {
@@ -96,16 +100,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    query: QueryOptions,
-    is_json: bool,
-    is_csv: bool,
-    columns: Option<[usize; 2]>,
-    limit: Option<u64>,
-    name: PathBuf,
-    jobs: usize,
-});
 
 /// The result of `geocode`: the places whose latitude and longitude look swapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -22,30 +22,35 @@ use crate::runtime::Context;
 use serde::{Serialize, Serializer};
 use std::path::PathBuf;
 
-/// The options of `getid`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The ids of the wanted objects.
-    pub ids: IdSource,
-    /// Whether all objects except the wanted ones are written. Cannot be combined with `add_referenced` or
-    /// `add_parents`.
-    pub invert: bool,
-    /// Whether to also write the members of wanted relations and the nodes of wanted ways, and in turn the members and
-    /// nodes of these objects.
-    pub add_referenced: bool,
-    /// Whether to also write the ways and relations that refer to the wanted objects, directly or through other
-    /// objects.
-    pub add_parents: bool,
-    /// Whether objects that are written only because other objects refer to them lose their tags.
-    pub remove_tags: bool,
-    /// Whether a node of a way is missing if it is not in the file, even if the way stores its location. A requested
-    /// node is missing in any case.
-    pub needs_nodes: bool,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
+options! {
+    /// The options of `getid`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The ids of the wanted objects.
+        pub ids: IdSource,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// Whether all objects except the wanted ones are written. Cannot be combined with `add_referenced` or
+        /// `add_parents`.
+        invert: bool,
+        /// Whether to also write the members of wanted relations and the nodes of wanted ways, and in turn the members
+        /// and nodes of these objects.
+        add_referenced: bool,
+        /// Whether to also write the ways and relations that refer to the wanted objects, directly or through other
+        /// objects.
+        add_parents: bool,
+        /// Whether objects that are written only because other objects refer to them lose their tags. Has no effect
+        /// without `add_referenced`.
+        remove_tags: bool,
+        /// Whether a node of a way is missing if it is not in the file, even if the way stores its location. A
+        /// requested node is missing in any case.
+        needs_nodes: bool,
+    }
 }
 
 impl Options {
@@ -72,14 +77,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    invert: bool,
-    add_referenced: bool,
-    add_parents: bool,
-    remove_tags: bool,
-    needs_nodes: bool,
-});
 
 /// The result of `getid`.
 #[derive(Debug, Clone, Serialize)]

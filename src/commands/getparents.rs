@@ -17,18 +17,22 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The options of `getparents`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The ids of the objects whose parents are wanted.
-    pub ids: IdSource,
-    /// Whether the given objects themselves are also written.
-    pub add_self: bool,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
+options! {
+    /// The options of `getparents`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The ids of the objects whose parents are wanted.
+        pub ids: IdSource,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// Whether the given objects themselves are also written.
+        add_self: bool,
+    }
 }
 
 impl Options {
@@ -42,8 +46,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options { add_self: bool });
 
 /// The result of `getparents`.
 #[derive(Debug, Clone, Serialize)]

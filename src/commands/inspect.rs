@@ -40,25 +40,29 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The options of `inspect`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The requested statistics, none by default. Most of them need a visit to every object of the file.
-    pub statistics: Statistics,
-    /// The maximum number of blobs to list; `None` for no list.
-    pub list_blobs: Option<usize>,
-    /// Whether to report the distribution of the ids of each kind.
-    pub id_ranges: bool,
-    /// Whether to report how blobs are compressed, from a sample of at most 16 blobs.
-    pub compression: bool,
-    /// Whether the extended statistics name the way with the most nodes and the relation with the most members. Has no
-    /// effect without [`Statistics::extended`].
-    pub maxima: bool,
-    /// The number of the largest objects of each sort to report; `None` for none.
-    pub top: Option<usize>,
+options! {
+    /// The options of `inspect`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+    }
+    setters {
+        /// The requested statistics, none by default. Most of them need a visit to every object of the file.
+        statistics: Statistics,
+        /// The maximum number of blobs to list; `None` for no list.
+        list_blobs: Option<usize>,
+        /// Whether to report the distribution of the ids of each kind.
+        id_ranges: bool,
+        /// Whether to report how blobs are compressed, from a sample of at most 16 blobs.
+        compression: bool,
+        /// Whether the extended statistics name the way with the most nodes and the relation with the most members. Has
+        /// no effect without [`Statistics::extended`].
+        maxima: bool,
+        /// The number of the largest objects of each sort to report; `None` for none.
+        top: Option<usize>,
+    }
 }
 
 impl Options {
@@ -89,15 +93,6 @@ impl Options {
             || self.top.is_some()
     }
 }
-
-setters!(Options {
-    statistics: Statistics,
-    list_blobs: Option<usize>,
-    id_ranges: bool,
-    compression: bool,
-    maxima: bool,
-    top: Option<usize>,
-});
 
 /// The result of `inspect`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

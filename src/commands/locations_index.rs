@@ -27,16 +27,21 @@ const GROWTH: u64 = 1 << 20;
 /// The number of entries that are read or filled at a time.
 const PORTION: usize = 1 << 17;
 
-/// The options of `create-locations-index`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The path of the index file that is created or updated.
-    pub index: PathBuf,
-    /// Whether an existing index is updated in place. The locations of nodes that are not in the input stay unchanged.
-    pub update: bool,
+options! {
+    /// The options of `create-locations-index`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The path of the index file that is created or updated.
+        pub index: PathBuf,
+    }
+    setters {
+        /// Whether an existing index is updated in place. The locations of nodes that are not in the input stay
+        /// unchanged.
+        update: bool,
+    }
 }
 
 impl Options {
@@ -49,8 +54,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options { update: bool });
 
 /// The result of `create-locations-index`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -15,26 +15,30 @@ use crate::runtime::{Context, parallel_classify_phase};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The options of `merge-changes`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The change files, the oldest first; `-` is standard input.
-    pub inputs: Vec<PathBuf>,
-    /// The destination of the change file.
-    pub output: OutputTarget,
-    /// The compression of the output.
-    pub compression: TextCompression,
-    /// Whether only the last change of each object is written. The last change of an object is the one with the highest
-    /// version. Of several changes with that version, it is the one with the latest timestamp.
-    pub simplify: bool,
-    /// With `simplify`, whether the change files belong to several extracts and cover the same period. In this case the
-    /// order of the files has no meaning. Among changes with the same version and time, a modification is preferred to
-    /// a creation, and a creation to a deletion, because an object that left one extract and entered another still
-    /// exists.
-    pub of_extracts: bool,
-    /// The attribute `generator` of the output. If `None`, the name and version of this program.
-    pub generator: Option<String>,
+options! {
+    /// The options of `merge-changes`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The change files, the oldest first; `-` is standard input.
+        pub inputs: Vec<PathBuf>,
+        /// The destination of the change file.
+        pub output: OutputTarget,
+    }
+    setters {
+        /// The compression of the output.
+        compression: TextCompression,
+        /// Whether only the last change of each object is written. The last change of an object is the one with the
+        /// highest version. Of several changes with that version, it is the one with the latest timestamp.
+        simplify: bool,
+        /// With `simplify`, whether the change files belong to several extracts and cover the same period. In this case
+        /// the order of the files has no meaning. Among changes with the same version and time, a modification is
+        /// preferred to a creation, and a creation to a deletion, because an object that left one extract and entered
+        /// another still exists.
+        of_extracts: bool,
+        /// The attribute `generator` of the output. If `None`, the name and version of this program.
+        generator: Option<String>,
+    }
 }
 
 impl Options {
@@ -50,13 +54,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    compression: TextCompression,
-    simplify: bool,
-    of_extracts: bool,
-    generator: Option<String>,
-});
 
 /// The result of `merge-changes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -4,6 +4,8 @@
 //! submodules [`inspect::show`], [`tags_edit::changes`] and [`tags_filter::changes`] are commands of this form, too.
 //! [`inspect::page`] and [`diff::page`] write the report of `run` as a page of HTML.
 //!
+//! The fields of `Options` are what `new` takes. Everything else has a default, and a method that sets it.
+//!
 //! # Inputs and outputs
 //!
 //! Unless the documentation of `run` states otherwise, an input is PBF, OSM XML or OPL, the latter two plain or
@@ -47,12 +49,24 @@
 //! A blob that is copied without being decoded is checked only with
 //! [`WriteOptions::verify`](crate::WriteOptions::verify).
 
-/// Declares builder methods for `Options`: for each listed field a method of the same name that sets the field.
-macro_rules! setters {
-    ($options:ident { $($field:ident: $type:ty),* $(,)? }) => {
+/// Declares options: fields that are given when the options are created, and fields that have a default. For each field
+/// with a default, declares a method of the same name that sets the field, which is the only way for users to set it.
+macro_rules! options {
+    (
+        $(#[$about:meta])*
+        pub struct $options:ident { $($(#[$of_given:meta])* $visibility:vis $given:ident: $given_type:ty,)* }
+        setters { $($(#[$of_field:meta])* $field:ident: $type:ty,)* }
+    ) => {
+        $(#[$about])*
+        pub struct $options {
+            $($(#[$of_given])* $visibility $given: $given_type,)*
+            $($(#[$of_field])* pub(crate) $field: $type,)*
+        }
+
         impl $options {
             $(
-                #[doc = concat!("Sets [`", stringify!($field), "`](Self#structfield.", stringify!($field), ").")]
+                #[doc = concat!("Sets `", stringify!($field), "`:\n")]
+                $(#[$of_field])*
                 #[must_use]
                 pub fn $field(mut self, $field: $type) -> Self {
                     self.$field = $field;

@@ -30,26 +30,30 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The options of `renumber`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
-    /// The kinds of objects that get new ids. References to objects of other kinds stay.
-    pub kinds: KindSet,
-    /// The first new ids of nodes, ways and relations. They must not be 0, which is not checked. From a negative first
-    /// id, new ids count downwards. If `None`, the first ids that `directory` records are used, or 1 for each kind if
-    /// `directory` records none.
-    pub start: Option<[i64; 3]>,
-    /// The directory that keeps the map of ids from one run to the next; `None` to keep no map.
-    pub directory: Option<PathBuf>,
-    /// The handling of references to objects that are not in the file.
-    pub orphans: Orphans,
-    /// Whether the input may be a change file, although its objects then have other ids than in the data.
-    pub accepts_changes: bool,
+options! {
+    /// The options of `renumber`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// The kinds of objects that get new ids. References to objects of other kinds stay.
+        kinds: KindSet,
+        /// The first new ids of nodes, ways and relations. They must not be 0, which is not checked. From a negative
+        /// first id, new ids count downwards. If `None`, the first ids that `directory` records are used, or 1 for each
+        /// kind if `directory` records none.
+        start: Option<[i64; 3]>,
+        /// The directory that keeps the map of ids from one run to the next; `None` to keep no map.
+        directory: Option<PathBuf>,
+        /// The handling of references to objects that are not in the file.
+        orphans: Orphans,
+        /// Whether the input may be a change file, although its objects then have other ids than in the data.
+        accepts_changes: bool,
+    }
 }
 
 impl Options {
@@ -66,14 +70,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    kinds: KindSet,
-    start: Option<[i64; 3]>,
-    directory: Option<PathBuf>,
-    orphans: Orphans,
-    accepts_changes: bool,
-});
 
 /// The handling of references to objects that are not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

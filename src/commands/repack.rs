@@ -20,18 +20,23 @@ use crate::runtime::{Context, WorkItem};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The options of `repack`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
-    /// The number of objects in a full blob, at least 1. A new blob ends early if its objects reach 4 MiB uncompressed.
-    pub objects_per_blob: usize,
-    /// The order of the objects of each kind.
-    pub layout: Layout,
+options! {
+    /// The options of `repack`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// The number of objects in a full blob, at least 1. A new blob ends early if its objects reach 4 MiB
+        /// uncompressed.
+        objects_per_blob: usize,
+        /// The order of the objects of each kind.
+        layout: Layout,
+    }
 }
 
 /// The order of the objects of each kind in a file.
@@ -56,11 +61,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    objects_per_blob: usize,
-    layout: Layout,
-});
 
 /// The result of `repack`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -33,20 +33,24 @@ use std::path::{Path, PathBuf};
 use survey::Survey;
 use whole_copy::WholeCopy;
 
-/// The options of `repair`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The damaged file, in any format; `-` is standard input. It is not changed.
-    pub input: PathBuf,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
-    /// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
-    pub invalid_utf8: InvalidUtf8,
-    /// Another file in any format. Objects whose ids may be lost are taken from it.
-    pub from: Option<PathBuf>,
-    /// Whether only the report is made, and nothing is written.
-    pub dry_run: bool,
+options! {
+    /// The options of `repair`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The damaged file, in any format; `-` is standard input. It is not changed.
+        pub input: PathBuf,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
+        invalid_utf8: InvalidUtf8,
+        /// Another file in any format. Objects whose ids may be lost are taken from it.
+        from: Option<PathBuf>,
+        /// Whether only the report is made, and nothing is written. The output then has no effect.
+        dry_run: bool,
+    }
 }
 
 impl Options {
@@ -61,12 +65,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    invalid_utf8: InvalidUtf8,
-    from: Option<PathBuf>,
-    dry_run: bool,
-});
 
 /// Writes a valid, sorted file of all objects that can be saved of a damaged file.
 ///

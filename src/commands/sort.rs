@@ -10,25 +10,30 @@ use crate::file::PbfFile;
 use crate::runtime::Context;
 use std::path::PathBuf;
 
-/// The options of `sort` and `merge`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input files; `-` is standard input. Objects of the same kind, id and version keep the order of the inputs.
-    pub inputs: Vec<PathBuf>,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
-    /// The handling of objects of the same kind and id.
-    pub dedupe: Dedupe,
-    /// Whether the changesets in text inputs are written after the objects, ordered by id. Only an output in a text
-    /// format other than OsmChange can contain changesets. For other outputs, a warning gives the number of changesets
-    /// that are left out.
-    pub changesets: bool,
-    /// Whether change files and files with data may be inputs together, which makes a history.
-    pub accepts_mixture: bool,
-    /// Whether all locations in ways stay unchanged if all objects are kept. Otherwise a node has one location in all
-    /// ways of the output.
-    pub keeps_locations: bool,
+options! {
+    /// The options of `sort` and `merge`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input files; `-` is standard input. Objects of the same kind, id and version keep the order of the
+        /// inputs.
+        pub inputs: Vec<PathBuf>,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// The handling of objects of the same kind and id.
+        dedupe: Dedupe,
+        /// Whether the changesets in text inputs are written after the objects, ordered by id. Only an output in a text
+        /// format other than OsmChange can contain changesets. For other outputs, a warning gives the number of
+        /// changesets that are left out.
+        changesets: bool,
+        /// Whether change files and files with data may be inputs together, which makes a history.
+        accepts_mixture: bool,
+        /// Whether all locations in ways stay unchanged if all objects are kept. Otherwise a node has one location in
+        /// all ways of the output.
+        keeps_locations: bool,
+    }
 }
 
 impl Options {
@@ -44,13 +49,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    dedupe: Dedupe,
-    changesets: bool,
-    accepts_mixture: bool,
-    keeps_locations: bool,
-});
 
 /// Merges the inputs into one file in canonical order.
 ///

@@ -17,22 +17,26 @@ use std::path::{Path, PathBuf};
 /// The suffix of the names of parts.
 const SUFFIX: &str = ".osm.pbf";
 
-/// The options of `split`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The directory for the parts. It is created if it does not exist.
-    pub directory: PathBuf,
-    /// Whether the parts of an earlier run are replaced.
-    pub overwrite: bool,
-    /// The number or the size of the parts.
-    pub parts: Parts,
-    /// The options for the blobs of the parts.
-    pub write: WriteOptions,
-    /// The options for the headers of the parts.
-    pub header: HeaderOptions,
+options! {
+    /// The options of `split`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The directory for the parts. It is created if it does not exist.
+        pub directory: PathBuf,
+        /// The number or the size of the parts.
+        pub parts: Parts,
+    }
+    setters {
+        /// Whether the parts of an earlier run are replaced.
+        overwrite: bool,
+        /// The options for the blobs of the parts.
+        write: WriteOptions,
+        /// The options for the headers of the parts.
+        header: HeaderOptions,
+    }
 }
 
 impl Options {
@@ -48,12 +52,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    overwrite: bool,
-    write: WriteOptions,
-    header: HeaderOptions,
-});
 
 /// The result of `split`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -24,20 +24,24 @@ use std::path::PathBuf;
 use town::Town;
 use world::World;
 
-/// The options of `synth`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The approximate number of objects in the base.
-    pub objects: u64,
-    /// The seed of all random choices. Runs with the same options write the same bytes.
-    pub seed: u64,
-    /// The number of days of changes that the output contains; 0 gives the base.
-    pub day: u32,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
-    /// The number of daily change files to write, and their directory; `None` for no change files.
-    pub changes: Option<(u32, PathBuf)>,
+options! {
+    /// The options of `synth`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The approximate number of objects in the base.
+        pub objects: u64,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// The seed of all random choices. Runs with the same options write the same bytes.
+        seed: u64,
+        /// The number of days of changes that the output contains; 0 gives the base.
+        day: u32,
+        /// The number of daily change files to write, and their directory; `None` for no change files.
+        changes: Option<(u32, PathBuf)>,
+    }
 }
 
 impl Options {
@@ -52,12 +56,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    seed: u64,
-    day: u32,
-    changes: Option<(u32, PathBuf)>,
-});
 
 /// The maximum number of days of changes, which is the number of the last day on which objects change.
 pub const MAX_DAYS: u32 = world::DAYS;

@@ -15,26 +15,30 @@ use serde::Serialize;
 use std::path::PathBuf;
 use table::CountTable;
 
-/// The options of `inspect tags`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The keys and tags to count. An expression without a value counts keys, and one with a value counts tags. An
-    /// expression that joins several tags counts each of these tags in the objects that have all of them. If there is
-    /// no expression, all keys are counted.
-    pub expressions: Vec<ObjectExpression>,
-    /// The kinds of objects whose tags are counted.
-    pub kinds: KindSet,
-    /// The minimum count, inclusive, of the keys and tags in the result.
-    pub min_count: u64,
-    /// The maximum count, inclusive, of the keys and tags in the result.
-    pub max_count: u64,
-    /// The order of the result.
-    pub order: TagOrder,
-    /// The maximum memory of the counts, in bytes. Counts that exceed this memory are spilled to temporary files.
-    pub max_memory: u64,
+options! {
+    /// The options of `inspect tags`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+    }
+    setters {
+        /// The keys and tags to count. An expression without a value counts keys, and one with a value counts tags. An
+        /// expression that joins several tags counts each of these tags in the objects that have all of them. If there
+        /// is no expression, all keys are counted.
+        expressions: Vec<ObjectExpression>,
+        /// The kinds of objects whose tags are counted.
+        kinds: KindSet,
+        /// The minimum count, inclusive, of the keys and tags in the result.
+        min_count: u64,
+        /// The maximum count, inclusive, of the keys and tags in the result.
+        max_count: u64,
+        /// The order of the result.
+        order: TagOrder,
+        /// The maximum memory of the counts, in bytes. Counts that exceed this memory are spilled to temporary files.
+        max_memory: u64,
+    }
 }
 
 impl Options {
@@ -52,15 +56,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    expressions: Vec<ObjectExpression>,
-    kinds: KindSet,
-    min_count: u64,
-    max_count: u64,
-    order: TagOrder,
-    max_memory: u64,
-});
 
 /// The order of the result. Equal counts are ordered by key and value, ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

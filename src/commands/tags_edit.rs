@@ -77,19 +77,23 @@ pub struct RegionTag {
     pub value: String,
 }
 
-/// The options of `tags-edit`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input. [`changes::run`] reads a change file.
-    pub input: PathBuf,
-    /// The changes of tags.
-    pub edits: TagEdits,
-    /// Whether objects without tags are left out, unless objects with tags refer to them, directly or through other
-    /// objects.
-    pub drop_untagged: bool,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
+options! {
+    /// The options of `tags-edit`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input. [`changes::run`] reads a change file.
+        pub input: PathBuf,
+        /// The changes of tags.
+        pub edits: TagEdits,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// Whether objects without tags are left out, unless objects with tags refer to them, directly or through other
+        /// objects.
+        drop_untagged: bool,
+    }
 }
 
 impl Options {
@@ -103,10 +107,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    drop_untagged: bool,
-});
 
 /// The effect of the rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

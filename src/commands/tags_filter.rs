@@ -29,22 +29,27 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The options of `tags-filter`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input. [`changes::run`] reads a change file.
-    pub input: PathBuf,
-    /// The expressions. An object that matches at least one of them is kept.
-    pub expressions: Vec<ObjectExpression>,
-    /// Whether the objects that match none of the expressions are kept instead.
-    pub invert: bool,
-    /// Whether the objects that the matching objects refer to are left out.
-    pub omit_referenced: bool,
-    /// Whether objects that are kept only because other objects refer to them lose their tags.
-    pub remove_tags: bool,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
+options! {
+    /// The options of `tags-filter`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input. [`changes::run`] reads a change file.
+        pub input: PathBuf,
+        /// The expressions. An object that matches at least one of them is kept.
+        pub expressions: Vec<ObjectExpression>,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+    }
+    setters {
+        /// Whether the objects that match none of the expressions are kept instead.
+        invert: bool,
+        /// Whether the objects that the matching objects refer to are left out.
+        omit_referenced: bool,
+        /// Whether objects that are kept only because other objects refer to them lose their tags. Has no effect with
+        /// `omit_referenced`.
+        remove_tags: bool,
+    }
 }
 
 impl Options {
@@ -64,12 +69,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    invert: bool,
-    omit_referenced: bool,
-    remove_tags: bool,
-});
 
 /// The result of `tags-filter`.
 #[derive(Debug, Clone, Serialize)]

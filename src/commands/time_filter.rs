@@ -19,26 +19,25 @@ use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 
-/// The options of `time-filter`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The output: where it goes, how it is written, and its header.
-    pub output: OutputOptions,
-    /// The time or the period of the wanted versions.
-    pub when: When,
-    /// Whether ways get the locations that their nodes had at the wanted time. Requires [`When::At`].
-    pub locations_on_ways: bool,
-    /// Whether the input may be a change file, although it lacks what did not change.
-    pub accepts_changes: bool,
+options! {
+    /// The options of `time-filter`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The output: where it goes, how it is written, and its header.
+        pub output: OutputOptions,
+        /// The time or the period of the wanted versions.
+        pub when: When,
+    }
+    setters {
+        /// Whether ways get the locations that their nodes had at the wanted time. Requires [`When::At`].
+        locations_on_ways: bool,
+        /// Whether the input may be a change file, although it lacks what did not change.
+        accepts_changes: bool,
+    }
 }
-
-setters!(Options {
-    locations_on_ways: bool,
-    accepts_changes: bool,
-});
 
 impl Options {
     /// The options with the given required values. Ways get no locations.

@@ -66,51 +66,55 @@ pub enum AugmentedDiff {
     OfRun(augmented_diff::Output),
 }
 
-/// The options of `update`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The file to update.
-    pub file: PathBuf,
-    /// The action that is taken with the fetched changes.
-    pub goal: Goal,
-    /// The URLs of servers that publish the same changes. Servers with longer intervals between change files come
-    /// first. If the list is empty, the server in the header of the file is used.
-    pub servers: Vec<String>,
-    /// The directory in which fetched files are kept.
-    pub cache: Option<PathBuf>,
-    /// The maximum size of the uncompressed change files of one run, in bytes. The first change file is applied
-    /// whatever its size.
-    pub max_diff_size: u64,
-    /// The maximum age of the data in seconds.
-    pub max_age: i64,
-    /// The last state to which the file is updated.
-    pub end: End,
-    /// The region to which the changes are cut before they are applied, so that an extract does not grow by the changes
-    /// outside of it. Objects that the file has stay. Of the other objects, the file gets those that the strategy
-    /// selects: nodes in the region, ways with a node in the region, and relations with a member that the file has or
-    /// gets. With the strategies that complete ways, the file also gets the changed nodes of all its ways. A region in
-    /// which the file has no object is an error.
-    pub clip: Option<(Shape, Strategy)>,
-    /// The rules that change the tags of the objects in the changes, before these are applied. The same rules must have
-    /// changed the tags of the file.
-    pub edit: Vec<TagRule>,
-    /// The number of days for which changed nodes stay in a file without the nodes that only ways need
-    /// ([details](apply_changes::Options::keep_days)).
-    pub keep_days: u32,
-    /// The augmented diffs that are written: at most one with tiles, and at most one with actions. They are complete
-    /// before the file is replaced. With [`Options::clip`], they describe what the changes do to the file, and have
-    /// only objects of this region.
-    pub augmented_diffs: Vec<AugmentedDiff>,
-    /// The command that runs after the file was replaced; `None` for none.
-    pub exec: Option<Exec>,
-    /// The time to wait for another run that is replacing the file, or waits for its command. Then the update fails
-    /// with an error of the kind [`ErrorKind::Locked`].
-    pub wait: Duration,
-    /// The pause before a second attempt to get a file. The next pauses are longer.
-    pub first_pause: Duration,
-    /// The time that a connection may last, in addition to one second for each thousand bytes that it transfers.
-    pub patience: Duration,
+options! {
+    /// The options of `update`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The file to update.
+        pub file: PathBuf,
+        /// The action that is taken with the fetched changes.
+        pub goal: Goal,
+    }
+    setters {
+        /// The URLs of servers that publish the same changes. Servers with longer intervals between change files come
+        /// first. If the list is empty, the server in the header of the file is used.
+        servers: Vec<String>,
+        /// The directory in which fetched files are kept.
+        cache: Option<PathBuf>,
+        /// The maximum size of the uncompressed change files of one run, in bytes. The first change file is applied
+        /// whatever its size.
+        max_diff_size: u64,
+        /// The maximum age of the data in seconds.
+        max_age: i64,
+        /// The last state to which the file is updated.
+        end: End,
+        /// The region to which the changes are cut before they are applied, so that an extract does not grow by the
+        /// changes outside of it. Objects that the file has stay. Of the other objects, the file gets those that the
+        /// strategy selects: nodes in the region, ways with a node in the region, and relations with a member that the
+        /// file has or gets. With the strategies that complete ways, the file also gets the changed nodes of all its
+        /// ways. A region in which the file has no object is an error.
+        clip: Option<(Shape, Strategy)>,
+        /// The rules that change the tags of the objects in the changes, before these are applied. The same rules must
+        /// have changed the tags of the file.
+        edit: Vec<TagRule>,
+        /// The number of days for which changed nodes stay in a file without the nodes that only ways need
+        /// ([details](apply_changes::Options::keep_days)).
+        keep_days: u32,
+        /// The augmented diffs that are written: at most one with tiles, and at most one with actions. They are
+        /// complete before the file is replaced. With [`Options::clip`], they describe what the changes do to the file,
+        /// and have only objects of this region.
+        augmented_diffs: Vec<AugmentedDiff>,
+        /// The command that runs after the file was replaced; `None` for none.
+        exec: Option<Exec>,
+        /// The time to wait for another run that is replacing the file, or waits for its command. Then the update fails
+        /// with an error of the kind [`ErrorKind::Locked`].
+        wait: Duration,
+        /// The pause before a second attempt to get a file. The next pauses are longer.
+        first_pause: Duration,
+        /// The time that a connection may last, in addition to one second for each thousand bytes that it transfers.
+        patience: Duration,
+    }
 }
 
 impl Options {
@@ -136,22 +140,6 @@ impl Options {
         }
     }
 }
-
-setters!(Options {
-    servers: Vec<String>,
-    cache: Option<PathBuf>,
-    max_diff_size: u64,
-    max_age: i64,
-    end: End,
-    clip: Option<(Shape, Strategy)>,
-    edit: Vec<TagRule>,
-    keep_days: u32,
-    augmented_diffs: Vec<AugmentedDiff>,
-    exec: Option<Exec>,
-    wait: Duration,
-    first_pause: Duration,
-    patience: Duration,
-});
 
 /// A replication state in a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

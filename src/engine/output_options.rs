@@ -14,11 +14,11 @@ pub struct OutputOptions {
     /// The destination of the file.
     pub target: OutputTarget,
     /// The format of the file.
-    pub format: Format,
+    pub(crate) format: Format,
     /// The options for writing the blobs of a PBF file.
-    pub write: WriteOptions,
+    pub(crate) write: WriteOptions,
     /// The options for the header of the file.
-    pub header: HeaderOptions,
+    pub(crate) header: HeaderOptions,
 }
 
 /// The format of an output.

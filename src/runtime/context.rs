@@ -94,7 +94,7 @@ pub struct Context {
     /// which osmium needs ordered or current data.
     pub disorder: Disorder,
     /// The receiver of messages and progress.
-    pub observer: Arc<dyn Observer>,
+    pub(crate) observer: Arc<dyn Observer>,
     /// Counters and phase times of the run.
     pub stats: Arc<Stats>,
     /// Open files by the paths under which commands read them.

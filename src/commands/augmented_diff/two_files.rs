@@ -11,22 +11,26 @@ use crate::osm::ObjectId;
 use crate::runtime::Context;
 use std::path::PathBuf;
 
-/// Two files of current data, and the differences between them that count. The files are as in
-/// [`diff`](crate::commands::diff::run).
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct FilePair {
-    /// The old file.
-    pub old: PathBuf,
-    /// The new file.
-    pub new: PathBuf,
-    /// Whether objects count that differ only in metadata or in the order of their tags.
-    pub metadata: bool,
-    /// The rules that select the actions.
-    pub selection: Selection,
-    /// The maximum memory in bytes for the changes between the files; `None` for 128 MiB and 64 bytes for each byte of
-    /// the files, which is more than real data need.
-    pub max_memory: Option<u64>,
+options! {
+    /// Two files of current data, and the differences between them that count. The files are as in
+    /// [`diff`](crate::commands::diff::run).
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct FilePair {
+        /// The old file.
+        pub old: PathBuf,
+        /// The new file.
+        pub new: PathBuf,
+    }
+    setters {
+        /// Whether objects count that differ only in metadata or in the order of their tags.
+        metadata: bool,
+        /// The rules that select the actions.
+        selection: Selection,
+        /// The maximum memory in bytes for the changes between the files; `None` for 128 MiB and 64 bytes for each byte
+        /// of the files, which is more than real data need.
+        max_memory: Option<u64>,
+    }
 }
 
 impl FilePair {
@@ -41,12 +45,6 @@ impl FilePair {
         }
     }
 }
-
-setters!(FilePair {
-    metadata: bool,
-    selection: Selection,
-    max_memory: Option<u64>,
-});
 
 /// Writes the augmented diff of two files. The new state of a deleted object has neither tags nor nodes nor members,
 /// and features of deleted objects have no metadata, because the files do not give them.

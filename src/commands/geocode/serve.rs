@@ -29,23 +29,28 @@ const SEND_BUFFER: u32 = 32 << 10;
 /// The interval at which the manifest is checked for a new index.
 const RELOAD_TIME: Duration = Duration::from_secs(2);
 
-/// The options of the service.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ServeOptions {
-    /// The directory of the index.
-    pub index: PathBuf,
-    /// The address and the port, such as `127.0.0.1:8080`. Port 0 is any free port.
-    pub address: String,
-    /// The number of threads.
-    pub jobs: usize,
-    /// The maximum number of connections at a time.
-    pub max_connections: u32,
-    /// The time within which a request has to arrive, and within which a client has to accept some bytes of its answer.
-    pub timeout: Duration,
-    /// The origin of the web pages that may use the answers in browsers, such as `https://maps.example.com`, or `*` for
-    /// all pages.
-    pub cors: Option<String>,
+options! {
+    /// The options of the service.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct ServeOptions {
+        /// The directory of the index.
+        pub index: PathBuf,
+        /// The address and the port, such as `127.0.0.1:8080`. Port 0 is any free port.
+        pub address: String,
+    }
+    setters {
+        /// The number of threads.
+        jobs: usize,
+        /// The maximum number of connections at a time.
+        max_connections: u32,
+        /// The time within which a request has to arrive, and within which a client has to accept some bytes of its
+        /// answer.
+        timeout: Duration,
+        /// The origin of the web pages that may use the answers in browsers, such as `https://maps.example.com`, or `*`
+        /// for all pages.
+        cors: Option<String>,
+    }
 }
 
 impl ServeOptions {
@@ -61,13 +66,6 @@ impl ServeOptions {
         }
     }
 }
-
-setters!(ServeOptions {
-    jobs: usize,
-    max_connections: u32,
-    timeout: Duration,
-    cors: Option<String>,
-});
 
 /// Serves the index over HTTP until the process gets SIGTERM or SIGINT. Calls `log` with a line for each event. The
 /// first line has the address.

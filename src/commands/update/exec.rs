@@ -18,21 +18,25 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A command that runs after the file was replaced.
-///
-/// The command gets these variables: `PBFHOGG_FILE` is the path of the updated file, `PBFHOGG_SERVER` the URL of the
-/// server, `PBFHOGG_SEQUENCE` and `PBFHOGG_TIMESTAMP` are the state of the file, and `PBFHOGG_SEQUENCE_BEFORE` and
-/// `PBFHOGG_TIMESTAMP_BEFORE` its state before the update. `PBFHOGG_AUGMENTED_DIFF` and `PBFHOGG_EXPIRED_TILES` are the
-/// paths of these outputs, if the run that updated the file wrote any. A variable whose value is not known is not set.
-/// Its standard input is empty.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Exec {
-    /// The command line, which `sh` runs, or `cmd` on Windows.
-    pub command: OsString,
-    /// Whether the command writes to standard output of this process. Otherwise, its standard output goes to standard
-    /// error.
-    pub uses_stdout: bool,
+options! {
+    /// A command that runs after the file was replaced.
+    ///
+    /// The command gets these variables: `PBFHOGG_FILE` is the path of the updated file, `PBFHOGG_SERVER` the URL of
+    /// the server, `PBFHOGG_SEQUENCE` and `PBFHOGG_TIMESTAMP` are the state of the file, and `PBFHOGG_SEQUENCE_BEFORE`
+    /// and `PBFHOGG_TIMESTAMP_BEFORE` its state before the update. `PBFHOGG_AUGMENTED_DIFF` and `PBFHOGG_EXPIRED_TILES`
+    /// are the paths of these outputs, if the run that updated the file wrote any. A variable whose value is not known
+    /// is not set. Its standard input is empty.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Exec {
+        /// The command line, which `sh` runs, or `cmd` on Windows.
+        pub command: OsString,
+    }
+    setters {
+        /// Whether the command writes to standard output of this process. Otherwise, its standard output goes to
+        /// standard error.
+        uses_stdout: bool,
+    }
 }
 
 impl Exec {
@@ -44,8 +48,6 @@ impl Exec {
         }
     }
 }
-
-setters!(Exec { uses_stdout: bool });
 
 /// The result of a command that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
