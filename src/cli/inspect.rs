@@ -118,7 +118,6 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             nodes: args.nodes || needs(&["node_statistics"]),
             locations: args.locations || needs(&["way_locations"]),
             anomalies: args.anomalies || needs(&["anomalies"]),
-            charts: false,
         },
         list_blobs: args
             .blocks

@@ -8,7 +8,6 @@ mod action;
 mod actions;
 mod batches;
 mod blobs;
-#[cfg(feature = "cli")]
 mod earlier;
 mod edit_groups;
 mod feed;
@@ -46,8 +45,7 @@ use crate::osm::{KindSet, ObjectExpression};
 use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
 pub use batches::{ActionMaker, ActionView, batches};
-#[cfg(feature = "cli")]
-pub(crate) use earlier::is_replaceable;
+pub use earlier::is_replaceable;
 pub use edit_groups::{EditGroupForm, write_groups};
 pub use feed::ActionList;
 use feed::FeedForm;

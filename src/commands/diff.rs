@@ -4,11 +4,13 @@
 //! of ids. A worker walks the objects of a shard in both files side by side.
 
 mod change_output;
+#[cfg(feature = "pages")]
 mod charts;
 mod compare;
 mod cursor;
 mod locations;
 mod order;
+#[cfg(feature = "pages")]
 pub mod page;
 mod report;
 mod show;
@@ -22,15 +24,12 @@ use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{
     ChangeSet, DocumentHeader, OscText, Replication, TextFormat, TextOptions, TextOutput,
 };
-pub use crate::geometry::CellCounts;
 use crate::index::IdSets;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
 use crate::runtime::{Context, Pass, WorkItem};
-use charts::ChangeCharts;
-pub use charts::{Charts, Edits, NameCount, Names, Times};
-use compare::{Comparison, StepFindings};
+use compare::{Comparison, DifferenceCounts, StepFindings};
 use locations::LocationRule;
 use order::{Side, in_order};
 use report::Report;
@@ -288,7 +287,9 @@ impl Summary {
 /// - The output is a change file, and an input is a history file according to its header or contains an object twice.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
-    Ok(compare_files(options, Extra::default(), ctx)?.summary)
+    let sides = open_sides(options, ctx)?;
+    let (found, ()) = compare_sides(options, &sides, ctx)?;
+    Ok(found.summary)
 }
 
 /// The changes that turn a file into another one.
@@ -325,11 +326,8 @@ pub(crate) fn changes_between(
         .map(|input| input.original_len().unwrap_or_else(|| input.len()))
         .sum();
     let in_proportion = CHANGE_MEMORY + CHANGE_MEMORY_PER_BYTE * bytes;
-    let extra = Extra {
-        max_changes: Some(max_memory.unwrap_or(in_proportion)),
-        ..Extra::default()
-    };
-    let found = compare_sides(&options, &sides, Some(&format), extra, ctx)?;
+    let max_memory = Some(max_memory.unwrap_or(in_proportion));
+    let (found, ()) = compare_in(&options, &sides, Some(&format), max_memory, ctx)?;
     let mut changes = found.changes;
     changes.keep_newest(ctx);
     let [old, _] = sides;
@@ -341,39 +339,20 @@ pub(crate) fn changes_between(
     })
 }
 
-/// The results besides the counts and the text.
-#[derive(Debug, Clone, Copy, Default)]
-struct Extra {
-    has_charts: bool,
-    /// The maximum memory in bytes of the changes that turn the old file into the new one; `None` if they are not
-    /// collected. If they are, there is no text.
-    max_changes: Option<u64>,
-}
-
 /// The result of a comparison.
 struct Differences {
     summary: Summary,
-    charts: Option<Charts>,
     changes: ChangeSet,
 }
 
-/// Compares two files and writes their differences.
-fn compare_files(options: &Options, extra: Extra, ctx: &Context) -> Result<Differences> {
-    let sides = open_sides(options, ctx)?;
-    let format = options.output.as_ref().map(|(format, _)| format);
-    compare_sides(options, &sides, format, extra, ctx)
-}
-
-impl Extra {
-    /// Fails if the changes so far, to the file `new`, take more memory than is allowed.
-    fn check(&self, changes: &ChangeSet, new: &Path) -> Result<()> {
-        match self.max_changes {
-            Some(max) if changes.memory() as u64 > max => {
-                let cause = "the changes take more memory than is allowed";
-                Err(Error::file(new, cause).advise(Advice::AllowMemory(max)))
-            }
-            _ => Ok(()),
+/// Fails if the changes so far, to the file `new`, take more than `max_memory` bytes.
+fn check_memory(changes: &ChangeSet, max_memory: Option<u64>, new: &Path) -> Result<()> {
+    match max_memory {
+        Some(max) if changes.memory() as u64 > max => {
+            let cause = "the changes take more memory than is allowed";
+            Err(Error::file(new, cause).advise(Advice::AllowMemory(max)))
         }
+        _ => Ok(()),
     }
 }
 
@@ -382,14 +361,25 @@ fn open_sides(options: &Options, ctx: &Context) -> Result<[Side; 2]> {
     Ok([old?, new?])
 }
 
-/// Compares two open files and writes their differences in `format`.
-fn compare_sides(
+/// Compares two open files and writes their differences in the format of the options.
+fn compare_sides<C: DifferenceCounts>(
+    options: &Options,
+    sides: &[Side; 2],
+    ctx: &Context,
+) -> Result<(Differences, C)> {
+    let format = options.output.as_ref().map(|(format, _)| format);
+    compare_in(options, sides, format, None, ctx)
+}
+
+/// Compares two open files and writes their differences in `format`. `max_changes` is the maximum memory in bytes of
+/// the changes that turn the old file into the new one; `None` if they are not collected. Collecting replaces text.
+fn compare_in<C: DifferenceCounts>(
     options: &Options,
     sides: &[Side; 2],
     format: Option<&Format>,
-    extra: Extra,
+    max_changes: Option<u64>,
     ctx: &Context,
-) -> Result<Differences> {
+) -> Result<(Differences, C)> {
     let history = is_history(format, sides)?;
     check_each_once(options, format, sides, ctx)?;
     let mut output = match &options.output {
@@ -406,7 +396,7 @@ fn compare_sides(
     }
     let mut summary = Summary::default();
     let steps = plan(options, sides, &locations, &mut summary, ctx);
-    let mut charts = extra.has_charts.then(ChangeCharts::default);
+    let mut counts = C::default();
     let mut changes = ChangeSet::default();
     let inputs = sides.each_ref().map(|side| &side.file.input);
     let by_version = history || options.by_version;
@@ -417,16 +407,17 @@ fn compare_sides(
     let init = || {
         let sources = Sources::new(&inputs, ctx);
         let scope = (&locations, only.as_ref());
-        Comparison::new(sources, options, format, scope, by_version, extra)
+        let collects = max_changes.is_some();
+        Comparison::new(sources, options, format, scope, by_version, collects)
     };
     run_steps(steps, init, ctx, |found| {
         summary.add(&found.summary);
-        if let (Some(charts), Some(more)) = (&mut charts, found.charts) {
-            charts.merge(*more);
+        if let Some(more) = found.counts {
+            counts.merge(*more);
         }
         let added = changes.append(found.changes);
         added.map_err(|cause| Error::file(&options.new, cause))?;
-        extra.check(&changes, &options.new)?;
+        check_memory(&changes, max_changes, &options.new)?;
         put(&found.text)
     })?;
     if let Some(Format::Osc(_)) = format {
@@ -434,12 +425,7 @@ fn compare_sides(
     }
     let bytes = output.map(TextOutput::finish).transpose()?;
     ctx.stats.bytes_written.add(bytes.unwrap_or(0));
-    let charts = charts.map(|charts| charts.finish(sides, ctx)).transpose()?;
-    Ok(Differences {
-        summary,
-        charts,
-        changes,
-    })
+    Ok((Differences { summary, changes }, counts))
 }
 
 /// Returns the header of a change file that turns the first of the files into the second.
@@ -468,11 +454,11 @@ fn change_header(deletions: &Deletions, sides: &[Side; 2]) -> DocumentHeader {
 
 /// Compares the objects of merge steps, and calls `take` with each result in order. `init` creates the comparison of a
 /// thread.
-fn run_steps<'d>(
+fn run_steps<'d, C: DifferenceCounts>(
     steps: Vec<MergeStep>,
-    init: impl Fn() -> Comparison<'d> + Sync,
+    init: impl Fn() -> Comparison<'d, C> + Sync,
     ctx: &Context,
-    take: impl FnMut(StepFindings) -> Result<()>,
+    take: impl FnMut(StepFindings<C>) -> Result<()>,
 ) -> Result<()> {
     let bytes = steps.iter().map(MergeStep::input_bytes).sum();
     let steps = steps.into_iter().map(Ok);

@@ -3,21 +3,21 @@
 mod anomalies;
 mod blobs;
 mod census;
+#[cfg(feature = "pages")]
 mod charts;
 mod compression;
 mod contents;
 mod coordinates;
 mod extended;
 mod id_spans;
+#[cfg(feature = "pages")]
 pub mod page;
 pub mod show;
 mod top;
 
-pub use crate::geometry::CellCounts;
 pub use anomalies::{Anomalies, Anomaly};
 pub use blobs::{BlobLine, IdDistribution, KindSummary};
 pub use census::Statistics;
-pub use charts::{ChartPart, Charts, Months};
 pub use compression::{CompressionSummary, LevelGuess, SampledCompression};
 pub use coordinates::{NodeStatistics, WayLocationStatistics};
 pub use extended::{ByKind, Extended};
@@ -27,12 +27,10 @@ use crate::engine::input;
 use crate::engine::location_form::LocationForm;
 use crate::error::{Result, path_without_credentials};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, IndexKind, PbfFile, PlanNeeds};
-use crate::geometry::FINEST_LEVEL;
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_counts};
 use crate::runtime::Context;
-use census::Census;
-use charts::ObjectCharts;
+use census::{Census, ObjectCounter};
 use contents::Contents;
 use extended::ExtendedCounts;
 use id_spans::IdSpans;
@@ -87,7 +85,6 @@ impl Options {
         asked.nodes
             || asked.locations
             || asked.anomalies
-            || asked.charts
             || self.id_ranges
             || self.list_blobs.is_some()
             || self.top.is_some()
@@ -165,9 +162,6 @@ pub struct Summary {
     /// Statistics of the locations in ways; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub way_locations: Option<WayLocationStatistics>,
-    /// The data of the charts on a page; `None` if not requested. Not serialized.
-    #[serde(skip)]
-    pub charts: Option<Charts>,
     /// Unusual objects and blobs; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anomalies: Option<Anomalies>,
@@ -364,6 +358,12 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let (summary, _) = examine::<()>(options, ctx)?;
+    Ok(summary)
+}
+
+/// Reports the content of a file. Also returns the counts of its objects, if they are visited one by one, and its plan.
+fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summary, (C, BlobPlan))> {
     let by_blobs = options.concern_single_blobs();
     let file = if !by_blobs {
         input::open_for_summary(&options.input, ctx)?
@@ -388,25 +388,21 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                     ctx,
                 )?;
             }
-            Ok(found)
+            let entries = Vec::new();
+            Ok((found, (C::default(), BlobPlan { entries })))
         }
         None => {
             let file = with_table(file, ctx)?;
-            let (plan, census) = look_at_blobs(&file, options.statistics, ctx)?;
+            let (plan, census, counts) = look_at_blobs(&file, options.statistics, ctx)?;
             let spans = IdSpans::read(&file, &plan, ctx)?;
             let contents = Contents::of_plan(&file, &plan, &spans, ctx)?;
-            let charts = options
-                .statistics
-                .charts
-                .then(|| census.charts.finish(&plan));
             let sample = || Ok(compression::sample_of(&plan.entries));
             let mut found = report(options, &file, contents, census, sample, ctx)?;
             if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
                 extended.name_maxima(&file, &plan, ctx)?;
             }
             let top = options.top.map(|most| top::find(&file, &plan, most, ctx));
-            Ok(Summary {
-                charts,
+            let summary = Summary {
                 top: top.transpose()?,
                 id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan, &spans)),
                 blob_list: options
@@ -414,7 +410,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                     .map(|most| blobs::list(&file, &plan, &spans, most, ctx))
                     .transpose()?,
                 ..found
-            })
+            };
+            Ok((summary, (counts, plan)))
         }
     }
 }
@@ -428,8 +425,8 @@ fn with_table(file: PbfFile, ctx: &Context) -> Result<PbfFile> {
     }
 }
 
-/// Creates the report without the charts, the largest objects, the id ranges and the list of blobs. `sample` returns
-/// the entries of the blobs whose compression is examined.
+/// Creates the report without the largest objects, the id ranges and the list of blobs. `sample` returns the
+/// entries of the blobs whose compression is examined.
 fn report(
     options: &Options,
     file: &PbfFile,
@@ -485,7 +482,6 @@ fn report(
         anomalies: (asked.anomalies)
             .then(|| anomalies::anomalies_of_file(census.anomalies, is_history)),
         compression: compression_of(options, file, sample, ctx)?,
-        charts: None,
         top: None,
         id_ranges: None,
         blob_list: None,
@@ -507,21 +503,29 @@ fn compression_of(
 }
 
 /// Completes the blob entries of a file, and collects the requested statistics.
-fn look_at_blobs(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
+fn look_at_blobs<C: ObjectCounter>(
+    file: &PbfFile,
+    asked: Statistics,
+    ctx: &Context,
+) -> Result<(BlobPlan, Census, C)> {
     if asked.any() {
         ctx.expect_phases(1);
         take_census(file, asked, ctx)
     } else {
         let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
-        Ok((plan, Census::default()))
+        Ok((plan, Census::default(), C::default()))
     }
 }
 
 /// Collects the requested statistics. Decodes the blobs whose entries do not contain these statistics. In the same
 /// pass, completes the entries of blobs whose content is not fully known from an index.
-fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
+fn take_census<C: ObjectCounter>(
+    file: &PbfFile,
+    asked: Statistics,
+    ctx: &Context,
+) -> Result<(BlobPlan, Census, C)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
-    let mut census = Census::default();
+    let (mut census, mut counts) = (Census::default(), C::default());
     // If the entries of all blobs contain all requested statistics, reading the entries takes less time than starting
     // threads.
     if plan.entries.iter().all(|entry| asked.is_answered(entry)) {
@@ -529,10 +533,10 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
             census.merge(asked.census_of(entry));
         }
         census.finish();
-        return Ok((plan, census));
+        return Ok((plan, census, counts));
     }
     let mut entries = Vec::with_capacity(plan.entries.len());
-    let level = AtomicU32::new(FINEST_LEVEL);
+    let level = AtomicU32::new(counts.level());
     BlobPass::new("look at objects", &file.input, ctx)
         .holding(2)
         .run(
@@ -540,35 +544,33 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
             || (),
             |reader, (), entry| {
                 if asked.is_answered(&entry) {
-                    Ok((entry, asked.census_of(&entry)))
+                    Ok((entry, asked.census_of(&entry), C::default()))
                 } else {
                     look_at_objects(reader, entry, asked, level.load(Ordering::Relaxed))
                 }
             },
-            |(entry, found)| {
+            |(entry, found, counted)| {
                 entries.push(entry);
                 census.merge(found);
-                level.store(census.charts.density.level(), Ordering::Relaxed);
+                counts.merge(&counted);
+                level.store(counts.level(), Ordering::Relaxed);
                 Ok(())
             },
         )?;
     let plan = BlobPlan { entries };
     census.finish();
-    Ok((plan, census))
+    Ok((plan, census, counts))
 }
 
-/// Collects the requested statistics of a blob from its objects. Counts nodes per cell of level `level`. Also returns
-/// the complete entry of the blob.
-fn look_at_objects(
+/// Collects the requested statistics of a blob from its objects, and counts the objects at `level`. Also returns the
+/// complete entry of the blob.
+fn look_at_objects<C: ObjectCounter>(
     reader: &mut BlobDecoder,
     mut entry: BlobEntry,
     asked: Statistics,
     level: u32,
-) -> Result<(BlobEntry, Census)> {
-    let mut census = Census {
-        charts: ObjectCharts::at_level(level),
-        ..Census::default()
-    };
+) -> Result<(BlobEntry, Census, C)> {
+    let (mut census, mut counts) = (Census::default(), C::at_level(level));
     let known = entry;
     reader.decode(&known, |payload| {
         if asked.extended || !known.flags.has(BlobFlags::SCANNED) {
@@ -578,10 +580,10 @@ fn look_at_objects(
             }
         }
         if asked.visits(&entry) {
-            census.add_block(asked, &entry, &Block::parse(payload)?)
+            census.add_block(asked, &entry, &Block::parse(payload)?, &mut counts)
         } else {
             Ok(())
         }
     })?;
-    Ok((entry, census))
+    Ok((entry, census, counts))
 }

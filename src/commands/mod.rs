@@ -2,7 +2,7 @@
 //!
 //! Each command is a module with a struct `Options` and a function `run`, which returns a summary of the run. The
 //! submodules [`inspect::show`], [`tags_edit::changes`] and [`tags_filter::changes`] are commands of this form, too.
-//! [`inspect::page`] and [`diff::page`] write the report of `run` as a page of HTML.
+//! With the feature `pages`, `inspect::page` and `diff::page` write the report of `run` as a page of HTML.
 //!
 //! The fields of `Options` are what `new` takes. Everything else has a default, and a method that sets it.
 //!
@@ -98,6 +98,7 @@ mod ids;
 pub mod inspect;
 pub mod locations_index;
 pub mod merge_changes;
+#[cfg(feature = "pages")]
 mod pages;
 mod random;
 pub mod renumber;

@@ -4,7 +4,7 @@ use super::{BlobDecoder, FrameHead};
 use crate::error::Result;
 use crate::io::Input;
 use crate::pbf::BlobEntry;
-use crate::runtime::{Context, Pass, PassResults, WorkItem};
+use crate::runtime::{Context, Pass, WorkItem};
 
 impl WorkItem for BlobEntry {
     fn input_bytes(&self) -> u64 {
@@ -90,25 +90,5 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         let init = || (BlobDecoder::new(input, ctx), init());
         let work = |(reader, scratch): &mut (BlobDecoder, S), item| work(reader, scratch, item);
         self.pass.run_stream(input.len(), items, init, work, merge)
-    }
-
-    /// Calls `work` with each item, as [`run`](Self::run) does. `work` sends any number of results, and the number of
-    /// items in flight is limited ([`Pass::counting_items`]).
-    pub(crate) fn run_results<T: WorkItem, R: Send>(
-        self,
-        items: Vec<T>,
-        work: impl Fn(&mut BlobDecoder, T, &PassResults<'_, R>) -> Result<()> + Sync,
-        merge: impl FnMut(R) -> Result<()>,
-    ) -> Result<()> {
-        let (input, ctx) = (self.input, self.ctx);
-        let bytes = items.iter().map(WorkItem::input_bytes).sum();
-        self.pass.counting_items().run_results(
-            bytes,
-            items.into_iter().map(Ok),
-            || BlobDecoder::new(input, ctx),
-            work,
-            |_| (),
-            merge,
-        )
     }
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// The finest level, with cells of 360 / 2^24 degrees, or 2.4 m along a meridian.
-pub(crate) const FINEST_LEVEL: u32 = 24;
+const FINEST_LEVEL: u32 = 24;
 /// The maximum number of cells with points.
 const MAX_CELLS: usize = 40_000;
 /// 360 degrees in units of 1e-7 degree.
@@ -26,7 +26,7 @@ pub(crate) struct Density<const N: usize> {
 /// The cells of a grid that have points. Column 0 begins at longitude -180, row 0 at latitude -90.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
-pub struct CellCounts {
+pub(crate) struct CellCounts {
     /// The level of the grid. The edge of a cell is 360 / 2^`level` degrees. The level is the finest one, at most 24,
     /// at which not more than 40,000 cells have points.
     pub level: u32,

@@ -6,6 +6,7 @@ mod area_index;
 mod check;
 mod clip;
 mod degrees;
+#[cfg(feature = "pages")]
 mod density;
 mod edge;
 mod extent;
@@ -33,8 +34,8 @@ pub use degrees::{BoxRegion, CornerOrder, bbox_of_degrees, parse_bbox, parse_box
 pub(crate) use degrees::{
     for_message, point_of_degrees, point_of_e7, point_of_text, ring, vertex_message,
 };
-pub use density::CellCounts;
-pub(crate) use density::{Density, FINEST_LEVEL};
+#[cfg(feature = "pages")]
+pub(crate) use density::{CellCounts, Density};
 pub(crate) use edge::{Edge, EdgeRelation, Enclosure, HalfUnitPoint, doubled_area};
 pub use extent::Extent;
 #[cfg(feature = "parquet")]

@@ -18,7 +18,7 @@ const HEAD: usize = 1 << 10;
 
 /// Whether a run that updates a file in place may replace the file at `path`: it does not exist, is empty, or looks
 /// like an augmented diff or a list of tiles as this program writes them. Returns `false` if the file cannot be read.
-pub(crate) fn is_replaceable(path: &Path) -> bool {
+pub fn is_replaceable(path: &Path) -> bool {
     match path.metadata() {
         // Devices and pipes are not replaced.
         Ok(found) if found.is_file() && found.len() > 0 => is_own(path).unwrap_or(false),

@@ -12,7 +12,6 @@ use crate::io::OutputTarget;
 use std::path::Path;
 
 /// The name of the generator in [`PROLOGUE`], by which an augmented diff of an earlier run is known.
-#[cfg(feature = "cli")]
 pub(super) const GENERATOR: &str =
     "Overpass API (not used, but readers look for its name): pbfhogg";
 

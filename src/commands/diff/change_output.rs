@@ -1,6 +1,6 @@
 //! The changes that turn one file into another, as text or in memory.
 
-use super::{Deletions, Extra, Format};
+use super::{Deletions, Format};
 use crate::error::FormatError;
 use crate::formats::{ChangeAction, ChangeSet, OscText};
 use crate::osm::ObjectId;
@@ -15,10 +15,10 @@ pub(super) enum ChangeOutput {
 }
 
 impl ChangeOutput {
-    /// Creates an empty output of a comparison.
-    pub(super) fn new(extra: Extra, format: Option<&Format>) -> Self {
+    /// Creates an empty output of a comparison. If changes `are_collected`, there is no text.
+    pub(super) fn new(are_collected: bool, format: Option<&Format>) -> Self {
         match format {
-            _ if extra.max_changes.is_some() => Self::Collected(Box::default()),
+            _ if are_collected => Self::Collected(Box::default()),
             Some(Format::Osc(deletions)) => Self::Text(OscText::new(&deletions.text)),
             _ => Self::Text(OscText::default()),
         }

@@ -1,5 +1,6 @@
 //! The data of the charts that show the changes between two files.
 
+use super::compare::DifferenceCounts;
 use super::order;
 use super::report::Report;
 use super::side::{Side, same_tags};
@@ -33,8 +34,7 @@ enum Change {
 
 /// The data of the charts of a comparison. Arrays of three numbers count created, modified and deleted objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Charts {
+pub(super) struct Charts {
     /// The numbers of nodes and ways that changed, by grid cell. A way counts at the node in its middle.
     pub places: CellCounts,
     /// The numbers of changed ways that could not be located, because they have no nodes, their middle node is not in
@@ -57,8 +57,7 @@ pub struct Charts {
 
 /// The numbers of modified objects by the property that differs. An object may count several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[non_exhaustive]
-pub struct Edits {
+pub(super) struct Edits {
     /// The number of nodes whose location changed.
     pub moved: u64,
     /// The number of objects whose tags changed.
@@ -75,8 +74,7 @@ pub struct Edits {
 
 /// The new versions of created and modified objects by time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Times {
+pub(super) struct Times {
     /// The unit of time, which is `hour`, `day` or `month`.
     pub unit: &'static str,
     /// The first time, such as `2026-11`, `2026-11-24` or `2026-11-24T13`; `None` if no new version has a timestamp.
@@ -87,8 +85,7 @@ pub struct Times {
 
 /// The keys or the users with the most changed objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[non_exhaustive]
-pub struct Names {
+pub(super) struct Names {
     /// The number of distinct names. Names beyond 200,000 are not counted.
     pub distinct: u64,
     /// The names with the most changed objects, in descending order. At most 25 are listed.
@@ -97,8 +94,7 @@ pub struct Names {
 
 /// The numbers of changed objects with one key, or by one user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct NameCount {
+pub(super) struct NameCount {
     /// The key, or the name of the user.
     pub key: String,
     /// The number of objects that changed.
@@ -126,16 +122,10 @@ pub(super) struct ChangeCharts {
     users: HashMap<String, [u64; 3]>,
 }
 
-impl ChangeCharts {
-    /// Adds a pair of objects that differ, or an object that only one file has. `is_relocated` is set for ways whose
-    /// stored locations count as different.
-    pub(super) fn add(
-        &mut self,
-        report: Report,
-        old: &Side<'_>,
-        new: &Side<'_>,
-        is_relocated: bool,
-    ) {
+impl DifferenceCounts for ChangeCharts {
+    const IS_WANTED: bool = true;
+
+    fn add(&mut self, report: Report, old: &Side<'_>, new: &Side<'_>, is_relocated: bool) {
         let change = match report {
             Report::Same => return,
             Report::Right => Change::Created,
@@ -167,6 +157,31 @@ impl ChangeCharts {
         self.add_keys(change, &shown.object, &old.object);
     }
 
+    fn merge(&mut self, other: Self) {
+        self.places.merge(&other.places);
+        for (all, more) in self.nodes.iter_mut().zip(other.nodes) {
+            let room = MAX_PLACED_WAYS.saturating_sub(all.len());
+            for (_, change) in more.iter().skip(room) {
+                self.ways_without_place[*change as usize] += 1;
+            }
+            all.extend(more.into_iter().take(room));
+        }
+        pages::add_counts(&mut self.ways_without_place, &other.ways_without_place);
+        self.edits.merge(other.edits);
+        for (hour, counts) in other.hours {
+            pages::add_counts(self.hours.entry(hour).or_default(), &counts);
+        }
+        for (names, more) in [(&mut self.keys, other.keys), (&mut self.users, other.users)] {
+            for (name, counts) in more {
+                if names.len() < MAX_NAMES || names.contains_key(&name) {
+                    pages::add_counts(names.entry(name).or_default(), &counts);
+                }
+            }
+        }
+    }
+}
+
+impl ChangeCharts {
     fn add_place(&mut self, change: Change, side: &Side<'_>) {
         match &side.object.body {
             ObjectBody::Node { .. } => {
@@ -210,29 +225,6 @@ impl ChangeCharts {
             let is_gone = |key: &str| !object.tags.iter().any(|(other, _)| *other == key);
             for (key, _) in old.tags.iter().filter(|(key, _)| is_gone(key)) {
                 count(&mut self.keys, key, change);
-            }
-        }
-    }
-
-    pub(super) fn merge(&mut self, other: Self) {
-        self.places.merge(&other.places);
-        for (all, more) in self.nodes.iter_mut().zip(other.nodes) {
-            let room = MAX_PLACED_WAYS.saturating_sub(all.len());
-            for (_, change) in more.iter().skip(room) {
-                self.ways_without_place[*change as usize] += 1;
-            }
-            all.extend(more.into_iter().take(room));
-        }
-        pages::add_counts(&mut self.ways_without_place, &other.ways_without_place);
-        self.edits.merge(other.edits);
-        for (hour, counts) in other.hours {
-            pages::add_counts(self.hours.entry(hour).or_default(), &counts);
-        }
-        for (names, more) in [(&mut self.keys, other.keys), (&mut self.users, other.users)] {
-            for (name, counts) in more {
-                if names.len() < MAX_NAMES || names.contains_key(&name) {
-                    pages::add_counts(names.entry(name).or_default(), &counts);
-                }
             }
         }
     }
@@ -326,7 +318,7 @@ fn places_of(
     block: &Block<'_>,
     found: &mut Vec<(Change, (i64, i64))>,
 ) -> Result<(), FormatError> {
-    let units = block.units();
+    let units = block.units;
     block.for_each_stored_location(|id, (lat, lon), _| {
         let rank = id_rank(id);
         let start = nodes.partition_point(|(other, _)| id_rank(*other) < rank);

@@ -1,13 +1,12 @@
 //! Walks the objects of a shard in both files side by side.
 
 use super::change_output::ChangeOutput;
-use super::charts::ChangeCharts;
 use super::cursor::{Head, ShardCursor};
 use super::locations::{LocationRule, loses_location};
 use super::report::Report;
 use super::show::{SignedText, put_details, put_line};
 use super::side::Side;
-use super::{Equality, Extra, Format, Options, Summary};
+use super::{Equality, Format, Options, Summary};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources};
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, ChangeSet};
@@ -16,23 +15,46 @@ use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobFlags, Block};
 use crate::runtime::PassResults;
 use std::cmp::Ordering;
+use std::marker::PhantomData;
 
 /// The size in bytes at which the text of a step, or its changes, are sent as a partial result.
 const CHUNK: usize = 1 << 20;
 
 /// A part of the result of a merge step, with counts and the text of the differences.
 #[derive(Default)]
-pub(super) struct StepFindings {
+pub(super) struct StepFindings<C> {
     pub summary: Summary,
     pub text: String,
     /// The changes that turn the old file into the new one, if they are collected.
     pub changes: ChangeSet,
-    /// The counts for the charts; `None` if no charts are made.
-    pub charts: Option<Box<ChangeCharts>>,
+    /// The counts of the differences; `None` if they are not wanted, or come in another part.
+    pub counts: Option<Box<C>>,
+}
+
+/// Counts of differences, as for the charts of a page. They are of one shard, or of all shards so far.
+pub(super) trait DifferenceCounts: Default + Send {
+    /// Whether anything is counted.
+    const IS_WANTED: bool;
+
+    /// Counts a pair of objects that differ, or an object that only one file has. `is_relocated` is set for ways whose
+    /// stored locations count as different.
+    fn add(&mut self, report: Report, old: &Side<'_>, new: &Side<'_>, is_relocated: bool);
+
+    /// Adds the counts of the next shard.
+    fn merge(&mut self, other: Self);
+}
+
+/// Counts nothing.
+impl DifferenceCounts for () {
+    const IS_WANTED: bool = false;
+
+    fn add(&mut self, _: Report, _: &Side<'_>, _: &Side<'_>, _: bool) {}
+
+    fn merge(&mut self, (): Self) {}
 }
 
 /// Compares the objects of merge steps. Each worker has its own `Comparison`.
-pub(super) struct Comparison<'d> {
+pub(super) struct Comparison<'d, C> {
     sources: Sources,
     format: Option<Format>,
     equality: Equality,
@@ -43,10 +65,12 @@ pub(super) struct Comparison<'d> {
     verify: bool,
     /// Whether objects are matched by version as well as by id, as in history files.
     history: bool,
-    extra: Extra,
+    /// Whether the changes are collected.
+    collects_changes: bool,
+    counts: PhantomData<C>,
 }
 
-impl StepFindings {
+impl<C> StepFindings<C> {
     /// Returns the approximate size in memory in bytes.
     fn memory(&self) -> usize {
         self.text.len() + self.changes.memory()
@@ -54,9 +78,9 @@ impl StepFindings {
 }
 
 /// Sends a part of the result of a step. Text is sent in several pieces if it is long.
-fn send_part(
-    mut part: StepFindings,
-    results: &PassResults<'_, StepFindings>,
+fn send_part<C: DifferenceCounts>(
+    mut part: StepFindings<C>,
+    results: &PassResults<'_, StepFindings<C>>,
 ) -> Result<(), FormatError> {
     let text = std::mem::take(&mut part.text);
     let mut send = |text| {
@@ -83,14 +107,14 @@ fn send_part(
     }
 }
 
-impl<'d> Comparison<'d> {
+impl<'d, C: DifferenceCounts> Comparison<'d, C> {
     pub(super) fn new(
         sources: Sources,
         options: &Options,
         format: Option<&Format>,
         (locations, only): (&'d LocationRule<'d>, Option<&'d IdSets>),
         history: bool,
-        extra: Extra,
+        collects_changes: bool,
     ) -> Self {
         Self {
             sources,
@@ -108,7 +132,8 @@ impl<'d> Comparison<'d> {
             only,
             verify: options.verify,
             history,
-            extra,
+            collects_changes,
+            counts: PhantomData,
         }
     }
 
@@ -125,14 +150,14 @@ impl<'d> Comparison<'d> {
     /// Whether the moved nodes of a way are needed even if the ways also differ otherwise.
     const fn needs_moved(&self) -> bool {
         let has_details = matches!(self.format, Some(Format::Text { details: true, .. }));
-        has_details || self.extra.has_charts || self.makes_changes()
+        has_details || C::IS_WANTED || self.makes_changes()
     }
 
     /// Compares the objects of a merge step and sends the differences as text.
     pub(super) fn step(
         &mut self,
         step: MergeStep,
-        results: &PassResults<'_, StepFindings>,
+        results: &PassResults<'_, StepFindings<C>>,
     ) -> Result<()> {
         let found = self.compare(step, results)?;
         let memory = found.memory();
@@ -143,8 +168,8 @@ impl<'d> Comparison<'d> {
     fn compare(
         &mut self,
         step: MergeStep,
-        results: &PassResults<'_, StepFindings>,
-    ) -> Result<StepFindings> {
+        results: &PassResults<'_, StepFindings<C>>,
+    ) -> Result<StepFindings<C>> {
         let shard = match step {
             MergeStep::Merge(shard) => shard,
             MergeStep::Copy(source) => Shard::of(source),
@@ -177,7 +202,7 @@ impl<'d> Comparison<'d> {
 
     /// Counts the objects of two blobs with equal payloads without parsing the payloads. Returns `None` if the shard is
     /// not a pair of equal blobs, or if its objects have to be compared one by one.
-    fn equal_pair(&mut self, shard: &Shard) -> Result<Option<StepFindings>> {
+    fn equal_pair(&mut self, shard: &Shard) -> Result<Option<StepFindings<C>>> {
         let [one, two] = shard.sources.as_slice() else {
             return Ok(None);
         };
@@ -219,8 +244,8 @@ impl<'d> Comparison<'d> {
         &self,
         sides: &'a [Vec<(Source, Block<'a>)>; 2],
         shard: &Shard,
-        results: &PassResults<'_, StepFindings>,
-    ) -> Result<StepFindings, (Option<&'a Source>, FormatError)> {
+        results: &PassResults<'_, StepFindings<C>>,
+    ) -> Result<StepFindings<C>, (Option<&'a Source>, FormatError)> {
         let is_strict = self.makes_changes();
         let [mut old, mut new] = sides
             .each_ref()
@@ -267,21 +292,21 @@ impl<'d> Comparison<'d> {
 }
 
 /// Compares objects pair by pair and writes the differences.
-struct Pair<'c, 'a> {
-    comparison: &'c Comparison<'c>,
+struct Pair<'c, 'a, C> {
+    comparison: &'c Comparison<'c, C>,
     old: Side<'a>,
     new: Side<'a>,
     /// The indices of the references of a way whose stored locations count as different.
     moved: Vec<usize>,
     /// The addresses of the blocks of the last pair, and whether these blocks share their string table and units.
     blocks: Option<([*const Block<'a>; 2], bool)>,
-    found: StepFindings,
+    found: StepFindings<C>,
     changes: ChangeOutput,
     text: Option<SignedText>,
 }
 
-impl<'c, 'a> Pair<'c, 'a> {
-    fn new(comparison: &'c Comparison) -> Self {
+impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
+    fn new(comparison: &'c Comparison<'c, C>) -> Self {
         Self {
             comparison,
             old: Side::default(),
@@ -289,10 +314,10 @@ impl<'c, 'a> Pair<'c, 'a> {
             moved: Vec::new(),
             blocks: None,
             found: StepFindings {
-                charts: comparison.extra.has_charts.then(Box::default),
+                counts: C::IS_WANTED.then(Box::default),
                 ..StepFindings::default()
             },
-            changes: ChangeOutput::new(comparison.extra, comparison.format.as_ref()),
+            changes: ChangeOutput::new(comparison.max_changes, comparison.format.as_ref()),
             text: match &comparison.format {
                 Some(Format::Objects { text, .. }) => Some(SignedText::new(text)),
                 _ => None,
@@ -325,8 +350,8 @@ impl<'c, 'a> Pair<'c, 'a> {
             _ => Report::Right,
         };
         self.found.summary.of_mut(id.kind).count(report);
-        if self.found.charts.is_some() && report != Report::Same {
-            self.add_to_charts(report, old, new)?;
+        if C::IS_WANTED && report != Report::Same {
+            self.count_difference(report, old, new)?;
         }
         match &self.comparison.format {
             None => Ok(()),
@@ -357,9 +382,9 @@ impl<'c, 'a> Pair<'c, 'a> {
         }
     }
 
-    /// Adds a difference to the charts. Not inlined, because nearly all objects are the same in both files.
+    /// Counts a difference. Not inlined, because nearly all objects are the same in both files.
     #[cold]
-    fn add_to_charts(
+    fn count_difference(
         &mut self,
         report: Report,
         old: Option<Head<'a>>,
@@ -371,8 +396,8 @@ impl<'c, 'a> Pair<'c, 'a> {
             Report::Right => new.map_or(Ok(()), |new| self.new.fill(&new.object, new.block))?,
             Report::Same | Report::Different => {}
         }
-        if let Some(charts) = &mut self.found.charts {
-            charts.add(report, &self.old, &self.new, !self.moved.is_empty());
+        if let Some(counts) = &mut self.found.counts {
+            counts.add(report, &self.old, &self.new, !self.moved.is_empty());
         }
         Ok(())
     }
@@ -505,7 +530,7 @@ impl<'c, 'a> Pair<'c, 'a> {
     }
 
     /// Removes and returns the text or the changes so far if they take at least [`CHUNK`] bytes.
-    fn take_part(&mut self) -> Option<StepFindings> {
+    fn take_part(&mut self) -> Option<StepFindings<C>> {
         let (mut text, mut changes) = (String::new(), ChangeSet::default());
         match &mut self.changes {
             _ if self.found.text.len() >= CHUNK => text = std::mem::take(&mut self.found.text),
@@ -522,7 +547,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         })
     }
 
-    fn finish(mut self) -> StepFindings {
+    fn finish(mut self) -> StepFindings<C> {
         match self.changes {
             ChangeOutput::Text(text) => self.found.text += &text.finish(),
             ChangeOutput::Collected(changes) => self.found.changes = *changes,

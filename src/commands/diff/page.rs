@@ -1,6 +1,7 @@
 //! `diff --html`: shows the changes between two files on one page.
 
-use super::{Charts, Extra, Format, Options, Summary, compare_files};
+use super::charts::{ChangeCharts, Charts};
+use super::{Format, Options, Summary, compare_sides, open_sides};
 use crate::commands::pages;
 use crate::error::{Result, path_without_credentials};
 use crate::io::OutputTarget;
@@ -16,7 +17,7 @@ struct Data {
     old: String,
     new: String,
     summary: Summary,
-    charts: Option<Charts>,
+    charts: Charts,
     compared: Compared,
     objects: Option<Objects>,
     /// Whether only selected objects count.
@@ -78,17 +79,15 @@ pub fn write(
 ) -> Result<Summary> {
     page.check()?;
     ctx.expect_phases(3);
-    let extra = Extra {
-        has_charts: true,
-        ..Extra::default()
-    };
-    let differences = compare_files(options, extra, ctx)?;
-    let summary = differences.summary;
+    let sides = open_sides(options, ctx)?;
+    let (found, counts) = compare_sides::<ChangeCharts>(options, &sides, ctx)?;
+    let charts = counts.finish(&sides, ctx)?;
+    let summary = found.summary;
     let data = Data {
         old: path_without_credentials(&options.old).into_owned(),
         new: path_without_credentials(&options.new).into_owned(),
         summary,
-        charts: differences.charts,
+        charts,
         compared: Compared::of(options),
         objects: list(&summary)?,
         is_selection: options.only.is_some(),

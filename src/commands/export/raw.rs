@@ -4,14 +4,14 @@ use super::selection::selects_by_unique_tags;
 use super::{Options, Summary};
 use crate::commands::repeated_keys::warn_of_repeated_keys;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobDecoder, BlobPass, BlobPlan, PbfFile};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::formats::ObjectTableOptions;
 use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile, is_part};
 use crate::formats::row_limit::OversizedObjects;
 use crate::io::{OutputDirectory, StreamOutput};
 use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
-use crate::runtime::{Context, PassResults, WorkItem};
+use crate::runtime::{Context, Pass, PassResults, WorkItem};
 use std::path::Path;
 
 /// The number of objects at which a group of blobs ends. A group usually becomes one row group.
@@ -74,11 +74,15 @@ pub(super) fn write(
             bytes: 0,
         };
         let items = items(plan, kind);
-        BlobPass::new(name, &file.input, ctx).run_results(
-            items,
+        let bytes = items.iter().map(WorkItem::input_bytes).sum();
+        Pass::new(name, ctx).counting_items().run_results(
+            bytes,
+            items.into_iter().map(Ok),
+            || BlobDecoder::new(&file.input, ctx),
             |reader, blobs: Blobs, results| {
                 groups(reader, &blobs.0, kind, &filter, &table, results)
             },
+            |_| (),
             |group: RowGroup| {
                 summary.features += group.rows;
                 summary.repeated_keys += group.repeated_keys;

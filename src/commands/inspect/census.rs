@@ -1,12 +1,11 @@
 //! Statistics of the objects of a file.
 
 use super::anomalies::{Anomalies, note_blob, note_object};
-use super::charts::ObjectCharts;
 use super::coordinates::{NodeStatistics, WayLocationStatistics};
 use super::extended::ExtendedCounts;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, BlobFlags, Block};
+use crate::pbf::{BlobEntry, BlobFlags, Block, RawElement};
 
 /// The requested statistics. Each of them needs a visit to every object, or to every object of one kind, unless only
 /// extended statistics are requested and the table of contents contains them.
@@ -20,20 +19,17 @@ pub struct Statistics {
     pub locations: bool,
     /// Whether to find unusual objects and blobs.
     pub anomalies: bool,
-    /// Whether to collect the data of the charts on a page.
-    pub charts: bool,
 }
 
 impl Statistics {
     /// Whether any statistics are requested.
     pub const fn any(self) -> bool {
-        self.extended || self.nodes || self.locations || self.anomalies || self.charts
+        self.extended || self.nodes || self.locations || self.anomalies
     }
 
     /// Whether objects of a blob have to be visited one by one. `entry` must describe the blob completely.
     pub(super) fn visits(self, entry: &BlobEntry) -> bool {
         self.anomalies
-            || self.charts
             || self.nodes && entry.kinds.contains(ObjectKind::Node)
             || self.locations && entry.kinds.contains(ObjectKind::Way)
     }
@@ -58,6 +54,36 @@ impl Statistics {
     }
 }
 
+/// Counts objects for more than the statistics, such as the charts of a page: those of a blob, or of all blobs so far.
+pub(super) trait ObjectCounter: Default + Send {
+    /// Creates empty counts for the next blob. `level` is the level of the counts so far.
+    fn at_level(level: u32) -> Self;
+
+    /// Returns the level of the grid in which nodes are counted.
+    fn level(&self) -> u32;
+
+    /// Counts an object of a block.
+    fn add(&mut self, object: &RawElement<'_>, block: &Block<'_>) -> Result<(), FormatError>;
+
+    /// Adds the counts of the next blob.
+    fn merge(&mut self, other: &Self);
+}
+
+/// Counts nothing.
+impl ObjectCounter for () {
+    fn at_level(_: u32) -> Self {}
+
+    fn level(&self) -> u32 {
+        0
+    }
+
+    fn add(&mut self, _: &RawElement<'_>, _: &Block<'_>) -> Result<(), FormatError> {
+        Ok(())
+    }
+
+    fn merge(&mut self, (): &Self) {}
+}
+
 /// The statistics of a blob, or of all blobs of a file together. Statistics that are not requested stay empty.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Census {
@@ -65,30 +91,28 @@ pub(super) struct Census {
     pub nodes: NodeStatistics,
     pub locations: WayLocationStatistics,
     pub anomalies: Anomalies,
-    pub charts: ObjectCharts,
 }
 
 impl Census {
-    /// Adds the objects of a blob to the requested statistics other than the extended ones. `entry` must describe the
-    /// blob completely, as an entry with [`BlobFlags::SCANNED`](crate::pbf::BlobFlags::SCANNED) does.
+    /// Adds the objects of a blob to the requested statistics other than the extended ones, and to `counts` if objects
+    /// are visited one by one. `entry` must describe the blob completely, as an entry with [`BlobFlags::SCANNED`] does.
     pub(super) fn add_block(
         &mut self,
         asked: Statistics,
         entry: &BlobEntry,
         block: &Block<'_>,
+        counts: &mut impl ObjectCounter,
     ) -> Result<(), FormatError> {
         if asked.nodes {
             self.nodes.add_block(block)?;
         }
-        let one_by_one = asked.locations || asked.anomalies || asked.charts;
+        let one_by_one = asked.locations || asked.anomalies;
         let mut objects = block.cursor();
         while one_by_one && let Some(object) = objects.next()? {
             if asked.locations {
                 self.locations.add(&object, &block.units)?;
             }
-            if asked.charts {
-                self.charts.add(&object, block)?;
-            }
+            counts.add(&object, block)?;
             if asked.anomalies {
                 note_object(&mut self.anomalies, &object, block, entry.number)?;
             }
@@ -104,7 +128,6 @@ impl Census {
         self.extended.merge(&other.extended);
         self.nodes.merge(&other.nodes);
         self.locations.merge(&other.locations);
-        self.charts.merge(&other.charts);
         for (what, anomaly) in other.anomalies {
             match self.anomalies.get_mut(what) {
                 Some(known) => known.merge(&anomaly),

@@ -1,5 +1,6 @@
 //! The data of the charts of a file: the locations of its nodes, the times of its edits, and the layout of its blobs.
 
+use super::census::ObjectCounter;
 use crate::commands::pages;
 use crate::error::FormatError;
 use crate::file::BlobPlan;
@@ -17,8 +18,7 @@ const YEARS: std::ops::Range<i16> = 1970..2200;
 
 /// The data of the charts of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Charts {
+pub(super) struct Charts {
     /// The number of nodes in each cell.
     pub density: CellCounts,
     /// The boxes of at most 2,000 blobs with nodes, which are spread evenly over the file. The edges of a box are west,
@@ -34,8 +34,7 @@ pub struct Charts {
 
 /// The number of object versions by the month of their timestamps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Months {
+pub(super) struct Months {
     /// The first month with an object, such as `2006-03`; `None` if no object has a timestamp from 1970 to 2199.
     pub first: Option<String>,
     /// The numbers of nodes, ways and relations in each month, from the first to the last month with an object.
@@ -44,8 +43,7 @@ pub struct Months {
 
 /// A part of a file: consecutive blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[non_exhaustive]
-pub struct ChartPart {
+pub(super) struct ChartPart {
     /// The number of blobs.
     pub blobs: u64,
     /// The size of the blobs in the file, in bytes.
@@ -61,25 +59,24 @@ pub struct ChartPart {
 /// The counts from which the charts of objects are made, for one blob or for all blobs so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ObjectCharts {
-    pub density: Density<1>,
+    density: Density<1>,
     /// The numbers of nodes, ways and relations in each month, from the first month of [`YEARS`] on.
     months: Vec<[u64; 3]>,
 }
 
-impl ObjectCharts {
-    /// Creates empty counts. Nodes are counted by cells of the given level.
-    pub(super) fn at_level(level: u32) -> Self {
+impl ObjectCounter for ObjectCharts {
+    fn at_level(level: u32) -> Self {
         Self {
             density: Density::at_level(level),
             months: Vec::new(),
         }
     }
 
-    pub(super) fn add(
-        &mut self,
-        object: &RawElement<'_>,
-        block: &Block<'_>,
-    ) -> Result<(), FormatError> {
+    fn level(&self) -> u32 {
+        self.density.level()
+    }
+
+    fn add(&mut self, object: &RawElement<'_>, block: &Block<'_>) -> Result<(), FormatError> {
         let info = object.info()?;
         let kind = object.key.0;
         if info.timestamp != 0 {
@@ -103,7 +100,7 @@ impl ObjectCharts {
         Ok(())
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    fn merge(&mut self, other: &Self) {
         self.density.merge(&other.density);
         if self.months.len() < other.months.len() {
             self.months.resize(other.months.len(), [0; 3]);
@@ -112,7 +109,9 @@ impl ObjectCharts {
             pages::add_counts(sum, more);
         }
     }
+}
 
+impl ObjectCharts {
     /// Makes the charts of a file from the counts of all its objects.
     pub(super) fn finish(&self, plan: &BlobPlan) -> Charts {
         let entries = &plan.entries;

@@ -1,5 +1,6 @@
 //! `inspect --html`: reports a file on one page.
 
+use super::charts::{Charts, ObjectCharts};
 use super::{Options, Statistics, Summary};
 use crate::commands::{pages, tags_count};
 use crate::error::{Error, Result};
@@ -40,7 +41,7 @@ impl PageOptions {
 #[derive(Serialize)]
 struct InspectPageData<'a> {
     file: &'a Summary,
-    charts: &'a Option<super::Charts>,
+    charts: Charts,
     keys: Keys,
     program: &'static str,
 }
@@ -96,19 +97,19 @@ pub fn write(options: &PageOptions, ctx: &Context) -> Result<Summary> {
         return Err(Error::Usage(cause.into()));
     }
     options.output.check()?;
+    // For anomalies, every object is visited, so the charts count them all.
     let statistics = Statistics {
         extended: true,
         anomalies: true,
-        charts: true,
         ..Statistics::default()
     };
     let questions = Options::new(&options.input)
         .statistics(statistics)
         .compression(true);
-    let summary = super::run(&questions, ctx)?;
+    let (summary, (counts, plan)) = super::examine::<ObjectCharts>(&questions, ctx)?;
     let data = InspectPageData {
         file: &summary,
-        charts: &summary.charts,
+        charts: counts.finish(&plan),
         keys: count_keys(&options.input, ctx)?,
         program: pages::PROGRAM,
     };
