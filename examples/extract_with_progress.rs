@@ -1,6 +1,7 @@
 //! Cuts out a box, and gives up after ten seconds: `cargo run --example extract_with_progress -- INPUT OUTPUT W,S,E,N`
 
-use pbfhogg::commands::extract::{self, Extract, Shape};
+use pbfhogg::areas::Shape;
+use pbfhogg::commands::extract::{self, Extract};
 use pbfhogg::{Bbox, Context, Error, ErrorKind, Observer, OutputTarget};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -18,7 +18,7 @@ fn main() -> pbfhogg::Result<()> {
             file.input
                 .blob_error(entry.number.into(), entry.offset, error)
         })?;
-        let longest = block.strings().iter().max_by_key(|text| text.len());
+        let longest = block.strings().max_by_key(|text| text.len());
         println!(
             "blob {} at byte {}: {} objects ({}), longest string {:?}",
             entry.number,

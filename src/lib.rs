@@ -44,12 +44,19 @@
 //! # Features
 //!
 //! All of these features are on by default. `default-features = false` turns them off, which removes more than half of
-//! the dependencies.
+//! the dependencies, among them clap, tokio, hyper, ureq and parquet.
 //!
 //! - `cli`: the program. It turns on the other features of this list.
+//! - `pages`: pages of HTML with charts, about a file and about the differences of two files.
 //! - `parquet`: [`commands::export`] to GeoParquet and to tables.
 //! - `serve`: the HTTP service of the reverse geocoder.
 //! - `update`: [`commands::update`] from web servers. Without it, updates come only from local directories.
+//!
+//! # Environment
+//!
+//! The library reads `TMPDIR` (the directory of temporary files that have no better place) and, with the feature
+//! `update`, `PBFHOGG_HTTP_TIMEOUT` (the time in seconds in which a server has to send data of an input that is a URL),
+//! `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`.
 
 // The layers re-export items that only tests and benchmarks use. Without the feature `unstable`, nothing uses these
 // re-exports.
@@ -106,19 +113,14 @@ pub mod read {
     //! owned copy, which can be changed and written.
 
     pub use crate::engine::open_any as open;
-    pub use crate::engine::{BatchMaker, ElementReader, ObjectSelection};
-    pub use crate::file::{
-        BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, FilePart, FrameHead, HeaderWalker,
-        IndexKind, Parts, PbfFile, PlanNeeds,
+    pub use crate::engine::{BatchMaker, ObjectSelection};
+    pub use crate::file::{BlobStream, DataBlob, DataBlock, FilePart, IndexKind, Parts};
+    pub use crate::osm::{
+        MetadataCondition, MetadataNumber, ObjectExpression, ObjectFilter, RegexMatcher,
+        StringMatcher, TagPattern,
     };
-    pub use crate::io::Input;
     #[cfg(doc)]
-    use crate::model::{Element, Object};
-    pub use crate::osm::{ObjectExpression, TagPattern};
-    pub use crate::pbf::{
-        BlobEntry, BlobFlags, Block, BlockUnits, Encoding, HeaderBlock, ObjectStatistics,
-        StringTable, Toc, TocFields, TocFlags, TocSummary,
-    };
+    use crate::{BlobDecoder, BlobPlan, Element, ElementReader, Object, PbfFile};
 }
 
 pub mod write {
@@ -160,25 +162,24 @@ pub mod write {
     //! A file gets its name when it is complete and on disk. [`OutputTarget::writer`] creates a target that writes to
     //! any [`Write`](std::io::Write).
 
-    pub use crate::engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
-    pub use crate::file::{BlobHistory, BlobLocations, PbfWriter, WriteOptions, Written};
+    pub use crate::engine::{
+        Format, HeaderOption, HeaderOptions, InheritedFields, KeptField, WriteSummary,
+    };
+    pub use crate::file::{BlobHistory, BlobLocations, PbfWriter};
     pub use crate::formats::{
         DebugOptions, TextCompression, TextFormat, TextOptions, Visibility, WayLocations,
     };
-    pub use crate::io::{OutputTarget, ScratchFile, SizeHint, WriterTarget, abandon_unfinished};
-    pub use crate::pbf::{BlockEncoder, Compression, EncodedFrame, FrameEncoder, InfoFields};
+    pub use crate::io::{ScratchFile, SizeHint, WriterTarget, abandon_unfinished};
+    pub use crate::pbf::{BlockEncoder, EncodedFrame, FrameEncoder, InfoFields};
+    #[cfg(doc)]
+    use crate::{ElementWriter, OutputOptions, OutputTarget};
 }
 
 pub mod model {
-    //! Objects, ids, locations and boxes.
+    //! The parts of an [`Element`](crate::Element) and of an [`Object`](crate::Object), ages of versions, and degrees.
 
-    pub use crate::osm::{
-        Age, Bbox, Degrees, Edges, KindSet, Location, ObjectId, ObjectKind, UniqueTags,
-        Unversioned, parse_object_ids,
-    };
-    pub use crate::pbf::{
-        Element, Info, List, Member, Members, Node, Object, ObjectBody, Refs, Relation, Tags, Way,
-    };
+    pub use crate::osm::{Age, Degrees, Edges, UniqueTags, Unversioned, parse_object_ids};
+    pub use crate::pbf::{List, Members, Node, Refs, Relation, Tags, Way};
 }
 
 pub mod areas {
@@ -192,7 +193,7 @@ pub mod areas {
         assemble,
     };
     pub use crate::engine::{Feature, FeatureReader, Form, Geometry, IndexType};
-    pub use crate::geometry::{Extent, Point, Shape};
+    pub use crate::geometry::{Antimeridian, Extent, Point, Shape};
 }
 
 pub mod changes {
@@ -216,20 +217,13 @@ pub mod changes {
     };
 }
 
-pub use engine::{
-    ElementReader, ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions,
-};
+pub use engine::{ElementReader, ElementWriter, OutputOptions};
 pub use error::{Advice, Error, ErrorKind, FormatError, Result};
-pub use file::{
-    BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, PbfFile, PlanNeeds, WriteOptions,
-    Written,
-};
-pub use formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};
+pub use file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written};
 pub use io::{Input, OutputTarget};
 pub use osm::{Bbox, KindSet, Location, ObjectId, ObjectKind};
 pub use pbf::{
-    BlobEntry, BlobFlags, Block, Compression, Element, HeaderBlock, Info, InfoFields, List, Member,
-    Members, Node, Object, ObjectBody, Refs, Relation, StringTable, Tags, Way,
+    BlobEntry, Block, Compression, Element, HeaderBlock, Info, Member, Object, ObjectBody,
 };
 pub use runtime::{
     Batches, Context, Counter, Disorder, InputFormat, IoMode, NoObserver, Observer, Phase,

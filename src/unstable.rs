@@ -8,6 +8,18 @@ pub mod area {
 /// PBF files, with plans, blobs, passes and writers.
 pub mod file {
     pub use crate::file::*;
+    use crate::pbf::{Toc, TocFlags, TocSummary};
+
+    /// Returns the table of contents of a file; `None` if the file has none, or only one that does not fit the file.
+    pub const fn toc_of(file: &PbfFile) -> Option<&Toc> {
+        file.toc.as_ref()
+    }
+
+    /// Returns the summary of a table of contents with the entries of a plan; `None` if a blob has objects of several
+    /// kinds, or facts about a blob are unknown.
+    pub fn summary_of(plan: &BlobPlan, flags: TocFlags) -> Option<TocSummary> {
+        plan.summary(flags)
+    }
 }
 /// Formats other than PBF.
 pub mod formats {
@@ -35,7 +47,23 @@ pub mod osm {
 }
 /// The PBF format over byte slices.
 pub mod pbf {
+    use crate::error::FormatError;
     pub use crate::pbf::*;
+
+    /// Returns the flags of an entry.
+    pub const fn flags_mut(entry: &mut BlobEntry) -> &mut BlobFlags {
+        &mut entry.flags
+    }
+
+    /// Returns the statistics of an entry; `None` if they are unknown.
+    pub const fn statistics_mut(entry: &mut BlobEntry) -> Option<&mut ObjectStatistics> {
+        entry.statistics.as_mut()
+    }
+
+    /// Reads a HeaderBlock, and finds its fields about the table of contents.
+    pub fn parse_header(message: &[u8]) -> Result<(HeaderBlock, TocFields<'_>), FormatError> {
+        HeaderBlock::parse(message)
+    }
 }
 /// Readers of region files.
 pub mod region_file {

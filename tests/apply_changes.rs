@@ -554,13 +554,9 @@ fn locations_that_nothing_declares_go_from_blobs_that_are_made_anew_and_this_is_
                 ..way(id, &[1, 2], &[])
             })
             .collect();
-        let entry = BlobEntry {
-            kinds: KindSet::of(ObjectKind::Way),
-            min_id: first,
-            max_id: first + 9,
-            count: 10,
-            ..BlobEntry::default()
-        };
+        let mut entry = BlobEntry::default();
+        entry.kinds = KindSet::of(ObjectKind::Way);
+        (entry.min_id, entry.max_id, entry.count) = (first, first + 9, 10);
         let blob = craft::zlib_blob(&craft::block(&ways, &Shape::USUAL));
         let index = encode_blob_index(&entry).unwrap();
         file.extend(craft::frame_with_index("OSMData", &index, &blob));

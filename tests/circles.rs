@@ -23,7 +23,7 @@ fn segments(path: &str) -> Path {
 }
 
 /// The code without comments.
-fn without_comments(code: &str) -> String {
+pub fn without_comments(code: &str) -> String {
     let lines = code
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default());
@@ -69,7 +69,7 @@ fn expand(tree: &str) -> Vec<(String, String)> {
 }
 
 /// The use declarations of a module: what is passed on, the path, and the name.
-fn declarations(code: &str) -> Vec<(bool, String, String)> {
+pub fn declarations(code: &str) -> Vec<(bool, String, String)> {
     let mut found = Vec::new();
     for statement in code.split(';') {
         let Some(at) = statement.rfind("use ") else {

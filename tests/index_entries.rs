@@ -9,11 +9,11 @@ use crate::common::{
     Arg, Kind, Object, decode, node, relation, run_fail, run_ok, small_world, way,
 };
 use pbfhogg::Context;
-use pbfhogg::unstable::file::{BlobPlan, PbfFile, PlanNeeds};
+use pbfhogg::unstable::file::{BlobPlan, PbfFile, PlanNeeds, summary_of, toc_of};
 use pbfhogg::unstable::osm::{KindSet, ObjectKind};
 use pbfhogg::unstable::pbf::{
     BlobEntry, BlobFlags, Toc, TocFlags, TocPointer, TocSummary, encode_blob_index, encode_toc,
-    encode_toc_frames, header_frame,
+    encode_toc_frames, flags_mut, header_frame, statistics_mut,
 };
 use std::path::{Path, PathBuf};
 
@@ -88,6 +88,12 @@ fn with_table_and_summary(
     std::fs::write(path, bytes).unwrap();
 }
 
+/// Returns the entries in the table of contents of a file.
+fn entries_of(path: &Path) -> Vec<BlobEntry> {
+    let file = PbfFile::open(path, &Context::new(1)).unwrap();
+    toc_of(&file).unwrap().entries.clone()
+}
+
 /// The expected cause in the error, and a false change to an entry.
 type Lie = (&'static str, fn(&mut BlobEntry));
 
@@ -113,19 +119,19 @@ const FALSE_FACTS: [Lie; 9] = [
         entry.kinds = KindSet::of(ObjectKind::Way)
     }),
     ("whether ways have locations differs", |entry| {
-        entry.flags.set(BlobFlags::LOCATIONS, true)
+        flags_mut(entry).set(BlobFlags::LOCATIONS, true)
     }),
     ("whether there are deleted versions differs", |entry| {
-        entry.flags.set(BlobFlags::DELETED, true)
+        flags_mut(entry).set(BlobFlags::DELETED, true)
     }),
     ("whether nodes are dense differs", |entry| {
-        entry.flags.set(BlobFlags::DENSE, false)
+        flags_mut(entry).set(BlobFlags::DENSE, false)
     }),
     ("the statistics of the objects differ", |entry| {
-        entry.statistics.as_mut().unwrap().tagged -= 1
+        statistics_mut(entry).unwrap().tagged -= 1
     }),
     ("the statistics of the objects differ", |entry| {
-        entry.statistics.as_mut().unwrap().last_timestamp += 1
+        statistics_mut(entry).unwrap().last_timestamp += 1
     }),
     ("the length of the frame differs", |entry| {
         entry.header_len += 1
@@ -216,11 +222,7 @@ fn a_wrong_index_of_a_blob_is_found_out_by_whoever_decodes_it() {
     let bench = Bench::new();
     let usual = bench.path("usual.osm.pbf");
     with_table(&bench.path("plain.osm.pbf"), &usual, |_| ());
-    let entries = PbfFile::open(&usual, &Context::new(1))
-        .unwrap()
-        .toc
-        .unwrap()
-        .entries;
+    let entries = entries_of(&usual);
     for (cause, lie) in LIES
         .into_iter()
         .filter(|(cause, _)| !cause.contains("content"))
@@ -267,8 +269,8 @@ fn blobs_out_of_the_stated_order_are_detected() {
     blocks[1].swap(3, 7);
     std::fs::write(&plain, file_of(&blocks)).unwrap();
     with_table(&plain, &input, |entries| {
-        entries[1].flags.set(BlobFlags::SORTED, true);
-        entries[1].flags.set(BlobFlags::UNIQUE_IDS, true);
+        flags_mut(&mut entries[1]).set(BlobFlags::SORTED, true);
+        flags_mut(&mut entries[1]).set(BlobFlags::UNIQUE_IDS, true);
     });
     bench.finds(
         &input,
@@ -292,8 +294,8 @@ fn versions_out_of_the_stated_order_are_detected() {
     let block = craft::block(&[version(2), version(1)], &Shape::USUAL);
     std::fs::write(&plain, craft::file(header, &[block])).unwrap();
     with_table(&plain, &input, |entries| {
-        entries[0].flags.set(BlobFlags::SORTED, true);
-        entries[0].flags.set(BlobFlags::HASHED, false);
+        flags_mut(&mut entries[0]).set(BlobFlags::SORTED, true);
+        flags_mut(&mut entries[0]).set(BlobFlags::HASHED, false);
     });
     let (other, output) = (bench.path("other.osm.pbf"), bench.path("out.osm.pbf"));
     for command in ["merge", "sort"] {
@@ -350,11 +352,7 @@ fn check_index_finds_every_lie_and_every_rotten_bit() {
     // A flipped bit in any blob.
     with_table(&plain, &input, |_| ());
     let good = std::fs::read(&input).unwrap();
-    let entries = PbfFile::open(&input, &Context::new(1))
-        .unwrap()
-        .toc
-        .unwrap()
-        .entries;
+    let entries = entries_of(&input);
     for (number, entry) in (1..).zip(&entries) {
         let start = entry.offset + u64::from(entry.header_len) + 6;
         for byte in (start..entry.end()).step_by(23) {
@@ -447,7 +445,7 @@ fn a_question_about_the_whole_file_reads_no_table() {
         &bench.path("plain.osm.pbf"),
         &input,
         |_| (),
-        |plan| plan.summary(TocFlags::default()),
+        |plan| summary_of(&plan, TocFlags::default()),
     );
     let with = bytes_read(&question, &input, bench.dir.path());
     assert!(with < without, "{with}, {without}");
@@ -496,8 +494,8 @@ fn check_index_finds_a_false_summary() {
     let bench = Bench::new();
     let (plain, input) = (bench.path("plain.osm.pbf"), bench.path("in.osm.pbf"));
     let false_summary = |mut plan: BlobPlan| {
-        plan.entries[1].statistics.as_mut().unwrap().tagged += 1;
-        plan.summary(TocFlags::default())
+        statistics_mut(&mut plan.entries[1]).unwrap().tagged += 1;
+        summary_of(&plan, TocFlags::default())
     };
     with_table_and_summary(&plain, &input, |_| (), false_summary);
     let said = ask(&[&"check", &"--index", &input]);

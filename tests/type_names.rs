@@ -1,5 +1,6 @@
-//! A name of a type stands for one type, so that a search for it finds nothing else.
+//! A name of a type stands for one type, so that a search for it finds nothing else. A public name has one path.
 
+use crate::circles::{declarations, without_comments};
 use crate::layers::sources;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,4 +97,36 @@ fn declarations_of_types_are_recognised() {
     assert_eq!(declared_type("    pub struct Exec {"), Some("Exec"));
     assert_eq!(declared_type("    type Item = u64;"), None);
     assert_eq!(declared_type("pub fn struct_of() {"), None);
+}
+
+/// Returns the module of the crate and the name behind it that a declaration of `file` re-exports.
+fn exported(file: &str, path: &str) -> (String, String) {
+    let (before, name) = path.rsplit_once("::").unwrap_or(("", path));
+    let module = match before.strip_prefix("crate::") {
+        Some(module) => module.split("::").next().unwrap_or_default().to_owned(),
+        None if file == "lib.rs" => before.to_owned(),
+        None => format!("{file}: {before}"),
+    };
+    (module, name.to_owned())
+}
+
+#[test]
+fn a_public_name_has_one_path() {
+    let mut counts: BTreeMap<(String, String), u32> = BTreeMap::new();
+    for (file, code) in sources() {
+        let is_public = file == "lib.rs"
+            || ["cli/mod.rs", "commands/", "geocode/mod.rs"]
+                .iter()
+                .any(|start| file.starts_with(start));
+        let declared = declarations(&without_comments(&code)).into_iter();
+        for (_, path, _) in declared.filter(|(is_passed_on, ..)| is_public && *is_passed_on) {
+            assert!(
+                !path.starts_with("crate::commands::"),
+                "{file}: {path} is public already"
+            );
+            *counts.entry(exported(&file, &path)).or_default() += 1;
+        }
+    }
+    counts.retain(|_, count| *count > 1);
+    assert!(counts.is_empty(), "names with several paths: {counts:?}");
 }

@@ -6,8 +6,7 @@ use crate::common::clipped::{
 };
 use crate::common::publisher::update_from;
 use crate::common::{decode, run_ok, small_world, stderr};
-use pbfhogg::commands::extract::RelationTypes;
-use pbfhogg::commands::update::Strategy;
+use pbfhogg::commands::extract::{RelationTypes, Strategy};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

@@ -8,7 +8,7 @@ use flate2::{Compress, Decompress, FlushCompress, FlushDecompress};
 use pbfhogg::Context;
 use pbfhogg::OutputOptions;
 use pbfhogg::commands::synth;
-use pbfhogg::unstable::file::{BlobDecoder, PbfFile};
+use pbfhogg::unstable::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use pbfhogg::unstable::pbf::{BlobKind, Compression, Compressor};
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
 fn payloads(path: &Path) -> Vec<Vec<u8>> {
     let ctx = Context::default();
     let file = PbfFile::open(path, &ctx).unwrap();
-    let heads: Vec<_> = file.frames().map(|head| head.unwrap()).collect();
+    let blobs = BlobPlan::open(&file, PlanNeeds::Frames, &ctx).unwrap();
+    let blobs = blobs.entries;
     let mut reader = BlobDecoder::new(&file.input, &ctx);
-    let step = heads.len().div_ceil(60);
-    heads
+    let step = blobs.len().div_ceil(60);
+    blobs
         .iter()
         .step_by(step)
-        .map(|head| reader.payload(&head.entry).unwrap().to_vec())
+        .map(|entry| reader.payload(entry).unwrap().to_vec())
         .collect()
 }
 

@@ -200,7 +200,7 @@ fn add_to_history(
     };
     let mut options = options.clone();
     if session.conventions.is_plain_by_default
-        && let crate::Format::Text(text) = &mut options.output.format
+        && let crate::engine::Format::Text(text) = &mut options.output.format
         && text.format == TextFormat::Osm
     {
         // A history file has to state for each version whether the version is a deletion, so every object gets the

@@ -5,8 +5,8 @@
 //! command, so that no command has to know under which name it runs.
 
 use crate::Disorder;
-use crate::commands::InheritedFields;
 use crate::commands::sort::{Dedupe, EqualVersions};
+use crate::engine::InheritedFields;
 use crate::geometry::{Antimeridian, CornerOrder};
 use crate::osm::Unversioned;
 use std::any::TypeId;

@@ -12,8 +12,8 @@ use super::{CommandAnswer, augmented_diff, show, wrong_files};
 use crate::Context;
 use crate::commands::augmented_diff::{FilePair, GroupBy, Selection};
 use crate::commands::diff::{self, Deletions, Equality, Format, Summary, page};
-use crate::commands::{self, HeaderOptions, InheritedFields, cat};
-use crate::engine::OutputOptions;
+use crate::commands::{self, cat};
+use crate::engine::{HeaderOptions, InheritedFields, OutputOptions};
 use crate::file::WriteOptions;
 use crate::formats::{TextFormat, TextOptions, WayLocations};
 use crate::io::{OutputTarget, ScratchDirectory};
@@ -383,7 +383,9 @@ fn other_format(
     if kind.is_none_or(FormatKind::is_change_file) {
         return Ok(None);
     }
-    let format = kind.map_or(Ok(crate::Format::Pbf), |kind| spec.format(session, kind))?;
+    let format = kind.map_or(Ok(crate::engine::Format::Pbf), |kind| {
+        spec.format(session, kind)
+    })?;
     let header = HeaderOptions {
         generator: args.generator.clone(),
         inherited: InheritedFields::Needed,
@@ -496,7 +498,7 @@ fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format
         && !kind.is_change_file()
     {
         return match spec.format(session, kind)? {
-            crate::Format::Text(text)
+            crate::engine::Format::Text(text)
                 if matches!(text.format, TextFormat::Opl | TextFormat::Debug) =>
             {
                 Ok(Format::Objects { text, common })
@@ -550,8 +552,8 @@ fn change_text(session: &Session, args: &Args) -> Result<TextOptions> {
         .or(changes.kind)
         .map(|kind| spec.format(session, kind));
     Ok(match format.transpose()? {
-        Some(crate::Format::Text(text)) => text,
-        Some(crate::Format::Pbf) | None => TextOptions::new(TextFormat::OsmChange),
+        Some(crate::engine::Format::Text(text)) => text,
+        Some(crate::engine::Format::Pbf) | None => TextOptions::new(TextFormat::OsmChange),
     })
 }
 

@@ -2,7 +2,8 @@
 
 use super::args::{GivenRegion, KindArgs, RegionArgs, read_expressions, region};
 use super::session::Session;
-use crate::commands::export::{Antimeridian, GeometryTypes, Options};
+use crate::commands::export::{GeometryTypes, Options};
+use crate::geometry::Antimeridian;
 use crate::osm::ObjectExpression;
 use crate::runtime::Context;
 use anyhow::Result;

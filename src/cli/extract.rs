@@ -3,8 +3,8 @@ use super::args::{
 };
 use super::session::Session;
 use super::{CommandAnswer, show};
-use crate::commands::HeaderOption;
 use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
+use crate::engine::HeaderOption;
 use crate::geometry::Shape;
 use crate::io::OutputTarget;
 use crate::osm::ObjectExpression;

@@ -1,7 +1,7 @@
 //! The state of one run of a command line. The state is handed down from the parsed command line to the command.
 
 use super::conventions::Conventions;
-use crate::commands::InheritedFields;
+use crate::engine::InheritedFields;
 use crate::formats::TextOutput;
 use crate::{Context, Error};
 use std::cell::RefCell;

@@ -1,7 +1,8 @@
 use super::args::{RunArgs, WriteArgs, names, parse_size};
 use super::session::Session;
 use super::{CommandAnswer, show};
-use crate::commands::split::{self, Parts};
+use crate::commands::split;
+use crate::file::Parts;
 use crate::io::OutputTarget;
 use anyhow::{Result, bail};
 use std::fmt::Write;

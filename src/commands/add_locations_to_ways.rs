@@ -7,7 +7,7 @@
 
 mod nodes;
 
-pub use crate::engine::IndexType;
+use crate::engine::IndexType;
 use crate::engine::changesets::Placement;
 use crate::engine::filter::{
     BlobDecision, FilterItem, FilterOutput, FilterPass, FilteredWriter, Transformed, size_hint,

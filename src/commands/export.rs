@@ -46,8 +46,7 @@ pub use crate::formats::{
     ColumnType, DerivedColumns, GeoParquetOptions, GeoParquetVersion, MAX_FILE_LEN,
     ObjectTableOptions, PageCompression, PartitionKey, Theme, ThemeColumn,
 };
-pub use crate::geometry::Antimeridian;
-use crate::geometry::Shape;
+use crate::geometry::{Antimeridian, Shape};
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
 use crate::runtime::Context;

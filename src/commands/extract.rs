@@ -5,8 +5,9 @@ mod memory;
 mod selection;
 mod strategy;
 
-pub use crate::geometry::{Antimeridian, BoxRegion, CornerOrder, Polygon, Ring, parse_box};
-pub use crate::geometry::{Shape, ShapeError, parse_bbox};
+pub use crate::geometry::{
+    BoxRegion, CornerOrder, Polygon, Ring, ShapeError, parse_bbox, parse_box,
+};
 pub use crate::region_file::{
     AreaOfFile, ConfigExtract, ExtractConfig, ShapeFileKind, read_area, read_config,
     read_config_for, read_shape, read_shape_as,
@@ -20,7 +21,7 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::{Format, input, repeats};
 use crate::error::{Error, Result, shown};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
-use crate::geometry::AreaIndex;
+use crate::geometry::{Antimeridian, AreaIndex, Shape};
 use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::Bbox;
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields, feature};

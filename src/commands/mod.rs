@@ -114,5 +114,4 @@ pub mod tags_filter;
 pub mod time_filter;
 pub mod update;
 
-pub use crate::engine::{HeaderOption, HeaderOptions, InheritedFields, KeptField, WriteSummary};
 pub use ids::IdSource;

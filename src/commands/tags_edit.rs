@@ -5,7 +5,7 @@ mod untagged;
 mod within;
 
 pub use crate::engine::{RuleCount, TagTable};
-pub use crate::osm::{KeyPatterns, ObjectFilter, TagAction, TagRule};
+pub use crate::osm::{KeyPatterns, TagAction, TagRule};
 
 use crate::engine::changesets::{self, Placement};
 use crate::engine::filter::BlobDecision;

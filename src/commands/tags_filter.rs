@@ -2,11 +2,6 @@
 
 pub mod changes;
 
-pub use crate::osm::ObjectExpression;
-pub use crate::osm::{
-    MetadataCondition, MetadataNumber, ObjectFilter, RegexMatcher, StringMatcher, TagPattern,
-};
-
 use crate::engine::block_matcher::{BlockMatcher, may_select_in};
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
 use crate::engine::headers::header_of_part;
@@ -22,7 +17,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::io::OpenOutput;
-use crate::osm::{ObjectId, ObjectKind};
+use crate::osm::{ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -109,7 +104,8 @@ pub struct Summary {
 /// # Examples
 ///
 /// ```
-/// use pbfhogg::commands::tags_filter::{self, ObjectExpression};
+/// use pbfhogg::commands::tags_filter;
+/// use pbfhogg::read::ObjectExpression;
 /// use pbfhogg::{Context, OutputOptions};
 /// # use pbfhogg::commands::synth;
 /// # let directory = tempfile::tempdir().unwrap();

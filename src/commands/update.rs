@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-pub use crate::commands::extract::Strategy;
+use crate::commands::extract::Strategy;
 #[cfg(feature = "update")]
 pub use crate::net::{AnyFiles, CookieJar, Credentials, WebFiles};
 pub use crate::net::{BodyRange, Fault, LocalFiles, Transport};

@@ -30,7 +30,7 @@ pub(crate) fn select(
         return Ok(None);
     }
     let mut selected = Vec::new();
-    BlockMatcher::new(filter, block.strings()).for_each(block, |matches, _| {
+    BlockMatcher::new(filter, &block.strings).for_each(block, |matches, _| {
         selected.push(matches);
         Ok(())
     })?;

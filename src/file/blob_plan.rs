@@ -201,7 +201,7 @@ impl BlobPlan {
     }
 
     /// Whether at least one entry has `flag`.
-    pub fn any(&self, flag: BlobFlags) -> bool {
+    pub(crate) fn any(&self, flag: BlobFlags) -> bool {
         self.entries.iter().any(|entry| entry.flags.has(flag))
     }
 
@@ -283,7 +283,7 @@ impl BlobPlan {
 
     /// Returns the summary of a table of contents with these entries and `flags`. Returns `None` unless each blob has
     /// objects of a single kind, and all facts about each blob are known.
-    pub fn summary(&self, flags: TocFlags) -> Option<TocSummary> {
+    pub(crate) fn summary(&self, flags: TocFlags) -> Option<TocSummary> {
         TocSummary::of(&self.entries, self.is_sorted(), flags)
     }
 

@@ -22,7 +22,7 @@ pub struct PbfFile {
     /// The decoded header blob.
     pub header: HeaderBlock,
     /// The table of contents; `None` if the file has no table, or only one that does not fit the file.
-    pub toc: Option<Toc>,
+    pub(crate) toc: Option<Toc>,
     /// The summary of the table of contents, from the header; `None` if the header has no summary, or if the table of
     /// contents is not used. If only the summary was needed to open the file, `toc` is `None`.
     pub(crate) summary: Option<Box<TocSummary>>,
@@ -104,7 +104,7 @@ impl PbfFile {
     }
 
     /// Returns an iterator over the headers of the data frames, in file order.
-    pub fn frames(&self) -> HeaderWalker<'_> {
+    pub(crate) fn frames(&self) -> HeaderWalker<'_> {
         HeaderWalker::new(&self.input, self.data_start..self.data_end)
     }
 

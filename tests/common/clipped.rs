@@ -3,8 +3,8 @@
 use super::answers::name_of;
 use super::publisher::update_from;
 use super::{Arg, Kind, Object, decode, run_ok, stderr};
-use pbfhogg::commands::extract::parse_bbox;
-use pbfhogg::commands::update::{self, Goal, LocalFiles, Options, Strategy, Summary};
+use pbfhogg::commands::extract::{Strategy, parse_bbox};
+use pbfhogg::commands::update::{self, Goal, LocalFiles, Options, Summary};
 use pbfhogg::{Context, OutputOptions, OutputTarget};
 use serde_json::Value;
 use std::fs;

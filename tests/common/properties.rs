@@ -12,9 +12,9 @@ use pbfhogg::unstable::geometry::{AreaIndex, CornerOrder};
 use pbfhogg::unstable::osm::{ObjectExpression, ObjectFilter};
 use pbfhogg::unstable::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Block, Compression, Compressor, Decompressor, Element,
-    HeaderBlock, IdDirectory, IdSection, IdSectionBytes, IdTableBuilder, Info, InfoFields,
-    TableBlob, TableHost, Toc, TocReader, clean_block, decode_blob_index, encode_blob_index,
-    encode_toc, encode_toc_frames, scan_order, scan_payload, scan_places,
+    IdDirectory, IdSection, IdSectionBytes, IdTableBuilder, Info, InfoFields, TableBlob, TableHost,
+    Toc, TocReader, clean_block, decode_blob_index, encode_blob_index, encode_toc,
+    encode_toc_frames, parse_header, scan_order, scan_payload, scan_places,
 };
 use pbfhogg::unstable::region_file::{read_config, read_shape};
 use pbfhogg::{Context, ElementReader, Error, Location, ObjectKind};
@@ -157,7 +157,7 @@ fn frames() -> Vec<Vec<u8>> {
 
 /// A header that can be parsed is unchanged after it is encoded and parsed again.
 fn header(bytes: &[u8]) {
-    let Ok((header, about_toc)) = HeaderBlock::parse(bytes) else {
+    let Ok((header, about_toc)) = parse_header(bytes) else {
         return;
     };
     if let Some(table) = about_toc.toc {
@@ -165,7 +165,7 @@ fn header(bytes: &[u8]) {
     }
     let mut written = Vec::new();
     header.encode(&mut written);
-    let (again, _) = HeaderBlock::parse(&written).expect("what was written can be read");
+    let (again, _) = parse_header(&written).expect("what was written can be read");
     assert_eq!(again, header);
 }
 
@@ -327,13 +327,9 @@ fn tables() -> Vec<Vec<u8>> {
     let mut entries = Vec::new();
     let mut offset = 100;
     for block in blocks() {
-        let mut entry = BlobEntry {
-            offset,
-            frame_len: 500,
-            header_len: 17,
-            number: entries.len() as u32 + 1,
-            ..BlobEntry::default()
-        };
+        let mut entry = BlobEntry::default();
+        (entry.offset, entry.frame_len, entry.header_len) = (offset, 500, 17);
+        entry.number = entries.len() as u32 + 1;
         scan_payload(&block, &mut entry).expect("a good block");
         offset = entry.end();
         entries.push(entry);

@@ -3,8 +3,7 @@
 use super::format::{FormatKind, FormatSpec, exported_kind, kind_of_name, only_read};
 use crate::cli::conventions::{Conventions, parse_with};
 use crate::cli::session::Session;
-use crate::commands::{HeaderOption, HeaderOptions, KeptField};
-use crate::engine::{Format, OutputOptions};
+use crate::engine::{Format, HeaderOption, HeaderOptions, KeptField, OutputOptions};
 use crate::file::WriteOptions;
 use crate::formats::TextFormat;
 use crate::geometry::{parse_bbox, parse_corners};

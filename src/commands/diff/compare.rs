@@ -317,7 +317,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
                 counts: C::IS_WANTED.then(Box::default),
                 ..StepFindings::default()
             },
-            changes: ChangeOutput::new(comparison.max_changes, comparison.format.as_ref()),
+            changes: ChangeOutput::new(comparison.collects_changes, comparison.format.as_ref()),
             text: match &comparison.format {
                 Some(Format::Objects { text, .. }) => Some(SignedText::new(text)),
                 _ => None,

@@ -260,7 +260,7 @@ impl<V: Visitor> Visit<'_, V> {
         if selected.is_empty() && wanted.is_empty() && !needs_all {
             return Ok(());
         }
-        let to_indexes = |keys| block.strings().indexes_of(keys);
+        let to_indexes = |keys| block.strings.indexes_of(keys);
         let keys = self.visitor.way_keys().map(to_indexes);
         let needs = WayNeeds {
             keys: keys.as_deref(),

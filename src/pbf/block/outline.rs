@@ -93,7 +93,7 @@ impl<'a> StringTable<'a> {
     }
 
     /// The strings in order.
-    pub fn iter(&self) -> impl Iterator<Item = &'a str> + '_ {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a str> + '_ {
         self.0.iter().copied()
     }
 }

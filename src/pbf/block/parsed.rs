@@ -97,14 +97,9 @@ impl<'a> Block<'a> {
         Block { strings, ..self }
     }
 
-    /// The strings of the block.
-    pub const fn strings(&self) -> &StringTable<'a> {
-        &self.strings
-    }
-
-    /// The units in which the block stores coordinates and times.
-    pub const fn units(&self) -> BlockUnits {
-        self.units
+    /// The strings of the block. Index 0 is an empty string.
+    pub fn strings(&self) -> impl ExactSizeIterator<Item = &'a str> + '_ {
+        self.strings.iter()
     }
 
     /// Whether both blocks have the same units, and the string table of one block begins with the string table of the

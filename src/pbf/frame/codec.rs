@@ -27,7 +27,7 @@ pub enum Compression {
 
 impl Compression {
     /// The encoding of a Blob with this compression.
-    pub const fn encoding(self) -> Encoding {
+    pub(crate) const fn encoding(self) -> Encoding {
         match self {
             Self::None => Encoding::Raw,
             Self::Zlib(_) => Encoding::Zlib,

@@ -126,7 +126,7 @@ impl HeaderBlock {
     ///
     /// Fails on a required feature that this crate does not know, and if the features, a text or the unknown fields are
     /// longer than any real header has them. A required feature that is declared several times is kept once.
-    pub fn parse(message: &[u8]) -> Result<(Self, TocFields<'_>), FormatError> {
+    pub(crate) fn parse(message: &[u8]) -> Result<(Self, TocFields<'_>), FormatError> {
         check_lens(message).map_err(|error| error.within("HeaderBlock"))?;
         let (mut header, mut about_toc) = (Self::default(), TocFields::default());
         let mut fields = Fields::new(message);

@@ -63,6 +63,7 @@ impl BlobFlags {
 
 /// The facts about one data blob that are known without decoding it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct BlobEntry {
     /// The offset of the frame in the file, in bytes.
     pub offset: u64,
@@ -70,7 +71,7 @@ pub struct BlobEntry {
     pub min_id: i64,
     /// The last id in canonical order. Belongs to the last kind if the blob has several kinds.
     pub max_id: i64,
-    /// The xxh3 hash of the uncompressed payload; 0 without [`BlobFlags::HASHED`].
+    /// The xxh3 hash of the uncompressed payload; 0 if it is not known.
     pub hash: u64,
     /// The bounding box of all nodes; [`Bbox::EMPTY`] if the blob has no nodes or the box is unknown. In a file with a
     /// spatial layout, an entry for ways has the box of all their nodes, and an entry for relations the box of all
@@ -89,9 +90,9 @@ pub struct BlobEntry {
     /// The kinds of the objects.
     pub kinds: KindSet,
     /// Facts about the contents.
-    pub flags: BlobFlags,
+    pub(crate) flags: BlobFlags,
     /// Statistics of the objects; `None` if unknown. Always unknown for a blob with several kinds.
-    pub statistics: Option<ObjectStatistics>,
+    pub(crate) statistics: Option<ObjectStatistics>,
 }
 
 impl BlobEntry {
@@ -124,14 +125,14 @@ impl BlobEntry {
 
     /// Returns the sort key of the first object in canonical order, or `None` if the blob has no objects or if its ids
     /// are not known.
-    pub fn first_key(&self) -> Option<TypeThenId> {
+    pub(crate) fn first_key(&self) -> Option<TypeThenId> {
         let kind = self.kinds.first().filter(|_| !self.has_kinds_only())?;
         Some((kind, id_rank(self.min_id)))
     }
 
     /// Returns the sort key of the last object in canonical order, or `None` if the blob has no objects or if its ids
     /// are not known.
-    pub fn last_key(&self) -> Option<TypeThenId> {
+    pub(crate) fn last_key(&self) -> Option<TypeThenId> {
         let kind = self.kinds.last().filter(|_| !self.has_kinds_only())?;
         Some((kind, id_rank(self.max_id)))
     }
@@ -165,7 +166,7 @@ impl BlobEntry {
     /// Returns a description of the first contradiction between this entry and `found`, the entry computed from the
     /// decoded blob. Returns `None` if there is no contradiction. Compares the kinds, number, id range and order of the
     /// objects.
-    pub fn id_mismatch(&self, found: &Self) -> Option<&'static str> {
+    pub(crate) fn id_mismatch(&self, found: &Self) -> Option<&'static str> {
         let lacks = |flag| self.flags.has(flag) && !found.flags.has(flag);
         if self.kinds != found.kinds {
             Some("the kinds of objects differ")
@@ -182,7 +183,7 @@ impl BlobEntry {
 
     /// Returns descriptions of all contradictions between this entry and `found`, the entry computed from the decoded
     /// blob. Does not compare facts that this entry lacks.
-    pub fn mismatches(&self, found: &Self) -> Vec<&'static str> {
+    pub(crate) fn mismatches(&self, found: &Self) -> Vec<&'static str> {
         if !self.is_indexed() {
             return Vec::new();
         }
