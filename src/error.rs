@@ -54,6 +54,7 @@ pub enum ErrorKind {
 pub enum Error {
     /// A system call on a file failed.
     #[error("{}: {action}: {}", shown(path), io_reason(source))]
+    #[non_exhaustive]
     Io {
         /// The file concerned.
         path: PathBuf,
@@ -64,6 +65,7 @@ pub enum Error {
     },
     /// A blob violates the PBF format.
     #[error("{}: blob {number} at byte {offset}: {source}", shown(path))]
+    #[non_exhaustive]
     Blob {
         /// The file concerned.
         path: PathBuf,
@@ -76,6 +78,7 @@ pub enum Error {
     },
     /// A text input violates its format, for example a change file, OSM XML or OPL.
     #[error("{}: line {line}, column {column}: {cause}", shown(path))]
+    #[non_exhaustive]
     Text {
         /// The file concerned.
         path: PathBuf,
@@ -88,6 +91,7 @@ pub enum Error {
     },
     /// A file as a whole cannot be used.
     #[error("{}: {cause}", shown(path))]
+    #[non_exhaustive]
     File {
         /// The file concerned.
         path: PathBuf,
