@@ -17,6 +17,8 @@ mod format;
 mod header_facts;
 mod numbers;
 mod o5m;
+#[cfg(feature = "unstable")]
+mod object_columns;
 mod object_text;
 mod opl;
 mod opl_fields;
@@ -24,6 +26,9 @@ mod opl_fields;
 pub(crate) mod parquet;
 mod read;
 pub(crate) mod row_limit;
+// Only the Python package, which turns on `unstable`, has tables with lists.
+#[cfg_attr(not(feature = "unstable"), allow(dead_code))]
+pub(crate) mod table;
 mod text_buffer;
 mod text_chunks;
 mod text_compression;
@@ -53,11 +58,16 @@ pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
 pub(crate) use content::{FileContent, format_of};
 pub use document_header::{DocumentHeader, Replication};
+#[cfg(any(feature = "parquet", feature = "unstable"))]
+pub use features::ACTION_COLUMNS;
 pub use features::{
-    Attribute, Attributes, FeatureFormat, FeatureOptions, GeometryTypes, TagColumn, UniqueId,
+    ActionRows, Attribute, Attributes, FeatureFormat, FeatureOptions, GeometryTypes, TagColumn,
+    UniqueId,
 };
 pub use format::TextFormat;
 pub(crate) use header_facts::{declares_history, header_options};
+#[cfg(feature = "unstable")]
+pub use object_columns::{ElementRows, OBJECT_COLUMNS, ObjectView};
 pub(crate) use object_text::{ObjectChunk, ObjectText};
 #[cfg(feature = "parquet")]
 pub use parquet::{
@@ -68,6 +78,7 @@ pub use read::read_texts;
 pub(crate) use read::{
     Damage, ObjectSource, read_sources, read_start, salvage_start, salvage_texts,
 };
+pub use table::{ColumnGetter, MemberItems, OsmRow, RowType, TableColumn, TagPairs};
 pub use text_compression::TextCompression;
 pub(crate) use text_document::TextDocument;
 pub use text_encoder::{EncodedText, TextEncoder};

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::formats::TextOutput;
 use crate::formats::csv::CsvText;
-use crate::formats::features::EditGroup;
+use crate::formats::features::{EDIT_GROUP_COLUMNS, EditGroup, put_table_header, put_table_row};
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::write_edit_groups;
 use crate::io::OutputTarget;
@@ -63,8 +63,10 @@ fn text_of(groups: &[EditGroup], form: EditGroupForm) -> String {
             .collect(),
         _ => {
             let mut csv = CsvText::new();
-            EditGroup::put_header(&mut csv);
-            groups.iter().for_each(|group| group.put_row(&mut csv));
+            put_table_header(&mut csv, &EDIT_GROUP_COLUMNS);
+            for group in groups {
+                put_table_row(&mut csv, &EDIT_GROUP_COLUMNS, &group);
+            }
             csv.take()
         }
     }

@@ -11,8 +11,8 @@ use crate::engine::geometry_pass::is_area;
 use crate::error::Result;
 use crate::formats::csv::CsvText;
 use crate::formats::features::{
-    ActionRow, ActionText, EditGroup, EditGroups, GroupBy, OwnedGeometry, OwnedTags,
-    put_action_header, put_action_row,
+    ACTION_CSV, ActionRow, ActionText, ActionView, EditGroup, EditGroups, GroupBy, OwnedGeometry,
+    OwnedTags, put_table_header, put_table_row,
 };
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{ActionFacts, ActionTable, ParquetFile};
@@ -185,7 +185,7 @@ impl FeedForm {
             Self::Sequence => [""; 3].map(Cow::Borrowed),
             Self::Csv => {
                 let mut csv = CsvText::new();
-                put_action_header(&mut csv);
+                put_table_header(&mut csv, &ACTION_CSV);
                 [csv.take().into(), "".into(), "".into()]
             }
         }
@@ -220,7 +220,7 @@ impl Encoder for Features {
     fn take(&mut self) -> Result<String> {
         for (index, row) in self.rows.take()?.iter().enumerate() {
             match self.form {
-                FeedForm::Csv => put_action_row(&mut self.csv, row),
+                FeedForm::Csv => put_table_row(&mut self.csv, &ACTION_CSV, &ActionView(row)),
                 FeedForm::Sequence => {
                     self.text.push('\u{1e}');
                     self.text.put(row);

@@ -1,6 +1,7 @@
 //! Makers of batches of features, which callers provide.
 
 use crate::formats::features::{Feature, put_wkb};
+use crate::formats::table::{OsmRow, TagPairs};
 use crate::osm::{Edges, ObjectKind};
 use crate::pbf::Info;
 use std::any::Any;
@@ -51,6 +52,24 @@ impl<'f> FeatureView<'f> {
     /// The box around the geometry, in units of 1e-7 degree.
     pub fn edges(&self) -> Option<Edges<i32>> {
         self.0.geometry.extent().map(|extent| extent.edges())
+    }
+}
+
+impl OsmRow for FeatureView<'_> {
+    fn kind(&self) -> ObjectKind {
+        self.kind()
+    }
+
+    fn id(&self) -> i64 {
+        self.id()
+    }
+
+    fn info(&self) -> Info<'_> {
+        *self.info()
+    }
+
+    fn tags(&self) -> TagPairs<'_> {
+        TagPairs::Listed(self.0.tags.iter())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::action::ActionRow;
 use crate::formats::ChangeAction;
-use crate::formats::csv::CsvText;
+use crate::formats::table::{ColumnGetter, RowType, TableColumn};
 use crate::geometry::Extent;
 use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind, format_timestamp};
 use serde::{Serialize, Serializer};
@@ -157,59 +157,41 @@ impl GroupTotals {
     }
 }
 
+/// The rows of a table of groups.
+#[derive(Clone, Copy)]
+pub(crate) struct EditGroupRows;
+
+impl RowType for EditGroupRows {
+    type Row<'r> = &'r EditGroup;
+}
+
+type GroupColumn = TableColumn<EditGroupRows>;
+
+/// The columns of a table of groups.
+pub(crate) const EDIT_GROUP_COLUMNS: [GroupColumn; 17] = {
+    use ColumnGetter::{Double, Int32, Int64, Text, Time};
+    [
+        GroupColumn::optional("user", Text(|group| group.user.as_deref())),
+        GroupColumn::optional("uid", Int32(|group| group.uid)),
+        GroupColumn::optional("changeset", Int64(|group| group.changeset)),
+        GroupColumn::required("changesets", Int64(|group| Some(group.changesets as i64))),
+        GroupColumn::required("changes", Int64(|group| Some(group.changes as i64))),
+        GroupColumn::required("created", Int64(|group| Some(group.created as i64))),
+        GroupColumn::required("modified", Int64(|group| Some(group.modified as i64))),
+        GroupColumn::required("deleted", Int64(|group| Some(group.deleted as i64))),
+        GroupColumn::required("nodes", Int64(|group| Some(group.nodes as i64))),
+        GroupColumn::required("ways", Int64(|group| Some(group.ways as i64))),
+        GroupColumn::required("relations", Int64(|group| Some(group.relations as i64))),
+        GroupColumn::optional("first", Time(|group| group.first)),
+        GroupColumn::optional("last", Time(|group| group.last)),
+        GroupColumn::optional("min_lon", Double(|group| Some(group.bbox?[0]))),
+        GroupColumn::optional("min_lat", Double(|group| Some(group.bbox?[1]))),
+        GroupColumn::optional("max_lon", Double(|group| Some(group.bbox?[2]))),
+        GroupColumn::optional("max_lat", Double(|group| Some(group.bbox?[3]))),
+    ]
+};
+
 impl EditGroup {
-    /// The names of the columns of a table of groups.
-    const COLUMNS: [&str; 17] = [
-        "user",
-        "uid",
-        "changeset",
-        "changesets",
-        "changes",
-        "created",
-        "modified",
-        "deleted",
-        "nodes",
-        "ways",
-        "relations",
-        "first",
-        "last",
-        "min_lon",
-        "min_lat",
-        "max_lon",
-        "max_lat",
-    ];
-
-    /// Appends the row with the names of the columns.
-    pub(crate) fn put_header(csv: &mut CsvText) {
-        csv.header(&Self::COLUMNS);
-    }
-
-    /// Appends the row of the group.
-    pub(crate) fn put_row(&self, csv: &mut CsvText) {
-        csv.text(self.user.as_deref());
-        csv.number(self.uid.map(i64::from));
-        csv.number(self.changeset);
-        for count in [
-            self.changesets,
-            self.changes,
-            self.created,
-            self.modified,
-            self.deleted,
-            self.nodes,
-            self.ways,
-            self.relations,
-        ] {
-            csv.number(Some(count as i64));
-        }
-        csv.time(self.first);
-        csv.time(self.last);
-        for index in 0..4 {
-            let edge = self.bbox.and_then(|bbox| bbox.get(index).copied());
-            csv.text(edge.map(|edge| edge.to_string()).as_deref());
-        }
-        csv.end_row();
-    }
-
     /// Returns the group as a feature of GeoJSON, whose geometry is the box.
     pub(crate) fn feature(&self) -> Value {
         let geometry = self.bbox.map(|[west, south, east, north]| {

@@ -2,7 +2,7 @@
 //! PostgreSQL, and comma-separated values.
 
 mod action;
-mod action_csv;
+mod action_columns;
 mod csv;
 mod document;
 mod edit_group;
@@ -12,6 +12,7 @@ mod geometry_types;
 mod label_point;
 mod options;
 mod postgres;
+mod table_csv;
 mod text;
 mod wkb;
 mod wkt;
@@ -24,14 +25,18 @@ use crate::osm::ObjectKind;
 use crate::pbf::Info;
 
 pub(crate) use action::{ActionRow, ActionText, OwnedTags};
-pub(crate) use action_csv::{is_action_csv, put_action_header, put_action_row};
+#[cfg(any(feature = "parquet", feature = "unstable"))]
+pub use action_columns::ACTION_COLUMNS;
+pub(crate) use action_columns::{ACTION_CSV, is_action_csv};
+pub use action_columns::{ActionRows, ActionView};
 pub(crate) use document::FeatureDocument;
-pub(crate) use edit_group::EditGroups;
+pub(crate) use edit_group::{EDIT_GROUP_COLUMNS, EditGroups};
 pub use edit_group::{EditGroup, GroupBy};
 pub use geometry_types::GeometryTypes;
 #[cfg(feature = "parquet")]
 pub(crate) use label_point::{centroid, label_point};
 pub use options::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
+pub(crate) use table_csv::{put_table_header, put_table_row};
 pub(crate) use text::{FeatureChunk, FeatureText};
 pub(crate) use wkb::put_wkb;
 

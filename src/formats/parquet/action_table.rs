@@ -1,16 +1,13 @@
 //! Tables of augmented diffs, which have a row with both states for each object.
 
 use super::PageCompression;
-use super::columns::{EncodedGroup, GroupEncoder, Values};
+use super::column_buffer::{put_table_rows, table_schema};
+use super::columns::EncodedGroup;
 use super::facts::TableFacts;
-use super::feature_values::{above, below};
 use super::geometry_type::GeometryType;
-use super::schema::{TableForm, compression, group, optional, optional_text_map, primitive};
+use super::schema::{TableForm, compression};
 use crate::error::Result;
-use crate::formats::features::{ActionRow, OwnedGeometry, OwnedTags, put_wkb};
-use bytes::Bytes;
-use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as PhysicalType};
-use parquet::data_type::ByteArray;
+use crate::formats::features::{ACTION_COLUMNS, ActionRow, ActionView, OwnedGeometry};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use serde_json::json;
@@ -55,31 +52,7 @@ impl ActionFacts {
 
 impl ActionTable {
     pub(crate) fn new() -> Result<Self> {
-        use PhysicalType::{BOOLEAN, BYTE_ARRAY, FLOAT, INT32, INT64};
-        let required = Repetition::REQUIRED;
-        let text = || Some(LogicalType::String);
-        let time = LogicalType::timestamp(true, TimeUnit::MILLIS);
-        let edges = ["xmin", "ymin", "xmax", "ymax"];
-        let edges = edges.map(|name| primitive(name, FLOAT, required, None));
-        let edges = edges.into_iter().collect::<Result<_>>()?;
-        let fields = vec![
-            primitive("action", BYTE_ARRAY, required, text())?,
-            primitive("type", BYTE_ARRAY, required, text())?,
-            primitive("id", INT64, required, None)?,
-            primitive("indirect", BOOLEAN, required, None)?,
-            optional("changeset", INT64, None)?,
-            optional("timestamp", INT64, Some(time))?,
-            optional("uid", INT32, None)?,
-            optional("user", BYTE_ARRAY, text())?,
-            optional("old_version", INT32, None)?,
-            optional("new_version", INT32, None)?,
-            optional_text_map("old_tags")?,
-            optional_text_map("new_tags")?,
-            group("bbox", Repetition::OPTIONAL, None, edges)?,
-            optional("old_geometry", BYTE_ARRAY, None)?,
-            optional("new_geometry", BYTE_ARRAY, None)?,
-        ];
-        let form = TableForm::new("actions", fields, properties()?)?;
+        let form = TableForm::new("actions", table_schema(&ACTION_COLUMNS)?, properties()?)?;
         Ok(Self { form })
     }
 
@@ -87,85 +60,12 @@ impl ActionTable {
     pub(crate) fn encode(&self, rows: &[ActionRow]) -> Result<EncodedGroup> {
         /// The number of rows whose values are in memory as columns.
         const BATCH: usize = 4096;
-        self.form
-            .encode(|columns| rows.chunks(BATCH).try_for_each(|rows| put(columns, rows)))
+        self.form.encode(|encoder| {
+            rows.chunks(BATCH).try_for_each(|rows| {
+                put_table_rows(encoder, &ACTION_COLUMNS, rows.iter().map(ActionView))
+            })
+        })
     }
-}
-
-fn put(columns: &mut GroupEncoder<'_>, rows: &[ActionRow]) -> Result<()> {
-    let name = |name: &'static str| ByteArray::from(Bytes::from_static(name.as_bytes()));
-    columns.bytes(&Values::of(rows, |row, values| {
-        values.values.push(name(row.action.name()));
-    }))?;
-    columns.bytes(&Values::of(rows, |row, values| {
-        values.values.push(name(row.kind.name()));
-    }))?;
-    columns.int64(&Values::of(rows, |row, values| values.values.push(row.id)))?;
-    columns.bool(&Values::of(rows, |row, values| {
-        values.values.push(row.is_indirect)
-    }))?;
-    columns.int64(&Values::of(rows, |row, values| {
-        values.push_optional(row.changeset)
-    }))?;
-    columns.int64(&Values::of(rows, |row, values| {
-        values.push_optional(row.timestamp.map(|seconds| seconds.saturating_mul(1000)));
-    }))?;
-    columns.int32(&Values::of(rows, |row, values| {
-        values.push_optional(row.uid)
-    }))?;
-    columns.bytes(&Values::of(rows, |row, values| {
-        values.push_optional(row.user.as_deref().map(ByteArray::from));
-    }))?;
-    for version in [
-        |row: &ActionRow| row.old_version,
-        |row: &ActionRow| row.new_version,
-    ] {
-        columns.int32(&Values::of(rows, |row, values| {
-            values.push_optional(version(row).map(|version| version as i32));
-        }))?;
-    }
-    let tags: [fn(&ActionRow) -> Option<&OwnedTags>; 2] =
-        [|row| row.old_tags.as_ref(), |row| row.new_tags.as_ref()];
-    for tags in tags {
-        for part in [
-            |tag: &(String, String)| ByteArray::from(tag.0.as_str()),
-            |tag: &(String, String)| ByteArray::from(tag.1.as_str()),
-        ] {
-            columns.bytes(&Values::of(rows, |row, values| {
-                values.push_optional_list(tags(row).map(|tags| tags.iter().map(part)));
-            }))?;
-        }
-    }
-    put_geometries(columns, rows)
-}
-
-fn put_geometries(columns: &mut GroupEncoder<'_>, rows: &[ActionRow]) -> Result<()> {
-    let extents: Vec<_> = rows.iter().map(ActionRow::extent).collect();
-    for edge in 0..4 {
-        columns.float(&Values::of(&extents, |extent, values| {
-            values.push_optional(extent.map(|extent| match edge {
-                0 => below(extent.low.lon_e7),
-                1 => below(extent.low.lat_e7),
-                2 => above(extent.high.lon_e7),
-                _ => above(extent.high.lat_e7),
-            }));
-        }))?;
-    }
-    for geometry in [
-        |row: &ActionRow| row.old_geometry.as_ref().map(wkb),
-        |row: &ActionRow| row.new_geometry.as_ref().map(wkb),
-    ] {
-        columns.bytes(&Values::of(rows, |row, values| {
-            values.push_optional(geometry(row));
-        }))?;
-    }
-    Ok(())
-}
-
-fn wkb(geometry: &OwnedGeometry) -> ByteArray {
-    let mut bytes = Vec::new();
-    put_wkb(&mut bytes, &geometry.view(), None);
-    ByteArray::from(bytes)
 }
 
 fn properties() -> Result<WriterPropertiesBuilder> {

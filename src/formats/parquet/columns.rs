@@ -79,22 +79,16 @@ impl<T> Values<T> {
         self.end_list(self.values.len() - start);
     }
 
-    /// Adds a list that may be absent.
-    pub(super) fn push_optional_list(&mut self, list: Option<impl Iterator<Item = T>>) {
-        let Some(list) = list else {
-            self.definition.push(0);
-            self.repetition.push(0);
-            return;
-        };
-        let start = self.values.len();
-        self.values.extend(list);
-        let count = self.values.len() - start;
-        self.end_list_at(count, 1 + i16::from(count > 0));
-    }
-
     /// Makes the last `count` values a list.
     pub(super) fn end_list(&mut self, count: usize) {
         self.end_list_at(count, i16::from(count > 0));
+    }
+
+    /// Makes the last `count` values a list in a column whose lists may be absent. Adds an absent list if there is no
+    /// count.
+    pub(super) fn end_optional_list(&mut self, count: Option<usize>) {
+        let definition = count.map_or(0, |count| 1 + i16::from(count > 0));
+        self.end_list_at(count.unwrap_or(0), definition);
     }
 
     /// Makes the last `count` values a list whose definition levels are all `definition`.

@@ -35,6 +35,12 @@ impl TableFacts {
         column
     }
 
+    /// Adds facts about a row.
+    pub(super) fn add_row(&mut self, geometry_type: GeometryType, extent: Extent) {
+        self.types.insert(geometry_type);
+        self.extent = Some(self.extent.map_or(extent, |all| all.and(&extent)));
+    }
+
     /// Adds facts about further rows.
     pub(crate) fn add(&mut self, other: &Self) {
         self.types.extend(&other.types);

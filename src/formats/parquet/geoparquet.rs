@@ -1,21 +1,19 @@
 //! Tables of features in GeoParquet.
 
-use super::columns::{EncodedGroup, GroupEncoder};
+use super::columns::EncodedGroup;
 use super::facts::TableFacts;
+use super::feature_columns::{FeatureColumn, feature_columns};
 use super::feature_values::FeatureValues;
-use super::schema::{TableForm, compression, group, optional, primitive, text_map};
+use super::schema::{TableForm, compression};
 use super::{AdminAreas, GeoParquetOptions, GeoParquetVersion, ThemeSet};
 use crate::error::{Error, Result};
 use bytes::Bytes;
-use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
+use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use serde_json::json;
 use std::iter::Peekable;
 
-/// The reference system of coordinates as PROJJSON: longitude and latitude in WGS 84. This system is the default of
-/// GeoParquet, but DuckDB shows the system in the type of a column only if the column names it.
-const CRS84: &str = include_str!("crs84.json");
 /// The size in bytes of strings and geometries at which a row group ends. Usual row groups are smaller.
 const GROUP_BYTES: usize = 128 << 20;
 /// The maximum number of rows in a page.
@@ -24,7 +22,8 @@ const PAGE_ROWS: usize = 20_000;
 /// A table of features.
 pub(crate) struct FeatureTable {
     pub(crate) form: TableForm,
-    options: GeoParquetOptions,
+    columns: Vec<FeatureColumn>,
+    version: GeoParquetVersion,
     themes: ThemeSet,
     /// The administrative areas, if a column needs them; otherwise `None`.
     areas: Option<AdminAreas>,
@@ -44,43 +43,14 @@ impl FeatureTable {
         themes: &ThemeSet,
         areas: Option<AdminAreas>,
     ) -> Result<Self> {
-        use PhysicalType::{BYTE_ARRAY, FLOAT, INT32, INT64};
-        let required = Repetition::REQUIRED;
-        let text = Some(LogicalType::String);
-        let time = LogicalType::timestamp(true, TimeUnit::MILLIS);
-        let mut fields = vec![
-            primitive("osm_type", BYTE_ARRAY, required, text.clone())?,
-            primitive("osm_id", INT64, required, None)?,
-        ];
-        if options.has_metadata {
-            for (name, physical, logical) in [
-                ("version", INT32, None),
-                ("timestamp", INT64, Some(time)),
-                ("changeset", INT64, None),
-                ("uid", INT32, None),
-                ("user", BYTE_ARRAY, text.clone()),
-            ] {
-                fields.push(optional(name, physical, logical)?);
-            }
-        }
-        fields.push(text_map("tags")?);
-        for key in &options.tag_columns {
-            fields.push(optional(key, BYTE_ARRAY, text.clone())?);
-        }
-        fields.extend(themes.fields()?);
-        fields.extend(options.derived.fields()?);
-        let edges = ["xmin", "ymin", "xmax", "ymax"];
-        let edges = edges.map(|name| primitive(name, FLOAT, required, None));
-        let edges = edges.into_iter().collect::<Result<_>>()?;
-        fields.push(group("bbox", required, None, edges)?);
-        let geometry = match options.version {
-            GeoParquetVersion::V1 => None,
-            GeoParquetVersion::V2 => Some(LogicalType::geometry(Some(CRS84.trim().to_owned()))),
-        };
-        fields.push(primitive("geometry", BYTE_ARRAY, required, geometry)?);
+        let columns = feature_columns(options, themes);
+        let fields = columns.iter();
+        let fields = fields.map(|column| column.schema(options.version));
+        let fields = fields.collect::<Result<_>>()?;
         Ok(Self {
             form: TableForm::new("features", fields, properties(options)?)?,
-            options: options.clone(),
+            columns,
+            version: options.version,
             themes: themes.clone(),
             areas,
         })
@@ -98,11 +68,11 @@ impl FeatureTable {
         let mut facts = TableFacts::default();
         let group = self.form.encode(|columns| {
             let mut values =
-                FeatureValues::new(&self.options, &self.themes, self.areas.as_ref(), theme);
+                FeatureValues::new(&self.columns, &self.themes, self.areas.as_ref(), theme);
             while len < GROUP_BYTES && rows.peek().is_some() {
                 let read = values.read(bytes, rows);
                 len += read.map_err(|error| Error::Internal(error.to_string()))?;
-                self.put(columns, &values)?;
+                values.put(columns)?;
                 facts.add(&values.facts);
             }
             Ok(())
@@ -110,33 +80,9 @@ impl FeatureTable {
         Ok(FeatureGroup { group, facts })
     }
 
-    /// Encodes the values of some rows.
-    fn put(&self, columns: &mut GroupEncoder<'_>, values: &FeatureValues) -> Result<()> {
-        columns.bytes(&values.kinds)?;
-        columns.int64(&values.ids)?;
-        if self.options.has_metadata {
-            columns.int32(&values.versions)?;
-            columns.int64(&values.timestamps)?;
-            columns.int64(&values.changesets)?;
-            columns.int32(&values.uids)?;
-            columns.bytes(&values.users)?;
-        }
-        columns.bytes(&values.keys)?;
-        columns.bytes(&values.tags)?;
-        for column in &values.tag_columns {
-            columns.bytes(column)?;
-        }
-        values.of_theme.put(columns)?;
-        values.derived.put(columns)?;
-        for edges in &values.edges {
-            columns.float(edges)?;
-        }
-        columns.bytes(&values.geometries)
-    }
-
     /// Returns the value of the key `geo` in the metadata of a file.
     pub(crate) fn metadata(&self, facts: &TableFacts) -> String {
-        let version = match self.options.version {
+        let version = match self.version {
             GeoParquetVersion::V1 => "1.1.0",
             GeoParquetVersion::V2 => "2.0.0",
         };

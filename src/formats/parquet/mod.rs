@@ -2,10 +2,12 @@
 
 mod action_table;
 mod admin_areas;
+mod column_buffer;
 mod columns;
 mod derived;
 mod edit_table;
 mod facts;
+mod feature_columns;
 mod feature_values;
 mod file;
 mod geometry_type;
@@ -34,6 +36,7 @@ pub(crate) use theme::ThemeSet;
 pub use theme::{ColumnType, Theme, ThemeColumn};
 
 use crate::error::Error;
+use feature_columns::{FeatureColumn, feature_columns};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -128,17 +131,13 @@ impl GeoParquetOptions {
     /// Fails if two columns would have the same name. `partitioning` has the keys of partitions, which readers treat as
     /// columns.
     pub(crate) fn check_columns(&self, partitioning: &Partitioning) -> Result<(), String> {
-        let mut names = vec!["osm_type", "osm_id", "tags", "bbox", "geometry"];
-        if self.has_metadata {
-            names.extend(["version", "timestamp", "changeset", "uid", "user"]);
-        }
-        names.extend(self.derived.names());
-        names.extend(partitioning.key_names());
-        let themes = partitioning.themes().columns().iter();
-        let given = themes.map(|column| &column.name).chain(&self.tag_columns);
-        let mut seen: BTreeSet<&str> = names.into_iter().collect();
-        for name in given {
-            if !seen.insert(name) {
+        let columns = feature_columns(self, partitioning.themes()).into_iter();
+        let (given, own): (Vec<_>, Vec<_>) = columns.partition(FeatureColumn::has_given_name);
+        let keys = partitioning.key_names().map(str::to_owned);
+        let own = own.into_iter().map(|column| column.name);
+        let mut seen: BTreeSet<String> = own.chain(keys).collect();
+        for FeatureColumn { name, .. } in given {
+            if !seen.insert(name.clone()) {
                 return Err(format!(
                     "{name}: the table has a column of that name already"
                 ));

@@ -70,50 +70,30 @@ pub(super) fn group(
     group.map(Arc::new).map_err(failed)
 }
 
-/// Returns the type of a column whose values may be null.
-pub(super) fn optional(
-    name: &str,
-    physical: PhysicalType,
-    logical: Option<LogicalType>,
-) -> Result<TypePtr> {
-    primitive(name, physical, Repetition::OPTIONAL, logical)
-}
-
 /// Returns the type of a column of lists of 64-bit numbers.
-pub(super) fn int_list(name: &str) -> Result<TypePtr> {
-    let required = Repetition::REQUIRED;
-    let element = primitive("element", PhysicalType::INT64, required, None)?;
+pub(super) fn int_list(name: &str, repetition: Repetition) -> Result<TypePtr> {
+    let element = primitive("element", PhysicalType::INT64, Repetition::REQUIRED, None)?;
     let list = group("list", Repetition::REPEATED, None, vec![element])?;
-    group(name, required, Some(LogicalType::List), vec![list])
+    group(name, repetition, Some(LogicalType::List), vec![list])
 }
 
 /// Returns the type of a column of maps from strings to strings.
-pub(super) fn text_map(name: &str) -> Result<TypePtr> {
-    text_maps(name, Repetition::REQUIRED)
-}
-
-/// Returns the type of a column of maps from strings to strings, which may be null.
-pub(super) fn optional_text_map(name: &str) -> Result<TypePtr> {
-    text_maps(name, Repetition::OPTIONAL)
-}
-
-fn text_maps(name: &str, repetition: Repetition) -> Result<TypePtr> {
+pub(super) fn text_map(name: &str, repetition: Repetition) -> Result<TypePtr> {
     let text = |name| {
-        let logical = Some(LogicalType::String);
-        primitive(
-            name,
-            PhysicalType::BYTE_ARRAY,
-            Repetition::REQUIRED,
-            logical,
-        )
+        let (required, logical) = (Repetition::REQUIRED, Some(LogicalType::String));
+        primitive(name, PhysicalType::BYTE_ARRAY, required, logical)
     };
-    let entry = group(
-        "key_value",
-        Repetition::REPEATED,
-        None,
-        vec![text("key")?, text("value")?],
-    )?;
+    let fields = vec![text("key")?, text("value")?];
+    let entry = group("key_value", Repetition::REPEATED, None, fields)?;
     group(name, repetition, Some(LogicalType::Map), vec![entry])
+}
+
+/// Returns the type of a column of boxes.
+pub(super) fn bbox(name: &str, repetition: Repetition) -> Result<TypePtr> {
+    let edges = ["xmin", "ymin", "xmax", "ymax"];
+    let edges = edges.map(|edge| primitive(edge, PhysicalType::FLOAT, Repetition::REQUIRED, None));
+    let edges = edges.into_iter().collect::<Result<_>>()?;
+    group(name, repetition, None, edges)
 }
 
 /// Converts the compression of pages to the type of the Parquet library.

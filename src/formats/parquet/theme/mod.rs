@@ -5,7 +5,7 @@ mod set;
 mod values;
 
 pub(crate) use set::ThemeSet;
-pub(super) use values::ThemeValues;
+pub(super) use values::ThemeRow;
 
 use crate::error::{Error, Result};
 use crate::formats::GeometryTypes;

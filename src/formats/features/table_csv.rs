@@ -1,0 +1,40 @@
+//! Tables as comma-separated values.
+
+use super::geojson::put_tags;
+use crate::formats::csv::CsvText;
+use crate::formats::table::{ColumnGetter, RowType, TableColumn, TagPairs};
+
+/// Appends the row with the names of columns.
+pub(crate) fn put_table_header<T: RowType>(csv: &mut CsvText, columns: &[TableColumn<T>]) {
+    let names: Vec<_> = columns.iter().map(|column| column.name).collect();
+    csv.header(&names);
+}
+
+/// Appends a row. Tags are JSON objects. The fields of values that are no text, number, time or tags are empty.
+pub(crate) fn put_table_row<T: RowType>(
+    csv: &mut CsvText,
+    columns: &[TableColumn<T>],
+    row: &T::Row<'_>,
+) {
+    for column in columns {
+        match column.getter {
+            ColumnGetter::Name(name) => csv.text(Some(name(row))),
+            ColumnGetter::Text(text) => csv.text(text(row)),
+            ColumnGetter::Int32(number) => csv.number(number(row).map(i64::from)),
+            ColumnGetter::Int64(number) => csv.number(number(row)),
+            ColumnGetter::Time(seconds) => csv.time(seconds(row)),
+            ColumnGetter::Double(number) => {
+                csv.text(number(row).map(|number| number.to_string()).as_deref());
+            }
+            ColumnGetter::Degrees(e7) => csv.degrees(e7(row)),
+            ColumnGetter::Bool(is_true) => {
+                csv.text(Some(if is_true(row) { "true" } else { "false" }));
+            }
+            ColumnGetter::Tags(tags) => csv.value(tags(row), |text, tags: TagPairs<'_>| {
+                put_tags(text, &tags.collect::<Vec<_>>());
+            }),
+            _ => csv.text(None),
+        }
+    }
+    csv.end_row();
+}
