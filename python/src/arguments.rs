@@ -6,6 +6,7 @@ use crate::warnings::warn;
 use pbfhogg::areas::Shape;
 use pbfhogg::commands::extract::read_shape;
 use pbfhogg::read::{FilePart, ObjectExpression, ObjectSelection};
+use pbfhogg::unstable::formats::{RowType, TableColumn};
 use pbfhogg::{Bbox, Context, KindSet, ObjectId, ObjectKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -199,16 +200,15 @@ pub fn ids(ids: Option<Ids<'_>>, kinds: KindSet) -> PyResult<Option<Vec<ObjectId
     ids.iter().map(parse).collect::<PyResult<_>>().map(Some)
 }
 
-/// Converts names to columns of `known`. Fails if a name is unknown.
-pub fn columns_of<C: Copy>(
-    known: Vec<C>,
-    name: impl Fn(C) -> &'static str,
+/// Returns the columns of `known` with some names. Fails if a name is unknown.
+pub fn columns_of<T: RowType>(
+    known: &[TableColumn<T>],
     Texts(names): Texts,
-) -> PyResult<Vec<C>> {
+) -> PyResult<Vec<TableColumn<T>>> {
     let parse = |wanted: &String| {
-        let found = known.iter().find(|column| name(**column) == wanted);
+        let found = known.iter().find(|column| column.name == wanted);
         found.copied().ok_or_else(|| {
-            let known: Vec<_> = known.iter().map(|column| name(*column)).collect();
+            let known: Vec<_> = known.iter().map(|column| column.name).collect();
             let known = known.join(", ");
             PyValueError::new_err(format!(
                 "columns: there is no {wanted:?}; there are {known}"

@@ -1,20 +1,20 @@
 //! Tables of features.
 
 use crate::arguments::{BoxEdges, Texts, context, kinds, region, tags};
-use crate::batches::{Batches, TableSource};
-use crate::facts::{Fact, FactValues, Row, Rows};
-use crate::geometry_column::{GeometryColumn, geometry_field};
-use crate::lists::TagColumn;
+use crate::batches::Batches;
+use crate::builders::{ColumnBuilder, field};
+use crate::rows::Rows;
 use crate::source::Source;
-use crate::table::Table;
+use crate::table::{MadeTable, Table};
 use crate::warnings::Warnings;
-use arrow_array::builder::{Float64Builder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
+use arrow_array::builder::StringBuilder;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pbfhogg::commands::export::{
     self, FeatureFormat, FeatureMaker, FeatureOptions, FeatureView, LINE_RELATIONS,
 };
-use pbfhogg::{Context, Info, ObjectKind, Observer, OutputTarget, Result};
+use pbfhogg::unstable::formats::{ColumnGetter, RowType, TableColumn};
+use pbfhogg::{Context, Observer, OutputTarget, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -22,140 +22,113 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A column of features.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Column {
-    Fact(Fact),
-    /// The value of a tag.
-    Tag(String),
-    Measure(Measure),
-    Geometry,
+/// The rows of a table of features.
+#[derive(Clone, Copy)]
+struct FeatureRows;
+
+impl RowType for FeatureRows {
+    type Row<'r> = FeatureView<'r>;
 }
 
-/// A measure of a geometry on the ellipsoid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Measure {
-    Area,
-    Length,
+type FeatureColumn = TableColumn<FeatureRows>;
+
+/// The columns that all features have, under the names of the tables that the program writes.
+const COLUMNS: [FeatureColumn; 11] = {
+    use ColumnGetter::{Double, Geometry};
+    let [version, timestamp, changeset, uid, user] = FeatureColumn::METADATA;
+    [
+        FeatureColumn::TYPE.named("osm_type"),
+        FeatureColumn::ID.named("osm_id"),
+        version,
+        timestamp,
+        changeset,
+        uid,
+        user,
+        FeatureColumn::TAGS,
+        FeatureColumn::optional("area_m2", Double(|feature| feature.area_m2())),
+        FeatureColumn::optional("length_m", Double(|feature| feature.length_m())),
+        FeatureColumn::required(
+            "geometry",
+            Geometry(|feature, out| {
+                feature.put_wkb(out);
+                true
+            }),
+        ),
+    ]
+};
+
+/// A column of features.
+#[derive(Clone)]
+enum Column {
+    Known(FeatureColumn),
+    /// The value of a tag.
+    Tag(String),
 }
 
 impl Column {
     /// Returns the column with a name, which is the key of a tag if no other column has it.
     fn named(name: &str) -> Self {
-        let known = |fact: &Fact| name_of(*fact) == name && *fact != Fact::Visible;
-        match Fact::ALL.into_iter().find(known) {
-            Some(fact) => Self::Fact(fact),
-            None if name == "geometry" => Self::Geometry,
-            None if name == "area_m2" => Self::Measure(Measure::Area),
-            None if name == "length_m" => Self::Measure(Measure::Length),
-            None => Self::Tag(name.to_owned()),
-        }
+        let known = COLUMNS.into_iter().find(|column| column.name == name);
+        known.map_or_else(|| Self::Tag(name.to_owned()), Self::Known)
     }
 
     fn field(&self) -> Field {
         match self {
-            Self::Fact(fact) => fact.field(name_of(*fact)),
+            Self::Known(column) => field(column),
             Self::Tag(key) => Field::new(key, DataType::Utf8, true),
-            Self::Measure(Measure::Area) => Field::new("area_m2", DataType::Float64, true),
-            Self::Measure(Measure::Length) => Field::new("length_m", DataType::Float64, true),
-            Self::Geometry => geometry_field("geometry", false),
         }
     }
-}
 
-/// The name of a column of features, as in the tables that the program writes.
-const fn name_of(fact: Fact) -> &'static str {
-    match fact {
-        Fact::Type => "osm_type",
-        Fact::Id => "osm_id",
-        _ => fact.name(),
-    }
-}
-
-impl Row for FeatureView<'_> {
-    fn kind(&self) -> ObjectKind {
-        self.kind()
-    }
-
-    fn id(&self) -> i64 {
-        self.id()
-    }
-
-    fn info(&self) -> Info<'_> {
-        *self.info()
-    }
-
-    fn put_tags(&self, tags: &mut TagColumn) -> usize {
-        tags.push(self.tags().iter().copied())
+    fn is_metadata(&self) -> bool {
+        let is = |name| {
+            FeatureColumn::METADATA
+                .iter()
+                .any(|column| column.name == name)
+        };
+        matches!(self, Self::Known(column) if is(column.name))
     }
 }
 
 /// The values of a column.
-enum Values {
-    Fact(Fact, FactValues),
-    Tag {
-        key: String,
-        values: StringBuilder,
-        /// Whether a feature has the tag.
-        is_found: Arc<AtomicBool>,
-    },
-    Measure(Measure, Float64Builder),
-    Geometry(GeometryColumn),
+struct Values {
+    source: ValueSource,
+    builder: ColumnBuilder,
+}
+
+/// The source of the values of a column.
+enum ValueSource {
+    Known(ColumnGetter<FeatureRows>),
+    /// The tag with a key, and whether a feature has it.
+    Tag(String, Arc<AtomicBool>),
 }
 
 impl Values {
     fn of((column, is_found): (&Column, &Arc<AtomicBool>)) -> Self {
         match column {
-            Column::Fact(fact) => Self::Fact(*fact, FactValues::of(*fact)),
-            Column::Tag(key) => Self::Tag {
-                key: key.clone(),
-                values: StringBuilder::new(),
-                is_found: is_found.clone(),
+            Column::Known(FeatureColumn { getter, .. }) => Self {
+                source: ValueSource::Known(*getter),
+                builder: ColumnBuilder::of(getter),
             },
-            Column::Measure(measure) => Self::Measure(*measure, Float64Builder::new()),
-            Column::Geometry => Self::Geometry(GeometryColumn::default()),
+            Column::Tag(key) => Self {
+                source: ValueSource::Tag(key.clone(), is_found.clone()),
+                builder: ColumnBuilder::Text(StringBuilder::new()),
+            },
         }
     }
 
     /// Adds the value of a feature. Returns its size in bytes, as far as it has no fixed size.
     fn push(&mut self, feature: &FeatureView<'_>) -> usize {
-        match self {
-            Self::Fact(fact, values) => values.push(*fact, feature),
-            Self::Tag {
-                key: wanted,
-                values,
-                is_found,
-            } => {
+        match &self.source {
+            ValueSource::Known(getter) => self.builder.push(getter, feature),
+            ValueSource::Tag(wanted, is_found) => {
                 let mut tags = feature.tags().iter();
                 let found = tags.find(|(key, _)| key == wanted).map(|(_, value)| *value);
-                values.append_option(found);
                 // Threads that only read share the cache line.
                 if found.is_some() && !is_found.load(Ordering::Relaxed) {
                     is_found.store(true, Ordering::Relaxed);
                 }
-                found.map_or(0, str::len)
+                self.builder.push_text(found)
             }
-            Self::Measure(measure, values) => {
-                values.append_option(match measure {
-                    Measure::Area => feature.area_m2(),
-                    Measure::Length => feature.length_m(),
-                });
-                0
-            }
-            Self::Geometry(geometries) => geometries.push(|wkb| {
-                feature.put_wkb(wkb);
-                true
-            }),
-        }
-    }
-
-    /// Ends the column, and returns it as an array.
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Self::Fact(_, values) => values.finish(),
-            Self::Tag { values, .. } => Arc::new(values.finish()),
-            Self::Measure(_, values) => Arc::new(values.finish()),
-            Self::Geometry(geometries) => geometries.finish(),
         }
     }
 }
@@ -171,7 +144,7 @@ impl FeatureMaker for FeatureColumns {
     }
 
     fn take(&mut self) -> Option<RecordBatch> {
-        self.0.take(Values::finish)
+        self.0.take(|values| values.builder.finish())
     }
 
     fn is_full(&self) -> bool {
@@ -204,65 +177,44 @@ impl Batches for FeatureBatches {
 }
 
 impl FeatureBatches {
+    fn start(
+        options: &export::Options,
+        columns: Arc<[Column]>,
+        schema: SchemaRef,
+        ctx: &Context,
+        warnings: &Arc<Warnings>,
+    ) -> Self {
+        let needs_info = columns.iter().any(Column::is_metadata);
+        let are_found: Arc<[_]> = columns.iter().map(|_| Arc::default()).collect();
+        let (of_makers, own) = (columns.clone(), are_found.clone());
+        let maker = move || {
+            let values = of_makers.iter().zip(own.iter()).map(Values::of);
+            FeatureColumns(Rows::new(schema.clone(), values))
+        };
+        Self {
+            batches: export::batches(options.clone(), needs_info, maker, ctx),
+            columns,
+            are_found,
+            has_rows: false,
+            warnings: warnings.clone(),
+        }
+    }
+
     fn warn_of_missing_tags(&self) {
         let columns = self.columns.iter().zip(self.are_found.iter());
         for (column, is_found) in columns {
             if let Column::Tag(key) = column
                 && !is_found.load(Ordering::Relaxed)
             {
-                let fact = Fact::ALL.into_iter().find(|fact| fact.name() == key);
-                let hint = fact.map(name_of).filter(|name| name != key);
-                let hint = hint.map(|name| format!("; what every object has is {name:?}"));
+                let name = format!("osm_{key}");
+                let hint = COLUMNS.iter().any(|column| column.name == name);
+                let hint = hint.then(|| format!("; what every object has is {name:?}"));
                 self.warnings.warn(&format!(
                     "columns: no feature has the tag {key:?}{}",
                     hint.unwrap_or_default()
                 ));
             }
         }
-    }
-}
-
-/// A table of features.
-#[derive(Clone)]
-struct FeatureTable {
-    options: export::Options,
-    columns: Arc<[Column]>,
-    schema: SchemaRef,
-    ctx: Context,
-    warnings: Arc<Warnings>,
-}
-
-impl TableSource for FeatureTable {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn without_columns(&self) -> Box<dyn TableSource> {
-        Box::new(Self {
-            columns: [].into(),
-            schema: Schema::empty().into(),
-            ..self.clone()
-        })
-    }
-
-    fn start(&self) -> Box<dyn Batches> {
-        let (columns, schema) = (self.columns.clone(), self.schema.clone());
-        let is_metadata =
-            |column: &Column| matches!(column, Column::Fact(fact) if fact.is_metadata());
-        let needs_info = columns.iter().any(is_metadata);
-        let are_found: Arc<[_]> = columns.iter().map(|_| Arc::default()).collect();
-        let own = are_found.clone();
-        let maker = move || {
-            let values = columns.iter().zip(own.iter()).map(Values::of);
-            FeatureColumns(Rows::new(schema.clone(), values))
-        };
-        Box::new(FeatureBatches {
-            batches: export::batches(self.options.clone(), needs_info, maker, &self.ctx),
-            columns: self.columns.clone(),
-            are_found,
-            has_rows: false,
-            warnings: self.warnings.clone(),
-        })
     }
 }
 
@@ -298,21 +250,23 @@ pub fn features(
     }
     let options = options.clip(region.clone().filter(|_| clip)).region(region);
     let names = columns.map(|Texts(names)| names);
-    let names = names.unwrap_or_else(|| ["osm_type", "osm_id", "tags"].map(str::to_owned).into());
-    let mut columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();
-    if geometry && !columns.contains(&Column::Geometry) {
-        columns.push(Column::Geometry);
+    let mut names =
+        names.unwrap_or_else(|| ["osm_type", "osm_id", "tags"].map(str::to_owned).into());
+    if geometry && !names.iter().any(|name| name == "geometry") {
+        names.push("geometry".to_owned());
     }
+    let columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();
     let fields: Vec<_> = columns.iter().map(Column::field).collect();
     let warnings = Arc::<Warnings>::default();
     let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
     path.check(py, &ctx)?;
-    let source = FeatureTable {
-        options,
+    let own = warnings.clone();
+    let source: MadeTable<Column> = MadeTable {
         schema: Arc::new(Schema::new(fields)),
         columns: columns.into(),
-        ctx,
-        warnings: warnings.clone(),
+        start: Arc::new(move |columns, schema| {
+            Box::new(FeatureBatches::start(&options, columns, schema, &ctx, &own))
+        }),
     };
     Ok(Table::new(source, warnings))
 }

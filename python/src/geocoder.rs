@@ -3,12 +3,13 @@
 use crate::arguments::Texts;
 use crate::batches::{Batches, TableSource};
 use crate::error::OrRaise;
+use crate::rows::{TableRows, schema};
 use crate::table::Table;
 use crate::warnings::Warnings;
-use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use pbfhogg::geocode::{Answer, GeocodeIndex, QueryOptions};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use pbfhogg::geocode::{Answer, GeocodeIndex, NearObject, QueryOptions};
+use pbfhogg::unstable::formats::{ColumnGetter, RowType, TableColumn};
 use pbfhogg::{Location, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -82,77 +83,49 @@ fn doubles(bytes: &[u8]) -> Vec<f64> {
         .collect()
 }
 
-/// The parts of an address that are columns.
-type Part = fn(&Answer<'_>) -> Option<String>;
+/// The answers for places; `None` for a place that is not on earth.
+#[derive(Clone, Copy)]
+struct AnswerRows;
 
-const PARTS: [(&str, Part); 10] = [
-    ("label", |answer| {
-        Some(answer.label.clone()).filter(|label| !label.is_empty())
-    }),
-    ("house_number", |answer| answer.address.house_number.clone()),
-    ("street", |answer| answer.address.street.map(str::to_owned)),
-    ("postcode", |answer| {
-        answer.address.postcode.map(str::to_owned)
-    }),
-    ("suburb", |answer| answer.address.suburb.map(str::to_owned)),
-    ("city", |answer| answer.address.city.map(str::to_owned)),
-    ("county", |answer| answer.address.county.map(str::to_owned)),
-    ("state", |answer| answer.address.state.map(str::to_owned)),
-    ("country", |answer| {
-        answer.address.country.map(str::to_owned)
-    }),
-    ("country_code", |answer| answer.address.country_code.clone()),
-];
-
-fn schema() -> SchemaRef {
-    let text = |name: &str| Field::new(name, DataType::Utf8, true);
-    let mut fields: Vec<_> = PARTS.iter().map(|(name, _)| text(name)).collect();
-    fields.push(text("osm_type"));
-    fields.push(Field::new("osm_id", DataType::Int64, true));
-    fields.push(Field::new("distance_m", DataType::Float64, true));
-    Arc::new(Schema::new(fields))
+impl RowType for AnswerRows {
+    type Row<'r> = Option<Answer<'r>>;
 }
 
-/// Answers as columns.
-struct Answers {
-    parts: [StringBuilder; PARTS.len()],
-    kinds: StringBuilder,
-    ids: Int64Builder,
-    distances: Float64Builder,
+type AnswerColumn = TableColumn<AnswerRows>;
+
+const COLUMNS: [AnswerColumn; 13] = {
+    use ColumnGetter::{Double, Int64, Text};
+    [
+        AnswerColumn::optional("label", Text(|row| label(row.as_ref()?))),
+        AnswerColumn::optional(
+            "house_number",
+            Text(|row| row.as_ref()?.address.house_number.as_deref()),
+        ),
+        AnswerColumn::optional("street", Text(|row| row.as_ref()?.address.street)),
+        AnswerColumn::optional("postcode", Text(|row| row.as_ref()?.address.postcode)),
+        AnswerColumn::optional("suburb", Text(|row| row.as_ref()?.address.suburb)),
+        AnswerColumn::optional("city", Text(|row| row.as_ref()?.address.city)),
+        AnswerColumn::optional("county", Text(|row| row.as_ref()?.address.county)),
+        AnswerColumn::optional("state", Text(|row| row.as_ref()?.address.state)),
+        AnswerColumn::optional("country", Text(|row| row.as_ref()?.address.country)),
+        AnswerColumn::optional(
+            "country_code",
+            Text(|row| row.as_ref()?.address.country_code.as_deref()),
+        ),
+        AnswerColumn::optional("osm_type", Text(|row| Some(object(row)?.kind.name()))),
+        AnswerColumn::optional("osm_id", Int64(|row| Some(object(row)?.id))),
+        AnswerColumn::optional("distance_m", Double(|row| Some(object(row)?.distance_m))),
+    ]
+};
+
+/// Returns the label of an answer; `None` if it is empty.
+fn label<'a>(answer: &'a Answer<'_>) -> Option<&'a str> {
+    Some(answer.label.as_str()).filter(|label| !label.is_empty())
 }
 
-impl Answers {
-    fn new() -> Self {
-        Self {
-            parts: std::array::from_fn(|_| StringBuilder::new()),
-            kinds: StringBuilder::new(),
-            ids: Int64Builder::new(),
-            distances: Float64Builder::new(),
-        }
-    }
-
-    fn push(&mut self, answer: Option<&Answer<'_>>) {
-        for (column, (_, part)) in self.parts.iter_mut().zip(PARTS) {
-            column.append_option(answer.and_then(part));
-        }
-        let object = answer.and_then(|answer| answer.object.as_ref());
-        let object = object.map(|answering| &answering.object);
-        self.kinds
-            .append_option(object.map(|object| object.kind.name()));
-        self.ids.append_option(object.map(|object| object.id));
-        self.distances
-            .append_option(object.map(|object| object.distance_m));
-    }
-
-    fn finish(mut self) -> Vec<ArrayRef> {
-        let parts = self.parts.iter_mut();
-        let mut columns: Vec<ArrayRef> =
-            parts.map(|column| Arc::new(column.finish()) as _).collect();
-        columns.push(Arc::new(self.kinds.finish()));
-        columns.push(Arc::new(self.ids.finish()));
-        columns.push(Arc::new(self.distances.finish()));
-        columns
-    }
+/// Returns the object that has the address.
+fn object<'a>(row: &'a Option<Answer<'_>>) -> Option<&'a NearObject> {
+    Some(&row.as_ref()?.object.as_ref()?.object)
 }
 
 impl Queries {
@@ -161,7 +134,7 @@ impl Queries {
     }
 
     /// Answers queries on all cores. A place that is not on earth has an empty row.
-    fn answer_all(&self, places: &[Option<Location>]) -> Result<Answers> {
+    fn answer_all(&self, places: &[Option<Location>]) -> Result<Option<RecordBatch>> {
         let cores = available_parallelism().map_or(1, usize::from);
         let share = places.len().div_ceil(cores).max(1);
         let answer = |places: &[Option<Location>]| -> Result<Vec<_>> {
@@ -181,13 +154,11 @@ impl Queries {
                 .map(|thread| thread.join().unwrap_or_else(failed));
             joined.collect()
         });
-        let mut answers = Answers::new();
+        let mut rows = TableRows::new(&COLUMNS, schema(&COLUMNS));
         for part in found {
-            part?
-                .iter()
-                .for_each(|answer| answers.push(answer.as_ref()));
+            part?.iter().for_each(|answer| rows.add(answer));
         }
-        Ok(answers)
+        Ok(rows.take())
     }
 }
 
@@ -200,7 +171,7 @@ struct Places {
 
 impl TableSource for Places {
     fn schema(&self) -> SchemaRef {
-        schema()
+        schema(&COLUMNS)
     }
 
     fn without_columns(&self) -> Box<dyn TableSource> {
@@ -228,12 +199,6 @@ impl Batches for PlaceBatches {
     fn next_within(&mut self, _: Duration) -> Option<Option<Result<RecordBatch>>> {
         let end = (self.at + AT_ONCE).min(self.places.len());
         let places = &self.places[std::mem::replace(&mut self.at, end)..end];
-        if places.is_empty() {
-            return Some(None);
-        }
-        Some(Some(self.queries.answer_all(places).and_then(|answers| {
-            RecordBatch::try_new(schema(), answers.finish())
-                .map_err(|error| pbfhogg::Error::Internal(error.to_string()))
-        })))
+        Some(self.queries.answer_all(places).transpose())
     }
 }

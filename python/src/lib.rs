@@ -3,17 +3,16 @@
 mod actions;
 mod arguments;
 mod batches;
+mod builders;
 mod changes;
 mod commands;
 mod error;
-mod facts;
 mod features;
 mod geocoder;
-mod geometry_column;
 mod info;
-mod lists;
-mod object_columns;
 mod objects;
+mod read;
+mod rows;
 mod source;
 mod splits;
 mod table;
@@ -45,6 +44,6 @@ fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(info::info, module)?)?;
     module.add_function(wrap_pyfunction!(objects::objects, module)?)?;
     module.add_function(wrap_pyfunction!(splits::splits, module)?)?;
-    module.add_function(wrap_pyfunction!(table::read, module)?)?;
+    module.add_function(wrap_pyfunction!(read::read, module)?)?;
     Ok(())
 }

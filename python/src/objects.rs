@@ -3,7 +3,7 @@
 use crate::arguments::{BoxEdges, Ids, Texts, context, selection};
 use crate::batches::{interruptible, next};
 use crate::error::OrRaise;
-use crate::facts::MAX_BYTES;
+use crate::rows::MAX_BYTES;
 use crate::source::Source;
 use crate::warnings::Warnings;
 use pbfhogg::model::UniqueTags;

@@ -1,19 +1,15 @@
 //! Tables, and the batches of their rows.
 
-use crate::arguments::{BoxEdges, Ids, Texts, context, selection};
-use crate::batches::{
-    Batches, Ended, LastErrors, Stream, TableSource, interruptible, next, remember_main_thread,
-};
-use crate::error::{OrRaise, to_python};
-use crate::object_columns::{Column, ObjectColumns, schema};
-use crate::source::Source;
-use crate::splits::part_of;
+use crate::batches::{Batches, Ended, LastErrors, Stream, TableSource, next, remember_main_thread};
+use crate::error::to_python;
+use crate::rows::{TableRows, schema};
 use crate::warnings::Warnings;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::{Schema, SchemaRef};
-use pbfhogg::{ElementReader, Result};
+use pbfhogg::Result;
+use pbfhogg::unstable::formats::{RowType, TableColumn};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -37,6 +33,54 @@ impl Table {
             last_errors: LastErrors::default(),
             warnings,
         }
+    }
+
+    /// Creates a table whose columns the library describes. `start` begins to make its batches. It gets a function that
+    /// creates the rows of a thread.
+    pub fn described<T: RowType>(
+        columns: Vec<TableColumn<T>>,
+        warnings: Arc<Warnings>,
+        start: impl Fn(NewRows<T>) -> Box<dyn Batches> + Send + Sync + 'static,
+    ) -> Self {
+        let source: MadeTable<TableColumn<T>> = MadeTable {
+            schema: schema(&columns),
+            columns: columns.into(),
+            start: Arc::new(move |columns, schema| {
+                start(Box::new(move || TableRows::new(&columns, schema.clone())))
+            }),
+        };
+        Self::new(source, warnings)
+    }
+}
+
+/// Creates the rows of a thread.
+pub type NewRows<T> = Box<dyn Fn() -> TableRows<T> + Send + Sync>;
+
+/// Begins to make the batches of some columns, which have a schema.
+pub type StartBatches<C> = Arc<dyn Fn(Arc<[C]>, SchemaRef) -> Box<dyn Batches> + Send + Sync>;
+
+/// A table whose batches a function makes.
+pub struct MadeTable<C> {
+    pub columns: Arc<[C]>,
+    pub schema: SchemaRef,
+    pub start: StartBatches<C>,
+}
+
+impl<C: Send + Sync + 'static> TableSource for MadeTable<C> {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn without_columns(&self) -> Box<dyn TableSource> {
+        Box::new(Self {
+            columns: [].into(),
+            schema: Schema::empty().into(),
+            start: self.start.clone(),
+        })
+    }
+
+    fn start(&self) -> Box<dyn Batches> {
+        (self.start)(self.columns.clone(), self.schema.clone())
     }
 }
 
@@ -187,66 +231,4 @@ impl Batches for pbfhogg::Batches<RecordBatch> {
     fn next_within(&mut self, time: Duration) -> Option<Option<Result<RecordBatch>>> {
         pbfhogg::Batches::next_within(self, time)
     }
-}
-
-/// A table of objects.
-#[derive(Clone)]
-struct ObjectTable {
-    reader: Arc<ElementReader>,
-    columns: Arc<[Column]>,
-    schema: SchemaRef,
-}
-
-impl TableSource for ObjectTable {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn without_columns(&self) -> Box<dyn TableSource> {
-        Box::new(Self {
-            columns: [].into(),
-            schema: Schema::empty().into(),
-            ..self.clone()
-        })
-    }
-
-    fn start(&self) -> Box<dyn Batches> {
-        let (columns, schema) = (self.columns.clone(), self.schema.clone());
-        let maker = move || ObjectColumns::new(&columns, schema.clone());
-        Box::new(self.reader.batches(maker))
-    }
-}
-
-/// Opens a table of the objects of a file.
-#[pyfunction]
-#[pyo3(signature = (path, *, kinds=None, tags=None, bbox=None, ids=None, columns=None, split=None, jobs=0))]
-#[expect(clippy::too_many_arguments)]
-pub fn read(
-    py: Python<'_>,
-    path: Source,
-    kinds: Option<Texts>,
-    tags: Option<Texts>,
-    bbox: Option<BoxEdges>,
-    ids: Option<Ids<'_>>,
-    columns: Option<Texts>,
-    split: Option<Bound<'_, PyAny>>,
-    jobs: i64,
-) -> PyResult<Table> {
-    let part = split.as_ref().map(part_of).transpose()?;
-    let selection = selection(py, kinds, tags, bbox, ids, part)?;
-    let kinds = selection.kinds.unwrap_or(pbfhogg::KindSet::ALL);
-    let named = columns.map(Column::named_of_objects).transpose()?;
-    let warnings = Arc::<Warnings>::default();
-    let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
-    let own = ctx.clone();
-    let open = move || pbfhogg::read::open(&path.path, &own)?.select(selection);
-    let reader = interruptible(py, &ctx, open)?.or_raise(py)?;
-    let columns = named.unwrap_or_else(|| Column::defaults(kinds, reader.is_history()));
-    let columns: Arc<[Column]> = columns.into();
-    let source = ObjectTable {
-        reader: Arc::new(reader),
-        schema: schema(&columns),
-        columns,
-    };
-    Ok(Table::new(source, warnings))
 }
