@@ -130,6 +130,7 @@ mod sort;
 mod split;
 mod surface;
 mod synth;
+mod table_columns;
 mod tables_rules;
 mod tag_expressions;
 mod tags_edit;

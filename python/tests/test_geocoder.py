@@ -33,6 +33,9 @@ def test_answers_are_those_of_the_program(index: Path) -> None:
     lats, lons = zip(*places)
     table = geocoder.reverse_many(lats, lons).to_arrow()
     assert table.num_rows == len(places)
+    page = (Path(__file__).parents[2] / "reference" / "python.md").read_text()
+    listed = page.split("a row for each place, in order:")[1].split("\n\n")[0]
+    assert table.column_names == listed.split("`")[1::2]
     for (lat, lon), row in zip(places, table.to_pylist()):
         answer = geocoder.reverse(lat, lon)
         assert (row["label"] or "") == answer["label"]
