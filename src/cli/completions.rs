@@ -1,10 +1,11 @@
 //! Completions for shells.
 
 use super::session::Session;
-use super::{CommandAnswer, help, usage};
+use super::{Cli, CommandAnswer, help, usage};
+use crate::commands::export::Theme;
 use anyhow::Result;
-use clap::Command;
 use clap::builder::PossibleValuesParser;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 /// Print a completion script for a shell
@@ -21,30 +22,17 @@ pub struct Args {
     shell: Shell,
 }
 
-pub fn run(session: &Session, args: &Args, program: Command) -> Result<CommandAnswer> {
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut script = Vec::new();
     clap_complete::generate(
         args.shell,
-        &mut with_values(program),
+        &mut with_values(Cli::command()),
         session.conventions.name,
         &mut script,
     );
     session.print(&String::from_utf8_lossy(&script))?;
     Ok(CommandAnswer::Yes)
 }
-
-/// The names of the built-in themes.
-const THEMES: &[&str] = &[
-    "roads",
-    "buildings",
-    "pois",
-    "addresses",
-    "landuse",
-    "water",
-    "boundaries",
-    "places",
-    "transit",
-];
 
 /// The values of options that also accept other values: the command, the name of the option, and the values. An empty
 /// command stands for all commands that are not listed with this option.
@@ -66,7 +54,6 @@ const VALUES: &[(&str, &str, &[&str])] = &[
             "pg.gz",
         ],
     ),
-    ("export", "theme", THEMES),
     (
         "export",
         "with",
@@ -106,47 +93,50 @@ const VALUES: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
+/// Returns the values of an option of a command in a script; `None` if the option itself lists them, or has any value.
+fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
+    if (command, option) == ("export", "theme") {
+        let themes = Theme::built_in().into_iter();
+        return Some(themes.map(|theme| leaked(theme.name)).collect());
+    }
+    let of = |command: &str| {
+        let mut found = VALUES.iter().filter(|(of, ..)| *of == command);
+        found.find(|(_, known, _)| *known == option)
+    };
+    let found = of(command).or_else(|| of(""));
+    found.map(|(.., values)| values.to_vec())
+}
+
+/// Leaves a word in memory, as clap demands, until the program has printed the script and ends.
+fn leaked(word: String) -> &'static str {
+    word.leak()
+}
+
 /// Adds to a program what only completions use: the values of options that accept other values, too, and the words that
 /// `help` explains.
 fn with_values(program: Command) -> Command {
-    let words = usage::command_names().chain(help::topics());
+    let names = usage::command_names().into_iter().map(leaked);
+    let words = names.chain(help::topics());
     let words = words.map(|word| Command::new(word).disable_help_flag(true));
     let program = program.mut_subcommand("help", |help| help.subcommands(words));
     program.mut_subcommands(|command| {
         let name = command.get_name().to_owned();
-        command.mut_args(|arg| {
-            let of = |command: &str| {
-                let mut found = VALUES.iter().filter(|(of, ..)| *of == command);
-                found.find(|(_, option, _)| arg.get_long() == Some(*option))
-            };
-            match of(&name).or_else(|| of("")) {
-                Some((.., values)) => arg.value_parser(PossibleValuesParser::new(*values)),
+        command.mut_args(
+            |arg| match values_of(&name, arg.get_long().unwrap_or_default()) {
+                Some(values) => arg.value_parser(PossibleValuesParser::new(values)),
                 None => arg,
-            }
-        })
+            },
+        )
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::export::Theme;
-    use clap::CommandFactory;
-
-    #[test]
-    fn themes_are_those_that_are_built_in() {
-        let built_in = Theme::built_in();
-        assert!(
-            built_in
-                .iter()
-                .map(|theme| theme.name.as_str())
-                .eq(THEMES.iter().copied())
-        );
-    }
 
     #[test]
     fn every_option_with_values_exists() {
-        let program = super::super::Cli::command();
+        let program = Cli::command();
         for (name, option, _) in VALUES {
             let mut commands = program
                 .get_subcommands()

@@ -1,6 +1,7 @@
 use super::session::Session;
-use super::{CommandAnswer, man, usage};
+use super::{Cli, CommandAnswer, man, usage};
 use anyhow::{Result, bail};
+use clap::CommandFactory;
 use std::io::{IsTerminal, Write as _};
 use std::process::Command;
 
@@ -44,8 +45,17 @@ fn text_of(words: &[String]) -> Option<&'static str> {
     found.map(|(_, text)| text)
 }
 
-pub fn run(session: &Session, args: &Args, program: clap::Command) -> Result<CommandAnswer> {
-    let mut command = program.name(session.conventions.name);
+/// Print the version
+#[derive(Debug, clap::Args)]
+pub struct VersionArgs {}
+
+pub fn version(session: &Session, _: &VersionArgs) -> Result<CommandAnswer> {
+    session.print(concat!("pbfhogg ", env!("CARGO_PKG_VERSION"), "\n"))?;
+    Ok(CommandAnswer::Yes)
+}
+
+pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
+    let mut command = Cli::command().name(session.conventions.name);
     if let Some(text) = text_of(&args.words) {
         return session.print(text).map(|()| CommandAnswer::Yes);
     }

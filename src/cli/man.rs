@@ -1,8 +1,10 @@
 //! Manual pages, made from the help of the commands.
 
-use super::CommandAnswer;
+use super::session::Session;
+use super::{Cli, CommandAnswer};
 use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
 use anyhow::{Context as _, Result};
+use clap::CommandFactory;
 use clap::builder::Resettable;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
@@ -25,8 +27,8 @@ pub struct Args {
     overwrite: bool,
 }
 
-pub fn run(args: &Args, program: clap::Command) -> Result<CommandAnswer> {
-    let mut program = program;
+pub fn run(_: &Session, args: &Args) -> Result<CommandAnswer> {
+    let mut program = Cli::command();
     program.build();
     DirBuilder::new()
         .recursive(true)

@@ -81,59 +81,103 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    Inspect(inspect::Args),
-    Fileinfo(fileinfo::Args),
-    #[command(name = "tags-count", hide = true)]
-    TagsCount(tags_count::Args),
-    Show(show_object::Args),
-    Check(check::Args),
-    #[command(name = "check-refs", hide = true)]
-    CheckRefs(check::Args),
-    Diff(diff::Args),
-    #[command(name = "derive-changes", hide = true)]
-    DeriveChanges(diff::Args),
-    Cat(cat::Args),
-    Sort(sort::Args),
-    /// Merge sorted files: each object once, in its highest version
-    ///
-    /// In history files, each version is written once. Blobs that are equal in several files are copied once.
-    #[command(after_help = "Example:\n  pbfhogg merge north.osm.pbf south.osm.pbf -o both.osm.pbf")]
-    Merge(sort::Args),
-    Update(update::Args),
-    ApplyChanges(apply_changes::Args),
-    #[command(visible_alias = "adiff")]
-    AugmentedDiff(augmented_diff::Args),
-    MergeChanges(merge_changes::Args),
-    Extract(extract::Args),
-    Getid(getid::Args),
-    #[command(name = "removeid", hide = true)]
-    RemoveId(getid::Args),
-    Getparents(getparents::Args),
-    TagsFilter(tags_filter::Args),
-    TagsEdit(tags_edit::Args),
-    Export(export::Args),
-    BuildGeocodeIndex(geocode::BuildArgs),
-    Geocode(geocode::Args),
-    AddLocationsToWays(add_locations_to_ways::Args),
-    Renumber(renumber::Args),
-    Repack(repack::Args),
-    Repair(repair::Args),
-    Split(split::Args),
-    Degrade(degrade::Args),
-    TimeFilter(time_filter::Args),
-    ChangesetFilter(changeset_filter::Args),
-    Synth(synth::Args),
-    Demo(demo::Args),
-    CreateLocationsIndex(locations_index::CreateArgs),
-    QueryLocationsIndex(locations_index::QueryArgs),
-    Help(help::Args),
-    Completions(completions::Args),
-    Man(man::Args),
-    /// Print the version
-    #[command(hide = true)]
-    Version,
+/// Declares the commands from a table. A row has the arguments of a command, the function that runs it, the fixed last
+/// arguments of the function in brackets, and after `as` the name and the description in the help of the program, if
+/// these are not those of the command.
+macro_rules! commands {
+    ($($purpose:literal {
+        $($(#[$attribute:meta])* $name:ident($args:ty): $run:path $([$($fixed:expr),*])? $(as $listed:expr)?;)*
+    })*) => {
+        #[derive(Debug, Subcommand)]
+        enum Command {
+            $($($(#[$attribute])* $name($args),)*)*
+        }
+
+        /// For each command, in order, its purpose, and the name and the description that replace its own in the help.
+        const LISTED: &[(&str, Option<(&str, &str)>)] =
+            &[$($(($purpose, commands!(@ $($listed)?)),)*)*];
+
+        fn run_command(session: &Session, command: &Command) -> Result<CommandAnswer> {
+            match command {
+                $($(Command::$name(args) => $run(session, args $(, $($fixed),*)?),)*)*
+            }
+        }
+    };
+    (@) => { None };
+    (@ $listed:expr) => { Some($listed) };
+}
+
+// The order is that of the help. A hidden command without a description here is not listed.
+commands! {
+    "Inspect" {
+        Inspect(inspect::Args): inspect::run;
+        Fileinfo(fileinfo::Args): fileinfo::run;
+        Show(show_object::Args): show_object::run;
+        #[command(name = "tags-count", hide = true)]
+        TagsCount(tags_count::Args): tags_count::run as ("inspect tags", "How often keys and tags occur");
+    }
+    "Check and compare" {
+        Check(check::Args): check::run[false];
+        #[command(name = "check-refs", hide = true)]
+        CheckRefs(check::Args): check::run[true];
+        Repair(repair::Args): repair::run;
+        Diff(diff::Args): diff::run[false];
+    }
+    "Select" {
+        Extract(extract::Args): extract::run;
+        TagsFilter(tags_filter::Args): tags_filter::run;
+        Getid(getid::Args): getid::run[false];
+        #[command(name = "removeid", hide = true)]
+        RemoveId(getid::Args): getid::run[true] as ("removeid", "Everything but objects with certain ids");
+        Getparents(getparents::Args): getparents::run;
+        TimeFilter(time_filter::Args): time_filter::run
+            as ("time-filter", "The state at a time, or the versions of a period, from a history");
+        ChangesetFilter(changeset_filter::Args): changeset_filter::run;
+    }
+    "Update" {
+        Update(update::Args): update::run;
+        ApplyChanges(apply_changes::Args): apply_changes::run;
+        #[command(visible_alias = "adiff")]
+        AugmentedDiff(augmented_diff::Args): augmented_diff::run;
+        MergeChanges(merge_changes::Args): merge_changes::run;
+        #[command(name = "derive-changes", hide = true)]
+        DeriveChanges(diff::Args): diff::run[true]
+            as ("derive-changes", "Write what differs between two files as a change file");
+    }
+    "Transform" {
+        Cat(cat::Args): cat::run;
+        /// Merge sorted files: each object once, in its highest version
+        ///
+        /// In history files, each version is written once. Blobs that are equal in several files are copied once.
+        #[command(after_help = "Example:\n  pbfhogg merge north.osm.pbf south.osm.pbf -o both.osm.pbf")]
+        Merge(sort::Args): sort::run[true];
+        Sort(sort::Args): sort::run[false];
+        Renumber(renumber::Args): renumber::run;
+        TagsEdit(tags_edit::Args): tags_edit::run;
+        Repack(repack::Args): repack::run;
+        Split(split::Args): split::run;
+        Export(export::Args): export::run
+            as ("export", "Turn objects into features: GeoJSON, GeoParquet, CSV, WKT, tables");
+        AddLocationsToWays(add_locations_to_ways::Args): add_locations_to_ways::run;
+        CreateLocationsIndex(locations_index::CreateArgs): locations_index::create;
+        QueryLocationsIndex(locations_index::QueryArgs): locations_index::query;
+    }
+    "Ask what is at a place" {
+        BuildGeocodeIndex(geocode::BuildArgs): geocode::build;
+        Geocode(geocode::Args): geocode::run;
+    }
+    "Help" {
+        Help(help::Args): help::run;
+        Completions(completions::Args): completions::run;
+        Man(man::Args): man::run;
+        #[command(hide = true)]
+        Version(help::VersionArgs): help::version;
+    }
+    "Make data" {
+        Demo(demo::Args): demo::run;
+        Synth(synth::Args): synth::run;
+        Degrade(degrade::Args): degrade::run;
+    }
 }
 
 /// The answer of a command that ended without an error. The answer determines the exit status.
@@ -242,51 +286,7 @@ fn handles_signals(command: &Command) -> bool {
 /// Runs a command, whose arguments are also in `matches`.
 fn run(session: &Session, command: &Command, matches: &clap::ArgMatches) -> Result<CommandAnswer> {
     args::open_stats(session, matches)?;
-    match command {
-        Command::Inspect(args) => inspect::run(session, args),
-        Command::Fileinfo(args) => fileinfo::run(session, args),
-        Command::ChangesetFilter(args) => changeset_filter::run(session, args),
-        Command::CreateLocationsIndex(args) => locations_index::create(session, args),
-        Command::QueryLocationsIndex(args) => locations_index::query(session, args),
-        Command::Help(args) => help::run(session, args, Cli::command()),
-        Command::Completions(args) => completions::run(session, args, Cli::command()),
-        Command::Man(args) => man::run(args, Cli::command()),
-        Command::TagsCount(args) => tags_count::run(session, args),
-        Command::Show(args) => show_object::run(session, args),
-        Command::Check(args) => check::run(session, args, false),
-        Command::CheckRefs(args) => check::run(session, args, true),
-        Command::Diff(args) => diff::run(session, args, false),
-        Command::DeriveChanges(args) => diff::run(session, args, true),
-        Command::Cat(args) => cat::run(session, args),
-        Command::Sort(args) => sort::run(session, args, false),
-        Command::Merge(args) => sort::run(session, args, true),
-        Command::Update(args) => update::run(session, args),
-        Command::ApplyChanges(args) => apply_changes::run(session, args),
-        Command::AugmentedDiff(args) => augmented_diff::run(session, args),
-        Command::Extract(args) => extract::run(session, args),
-        Command::Getid(args) => getid::run(session, args, false),
-        Command::RemoveId(args) => getid::run(session, args, true),
-        Command::Getparents(args) => getparents::run(session, args),
-        Command::TagsFilter(args) => tags_filter::run(session, args),
-        Command::TagsEdit(args) => tags_edit::run(session, args),
-        Command::MergeChanges(args) => merge_changes::run(session, args),
-        Command::AddLocationsToWays(args) => add_locations_to_ways::run(session, args),
-        Command::Export(args) => export::run(session, args),
-        Command::BuildGeocodeIndex(args) => geocode::build(session, args),
-        Command::Geocode(args) => geocode::run(session, args),
-        Command::Renumber(args) => renumber::run(session, args),
-        Command::Repack(args) => repack::run(session, args),
-        Command::Repair(args) => repair::run(session, args),
-        Command::Split(args) => split::run(session, args),
-        Command::Degrade(args) => degrade::run(session, args),
-        Command::TimeFilter(args) => time_filter::run(session, args),
-        Command::Synth(args) => synth::run(session, args),
-        Command::Demo(args) => demo::run(session, args),
-        Command::Version => {
-            session.print(concat!("pbfhogg ", env!("CARGO_PKG_VERSION"), "\n"))?;
-            Ok(CommandAnswer::Yes)
-        }
-    }
+    run_command(session, command)
 }
 
 /// Prints an error. Returns the exit status.

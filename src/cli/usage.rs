@@ -1,108 +1,48 @@
 //! The help of the program, with the commands grouped by purpose, and one-line messages for mistakes on the command
 //! line.
 
-use super::words;
+use super::{Cli, LISTED, words};
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 use std::fmt::Write;
 
-/// The commands, grouped by purpose, in the order in which the help lists them. Each command has a name and a
-/// description. An empty description stands for the description in the command's own help.
-const GROUPS: [(&str, &[(&str, &str)]); 8] = [
-    (
-        "Inspect",
-        &[
-            ("inspect", ""),
-            ("fileinfo", ""),
-            ("show", ""),
-            ("inspect tags", "How often keys and tags occur"),
-        ],
-    ),
-    (
-        "Check and compare",
-        &[("check", ""), ("repair", ""), ("diff", "")],
-    ),
-    (
-        "Select",
-        &[
-            ("extract", ""),
-            ("tags-filter", ""),
-            ("getid", ""),
-            ("removeid", "Everything but objects with certain ids"),
-            ("getparents", ""),
-            (
-                "time-filter",
-                "The state at a time, or the versions of a period, from a history",
-            ),
-            ("changeset-filter", ""),
-        ],
-    ),
-    (
-        "Update",
-        &[
-            ("update", ""),
-            ("apply-changes", ""),
-            ("augmented-diff", ""),
-            ("merge-changes", ""),
-            (
-                "derive-changes",
-                "Write what differs between two files as a change file",
-            ),
-        ],
-    ),
-    (
-        "Transform",
-        &[
-            ("cat", ""),
-            ("merge", ""),
-            ("sort", ""),
-            ("renumber", ""),
-            ("tags-edit", ""),
-            ("repack", ""),
-            ("split", ""),
-            (
-                "export",
-                "Turn objects into features: GeoJSON, GeoParquet, CSV, WKT, tables",
-            ),
-            ("add-locations-to-ways", ""),
-            ("create-locations-index", ""),
-            ("query-locations-index", ""),
-        ],
-    ),
-    (
-        "Ask what is at a place",
-        &[("build-geocode-index", ""), ("geocode", "")],
-    ),
-    ("Help", &[("help", ""), ("completions", ""), ("man", "")]),
-    ("Make data", &[("demo", ""), ("synth", ""), ("degrade", "")]),
-];
+/// Returns the commands that the help lists: the purpose, the name and the description of each. `program` has its
+/// commands in the order of their definition.
+fn listed(program: &clap::Command) -> impl Iterator<Item = (&'static str, String, String)> {
+    let commands = program.get_subcommands().zip(LISTED);
+    commands.filter_map(|(command, (purpose, listed))| match listed {
+        Some((name, about)) => Some((*purpose, (*name).to_owned(), (*about).to_owned())),
+        None if command.is_hide_set() => None,
+        None => {
+            let about = command.get_about().map(ToString::to_string);
+            Some((
+                *purpose,
+                command.get_name().to_owned(),
+                about.unwrap_or_default(),
+            ))
+        }
+    })
+}
 
 /// Returns the names of the commands that the help lists.
-pub fn command_names() -> impl Iterator<Item = &'static str> {
-    let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
-    let names = names.map(|(name, _)| *name);
-    names.filter(|name| !name.contains(' '))
+pub fn command_names() -> Vec<String> {
+    let names = listed(&Cli::command()).map(|(_, name, _)| name);
+    names.filter(|name| !name.contains(' ')).collect()
 }
 
 /// Adds the list of all commands to the help of the program.
 pub fn with_groups(command: clap::Command) -> clap::Command {
-    let mut list = String::new();
-    for (purpose, names) in GROUPS {
-        let _ = writeln!(list, "{purpose}:");
-        for (name, about) in names {
-            let found = command.find_subcommand(name);
-            let own = found
-                .and_then(|found| found.get_about())
-                .map(ToString::to_string);
-            let about = if about.is_empty() {
-                own.unwrap_or_default()
-            } else {
-                (*about).to_owned()
-            };
-            let _ = writeln!(list, "  {name:<23} {about}");
+    let (mut list, mut last) = (String::new(), "");
+    for (purpose, name, about) in listed(&command) {
+        if purpose != last {
+            let end = if last.is_empty() { "" } else { "\n" };
+            let _ = writeln!(list, "{end}{purpose}:");
+            last = purpose;
         }
-        list.push('\n');
+        let _ = writeln!(list, "  {name:<23} {about}");
     }
+    list.push('\n');
     list.push_str(
         "`pbfhogg help COMMAND` shows all options, with examples. Called as `pbfhogg osmium COMMAND`,\n\
          or by a link named osmium, the program follows the conventions of that tool.\n\
@@ -220,11 +160,10 @@ pub fn unknown_command(name: &str, program: &clap::Command) -> String {
     if let Some(line) = words::for_command(name) {
         return format!("there is no command '{name}': {line}");
     }
-    let mut names = program.get_subcommands().map(clap::Command::get_name);
-    match (
-        names.find(|meant| is_near(meant, name)),
-        words::for_file(name),
-    ) {
+    let names = program.get_subcommands().map(clap::Command::get_name);
+    let near = names.filter(|meant| is_near(meant, name));
+    let meant = near.min_by_key(|meant| strsim::osa_distance(meant, name));
+    match (meant, words::for_file(name)) {
         (Some(meant), _) => format!("there is no command '{name}'; did you mean {meant}?"),
         (None, Some(message)) => message,
         (None, None) => {
@@ -283,23 +222,20 @@ pub fn is_near(meant: &str, typed: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn help_lists_every_command_once() {
-        let command = super::super::Cli::command();
-        let listed: Vec<&str> = GROUPS
-            .iter()
-            .flat_map(|(_, names)| names.iter().map(|(name, _)| *name))
-            .collect();
+        let program = Cli::command();
+        let names: Vec<_> = listed(&program).map(|(_, name, _)| name).collect();
         // These commands are hidden, because `inspect tags`, `check --refs` and `--version` do the same.
         let aliases = ["tags-count", "check-refs", "version"];
-        for found in command.get_subcommands() {
-            let name = found.get_name();
-            assert!(listed.contains(&name) != aliases.contains(&name), "{name}");
+        for command in program.get_subcommands() {
+            let name = command.get_name();
+            let count = names.iter().filter(|listed| *listed == name).count();
+            assert_eq!(count, usize::from(!aliases.contains(&name)), "{name}");
         }
         for name in command_names() {
-            assert!(command.find_subcommand(name).is_some(), "{name}");
+            assert!(program.find_subcommand(&name).is_some(), "{name}");
         }
     }
 
