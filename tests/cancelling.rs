@@ -1,6 +1,7 @@
 //! Cancelling: each command and each reader, cancelled at any moment, fails as cancelled, leaves no file, and ends its
 //! threads.
 
+use crate::common::every;
 use crate::common::publisher::Publisher;
 use crate::common::{Arg, in_turn, run_ok};
 use pbfhogg::changes::{self, Change, ChangeMaker};
@@ -13,89 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Command lines of all commands, each with at most one output. `{in}` is a file without an index, `{indexed}` the same
-/// with one, `{located}` the same with locations in ways, `{other}` a later state, `{day}` a change file, `{unsorted}`
-/// a file out of order, `{history}` a history, `{opl}` text, `{damaged}` a damaged file, `{changesets}` a file of
-/// changesets, `{index}` an index of locations, `{old}` a file that `{server}` has changes for, and `{out}` a directory
-/// for outputs.
-const COMMANDS: [&str; 74] = [
-    "add-locations-to-ways -i dense {in} -o {out}/a.osm.pbf",
-    "add-locations-to-ways -i sparse {in} -o {out}/a.osm.pbf",
-    "add-locations-to-ways -n -i external {in} -o {out}/a.osm.pbf",
-    "apply-changes {in} {day} -o {out}/a.osm.pbf",
-    "apply-changes --locations-on-ways {located} {day} -o {out}/a.osm.pbf",
-    "augmented-diff {in} {day} -o {out}/a.adiff",
-    "augmented-diff -f geojson {in} {day} -o {out}/a.geojson",
-    "build-geocode-index {in} -o {out}/index",
-    "cat -c version {in} -o {out}/a.osm.pbf",
-    "cat -f opl {in} -o {out}/a.opl.gz",
-    "cat -f osm {in} -o {out}/a.osm.bz2",
-    "cat {indexed} -o {out}/a.osm.pbf",
-    "cat {in} -o {out}/a.osm.pbf",
-    "cat {opl} -o {out}/a.osm.pbf",
-    "changeset-filter {changesets} -o {out}/a.osm",
-    "check --areas --doubled {in}",
-    "check --full {in}",
-    "check --index {indexed}",
-    "check -r {in}",
-    "create-locations-index {in} -i {out}/a.index",
-    "degrade --strip-index {indexed} -o {out}/a.osm.pbf",
-    "degrade --unsort {in} -o {out}/a.osm.pbf",
-    "derive-changes -f osc {in} {other} -o {out}/a.osc.gz",
-    "diff --html {out}/a.html {in} {other}",
-    "diff -f text -c {in} {other} -o {out}/a.txt",
-    "diff -q {in} {other}",
-    "export -f geojson -i external -u counter {in} -o {out}/a.geojson",
-    "export -f geojson {located} -o {out}/a.geojson",
-    "export -f geoparquet --partition quadkey:2 {in} -o {out}/table",
-    "export -f geoparquet {in} -o {out}/a.parquet",
-    "export -f parquet {in} -o {out}/table",
-    "export -f text -n {in} -o {out}/a.txt",
-    "extract -b 0.005,0.005,0.015,0.015 {in} -o {out}/a.osm.pbf",
-    "extract -s smart -b 0.005,0.005,0.015,0.015 {in} -o {out}/a.osm.pbf",
-    "fileinfo -e {in}",
-    "getid -r {in} n50 n150 w5 r5 -o {out}/a.osm.pbf",
-    "getparents {in} n150 w5 -o {out}/a.osm.pbf",
-    "inspect --html {out}/a.html {in}",
-    "inspect --top 5 {in}",
-    "inspect -e {in}",
-    "inspect tags {in} -o {out}/a.txt",
-    "inspect {in}",
-    "merge {in} {other} -o {out}/a.osm.pbf",
-    "merge-changes -s {day} {day} -o {out}/a.osc.gz",
-    "merge-changes {day} {day} -o {out}/a.osc.zst",
-    "query-locations-index --dump -i {index} -o {out}/a.osm.pbf",
-    "removeid {in} n50 n150 w5 r5 -o {out}/a.osm.pbf",
-    "renumber {in} -o {out}/a.osm.pbf",
-    "repack --layout hilbert {located} -o {out}/a.osm.pbf",
-    "repack -n 10 {in} -o {out}/a.osm.pbf",
-    "repair --from {other} {damaged} -o {out}/a.osm.pbf",
-    "repair {damaged} -o {out}/a.osm.pbf",
-    "repair {opl} -o {out}/a.osm.pbf",
-    "sort {in} {other} -o {out}/a.osm.pbf",
-    "sort {unsorted} -o {out}/a.osm.pbf",
-    "split -n 4 {in} -o {out}/parts",
-    "synth --objects 20000 -o {out}/a.osm.pbf",
-    "tags-count {in} -o {out}/a.txt",
-    "tags-edit --drop highway {in} -o {out}/a.osm.pbf",
-    "tags-edit --drop highway --drop-untagged {in} -o {out}/a.osm.pbf",
-    "tags-edit --drop highway {day} -o {out}/a.osc.gz",
-    "tags-filter -R {in} highway=stop,path type=route -o {out}/a.osm.pbf",
-    "tags-filter {in} highway=stop,path type=route -o {out}/a.osm.pbf",
-    "time-filter {history} 2026-01-01T00:00:00Z -o {out}/a.osm.pbf",
-    "update --max-age 9999 --server {server} {old} -o {out}/a.osm.pbf",
-    "update --max-age 9999 --server {server} {old} --check",
-    "update --max-age 9999 --server {server} {old} --diffs-only -o {out}/a.osc.gz",
-    // Inputs of other formats, and outputs as text, of commands that write with the same engine.
-    "apply-changes {opl} {day} -o {out}/a.osm.pbf",
-    "export -f geojson {opl} -o {out}/a.geojson",
-    "getid -r {opl} n50 w5 -o {out}/a.opl",
-    "extract -b 0.005,0.005,0.015,0.015 {opl} -o {out}/a.osm.gz",
-    "renumber {in} -o {out}/a.opl.bz2",
-    "sort {opl} {in} -o {out}/a.osm",
-    "tags-filter {opl} highway=stop,path -o {out}/a.opl.zst",
-];
 
 /// The inputs of the commands, in a directory, by the placeholders of their paths.
 struct Inputs {
@@ -166,26 +84,29 @@ impl Inputs {
     }
 
     /// Returns the words of a command that writes to `out`.
-    fn words(&self, command: &str, out: &Path) -> Vec<String> {
-        let path = |path: PathBuf| path.to_str().unwrap().to_owned();
-        let word = |word: &str| {
-            let Some((name, rest)) = word.strip_prefix('{').and_then(|word| word.split_once('}'))
-            else {
-                return word.to_owned();
-            };
-            let found = match name {
-                "out" => path(out.to_owned()),
-                "server" => self.publisher.server(),
-                "old" => path(self.publisher.path("old.osm.pbf")),
-                "index" => path(self.at(name)),
-                "day" => path(self.at("day.osc.gz")),
-                "opl" | "changesets" => path(self.at(&format!("{name}.opl"))),
-                "history" => path(self.at("history.osh.pbf")),
-                name => path(self.at(&format!("{name}.osm.pbf"))),
-            };
-            format!("{found}{rest}")
-        };
-        command.split(' ').map(word).collect()
+    fn words(&self, command: &str, out: &Path) -> Vec<PathBuf> {
+        let names = [
+            ("{in}", "in.osm.pbf"),
+            ("{indexed}", "indexed.osm.pbf"),
+            ("{located}", "located.osm.pbf"),
+            ("{unsorted}", "unsorted.osm.pbf"),
+            ("{other}", "other.osm.pbf"),
+            ("{damaged}", "damaged.osm.pbf"),
+            ("{history}", "history.osh.pbf"),
+            ("{day}", "day.osc.gz"),
+            ("{opl}", "opl.opl"),
+            ("{changesets}", "changesets.opl"),
+            ("{index}", "index"),
+        ];
+        let inputs = names.map(|(placeholder, name)| (placeholder, self.at(name)));
+        let others = [
+            ("{out}", out.join("out")),
+            ("{server}", self.publisher.server().into()),
+            ("{old}", self.publisher.path("old.osm.pbf")),
+        ];
+        let values = inputs.iter().chain(&others);
+        let values: Vec<(&str, &Path)> = values.map(|(name, path)| (*name, &**path)).collect();
+        every::arguments(command, &values)
     }
 }
 
@@ -255,10 +176,9 @@ fn is_alone(name: &str) -> bool {
 
 #[test]
 fn every_command_is_in_the_table_of_cancelled_commands() {
-    let listed: BTreeSet<&str> = COMMANDS
-        .iter()
-        .filter_map(|line| line.split(' ').next())
-        .collect();
+    let table = every::table().into_iter();
+    let listed = table.filter(|line| line.has(&["cancel"]));
+    let listed: BTreeSet<&str> = listed.map(|line| line.command).collect();
     for command in commands() {
         assert!(listed.contains(command.name.as_str()), "{}", command.name);
     }
@@ -270,7 +190,7 @@ fn a_cancelled_command_fails_without_output_and_without_threads() {
         return;
     }
     let inputs = Inputs::new();
-    for (turn, command) in COMMANDS.into_iter().enumerate() {
+    for (turn, command) in every::lines(&["cancel"]).into_iter().enumerate() {
         cancel_at_moments(command, turn, |run, ctx| {
             let out = tempfile::tempdir().unwrap();
             let words = inputs.words(command, out.path());

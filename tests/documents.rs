@@ -6,6 +6,7 @@
 //! `PBFHOGG_WRITE_DOCUMENTS=1` writes what was printed into the documents.
 
 use crate::common::answers::ask;
+use crate::common::every;
 use crate::common::oracle::{available, real_file};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -311,6 +312,66 @@ fn the_reference_of_commands_is_their_help() {
             "reference/commands.md is not what the help says: PBFHOGG_WRITE_DOCUMENTS=1 writes it"
         )
     }
+}
+
+/// Returns an item of a list, in lines of at most 120 characters.
+fn list_item(text: &str) -> String {
+    let (mut item, mut length) = ("-".to_owned(), 1);
+    for word in text.split(' ') {
+        let count = word.chars().count();
+        if length + 1 + count > 120 {
+            item += "\n ";
+            length = 1;
+        }
+        item += " ";
+        item += word;
+        length += 1 + count;
+    }
+    item
+}
+
+/// Expects that `text` follows the line `before` in a document, up to the next empty line, or writes it there.
+fn assert_part(path: &Path, before: &str, text: &str) {
+    let document = std::fs::read_to_string(path).unwrap();
+    let start = document.find(before).expect("the line before the part") + before.len();
+    let length = document[start..]
+        .find("\n\n")
+        .expect("an empty line behind the part");
+    if is_written() {
+        let rest = &document[start + length..];
+        std::fs::write(path, format!("{}{text}{rest}", &document[..start])).unwrap();
+    } else {
+        assert!(
+            document[start..start + length] == *text,
+            "{}: not what tests/commands.txt says: PBFHOGG_WRITE_DOCUMENTS=1 writes it",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn documents_say_of_commands_what_the_table_says() {
+    let (mut rows, mut items, mut group) = (Vec::new(), Vec::new(), String::new());
+    for line in every::table() {
+        match line.words {
+            "group" => group = format!("{} ", line.text),
+            "readme" => rows.push(format!("| {}| {} |", std::mem::take(&mut group), line.text)),
+            "json" if !line.is_run() => items.push(list_item(line.text)),
+            _ => {}
+        }
+    }
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    assert_part(
+        &readme,
+        "| | command | purpose |\n|---|---|---|\n",
+        &rows.join("\n"),
+    );
+    let json = document("json.md");
+    assert_part(
+        &json,
+        "Some commands have further fields:\n\n",
+        &items.join("\n"),
+    );
 }
 
 #[test]

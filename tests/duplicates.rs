@@ -2,35 +2,20 @@
 
 use crate::common::answers::{Answer, ask, history_of};
 use crate::common::craft::{self, Shape};
-use crate::common::{Arg, Object, in_turn, node, run_ok, way};
+use crate::common::{Arg, Object, every, in_turn, node, run_ok, way};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FIRST: &str = "n1 v1 x1 y1\nn2 v1 x2 y1\nw1 v1 Thighway=path,name=A Nn1,n2\n";
 const SECOND: &str = "n1 v1 x1 y1\nn2 v2 x2 y1.5\nw1 v1 Thighway=path,name=A Nn1,n2\n";
 
-/// The commands that need each object once. IN, CHANGES and OUT stand for paths.
-const REFUSING: [&str; 10] = [
-    "export IN -o OUT.geojsonseq",
-    "export IN -i dense -f geojson -o OUT.json",
-    "build-geocode-index IN -o OUT",
-    "add-locations-to-ways IN -o OUT.osm.pbf",
-    "renumber IN -o OUT.osm.pbf",
-    "extract -b 0,0,9,9 IN -o OUT.osm.pbf",
-    "tags-filter IN highway -o OUT.osm.pbf",
-    "tags-filter -R IN highway -o OUT.osm.pbf",
-    "apply-changes IN CHANGES -o OUT.osm.pbf",
-    "augmented-diff IN CHANGES -o OUT.adiff",
-];
-
 const CHANGES: &str = "<osmChange version=\"0.6\"><modify><node id=\"1\" version=\"3\" lat=\"1\" lon=\"1\" \
                        timestamp=\"2020-01-01T00:00:00Z\"/></modify></osmChange>";
 
-/// Runs a command of words, in which IN, CHANGES and OUT are names of files of `dir`.
+/// Runs a command of words, in which IN is the input, and words that begin with OUT are names of files of `dir`.
 fn run_words(words: &str, input: &Path, dir: &Path) -> Answer {
     let args = words.split(' ').map(|word| match word {
         "IN" => input.display().to_string(),
-        "CHANGES" => dir.join("changes.osc").display().to_string(),
         word if word.starts_with("OUT") => dir.join(word).display().to_string(),
         word => word.to_owned(),
     });
@@ -47,15 +32,27 @@ fn has_output(dir: &Path) -> bool {
     names.any(|name| name.to_string_lossy().starts_with("OUT"))
 }
 
-/// Expects that a command refuses a file with an object that occurs twice, and writes nothing.
-fn assert_refused(words: &str, input: &Path, dir: &Path) {
-    let answer = run_words(words, input, dir);
+/// Runs a command line of the table. The name of its output begins with OUT and `more`.
+fn run_line(line: &str, more: &str, input: &Path, dir: &Path) -> Answer {
+    let values: [(&str, &Path); 3] = [
+        ("{in}", input),
+        ("{day}", &dir.join("changes.osc")),
+        ("{out}", &dir.join(format!("OUT{more}"))),
+    ];
+    let arguments = every::arguments(line, &values);
+    let arguments: Vec<Arg> = arguments.iter().map(|word| word as Arg).collect();
+    ask(&arguments)
+}
+
+/// Expects that a command line refuses a file with an object that occurs twice, and writes nothing.
+fn assert_refused(line: &str, input: &Path, dir: &Path) {
+    let answer = run_line(line, "", input, dir);
     let said = &answer.stderr;
-    assert_eq!(answer.status, 2, "{words} {}: {said}", input.display());
-    assert!(said.contains("occurs twice"), "{words}: {said}");
-    assert!(said.contains("pbfhogg merge"), "{words}: {said}");
-    assert_eq!(said.lines().count(), 1, "{words}: {said}");
-    assert!(!has_output(dir), "{words} {}", input.display());
+    assert_eq!(answer.status, 2, "{line} {}: {said}", input.display());
+    assert!(said.contains("occurs twice"), "{line}: {said}");
+    assert!(said.contains("pbfhogg merge"), "{line}: {said}");
+    assert_eq!(said.lines().count(), 1, "{line}: {said}");
+    assert!(!has_output(dir), "{line} {}", input.display());
 }
 
 /// Two files one behind the other: with a table of contents and without an index, sorted with either, and sorted with
@@ -89,8 +86,8 @@ fn commands_that_need_each_object_once_refuse_other_versions_and_equal_copies() 
     for second in [SECOND, FIRST] {
         let dir = tempfile::tempdir().unwrap();
         for input in forms(dir.path(), second) {
-            for words in in_turn(turn, 4, REFUSING) {
-                assert_refused(words, &input, dir.path());
+            for line in in_turn(turn, 4, every::lines(&["once"])) {
+                assert_refused(line, &input, dir.path());
             }
             turn += 1;
         }
@@ -102,8 +99,8 @@ fn equal_copies_in_a_text_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("twice.opl");
     std::fs::write(&input, [FIRST, FIRST].concat()).unwrap();
-    for words in [REFUSING[0], REFUSING[5]] {
-        assert_refused(words, &input, dir.path());
+    for line in every::lines(&["once"]) {
+        assert_refused(line, &input, dir.path());
     }
 }
 
@@ -254,20 +251,21 @@ fn a_repetition_in_a_file_without_an_index_is_found_wherever_it_is() {
     {
         let mut blobs = blobs_with(blob, again);
         let path = declared_in_order(dir.path(), &blobs);
-        for words in in_turn(turn, 5, REFUSING) {
+        for line in in_turn(turn, 5, every::lines(&["once"])) {
             // -R does not write nodes without tags.
-            if words.contains("CHANGES") || words.contains("-R") {
+            if line.contains("{day}") || line.contains("-R") {
                 continue;
             }
-            assert_refused(words, &path, dir.path());
+            assert_refused(line, &path, dir.path());
         }
         // The second of the two begins the next blob.
         if again == 9 && blob + 1 < blobs.len() {
             let last = blobs[blob].pop().unwrap();
             blobs[blob + 1].insert(0, last);
             let path = declared_in_order(dir.path(), &blobs);
-            for words in [REFUSING[0], REFUSING[1], REFUSING[2]] {
-                assert_refused(words, &path, dir.path());
+            let lines = every::lines(&["once"]).into_iter();
+            for line in lines.filter(|line| line.starts_with("export")) {
+                assert_refused(line, &path, dir.path());
             }
         }
     }
@@ -288,13 +286,11 @@ fn a_file_with_each_object_once_is_read_in_whatever_order_it_is() {
         .collect();
     let input = dir.path().join("in.osm.pbf");
     std::fs::write(&input, craft::plain_file(&blocks)).unwrap();
-    for words in REFUSING {
-        let answer = run_words(&words.replace("OUT", "OUT-"), &input, dir.path());
-        assert_eq!(answer.status, 0, "{words}: {}", answer.stderr);
-        assert!(!answer.stderr.contains("occur"), "{words}");
-        for name in ["OUT-.geojsonseq", "OUT-.json", "OUT-.osm.pbf", "OUT-.adiff"] {
-            let _ = std::fs::remove_file(dir.path().join(name));
-        }
+    for line in every::lines(&["once"]) {
+        let answer = run_line(line, "-", &input, dir.path());
+        assert_eq!(answer.status, 0, "{line}: {}", answer.stderr);
+        assert!(!answer.stderr.contains("occur"), "{line}");
+        assert!(every::remove_outputs(&dir.path().join("OUT-")), "{line}");
     }
 }
 
@@ -326,7 +322,10 @@ fn histories_keep_all_versions() {
     let block = craft::block(&[version(1), version(2)], &Shape::USUAL);
     std::fs::write(&named, craft::plain_file(&[block])).unwrap();
     for (number, input) in [declared, undeclared, named].iter().enumerate() {
-        for words in [REFUSING[5], "getid IN n1 -o OUT.osm.pbf"] {
+        for words in [
+            "extract -b 0,0,9,9 IN -o OUT.osm.pbf",
+            "getid IN n1 -o OUT.osm.pbf",
+        ] {
             let words = words.replace("OUT", &format!("OUT{number}{}", &words[..2]));
             let answer = run_words(&words, input, dir.path());
             assert_eq!(answer.status, 0, "{words}: {}", answer.stderr);

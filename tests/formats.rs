@@ -1,10 +1,9 @@
 //! Every command writes every format, to a file or to standard output, with the options that a format has.
 
 use crate::common::answers::{ask, ask_osmium};
-use crate::common::every::READERS;
+use crate::common::every;
 use crate::common::oracle::{osmium, real_files, small_real_files};
 use crate::common::{Arg, in_turn, is_long, pbfhogg, run_fail, run_ok, small_world, world};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A document with what is easily lost: several boxes, a hint for an editor, negative ids, objects without metadata or
@@ -169,8 +168,9 @@ fn every_command_writes_every_format() {
     run_ok(&[&"cat", &"-t", &"node", &input, &"-o", &other]);
     let day = dir.path().join("001.osc.gz");
     let out = dir.path().join("out.osm.pbf");
-    let writers = READERS.iter().filter(|command| command.contains("{out}"));
-    for (turn, command) in writers.enumerate() {
+    let mut writers = every::lines(&["reads"]);
+    writers.retain(|command| command.contains("{out}"));
+    for (turn, command) in writers.into_iter().enumerate() {
         // Changes, features and pages have formats of their own.
         let others = ["derive-changes", "export", "diff --html", "inspect --html"];
         if others.iter().any(|other| command.starts_with(other)) {
@@ -178,16 +178,19 @@ fn every_command_writes_every_format() {
         }
         // The command without output, which is written last.
         let command = command.replace("-f opl", "");
-        let words = command.split_whitespace();
-        let words: Vec<OsString> = words
-            .take_while(|word| *word != "-o")
-            .map(|word| match word {
-                "{in}" => input.clone().into(),
-                "{other}" => other.clone().into(),
-                "{day}" => day.clone().into(),
-                word => word.into(),
-            })
-            .collect();
+        let values: [(&str, &Path); 4] = [
+            ("{in}", &input),
+            ("{other}", &other),
+            ("{day}", &day),
+            ("{out}", &out),
+        ];
+        let mut words = every::arguments(&command, &values);
+        words.truncate(
+            words
+                .iter()
+                .position(|word| word == Path::new("-o"))
+                .unwrap(),
+        );
         let run = |more: &[&str]| {
             let output = pbfhogg()
                 .args(&words)

@@ -2,7 +2,7 @@
 //! object that is too large to be held.
 
 use crate::common::answers::ask;
-use crate::common::every::{self, COPIERS, OTHERS, READERS};
+use crate::common::every;
 use crate::common::hostile::{self, nodes, relations, tagged_node, ways};
 use crate::common::hostile_files::{self, HostileFile, hostile_files};
 use crate::common::measured::{self, Measured, measure};
@@ -377,13 +377,7 @@ impl Trial {
     /// Runs a command on a file that was written.
     fn run(&self, file: &str, command: &str) -> Row {
         let path = |name: &str| self.dir.path().join(name);
-        let output = path(match command {
-            form if form.starts_with("build-") || form.starts_with("split") => "out",
-            form if form.contains("--raw") => "out",
-            form if form.contains("geoparquet") => "out.parquet",
-            form if form.starts_with("merge-changes") => "out.osc",
-            _ => "out.osm.pbf",
-        });
+        let output = path("out");
         let (input, other, day) = (path(file), path("other.osm.pbf"), path("day.osc"));
         let words: [(&str, &Path); 4] = [
             ("{in}", &input),
@@ -398,8 +392,7 @@ impl Trial {
         }
         // Where others use the machine, the time of the processors counts.
         let measured = measure(&arguments, self.most_time * 4);
-        let is_written =
-            std::fs::remove_file(&output).is_ok() || std::fs::remove_dir_all(&output).is_ok();
+        let is_written = every::remove_outputs(&output);
         let fault = match measured.status {
             None | Some(137) if measured.wall >= self.most_time => Some("too much time"),
             Some(2) if is_written => Some("an output of a command that failed"),
@@ -434,7 +427,7 @@ fn print_worst(rows: &mut [Row], by: &str, key: fn(&Measured) -> u64) {
 /// a time.
 #[test]
 fn every_command_ends_well_on_every_hostile_file() {
-    let commands: Vec<&str> = READERS.into_iter().chain(COPIERS).chain(OTHERS).collect();
+    let commands = every::lines(&["reads", "copies", "hostile"]);
     let files = hostile_files();
     let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let worker = || {
@@ -501,10 +494,18 @@ const WITHOUT_FILE: [&str; 8] = [
 #[test]
 fn the_table_has_every_command_that_reads_a_file() {
     let dir = tempfile::tempdir().unwrap();
-    let commands: Vec<&str> = READERS.into_iter().chain(COPIERS).chain(OTHERS).collect();
-    for documents::ListedCommand { name, .. } in documents::commands(dir.path()) {
-        let start = format!("{name} ");
-        let is_there = commands.iter().any(|command| command.starts_with(&start));
-        assert_eq!(is_there, !WITHOUT_FILE.contains(&name.as_str()), "{name}");
+    let listed = documents::commands(dir.path()).into_iter();
+    let mut listed: Vec<String> = listed.map(|command| command.name).collect();
+    let mut in_table = every::command_names();
+    // `tags-count` is the same as `inspect tags`.
+    in_table.retain(|name| *name != "tags-count");
+    in_table.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(in_table, listed);
+    let table = every::table();
+    for name in in_table {
+        let mut lines = table.iter().filter(|line| line.command == name);
+        let is_there = lines.any(|line| line.has(&["reads", "copies", "hostile"]));
+        assert_eq!(is_there, !WITHOUT_FILE.contains(&name), "{name}");
     }
 }

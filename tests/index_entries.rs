@@ -3,7 +3,7 @@
 
 use crate::common::answers::ask;
 use crate::common::craft::{self, Shape};
-use crate::common::every::{READERS, run_with};
+use crate::common::every::{self, run_with};
 use crate::common::oracle::real_files;
 use crate::common::{
     Arg, Kind, Object, decode, node, relation, run_fail, run_ok, small_world, way,
@@ -171,22 +171,23 @@ impl Bench {
             ("{in}", input.to_owned()),
             ("{other}", self.path("other.osm.pbf")),
             ("{day}", self.path("day.osc")),
-            ("{out}", self.path("out.osm.pbf")),
+            ("{out}", self.path("out")),
         ];
         let words = words.each_ref().map(|(name, path)| (*name, path.as_path()));
-        for command in READERS {
+        for command in every::lines(&["reads"]) {
             let ran = run_with(command, &words);
             let place = format!("blob {blob} at byte");
             let is_it = |error: &str| error.contains(cause) && error.contains(&place);
             if ran.status == Some(2) && ran.error().is_some_and(is_it) {
-                assert!(!words[3].1.exists(), "{command}: an output was left");
+                let is_left = every::remove_outputs(words[3].1);
+                assert!(!is_left, "{command}: an output was left");
             } else {
                 let what = format!("{command}: {:?}, {}", ran.status, ran.stderr);
                 assert!(
                     may_pass(command) && ran.status != Some(2),
                     "expected {cause}: {what}"
                 );
-                let _ = std::fs::remove_file(words[3].1);
+                every::remove_outputs(words[3].1);
             }
         }
     }
@@ -194,15 +195,12 @@ impl Bench {
 
 /// Whether a command reads no nodes, or none of the blobs in question.
 fn passes_nodes(command: &str) -> bool {
-    command.starts_with("getparents")
+    every::has(command, &["no-nodes"])
 }
 
 /// Whether a command does not decode nodes with a table of contents that has statistics.
 fn trusts_statistics(command: &str) -> bool {
-    passes_nodes(command)
-        || ["time-filter", "inspect -e"]
-            .iter()
-            .any(|known| command.starts_with(known))
+    every::has(command, &["no-nodes", "statistics"])
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! The fields of JSON reports, which `reference/json.md` must name.
+//! The fields of JSON reports, which `reference/json.md` must name. The lines of `tests/commands.txt` with `json` are run.
 
 use crate::common::answers::ask;
-use crate::common::{Arg, run_ok, world};
+use crate::common::{Arg, every, run_ok, world};
 use serde_json::Value;
+use std::path::Path;
 
 /// The words in backquotes in a section of the page.
 fn named(page: &str, heading: &str) -> Vec<String> {
@@ -30,20 +31,16 @@ fn fields(value: &Value, names: &mut Vec<String>) {
 
 /// A file with errors, incomplete relations, and mistakes that have no effect.
 fn awkward() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/export.opl")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/export.opl")
 }
 
 #[test]
 fn reports_have_the_fields_that_the_reference_names() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("reference/json.md")).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let input = world(dir.path(), "30000");
-    let [output, day] = ["out.osm.pbf", "001.osc.gz"].map(|name| dir.path().join(name));
-    let written = |args: &[Arg]| {
-        let tail: [Arg; 4] = [&"--json", &"-O", &"-o", &output];
-        ask(&[args, &tail[..]].concat()).json()
-    };
+    let day = dir.path().join("001.osc.gz");
     let index = dir.path().join("index");
     let build: [Arg; 6] = [
         &"build-geocode-index",
@@ -53,6 +50,18 @@ fn reports_have_the_fields_that_the_reference_names() {
         &index,
         &"--max-admin-vertices=3",
     ];
+    let out = dir.path().join("out");
+    let values: [(&str, &Path); 3] = [("{in}", &input), ("{day}", &day), ("{out}", &out)];
+    let of_line = |line: &str| {
+        let arguments = every::arguments(line, &values);
+        let mut arguments: Vec<Arg> = arguments.iter().map(|word| word as Arg).collect();
+        arguments.push(&"--json");
+        if line.contains("{out}") {
+            arguments.push(&"-O");
+        }
+        ask(&arguments).json()
+    };
+    let written = dir.path().join("written.osm.pbf");
     let damaged = dir.path().join("damaged.osm.pbf");
     let mut bytes = std::fs::read(&input).unwrap();
     let middle = bytes.len() / 2;
@@ -63,62 +72,41 @@ fn reports_have_the_fields_that_the_reference_names() {
     for field in ["errors", "warnings"] {
         areas["areas"][field].take();
     }
-    let reports: [(&str, Value); 17] = [
+    let table = every::table().into_iter();
+    let lines = table.filter(|line| line.is_run() && line.has(&["json"]));
+    let mut reports: Vec<(String, Value)> = lines
+        .map(|line| {
+            let own = format!("`{}`", line.command);
+            let has_own = page.contains(&format!("\n## {own}\n"));
+            let heading = if has_own {
+                own
+            } else {
+                "A written file".to_owned()
+            };
+            (heading, of_line(line.text))
+        })
+        .collect();
+    assert!(reports.len() > 10);
+    let features = dir.path().join("features.txt");
+    let special: [(&str, &[Arg]); 4] = [
         (
             "`repair`",
-            written(&[&"repair", &damaged, &"--from", &input]),
+            &[
+                &"repair", &damaged, &"--from", &input, &"--json", &"-o", &written,
+            ],
         ),
-        ("`build-geocode-index`", ask(&build).json()),
-        ("A written file", written(&[&"cat", &input])),
-        ("A written file", written(&[&"sort", &input])),
-        ("A written file", written(&[&"repack", &input])),
-        (
-            "A written file",
-            written(&[&"getid", &input, &"n1", &"n999999999"]),
-        ),
-        (
-            "A written file",
-            written(&[&"extract", &"-b", &"0,0,1,1", &input]),
-        ),
-        ("A written file", written(&[&"apply-changes", &input, &day])),
-        (
-            "A written file",
-            written(&[&"tags-edit", &input, &"--drop", &"highway"]),
-        ),
-        (
-            "A written file",
-            ask(&[
-                &"tags-edit",
-                &day,
-                &"--drop",
-                &"highway",
-                &"-f",
-                &"osc",
-                &"-o",
-                &dir.path().join("out.osc"),
-                &"--json",
-            ])
-            .json(),
-        ),
+        ("`build-geocode-index`", &build),
         (
             "`export`",
-            written(&[&"export", &"-f", &"text", &awkward()]),
+            &[&"export", &awkward(), &"--json", &"-o", &features],
         ),
-        ("`inspect`", ask(&[&"inspect", &"--json", &input]).json()),
-        ("`check`", ask(&[&"check", &"-r", &"--json", &input]).json()),
-        ("`check`", areas),
-        (
-            "`inspect`",
-            ask(&[&"inspect", &"-e", &"--top", &"1", &"--json", &input]).json(),
-        ),
-        ("`diff`", ask(&[&"diff", &"--json", &input, &input]).json()),
-        (
-            "`--stats`",
-            ask(&[&"inspect", &"-q", &"--stats", &"-", &input]).json(),
-        ),
+        ("`--stats`", &[&"inspect", &"-q", &"--stats", &"-", &input]),
     ];
+    let special = special.map(|(heading, arguments)| (heading.to_owned(), ask(arguments).json()));
+    reports.extend(special);
+    reports.push(("`check`".to_owned(), areas));
     for (heading, report) in reports {
-        let names = named(&page, heading);
+        let names = named(&page, &heading);
         let mut found = Vec::new();
         fields(&report, &mut found);
         for field in found {

@@ -3,6 +3,7 @@
 use crate::add_locations_to_ways::located;
 use crate::common;
 use crate::common::answers::file_of;
+use crate::common::every;
 use crate::common::oracle::real_file;
 use crate::common::{Arg, Kind, Object, decode, node, run_ok, way};
 use std::collections::HashMap;
@@ -55,55 +56,33 @@ fn every_command_that_writes_ways_carries_their_places() {
     let all = ways(&located_file);
     let by_id: HashMap<i64, &Object> = all.iter().map(|way| (way.id, way)).collect();
     let some_way = format!("w{}", all[all.len() / 2].id);
-    let twice: &[&Path] = &[&located_file, &located_file];
-    let commands: [(&[&str], &[&Path]); 18] = [
-        (&["cat"], &[&located_file]),
-        (&["cat", "-t", "way"], &[&located_file]),
-        (&["cat", "-c", "version,user"], &[&located_file]),
-        (&["cat", "--dedupe"], twice),
-        (&["sort"], &[&unsorted]),
-        (&["merge"], twice),
-        (&["repack", "--objects-per-blob", "700"], &[&located_file]),
-        (&["renumber"], &[&located_file]),
-        (&["time-filter"], &[&located_file]),
-        (&["degrade", "--unsort"], &[&located_file]),
-        (
-            &["extract", "-b", "-180,-90,180,90", "-s", "simple"],
-            &[&located_file],
-        ),
-        (
-            &["extract", "-b", "0,0,20,60", "-s", "smart"],
-            &[&located_file],
-        ),
-        (&["tags-filter", "w/highway"], &[&located_file]),
-        (&["tags-filter", "-R", "w/building"], &[&located_file]),
-        (&["tags-edit", "--keep", "highway"], &[&located_file]),
-        (&["getid", &some_way, "-r"], &[&located_file]),
-        (&["removeid", &some_way], &[&located_file]),
-        (&["getparents", "-s", &some_way], &[&located_file]),
-    ];
-    for (args, inputs) in commands {
-        let out = dir.path().join("out.osm.pbf");
-        let mut all_args: Vec<Arg> = vec![&args[0], &"-q", &"-O"];
-        // Inputs precede ids and expressions.
-        all_args.extend(inputs.iter().map(|input| input as Arg));
-        all_args.extend(args[1..].iter().map(|arg| arg as Arg));
-        all_args.extend([&"-o" as Arg, &out]);
-        run_ok(&all_args);
-        let found = ways(&out);
-        let is_renumbered = args[0] == "renumber";
-        assert!(!found.is_empty() || args[0] == "extract", "{args:?}");
+    let out = dir.path().join("out");
+    let output = dir.path().join("out.osm.pbf");
+    for line in every::lines(&["carries"]) {
+        let values: [(&str, &Path); 4] = [
+            ("{in}", &located_file),
+            ("{unsorted}", &unsorted),
+            ("{w}", Path::new(&some_way)),
+            ("{out}", &out),
+        ];
+        let arguments = every::arguments(line, &values);
+        let mut arguments: Vec<Arg> = arguments.iter().map(|word| word as Arg).collect();
+        arguments.extend([&"-q" as Arg, &"-O"]);
+        run_ok(&arguments);
+        let found = ways(&output);
+        let is_renumbered = line.starts_with("renumber");
+        assert!(!found.is_empty() || line.starts_with("extract"), "{line}");
         for (at, way) in found.iter().enumerate() {
             let before = if is_renumbered {
                 &all[at]
             } else {
                 by_id[&way.id]
             };
-            assert_eq!(places(way), places(before), "{args:?}");
+            assert_eq!(places(way), places(before), "{line}");
         }
-        let declared = decode::header(&out).optional;
+        let declared = decode::header(&output).optional;
         let has = declared.contains(&"LocationsOnWays".to_owned());
-        assert!(has || found.is_empty(), "{args:?}");
+        assert!(has || found.is_empty(), "{line}");
     }
     // Converted to text and back.
     for format in ["opl", "osm"] {

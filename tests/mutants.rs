@@ -2,7 +2,7 @@
 //! and takes what `check --full` accepts. `PBFHOGG_MUTANTS=2000` tries so many files with all commands (`.ci/long
 //! mutants`), those of the program `PBFHOGG_PROGRAM` if it is given; a sample is always tried.
 
-use crate::common::every::{COPIERS, READERS, arguments};
+use crate::common::every::{self, arguments};
 use crate::common::mutants::{mutant, real_seeds, small_seeds};
 use crate::common::random::Random;
 use crate::common::{craft, mixed_objects};
@@ -32,7 +32,7 @@ fn is_accepted(dir: &Path) -> bool {
 
 /// Runs a command on a file. Returns what is wrong with it. A command may not refuse a file that is accepted.
 fn complaint(command: &str, dir: &Path, is_accepted: bool) -> Result<i32, String> {
-    let output = dir.join("out.osm.pbf");
+    let output = dir.join("out");
     let mut tool = Command::new("prlimit");
     tool.arg(format!("--data={MOST_BYTES}"));
     tool.args(["timeout", "-s", "KILL", "120"]);
@@ -52,7 +52,7 @@ fn complaint(command: &str, dir: &Path, is_accepted: bool) -> Result<i32, String
     let start = Instant::now();
     let ended = tool.arg("-j1").stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    let is_written = fs::remove_file(&output).is_ok();
+    let is_written = every::remove_outputs(&output);
     let errors = said.matches("pbfhogg: error: ").count();
     let fault = match ended.status.code() {
         Some(0 | 1) if errors > 0 => "an error without its status",
@@ -86,7 +86,7 @@ fn complaint(command: &str, dir: &Path, is_accepted: bool) -> Result<i32, String
 fn every_command_ends_well_on_mutated_files() {
     let asked = std::env::var("PBFHOGG_MUTANTS").ok();
     let asked = asked.and_then(|count| count.parse::<usize>().ok());
-    let commands: Vec<&str> = READERS.into_iter().chain(COPIERS).collect();
+    let commands = every::lines(&["reads", "copies"]);
     let seeds = [small_seeds(), real_seeds()].concat();
     let next = AtomicUsize::new(0);
     let (wrong, ends) = (Mutex::new(Vec::new()), Mutex::new([0; 3]));

@@ -1,7 +1,7 @@
 //! A header that declares `pbfhogg.AllNodes` keeps its word: no way stores the location of a node that is not in the
 //! file.
 
-use crate::common::{Arg, Kind, decode, run_ok, small_world};
+use crate::common::{Arg, Kind, decode, every, run_ok, small_world};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -50,38 +50,22 @@ fn located(dir: &Path) -> (PathBuf, [String; 3]) {
 fn commands_that_may_drop_nodes_of_ways_take_the_promise_back() {
     let dir = tempfile::tempdir().unwrap();
     let (input, [way, node, relation]) = located(dir.path());
-    let (way, node, relation) = (way.as_str(), node.as_str(), relation.as_str());
-    let output = dir.path().join("out.osm.pbf");
-    // Whether the output still promises all nodes.
-    let commands: [(bool, &[&str]); 20] = [
-        (true, &["cat"]),
-        (true, &["cat", "--force", "-t", "node,way"]),
-        (false, &["cat", "-t", "way"]),
-        (false, &["cat", "-c", "version", "-t", "way,relation"]),
-        (true, &["getid", way, relation, "-r"]),
-        (false, &["getid", way]),
-        (false, &["getid", node, "-r", "--add-parents"]),
-        (true, &["removeid", way, relation]),
-        (false, &["removeid", way, node]),
-        (false, &["getparents", node]),
-        (false, &["getparents", "-s", node]),
-        (true, &["tags-filter", "w/highway"]),
-        (false, &["tags-filter", "-R", "w/highway"]),
-        (false, &["tags-filter", "-R", "-i", "w/highway"]),
-        (true, &["tags-edit", "--drop", "highway"]),
-        (true, &["tags-edit", "--drop", "highway", "--drop-untagged"]),
-        (false, &["time-filter", "2015-01-01T00:00:00Z"]),
-        (true, &["repack", "-n", "700"]),
-        (true, &["renumber"]),
-        (false, &["degrade", "--drop-ids", "100"]),
+    let (out, output) = (dir.path().join("out"), dir.path().join("out.osm.pbf"));
+    let values: [(&str, &Path); 5] = [
+        ("{in}", &input),
+        ("{n}", Path::new(&node)),
+        ("{w}", Path::new(&way)),
+        ("{r}", Path::new(&relation)),
+        ("{out}", &out),
     ];
-    for (stays, args) in commands {
-        let mut all: Vec<Arg> = vec![&args[0], &"-q", &"-O", &input];
-        all.extend(args[1..].iter().map(|arg| arg as Arg));
-        all.extend([&"-o" as Arg, &output]);
-        run_ok(&all);
-        assert_eq!(promises(&output), stays, "{args:?}");
-        assert!(!stays || has_all_nodes(&output), "{args:?}");
+    for line in every::lines(&["keeps-nodes", "drops-nodes"]) {
+        let stays = every::has(line, &["keeps-nodes"]);
+        let arguments = every::arguments(line, &values);
+        let mut arguments: Vec<Arg> = arguments.iter().map(|word| word as Arg).collect();
+        arguments.extend([&"-q" as Arg, &"-O"]);
+        run_ok(&arguments);
+        assert_eq!(promises(&output), stays, "{line}");
+        assert!(!stays || has_all_nodes(&output), "{line}");
     }
 }
 

@@ -4,8 +4,8 @@ use crate::common;
 use crate::common::answers::{ask, file_of, history_of};
 use crate::common::oracle::osmium;
 use crate::common::{
-    Kind, Object, craft, decode, in_turn, is_long, known, mixed_objects, node, pbfhogg, relation,
-    run_fail, run_ok, way, with_metadata, world,
+    Arg, Kind, Object, craft, decode, every, in_turn, is_long, known, mixed_objects, node, pbfhogg,
+    relation, run_fail, run_ok, way, with_metadata, world,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -211,33 +211,24 @@ fn every_command_takes_text() {
         "day.osc",
         "<osmChange version='0.6'><modify><node id='1' version='2' lat='9' lon='9'/></modify></osmChange>",
     );
+    let out = dir.path().join("out");
     let texts = [&osm, &gz, &opl];
     for text in texts {
-        let writing: [(&str, &[&dyn AsRef<std::ffi::OsStr>]); 10] = [
-            ("sort", &[]),
-            ("merge", &[&pbf]),
-            ("extract", &[&"-b", &"2.4,1.4,2.65,1.65"]),
-            ("getid", &[&"n2"]),
-            ("removeid", &[&"n2"]),
-            ("getparents", &[&"n2"]),
-            ("tags-filter", &[&"w/highway"]),
-            ("tags-edit", &[&"--set", &"a=b"]),
-            ("apply-changes", &[&changes]),
-            ("getid", &[&"-I", &opl]),
-        ];
-        for (command, more) in writing {
+        for line in every::lines(&["text"]) {
             let outputs = [&pbf, text].map(|input| {
-                let output = dir.path().join("out.osm.pbf");
-                let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&command, &"-O", input];
-                args.extend(more);
-                args.extend([&"-o" as &dyn AsRef<std::ffi::OsStr>, &output]);
-                run_ok(&args);
-                decode::objects(&output)
+                let values: [(&str, &Path); 4] = [
+                    ("{in}", input),
+                    ("{other}", &pbf),
+                    ("{day}", &changes),
+                    ("{out}", &out),
+                ];
+                let arguments = every::arguments(line, &values);
+                let mut arguments: Vec<Arg> = arguments.iter().map(|word| word as Arg).collect();
+                arguments.push(&"-O");
+                run_ok(&arguments);
+                decode::objects(&dir.path().join("out.osm.pbf"))
             });
-            assert!(
-                outputs[0] == outputs[1] && !outputs[0].is_empty(),
-                "{command}"
-            );
+            assert!(outputs[0] == outputs[1] && !outputs[0].is_empty(), "{line}");
         }
         for args in [
             vec!["inspect", "--json", "-e"],

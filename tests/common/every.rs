@@ -1,94 +1,107 @@
-//! The command lines of every command, for properties that all commands must have.
+//! The table of commands (`tests/commands.txt`), for properties that all commands must have.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Commands that read all of `{in}`, or all objects of a kind. `{other}` is a valid file with some of the same ids,
-/// `{day}` a change file, `{out}` the output.
-pub const READERS: [&str; 30] = [
-    "cat -c version {in} -o {out}",
-    "cat -f opl {in} -o {out}",
-    "sort {in} {other} -o {out}",
-    "merge {in} {other} -o {out}",
-    "apply-changes {in} {day} -o {out}",
-    "diff -q {in} {other}",
-    "diff --html {out} {in} {other}",
-    "derive-changes -f osc {in} {other} -o {out}",
-    "add-locations-to-ways -i sparse {in} -o {out}",
-    "add-locations-to-ways -n -i external {in} -o {out}",
-    "export -f text -n {in} -o {out}",
-    "export -f geojson -i external -u counter {in} -o {out}",
-    "renumber {in} -o {out}",
-    "degrade --unsort {in} -o {out}",
-    "repack -n 10 {in} -o {out}",
-    "extract -b 0.005,0.005,0.015,0.015 {in} -o {out}",
-    "extract -s smart -b 0.005,0.005,0.015,0.015 {in} -o {out}",
-    "getid -r {in} n50 n150 w5 r5 -o {out}",
-    "removeid {in} n50 n150 w5 r5 -o {out}",
-    "getparents {in} n150 w5 -o {out}",
-    "tags-filter {in} highway=stop,path type=route -o {out}",
-    "tags-filter -R {in} highway=stop,path type=route -o {out}",
-    "tags-count {in}",
-    "time-filter {in} 2026-01-01T00:00:00Z -o {out}",
-    "check -r {in}",
-    "check --doubled {in}",
-    "inspect -e {in}",
-    "inspect --top 5 {in}",
-    "inspect --html {out} {in}",
-    "inspect tags {in}",
-];
+const TABLE: &str = include_str!("../commands.txt");
 
-/// Commands that read all of a file without index, but little more than the headers of a file with an index.
-pub const COPIERS: [&str; 2] = ["cat {in} -o {out}", "inspect {in}"];
+/// A line of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct TableLine {
+    /// The command.
+    pub command: &'static str,
+    /// The words before the colon.
+    pub words: &'static str,
+    /// The command line, or what documents say of the command.
+    pub text: &'static str,
+}
 
-/// The other commands that read a file, and further forms of commands. `{in}` can be a file of any sort.
-pub const OTHERS: [&str; 35] = [
-    "cat -f osm {in} -o {out}",
-    "cat -f debug {in} -o {out}",
-    "apply-changes --locations-on-ways {in} {day} -o {out}",
-    "apply-changes {other} {in} -o {out}",
-    "merge-changes -s {in} -o {out}",
-    "augmented-diff {in} {day} -o {out}",
-    "augmented-diff {other} {in} -o {out}",
-    "diff {other} {in}",
-    "diff -f adiff {other} {in} -o {out}",
-    "derive-changes -f osc {other} {in} -o {out}",
-    "create-locations-index {in} -i {out}",
-    "export -f geojsonseq -n --line-relations route {in} -o {out}",
-    "export -f geojsonseq --clip 0.001,0.001,0.002,0.002 {in} -o {out}",
-    "export -f pg -n {in} -o {out}",
-    "export -f geoparquet -n {in} -o {out}",
-    "export --raw {in} -o {out}",
-    "build-geocode-index {in} -o {out}",
-    "repack {in} -o {out}",
-    "repack --layout hilbert {in} -o {out}",
-    "split -n 3 {in} -o {out}",
-    "changeset-filter {in} -o {out}",
-    "extract -p {in} {other} -o {out}",
-    "getid -I {in} {other} -o {out}",
-    "getid -r -f opl {in} n1 w1 r1 -o {out}",
-    "tags-filter {in} k=v building type=route -o {out}",
-    "check --areas {in}",
-    "tags-edit {in} --drop highway --default-on w/name:a=b -o {out}",
-    "tags-edit {in} --keep name --drop-untagged -o {out}",
-    "check --full {in}",
-    "check --refs -r -i {in}",
-    "inspect --show w1 {in}",
-    "inspect --locations {in}",
-    "fileinfo -e {in}",
-    "show {in}",
-    "repair {in} -o {out}",
-];
+impl TableLine {
+    /// Whether the line has one of the words.
+    pub fn has(&self, wanted: &[&str]) -> bool {
+        self.words.split(' ').any(|word| wanted.contains(&word))
+    }
 
-/// Replaces placeholders of a command line by the paths that `words` gives for them.
-pub fn arguments(command: &str, words: &[(&str, &Path)]) -> Vec<PathBuf> {
-    let path_of = |word: &str| words.iter().find(|(name, _)| word == *name);
-    let words = command.split_whitespace();
-    words
-        .map(|word| path_of(word).map_or_else(|| PathBuf::from(word), |(_, path)| path.into()))
-        .collect()
+    /// Whether the line is a command line.
+    pub fn is_run(&self) -> bool {
+        self.text.starts_with(self.command)
+    }
+}
+
+/// The names of the commands in the table, in its order.
+pub fn command_names() -> Vec<&'static str> {
+    let names = TABLE.lines().filter_map(|line| line.strip_prefix('['));
+    names.map(|name| name.trim_end_matches(']')).collect()
+}
+
+/// The lines of the table.
+pub fn table() -> Vec<TableLine> {
+    let (mut lines, mut command) = (Vec::new(), "");
+    for line in TABLE.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            command = name.trim_end_matches(']');
+        } else if !line.is_empty() && !line.starts_with('#') {
+            let (words, text) = line.split_once(": ").expect("words before a colon");
+            lines.push(TableLine {
+                command,
+                words,
+                text,
+            });
+        }
+    }
+    lines
+}
+
+/// The command lines with one of the words.
+pub fn lines(wanted: &[&str]) -> Vec<&'static str> {
+    let found = table().into_iter().filter(TableLine::is_run);
+    let found = found.filter(|line| line.has(wanted));
+    found.map(|line| line.text).collect()
+}
+
+/// Whether a command line of the table has one of the words.
+pub fn has(command: &str, wanted: &[&str]) -> bool {
+    lines(wanted).contains(&command)
+}
+
+/// Replaces placeholders at the beginning of words of a command line by the values that `values` gives for them. Without
+/// a value, `{n}`, `{w}` and `{r}` stand for ids.
+pub fn arguments(command: &str, values: &[(&str, &Path)]) -> Vec<PathBuf> {
+    let ids = [("{n}", "n150"), ("{w}", "w5"), ("{r}", "r5")];
+    let ids = ids.map(|(name, id)| (name, Path::new(id)));
+    let argument = |word: &str| {
+        let end = word.find('}').filter(|_| word.starts_with('{'));
+        let (name, rest) = word.split_at(end.map_or(0, |at| at + 1));
+        let mut known = values.iter().chain(&ids);
+        let value = known.find(|(known, _)| *known == name);
+        assert!(value.is_some() || name.is_empty(), "{command}: {name}");
+        let mut argument =
+            value.map_or_else(Default::default, |(_, value)| value.as_os_str().to_owned());
+        argument.push(rest);
+        argument.into()
+    };
+    command.split_whitespace().map(argument).collect()
+}
+
+/// Removes the outputs whose names begin with `out` as `{out}` of a command line. Returns whether there were any.
+pub fn remove_outputs(out: &Path) -> bool {
+    let directory = out.parent().expect("a path in a directory");
+    let stem = out.file_name().expect("a name").to_string_lossy();
+    let mut is_any = false;
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let entry = entry.expect("a directory");
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let rest = name.strip_prefix(stem.as_ref());
+        if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+            let path = entry.path();
+            let removed = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+            removed.expect("an output can be removed");
+            is_any = true;
+        }
+    }
+    is_any
 }
 
 /// The result of a run.
@@ -121,12 +134,12 @@ impl Ran {
 /// Maximum number of bytes of memory for a command on bad input. An allocation beyond it aborts the run.
 pub const MOST_BYTES: u64 = 200_000_000;
 
-/// Runs a command with at most [`MOST_BYTES`] of memory. `words` gives the path for each placeholder in braces.
-pub fn run_with(command: &str, words: &[(&str, &Path)]) -> Ran {
+/// Runs a command with at most [`MOST_BYTES`] of memory. `values` gives the path for each placeholder in braces.
+pub fn run_with(command: &str, values: &[(&str, &Path)]) -> Ran {
     let mut tool = Command::new("prlimit");
     tool.arg(format!("--data={MOST_BYTES}"));
     tool.arg(env!("CARGO_BIN_EXE_pbfhogg"));
-    tool.args(arguments(command, words));
+    tool.args(arguments(command, values));
     let start = Instant::now();
     tool.stdin(Stdio::null());
     let ended = tool.output().expect("the tool starts");

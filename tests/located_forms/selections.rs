@@ -6,30 +6,8 @@ use super::{run_line, run_line_on};
 use crate::common::answers::in_order;
 use crate::common::questions::{assert_same_objects, pipe, written};
 use crate::common::random::Random;
-use crate::common::{Kind, Object, decode, in_turn};
+use crate::common::{Kind, Object, decode, every, in_turn};
 use std::collections::HashMap;
-
-/// Command lines. `{n}`, `{w}` and `{r}` stand for ids of a node, a way and a relation.
-const COMMANDS: [&str; 18] = [
-    "getid -r {in} {w} {r}",
-    "getid -r {in} {r} {n}",
-    "getid --add-parents {in} {n} {w}",
-    "getid -r -t {in} {r}",
-    "removeid {in} {n} {w} {r}",
-    "getid --invert {in} {n} {r}",
-    "getparents {in} {n} {w}",
-    "getparents -s {in} {n} {w} {r}",
-    "tags-filter {in} w/highway r/type=multipolygon",
-    "tags-filter -R {in} w/highway r/type=multipolygon",
-    "tags-filter -t {in} name building n/amenity",
-    "tags-filter -i {in} highway=path",
-    "time-filter {in} 2020-09-13T12:40:00Z",
-    "time-filter {in} 2026-01-01T00:00:00Z",
-    "repack -n 4 {in}",
-    "cat --clean version,timestamp,changeset,uid,user {in}",
-    "cat --force -t way,relation {in}",
-    "cat --compression zstd -f pbf,pbf_dense_nodes=false {in}",
-];
 
 /// Fails unless commands give the same of files of a world as of the plain one, and all that the ways know.
 pub fn holds(world: &World, turn: usize, inputs: &[Input]) {
@@ -37,8 +15,8 @@ pub fn holds(world: &World, turn: usize, inputs: &[Input]) {
     let [plain, output] = ["plain.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
     let plain = Input::new(world, Form::Plain, Container::Bare, &plain, None);
     let mut random = Random(turn as u64);
-    for command in in_turn(turn, 6, COMMANDS) {
-        let mut line = format!("{command} -q -O -o {{out}}");
+    for command in in_turn(turn, 6, every::lines(&["selects"])) {
+        let mut line = format!("{command} -q -O").replace("{out}.osm.pbf", "{out}");
         let kinds = [Kind::Node, Kind::Way, Kind::Relation];
         for (word, kind) in ["{n}", "{w}", "{r}"].into_iter().zip(kinds) {
             let object = world.any(&mut random, kind, |_| true);
