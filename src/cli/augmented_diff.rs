@@ -3,6 +3,7 @@ use super::args::{RegionArgs, RunArgs, Stdout, parse_size, text_target};
 use super::session::Session;
 use super::{CommandAnswer, show, wrong_files};
 use crate::commands::augmented_diff::{self, MAX_ZOOM, Options, Output, Selection, Summary};
+use crate::formats::TextCompression;
 use crate::osm::ObjectExpression;
 use crate::runtime::Context;
 use anyhow::{Result, bail};
@@ -182,10 +183,7 @@ fn parse_zooms(text: &str) -> Result<Zooms, String> {
 /// Returns the form that the ending of a file name asks for. Returns `None` if the ending is not known.
 pub fn form_of_name(path: &Path) -> Option<DiffFormArg> {
     let name = path.to_string_lossy().to_ascii_lowercase();
-    let name = [".gz", ".bz2", ".zst"]
-        .iter()
-        .find_map(|ending| name.strip_suffix(ending))
-        .unwrap_or(&name);
+    let (name, _) = TextCompression::split_name(&name);
     let (_, ending) = name.rsplit_once('.')?;
     parse_form(ending).ok()
 }
@@ -214,9 +212,7 @@ const NAMED: Implied<'_> = Implied {
 /// Whether a file name is that of an augmented diff in XML.
 pub fn is_named(path: &Path) -> bool {
     let name = path.to_string_lossy().to_ascii_lowercase();
-    [".adiff", ".adiff.gz", ".adiff.bz2", ".adiff.zst"]
-        .iter()
-        .any(|ending| name.ends_with(ending))
+    TextCompression::split_name(&name).0.ends_with(".adiff")
 }
 
 /// Returns the output of an augmented diff in one file. The name of the file determines its form unless it is given.

@@ -1,8 +1,10 @@
 //! Completions for shells.
 
+use super::args::read_formats;
 use super::session::Session;
 use super::{Cli, CommandAnswer, help, usage};
 use crate::commands::export::Theme;
+use crate::formats::TextFormat;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
@@ -34,8 +36,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     Ok(CommandAnswer::Yes)
 }
 
-/// The values of options that also accept other values: the command, the name of the option, and the values. An empty
-/// command stands for all commands that are not listed with this option.
+/// The values of options that also accept other values: the command, the name of the option, and the values.
 const VALUES: &[(&str, &str, &[&str])] = &[
     (
         "export",
@@ -75,22 +76,6 @@ const VALUES: &[(&str, &str, &[&str])] = &[
         "format",
         &["adiff", "geojson", "geojsonseq", "parquet"],
     ),
-    ("show", "output-format", &["debug", "opl", "osm", "osc"]),
-    (
-        "",
-        "output-format",
-        &[
-            "pbf", "osm", "osm.gz", "osm.bz2", "osh.pbf", "osh", "osc", "osc.gz", "osc.pbf", "opl",
-            "opl.gz", "debug",
-        ],
-    ),
-    (
-        "",
-        "input-format",
-        &[
-            "pbf", "osm", "osc", "opl", "o5m", "o5c", "xml", "osc.pbf", "osc.opl",
-        ],
-    ),
 ];
 
 /// Returns the values of an option of a command in a script; `None` if the option itself lists them, or has any value.
@@ -99,12 +84,31 @@ fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
         let themes = Theme::built_in().into_iter();
         return Some(themes.map(|theme| leaked(theme.name)).collect());
     }
-    let of = |command: &str| {
-        let mut found = VALUES.iter().filter(|(of, ..)| *of == command);
-        found.find(|(_, known, _)| *known == option)
-    };
-    let found = of(command).or_else(|| of(""));
-    found.map(|(.., values)| values.to_vec())
+    let mut values = VALUES.iter();
+    let found = values.find(|(of, known, _)| (*of, *known) == (command, option));
+    if let Some((.., values)) = found {
+        return Some(values.to_vec());
+    }
+    match (command, option) {
+        ("show", "output-format") => {
+            Some(TextFormat::descriptions().map(|(name, _)| name).collect())
+        }
+        (_, "output-format") => {
+            let pbf = ["pbf", "osh.pbf", "osc.pbf"].into_iter();
+            let compressed =
+                TextFormat::descriptions().map(|(name, _)| leaked(format!("{name}.gz")));
+            Some(
+                pbf.chain(TextFormat::written_names())
+                    .chain(compressed)
+                    .collect(),
+            )
+        }
+        (_, "input-format") => {
+            let others = ["xml", "osc.pbf", "osc.opl"];
+            Some(read_formats().chain(others).collect())
+        }
+        _ => None,
+    }
 }
 
 /// Leaves a word in memory, as clap demands, until the program has printed the script and ends.
@@ -140,7 +144,7 @@ mod tests {
         for (name, option, _) in VALUES {
             let mut commands = program
                 .get_subcommands()
-                .filter(|of| name.is_empty() || of.get_name() == *name);
+                .filter(|of| of.get_name() == *name);
             let has = |of: &Command| {
                 of.get_arguments()
                     .any(|arg| arg.get_long() == Some(*option))

@@ -164,14 +164,8 @@ const fn buffers(facts: &Facts) -> u64 {
 }
 
 impl FileSummary<'_> {
-    const fn format(&self) -> &'static str {
-        match self.summary.format {
-            None => "PBF",
-            Some(TextFormat::Osm | TextFormat::OsmChange) => "XML",
-            Some(TextFormat::Opl) => "OPL",
-            Some(TextFormat::Debug) => "DEBUG",
-            Some(TextFormat::O5m | TextFormat::O5c) => "O5M",
-        }
+    fn format(&self) -> &'static str {
+        self.summary.format.map_or("PBF", TextFormat::family)
     }
 
     const fn compression(&self) -> &'static str {

@@ -1,5 +1,6 @@
 use super::session::Session;
 use super::{Cli, CommandAnswer, man, usage};
+use crate::formats::TextFormat;
 use anyhow::{Result, bail};
 use clap::CommandFactory;
 use std::io::{IsTerminal, Write as _};
@@ -34,7 +35,7 @@ pub fn topics() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the text of the topic with the given name, which can also be a plural, its last word, or several words.
-fn text_of(words: &[String]) -> Option<&'static str> {
+fn text_of(words: &[String]) -> Option<String> {
     let name = words.join("-").to_ascii_lowercase();
     let is_named = |topic: &str| {
         [topic, topic.rsplit('-').next().unwrap_or(topic)]
@@ -42,7 +43,8 @@ fn text_of(words: &[String]) -> Option<&'static str> {
             .any(|topic| *topic == name || topic.strip_suffix('s') == Some(&name))
     };
     let found = TOPICS.into_iter().find(|(topic, _)| is_named(topic));
-    found.map(|(_, text)| text)
+    let formats = TextFormat::descriptions().map(|(name, text)| format!("  {name:<8} {text}\n"));
+    found.map(|(_, text)| text.replace("{formats}\n", &formats.collect::<String>()))
 }
 
 /// Print the version
@@ -57,7 +59,7 @@ pub fn version(session: &Session, _: &VersionArgs) -> Result<CommandAnswer> {
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut command = Cli::command().name(session.conventions.name);
     if let Some(text) = text_of(&args.words) {
-        return session.print(text).map(|()| CommandAnswer::Yes);
+        return session.print(&text).map(|()| CommandAnswer::Yes);
     }
     command.build();
     if args.words.is_empty() {

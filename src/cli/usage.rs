@@ -27,7 +27,8 @@ fn listed(program: &clap::Command) -> impl Iterator<Item = (&'static str, String
 
 /// Returns the names of the commands that the help lists.
 pub fn command_names() -> Vec<String> {
-    let names = listed(&Cli::command()).map(|(_, name, _)| name);
+    let program = Cli::command();
+    let names = listed(&program).map(|(_, name, _)| name);
     names.filter(|name| !name.contains(' ')).collect()
 }
 

@@ -1,11 +1,11 @@
 //! Opening change files. They are OsmChange, o5c, OPL or PBF; the content decides, and compression does not matter.
 
-use super::content::{FileContent, format_of};
-use super::format::TextFormat;
+use super::content::format_of;
 use super::read::ObjectSource;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{PbfFile, begins_like_pbf};
 use crate::io::Input;
+use crate::osm::{FileContent, TextFormat};
 use crate::pbf::feature;
 use crate::runtime::{Context, InputFormat};
 
@@ -24,21 +24,16 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
         given => format_of(input, given)?,
     };
     match format {
-        Some(format @ (TextFormat::OsmChange | TextFormat::O5c)) => {
-            Ok(ObjectSource::text(input, format))
-        }
+        Some(format) if format.is_change() => Ok(ObjectSource::text(input, format)),
         // OPL has no form of its own for changes.
-        Some(format @ TextFormat::Opl) => Ok(ObjectSource::versions(input, format)),
-        Some(format @ (TextFormat::Osm | TextFormat::O5m)) if ctx.data_as_changes => {
+        Some(format) if format.content().is_none() || ctx.data_as_changes => {
             Ok(ObjectSource::versions(input, format))
         }
-        Some(TextFormat::O5m) => Err(no_changes_error(input, "an o5m file")),
         None if ctx.change_format == InputFormat::Pbf || begins_like_pbf(input.start()?) => {
             pbf_source(input, ctx)
         }
-        Some(TextFormat::Osm | TextFormat::Debug) | None => {
-            Ok(ObjectSource::text(input, TextFormat::OsmChange))
-        }
+        Some(TextFormat::Osm) | None => Ok(ObjectSource::text(input, TextFormat::OsmChange)),
+        Some(format) => Err(no_changes(input, format.name())),
     }
 }
 

@@ -5,7 +5,6 @@
 
 use super::document_header::DocumentHeader;
 use super::encoding::decoded;
-use super::format::TextFormat;
 use super::opl_fields::{self, decode, non_empty};
 use super::xml_attributes::{
     check_version, degrees, for_each_attribute, number, root_attributes, time,
@@ -13,7 +12,7 @@ use super::xml_attributes::{
 use super::xml_cause;
 use crate::error::{Error, Result};
 use crate::io::Input;
-use crate::osm::Bbox;
+use crate::osm::{Bbox, TextFormat};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 use std::io::{BufRead, BufReader, Read};
@@ -67,7 +66,6 @@ pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool
     // Errors are ignored, because damage is reported when the whole document is read.
     let _ = text.read_to_end(&mut start);
     Ok(match format {
-        TextFormat::OsmChange | TextFormat::Debug | TextFormat::O5m | TextFormat::O5c => false,
         TextFormat::Opl => {
             let mut lines = start.split(|byte| *byte == b'\n');
             let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -83,6 +81,7 @@ pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool
             });
             first.is_some()
         }
+        _ => false,
     })
 }
 
@@ -95,10 +94,10 @@ pub fn read_changesets(
 ) -> Result<bool> {
     let text = BufReader::with_capacity(1 << 20, decoded(input)?);
     match format {
-        TextFormat::Opl | TextFormat::Debug => read_opl(text, input, &mut take),
+        TextFormat::Opl => read_opl(text, input, &mut take),
         TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
-        // o5m has no changesets. `true` means that the file has other objects.
-        TextFormat::O5m | TextFormat::O5c => Ok(true),
+        // Other formats have no changesets. `true` means that the file has other objects.
+        _ => Ok(true),
     }
 }
 

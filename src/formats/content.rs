@@ -2,22 +2,12 @@
 //!
 //! The bytes of a file decide. Where two contents have the same bytes, the name of the file decides.
 
-use super::format::TextFormat;
+use super::text_compression::TextCompression;
 use crate::error::Result;
 use crate::io::Input;
+use crate::osm::{FileContent, TextFormat};
 use crate::runtime::{Context, InputFormat};
 use std::path::Path;
-
-/// The content of an OSM file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileContent {
-    /// Data of one moment: each object has one version, and no object is deleted.
-    Data,
-    /// The versions of objects, in order, with deleted ones among them.
-    History,
-    /// Objects that are created, modified or deleted.
-    Changes,
-}
 
 impl FileContent {
     /// Returns the content that the options of the run state; `None` if they leave it open.
@@ -34,12 +24,13 @@ impl FileContent {
     /// the file; `None` for PBF.
     pub(crate) fn of_name(path: &Path, format: Option<TextFormat>) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-        let mut endings = [".gz", ".bz2", ".zst"].iter();
-        let plain = endings.find_map(|ending| name.strip_suffix(ending));
-        let name = match (format, plain.unwrap_or(&name)) {
-            (None, _) => name.strip_suffix(".pbf")?,
-            (Some(TextFormat::Opl), plain) => plain.strip_suffix(".opl")?,
-            (Some(_), plain) => plain.strip_suffix(".xml").unwrap_or(plain),
+        let (plain, _) = TextCompression::split_name(&name);
+        let name = match format {
+            None => name.strip_suffix(".pbf")?,
+            Some(format) if format.content().is_none() => {
+                plain.strip_suffix(format.short_name())?.strip_suffix('.')?
+            }
+            Some(_) => plain.strip_suffix(".xml").unwrap_or(plain),
         };
         if name.ends_with(".osh") {
             Some(Self::History)
@@ -56,13 +47,11 @@ impl FileContent {
 pub(crate) fn format_of(input: &Input, given: InputFormat) -> Result<Option<TextFormat>> {
     Ok(match given {
         InputFormat::Pbf => None,
-        InputFormat::Osm => Some(TextFormat::Osm),
-        InputFormat::Osc => Some(TextFormat::OsmChange),
+        InputFormat::Text(format) => Some(format),
         InputFormat::Xml => match TextFormat::of(input)? {
             Some(TextFormat::OsmChange) => Some(TextFormat::OsmChange),
             _ => Some(TextFormat::Osm),
         },
-        InputFormat::Opl => Some(TextFormat::Opl),
         InputFormat::O5m => match TextFormat::of(input)? {
             Some(TextFormat::O5c) => Some(TextFormat::O5c),
             _ => Some(TextFormat::O5m),

@@ -3,80 +3,11 @@
 use super::encoding::{decoded, is_utf16};
 use crate::error::{Error, Result};
 use crate::io::{FileCompression, Input};
-use crate::osm::has_change_root;
+use crate::osm::{TextFormat, has_change_root};
 use std::io::Read;
 use std::path::Path;
 
-/// The length in bytes of the magic of o5m and o5c, which is a reset followed by a dataset with the name of the format.
-pub(super) const O5M_MAGIC_LEN: usize = 7;
-
-/// A format of OSM data other than PBF. Most of these formats are text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TextFormat {
-    /// OSM XML (`<osm>`): objects are children of the root element.
-    Osm,
-    /// OsmChange XML (`<osmChange>`): objects are in sections that show the kind of change.
-    OsmChange,
-    /// OPL: each line is an object.
-    Opl,
-    /// Text for people, with a line for each attribute. It can be written, but not read.
-    Debug,
-    /// o5m, which is binary. It can be read, but not written.
-    O5m,
-    /// o5c, the format of change files for o5m. It can be read, but not written.
-    O5c,
-}
-
 impl TextFormat {
-    /// The name of the root element of a document; empty for a format that is not XML.
-    pub(super) const fn root(self) -> &'static str {
-        match self {
-            Self::OsmChange => "osmChange",
-            Self::Osm => "osm",
-            Self::Opl | Self::Debug | Self::O5m | Self::O5c => "",
-        }
-    }
-
-    /// The name of a file of this format in messages, with its article, such as `an OPL file`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OsmChange => "an OsmChange file",
-            Self::Osm => "an OSM XML file",
-            Self::Opl => "an OPL file",
-            Self::Debug => "a file in debug format",
-            Self::O5m => "an o5m file",
-            Self::O5c => "an o5c file",
-        }
-    }
-
-    /// Returns the name of the format on the command line.
-    pub(crate) const fn short_name(self) -> &'static str {
-        match self {
-            Self::OsmChange => "osc",
-            Self::Osm => "osm",
-            Self::Opl => "opl",
-            Self::Debug => "debug",
-            Self::O5m => "o5m",
-            Self::O5c => "o5c",
-        }
-    }
-
-    /// Whether files of this format can be read, but not written.
-    pub(super) const fn is_read_only(self) -> bool {
-        matches!(self, Self::O5m | Self::O5c)
-    }
-
-    /// Whether a file of this format is a change file.
-    pub(crate) const fn is_change(self) -> bool {
-        matches!(self, Self::OsmChange | Self::O5c)
-    }
-
-    /// Whether a file of this format has data, and is never a change file.
-    pub(crate) const fn is_data(self) -> bool {
-        matches!(self, Self::Osm | Self::O5m)
-    }
-
     /// Detects the format of an input from its first bytes, after they are decompressed and converted to UTF-8. Returns
     /// `None` for an unknown format. Fails if the input cannot be read, or cannot be decompressed far enough to detect
     /// the format.
@@ -105,17 +36,8 @@ impl TextFormat {
         }
     }
 
-    /// The format of a file with the given first bytes, if it is o5m or o5c.
-    pub(super) fn of_o5m(start: &[u8]) -> Option<Self> {
-        match start.get(..O5M_MAGIC_LEN)? {
-            [0xff, 0xe0, 4, b'o', b'5', b'm', b'2'] => Some(Self::O5m),
-            [0xff, 0xe0, 4, b'o', b'5', b'c', b'2'] => Some(Self::O5c),
-            _ => None,
-        }
-    }
-
     fn of_text(start: &[u8]) -> Option<Self> {
-        if let Some(format) = Self::of_o5m(start) {
+        if let Some(format) = Self::of_magic(start) {
             return Some(format);
         }
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);

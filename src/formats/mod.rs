@@ -14,11 +14,13 @@ mod document_header;
 mod encoding;
 pub(crate) mod features;
 mod format;
+mod functions;
 mod header_facts;
 mod numbers;
 mod o5m;
 #[cfg(feature = "unstable")]
 mod object_columns;
+mod object_lines;
 mod object_text;
 mod opl;
 mod opl_fields;
@@ -56,7 +58,7 @@ pub(crate) use change_state::DataState;
 pub use changesets::{Changeset, Comment, read_changesets};
 pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
-pub(crate) use content::{FileContent, format_of};
+pub(crate) use content::format_of;
 pub use document_header::{DocumentHeader, Replication};
 #[cfg(any(feature = "parquet", feature = "unstable"))]
 pub use features::ACTION_COLUMNS;
@@ -64,7 +66,6 @@ pub use features::{
     ActionRows, Attribute, Attributes, FeatureFormat, FeatureOptions, GeometryTypes, TagColumn,
     UniqueId,
 };
-pub use format::TextFormat;
 pub(crate) use header_facts::{declares_history, header_options};
 #[cfg(feature = "unstable")]
 pub use object_columns::{ElementRows, OBJECT_COLUMNS, ObjectView};
@@ -89,6 +90,8 @@ pub use write_osc::{OscText, OscWriter};
 
 use crate::error::Result;
 use crate::io::Input;
+pub(crate) use crate::osm::FileContent;
+pub use crate::osm::TextFormat;
 use crate::runtime::Context;
 pub(crate) use change_set::KeptVersions;
 use change_set::NewestChanges;
@@ -195,7 +198,7 @@ pub(crate) fn change_states<P: AsRef<Path>>(
 pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     let input = Input::open(path)?;
     let format = match TextFormat::of(&input)? {
-        Some(format @ (TextFormat::Opl | TextFormat::O5m)) => format,
+        Some(format) if !format.is_change() => format,
         _ => TextFormat::Osm,
     };
     let ctx = Context::default();

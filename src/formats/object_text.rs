@@ -1,14 +1,10 @@
 //! Writing objects as text in any format.
 
-use super::change_action::ChangeAction;
-use super::format::TextFormat;
+use super::functions::functions;
+use super::object_lines::{ObjectLines, Sections};
 use super::text_buffer::TextBuffer;
 use super::text_encoder::{EncodedText, TextEncoder};
 use super::text_options::{TextOptions, Visibility};
-use super::write_debug::DebugText;
-use super::write_opl::OplText;
-use super::write_osc::change_section;
-use super::write_xml::{Indent, XmlBuffer};
 use crate::pbf::Object;
 use std::io;
 
@@ -18,27 +14,10 @@ const MAX_SPACE: usize = 4 << 20;
 /// A buffer of consecutive objects as text. Each worker needs its own.
 #[derive(Debug)]
 pub(crate) struct ObjectText {
-    buffer: Buffer,
+    lines: Box<dyn ObjectLines>,
     encoder: TextEncoder,
     /// The number of objects in the buffer.
     objects: u64,
-}
-
-#[derive(Debug)]
-enum Buffer {
-    Osm(XmlBuffer),
-    /// The elements of an OsmChange document, and the sections of the first and the last element. The start tag of the
-    /// first section and the end tag of the last section are not in the buffer.
-    OsmChange(XmlBuffer, Option<Sections>),
-    Opl(OplText),
-    Debug(DebugText),
-}
-
-/// The sections of the first and the last change in a sequence of consecutive changes of an OsmChange document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sections {
-    pub first: ChangeAction,
-    pub last: ChangeAction,
 }
 
 /// The text of consecutive objects, encoded for the output.
@@ -92,16 +71,7 @@ impl ObjectText {
             Visibility::Deleted
         });
         Self {
-            buffer: match options.format {
-                TextFormat::Osm => Buffer::Osm(XmlBuffer::new(options, visibility)),
-                TextFormat::OsmChange => {
-                    Buffer::OsmChange(XmlBuffer::new(options, Visibility::Never), None)
-                }
-                TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => {
-                    Buffer::Opl(OplText::new(options))
-                }
-                TextFormat::Debug => Buffer::Debug(DebugText::new(options)),
-            },
+            lines: (functions(options.format).lines)(options, visibility),
             encoder: TextEncoder::new(options.compression),
             objects: 0,
         }
@@ -115,63 +85,30 @@ impl ObjectText {
     /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
     pub(crate) fn put_next(&mut self, object: &Object<'_>, has_same_info: bool) {
         self.objects += 1;
-        match &mut self.buffer {
-            Buffer::Osm(elements) => elements.put(object, has_same_info, Indent::Root),
-            Buffer::OsmChange(elements, sections) => {
-                let last = ChangeAction::of(object);
-                let first = match sections {
-                    None => last,
-                    Some(sections) => {
-                        change_section(&mut elements.text, Some(sections.last), Some(last));
-                        sections.first
-                    }
-                };
-                *sections = Some(Sections { first, last });
-                elements.put(object, has_same_info, Indent::Section);
-            }
-            Buffer::Opl(lines) => lines.put(object, has_same_info),
-            Buffer::Debug(lines) => lines.put(object),
-        }
+        self.lines.put(object, has_same_info);
     }
 
     /// The length of the text in the buffer, in bytes.
     pub(crate) fn len(&self) -> usize {
-        match &self.buffer {
-            Buffer::Osm(elements) | Buffer::OsmChange(elements, _) => elements.text.len(),
-            Buffer::Opl(lines) => lines.text.len(),
-            Buffer::Debug(lines) => lines.text.len(),
-        }
+        self.lines.text().len()
     }
 
     /// Removes the text in the buffer and returns it. Text in [`TextFormat::OsmChange`] lacks the start tag of its
     /// first section and the end tag of its last section.
     pub(crate) fn take_plain(&mut self) -> String {
         self.objects = 0;
-        match &mut self.buffer {
-            Buffer::Osm(elements) | Buffer::OsmChange(elements, _) => elements.text.take(),
-            Buffer::Opl(lines) => lines.text.take(),
-            Buffer::Debug(lines) => lines.text.take(),
-        }
+        self.lines.text_mut().take()
     }
 
     /// Encodes the text in the buffer, and empties the buffer.
     pub(crate) fn take(&mut self) -> io::Result<ObjectChunk> {
-        let (mut sections, mut inexpressible) = (None, 0);
-        let text = match &mut self.buffer {
-            Buffer::Osm(elements) | Buffer::OsmChange(elements, _) => {
-                inexpressible = std::mem::take(&mut elements.inexpressible);
-                &mut elements.text
-            }
-            Buffer::Opl(lines) => &mut lines.text,
-            Buffer::Debug(lines) => &mut lines.text,
-        };
+        let (sections, inexpressible) =
+            (self.lines.take_sections(), self.lines.take_inexpressible());
+        let text = self.lines.text_mut();
         // The next chunk will probably be about as long as this text, so its buffer gets slightly more capacity than
         // that.
         let space = TextBuffer::with_capacity((text.len() + text.len() / 8).min(MAX_SPACE));
         let text = std::mem::replace(text, space);
-        if let Buffer::OsmChange(_, of_buffer) = &mut self.buffer {
-            sections = of_buffer.take();
-        }
         Ok(ObjectChunk {
             text: self.encoder.encode(text)?,
             sections,

@@ -3,14 +3,14 @@
 
 use super::change_set::{ChangeSet, NewestChanges};
 use super::document_header::{DocumentHeader, Replication};
-use super::format::TextFormat;
+use super::functions::functions;
 use super::o5m::{self, O5mChunks};
-use super::opl;
 use super::text_chunks::{TextChunk, TextChunks, TextDamage};
-use super::xml::{self, MAX_REMARKS, WayNodesIn};
+use super::xml::{MAX_REMARKS, WayNodesIn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{BlobDecoder, HeaderWalker, PbfFile, begins_like_pbf, binary_kind};
 use crate::io::Input;
+use crate::osm::TextFormat;
 use crate::pbf::BlobEntry;
 use crate::runtime::{Context, parallel_classify_phase};
 use std::path::Path;
@@ -28,11 +28,7 @@ impl TextChunk {
     }
 
     fn parse_sound(&self, format: TextFormat, nodes: WayNodesIn) -> Result<ChangeSet, TextDamage> {
-        match format {
-            TextFormat::Osm | TextFormat::OsmChange => xml::parse(self, format, nodes),
-            // In all other text formats, a chunk consists of lines.
-            _ => opl::parse(self),
-        }
+        (functions(format).parse)(self, format, nodes)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::change_set::ChangeSet;
 use super::encoding::decoded;
-use super::format::TextFormat;
 use crate::error::{Error, Result};
 use crate::io::{Input, rest_len};
+use crate::osm::TextFormat;
 use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr};
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -31,6 +31,18 @@ impl TextCompression {
         })
     }
 
+    /// Splits a name of a file or a format in lower case before the ending of its compression, if it has one.
+    pub(crate) fn split_name(name: &str) -> (&str, Self) {
+        let endings = [
+            (".gz", Self::Gzip),
+            (".bz2", Self::Bzip2),
+            (".zst", Self::Zstd),
+        ];
+        let mut endings = endings.into_iter();
+        let found = endings.find_map(|(ending, found)| Some((name.strip_suffix(ending)?, found)));
+        found.unwrap_or((name, Self::None))
+    }
+
     /// Returns the compression that the extension of a file name stands for: `gz`, `bz2` or `zst` in lower case. Any
     /// other extension means no compression.
     pub fn of_name(path: &Path) -> Self {

@@ -2,23 +2,23 @@
 
 use super::change_action::ChangeAction;
 use super::document_header::{DocumentHeader, Replication};
-use super::format::TextFormat;
-use super::object_text::{ObjectChunk, Sections};
+use super::functions::functions;
+use super::object_lines::Sections;
+use super::object_text::ObjectChunk;
 use super::text_buffer::TextBuffer;
 use super::text_options::TextOptions;
 use super::text_output::TextOutput;
-use super::write_debug::debug_prologue;
-use super::write_osc::{OscText, change_section};
-use super::write_xml::{XML_EPILOGUE, document, put_bounds, xml_prologue};
+use super::write_osc::change_section;
 use crate::error::{Error, Result};
 use crate::io::OpenOutput;
+use crate::osm::TextFormat;
 use crate::pbf::HeaderBlock;
 
 /// A text file of objects, or standard output.
 #[derive(Debug)]
 pub(crate) struct TextDocument {
     output: TextOutput,
-    format: TextFormat,
+    epilogue: &'static str,
     /// The open section of an OsmChange document.
     section: Option<ChangeAction>,
 }
@@ -40,20 +40,12 @@ impl TextDocument {
             document_header.replication = Replication::default();
             document_header.replication_url = None;
         }
-        let mut prologue = match options.format {
-            TextFormat::Osm => xml_prologue(&document_header),
-            TextFormat::OsmChange => {
-                let mut text = document("osmChange", &document_header);
-                put_bounds(&mut text, &document_header);
-                text
-            }
-            TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => TextBuffer::new(),
-            TextFormat::Debug => debug_prologue(header, &document_header.text.boxes, options),
-        };
+        let functions = functions(options.format);
+        let mut prologue = (functions.prologue)(header, &document_header, options);
         output.write(&prologue.take())?;
         Ok(Self {
             output,
-            format: options.format,
+            epilogue: functions.epilogue,
             section: None,
         })
     }
@@ -82,11 +74,7 @@ impl TextDocument {
     /// Completes the document, flushes it to disk, and gives it its name. Returns its size in bytes.
     pub(crate) fn finish(mut self) -> Result<u64> {
         self.go_to_section(None)?;
-        self.output.write(match self.format {
-            TextFormat::Osm => XML_EPILOGUE,
-            TextFormat::OsmChange => OscText::EPILOGUE,
-            _ => "",
-        })?;
+        self.output.write(self.epilogue)?;
         self.output.finish()
     }
 }

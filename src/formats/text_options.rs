@@ -1,7 +1,7 @@
 //! The form of text files: format, compression, and the attributes that are written.
 
-use super::format::TextFormat;
 use super::text_compression::TextCompression;
+use crate::osm::TextFormat;
 use crate::pbf::InfoFields;
 
 /// The form in which objects are written as text.

@@ -1,14 +1,13 @@
 //! Writing changesets as OSM XML, OPL or debug text.
 
 use super::changesets::{Changeset, Comment};
-use super::format::TextFormat;
 use super::numbers::TimeFormatter;
 use super::text_buffer::TextBuffer;
 use super::text_options::TextOptions;
 use super::write_debug::DebugText;
 use super::write_opl::{put_escaped as put_opl_text, put_tags as put_opl_tags};
 use super::write_xml::put_escaped as put_xml_text;
-use crate::osm::format_e7;
+use crate::osm::{TextFormat, format_e7};
 use std::fmt::Write as _;
 
 /// A buffer of changesets as text.
@@ -20,14 +19,12 @@ pub(crate) enum ChangesetText {
 }
 
 impl ChangesetText {
-    /// Creates an empty buffer for text with the given options.
+    /// Creates an empty buffer for text with the given options. A format without changesets gets lines of OPL.
     pub(crate) fn new(options: &TextOptions) -> Self {
         match options.format {
-            TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => {
-                Self::Opl(ChangesetLines::default())
-            }
             TextFormat::Osm | TextFormat::OsmChange => Self::Xml(ChangesetLines::default()),
             TextFormat::Debug => Self::Debug(DebugText::new(options)),
+            _ => Self::Opl(ChangesetLines::default()),
         }
     }
 

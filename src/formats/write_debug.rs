@@ -5,6 +5,7 @@ use super::changesets::Changeset;
 use super::checksum::{add_changeset, add_object};
 use super::header_facts::{declares_history, header_options};
 use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::object_lines::ObjectLines;
 use super::text_buffer::TextBuffer;
 use super::text_options::{DebugOptions, TextOptions};
 use crate::osm::{Bbox, Location, ObjectKind, format_e7};
@@ -156,6 +157,20 @@ pub(crate) struct DebugText {
     without: InfoFields,
     paint: Paint,
     with_checksum: bool,
+}
+
+impl ObjectLines for DebugText {
+    fn put(&mut self, object: &Object<'_>, _: bool) {
+        self.put(object);
+    }
+
+    fn text(&self) -> &TextBuffer {
+        &self.text
+    }
+
+    fn text_mut(&mut self) -> &mut TextBuffer {
+        &mut self.text
+    }
 }
 
 impl DebugText {

@@ -1,6 +1,7 @@
 //! Writing OPL. The output is byte for byte that of osmium.
 
 use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::object_lines::ObjectLines;
 use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, WayLocations};
 use crate::osm::Location;
@@ -26,9 +27,18 @@ impl OplText {
             way_locations: options.way_locations,
         }
     }
+}
 
-    /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
-    pub fn put(&mut self, object: &Object<'_>, has_same_info: bool) {
+impl ObjectLines for OplText {
+    fn text(&self) -> &TextBuffer {
+        &self.text
+    }
+
+    fn text_mut(&mut self) -> &mut TextBuffer {
+        &mut self.text
+    }
+
+    fn put(&mut self, object: &Object<'_>, has_same_info: bool) {
         self.text.push(object.kind().letter());
         put_number(&mut self.text, object.id);
         let Self { text, times, .. } = self;

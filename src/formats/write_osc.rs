@@ -2,11 +2,11 @@
 
 use super::change_action::ChangeAction;
 use super::document_header::DocumentHeader;
-use super::format::TextFormat;
+use super::object_lines::{ObjectLines, Sections};
 use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, Visibility};
-use super::write_xml::{Indent, XmlBuffer, document};
-use crate::osm::{ObjectId, format_timestamp};
+use super::write_xml::{Indent, XmlBuffer, document, put_bounds};
+use crate::osm::{ObjectId, TextFormat, format_timestamp};
 use crate::pbf::{InfoFields, Object};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -101,6 +101,61 @@ impl OscText {
     pub fn finish(mut self) -> String {
         self.end_section();
         self.take()
+    }
+}
+
+/// Returns the text before the changes, with the attributes and the bounding boxes of a document header.
+pub(super) fn osc_prologue(document_header: &DocumentHeader) -> TextBuffer {
+    let mut text = document("osmChange", document_header);
+    put_bounds(&mut text, document_header);
+    text
+}
+
+/// A buffer of objects as sections of an OsmChange document. The start tag of the first section and the end tag of the
+/// last section are not in the buffer.
+#[derive(Debug)]
+pub(super) struct ChangeLines {
+    elements: XmlBuffer,
+    sections: Option<Sections>,
+}
+
+impl ChangeLines {
+    pub(super) const fn new(options: &TextOptions) -> Self {
+        Self {
+            elements: XmlBuffer::new(options, Visibility::Never),
+            sections: None,
+        }
+    }
+}
+
+impl ObjectLines for ChangeLines {
+    fn put(&mut self, object: &Object<'_>, has_same_info: bool) {
+        let last = ChangeAction::of(object);
+        let first = match self.sections {
+            None => last,
+            Some(sections) => {
+                change_section(&mut self.elements.text, Some(sections.last), Some(last));
+                sections.first
+            }
+        };
+        self.sections = Some(Sections { first, last });
+        self.elements.put(object, has_same_info, Indent::Section);
+    }
+
+    fn text(&self) -> &TextBuffer {
+        &self.elements.text
+    }
+
+    fn text_mut(&mut self) -> &mut TextBuffer {
+        &mut self.elements.text
+    }
+
+    fn take_sections(&mut self) -> Option<Sections> {
+        self.sections.take()
+    }
+
+    fn take_inexpressible(&mut self) -> u64 {
+        self.elements.take_inexpressible()
     }
 }
 

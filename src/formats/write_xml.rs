@@ -2,6 +2,7 @@
 
 use super::document_header::DocumentHeader;
 use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::object_lines::ObjectLines;
 use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, Visibility, WayLocations};
 use crate::osm::{Location, ObjectKind, format_e7, format_timestamp};
@@ -112,6 +113,24 @@ pub(super) struct XmlBuffer {
     way_locations: WayLocations,
     /// The number of characters in `text` that XML 1.0 cannot express.
     pub inexpressible: u64,
+}
+
+impl ObjectLines for XmlBuffer {
+    fn put(&mut self, object: &Object<'_>, has_same_info: bool) {
+        self.put(object, has_same_info, Indent::Root);
+    }
+
+    fn text(&self) -> &TextBuffer {
+        &self.text
+    }
+
+    fn text_mut(&mut self) -> &mut TextBuffer {
+        &mut self.text
+    }
+
+    fn take_inexpressible(&mut self) -> u64 {
+        std::mem::take(&mut self.inexpressible)
+    }
 }
 
 impl XmlBuffer {

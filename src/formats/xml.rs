@@ -2,13 +2,12 @@
 
 use super::change_action::ChangeAction;
 use super::change_set::{ChangeSet, Draft, MemberWay, NO_ID};
-use super::format::TextFormat;
 use super::text_chunks::{TextChunk, TextDamage};
 use super::xml_attributes::{
     check_version, degrees, for_each_attribute, number, root_attributes, time,
 };
 use super::xml_cause;
-use crate::osm::{Bbox, Location, ObjectKind, parse_e7};
+use crate::osm::{Bbox, Location, ObjectKind, TextFormat, parse_e7};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 

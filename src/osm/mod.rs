@@ -1,5 +1,5 @@
 //! The data model, with kinds and ids of objects, their canonical order, locations, bounding boxes, times, expressions
-//! that select objects, rules that change tags, tags without repeated keys, and string pools.
+//! that select objects, rules that change tags, tags without repeated keys, string pools, and the formats other than PBF.
 
 mod age;
 mod bbox;
@@ -18,6 +18,7 @@ mod string_matcher;
 mod strings;
 mod tag_pattern;
 mod tag_rule;
+mod text_format;
 mod time;
 mod unique_tags;
 
@@ -38,6 +39,8 @@ pub use string_matcher::{RegexMatcher, StringMatcher};
 pub use strings::StringPool;
 pub use tag_pattern::TagPattern;
 pub use tag_rule::{KeyPatterns, MAX_TAG_LEN, TagAction, TagRule};
+pub(crate) use text_format::FileContent;
+pub use text_format::TextFormat;
 pub use time::{format_timestamp, parse_moment, parse_period, parse_timestamp};
 pub use unique_tags::UniqueTags;
 pub(crate) use unique_tags::{SeenKeys, retain_unique};

@@ -6,6 +6,7 @@ use super::payload_watch::PayloadWatch;
 use super::phase::PhaseLimits;
 use super::stats::{Phase, Stats};
 use crate::error::{Advice, bounded};
+use crate::osm::TextFormat;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,14 +42,10 @@ pub enum InputFormat {
     Auto,
     /// PBF.
     Pbf,
-    /// OSM XML.
-    Osm,
-    /// OsmChange.
-    Osc,
+    /// The given format.
+    Text(TextFormat),
     /// OSM XML or OsmChange, which are distinguished by their root element.
     Xml,
-    /// OPL.
-    Opl,
     /// o5m or o5c, which are distinguished by their first bytes.
     O5m,
 }

@@ -39,32 +39,19 @@ impl FormatKind {
 
     /// Parses the name of a format, such as `pbf` or `osm.gz`. Returns `None` for an unknown name.
     fn parse(text: &str) -> Option<Self> {
-        let (name, compression) = [
-            (".gz", TextCompression::Gzip),
-            (".bz2", TextCompression::Bzip2),
-            (".zst", TextCompression::Zstd),
-        ]
-        .into_iter()
-        .find_map(|(ending, compression)| Some((text.strip_suffix(ending)?, compression)))
-        .unwrap_or((text, TextCompression::None));
-        let (prefix, name) = name.split_once('.').unwrap_or(("", name));
-        let format = match (prefix, name) {
-            ("" | "osm" | "osh" | "osc", "pbf") if compression == TextCompression::None => {
-                return Some(Self::Pbf {
-                    is_history: matches!(prefix, "osh" | "osc"),
-                    is_change: prefix == "osc",
-                });
-            }
-            ("", "osm" | "osh" | "xml") | ("osm" | "osh", "xml") => TextFormat::Osm,
-            ("", "osc") | ("osc", "xml") => TextFormat::OsmChange,
-            ("" | "osm" | "osh" | "osc", "opl") => TextFormat::Opl,
-            ("" | "osm" | "osh" | "osc", "debug") => TextFormat::Debug,
-            _ => return None,
-        };
+        let (name, compression) = TextCompression::split_name(text);
+        if let "pbf" | "osm.pbf" | "osh.pbf" | "osc.pbf" = text {
+            let is_change = text.starts_with("osc");
+            return Some(Self::Pbf {
+                is_history: is_change || text.starts_with("osh"),
+                is_change,
+            });
+        }
+        let format = TextFormat::named(name).filter(|format| !format.is_read_only())?;
         Some(Self::Text {
             format,
             compression,
-            is_history: prefix == "osh" || name == "osh",
+            is_history: name.starts_with("osh"),
         })
     }
 }
@@ -141,15 +128,18 @@ pub fn exported_kind(path: &Path) -> Option<String> {
 pub fn names_changes(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut endings = name.rsplit('.').take(2);
-    kind_of_name(path).is_some_and(FormatKind::is_change_file)
-        || endings.any(|ending| ending.eq_ignore_ascii_case("o5c"))
+    let is_changes = |ending: &str| {
+        let format = TextFormat::named(&ending.to_ascii_lowercase());
+        format.is_some_and(|format| format.is_read_only() && format.is_change())
+    };
+    kind_of_name(path).is_some_and(FormatKind::is_change_file) || endings.any(is_changes)
 }
 
 /// Returns an error message if a file name has the ending of a format that can only be read.
-pub fn only_read(path: &Path) -> Option<&'static str> {
+pub fn only_read(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let mut endings = name.rsplit('.').take(2);
-    endings.any(is_o5m).then_some(ONLY_READ)
+    endings.any(is_only_read).then(only_read_message)
 }
 
 /// Whether a file name has the ending of a history file, such as `.osh.pbf` or `.osh`.
@@ -194,10 +184,16 @@ impl FormatSpec {
         let name = parts.next().unwrap_or_default();
         let kind = match name {
             "" => None,
-            name if is_o5m(name) => return Err(ONLY_READ.into()),
+            name if is_only_read(name) => return Err(only_read_message()),
             name => Some(FormatKind::parse(name).ok_or_else(|| {
-                let known = "expected pbf, osm, osh, osc, opl or debug; all but the first also with .gz, .bz2 or .zst";
-                if is_exported(name) { format!("{known}; only `pbfhogg export` writes {name}") } else { known.to_owned() }
+                let known = listed(written_formats(), "or");
+                let known =
+                    format!("expected {known}; all but the first also with .gz, .bz2 or .zst");
+                if is_exported(name) {
+                    format!("{known}; only `pbfhogg export` writes {name}")
+                } else {
+                    known
+                }
             })?),
         };
         let mut options = Vec::new();
@@ -403,10 +399,12 @@ impl InputKind {
             return Ok(());
         }
         let right = match self.format {
-            InputFormat::O5m => "o5c",
-            InputFormat::Opl => "osc.opl",
-            InputFormat::Pbf => "osc.pbf",
-            _ => "osc",
+            InputFormat::O5m => TextFormat::O5c.short_name().to_owned(),
+            InputFormat::Pbf => "osc.pbf".to_owned(),
+            InputFormat::Text(format) if format.content().is_none() => {
+                format!("osc.{}", format.short_name())
+            }
+            _ => TextFormat::OsmChange.short_name().to_owned(),
         };
         bail!(
             "{option}: this is a format of data or of a history; the files have changes: {option} {right}"
@@ -434,62 +432,78 @@ impl InputKind {
     /// effect.
     pub fn parse(conventions: &Conventions, text: &str) -> Result<Self, String> {
         let name = text.split(',').next().unwrap_or_default();
-        if is_o5m(name) {
-            return Ok(Self {
-                format: InputFormat::O5m,
-                is_history: false,
-                is_change: false,
-                content: stated_content(name, InputFormat::O5m),
-            });
-        }
         let kind = FormatKind::parse(name);
-        let format = kind.and_then(|kind| match kind {
-            FormatKind::Pbf { .. } => Some(InputFormat::Pbf),
-            FormatKind::Text { format, .. } => match format {
-                TextFormat::Osm => Some(InputFormat::Osm),
-                TextFormat::Opl => Some(InputFormat::Opl),
-                TextFormat::OsmChange => Some(InputFormat::Osc),
-                TextFormat::O5m | TextFormat::O5c => Some(InputFormat::O5m),
-                TextFormat::Debug => None,
-            },
-        });
-        let format = format.ok_or(INPUT_FORMATS)?;
-        let is_change = name.starts_with("osc.") && format != InputFormat::Osc;
+        let (plain, _) = TextCompression::split_name(name);
+        let format = match (kind, TextFormat::named(plain)) {
+            (Some(FormatKind::Pbf { .. }), _) => None,
+            (_, Some(format)) if format.is_read() => Some(format),
+            _ => {
+                return Err(format!("expected {}", listed(read_formats(), "or")));
+            }
+        };
+        let is_change = name.starts_with("osc.") && format != Some(TextFormat::OsmChange);
         // To osmium, all names of XML are one format. The name `xml` says nothing about the content either.
-        let is_xml = matches!(format, InputFormat::Osm | InputFormat::Osc);
         let is_any_xml = conventions.reads_xml_by_any_name || name.starts_with("xml");
         Ok(Self {
-            format: if is_xml && is_any_xml {
-                InputFormat::Xml
-            } else {
-                format
+            format: match format {
+                None => InputFormat::Pbf,
+                Some(TextFormat::O5m | TextFormat::O5c) => InputFormat::O5m,
+                Some(format) if is_any_xml && !format.root().is_empty() => InputFormat::Xml,
+                Some(format) => InputFormat::Text(format),
             },
             is_history: !is_change && kind.is_some_and(FormatKind::is_history),
             is_change,
-            content: stated_content(name, format),
+            content: stated_content(plain, format),
         })
     }
 }
 
 /// Returns the content that the name of a format states. Names of PBF and OPL with `osm` state nothing, because all
 /// contents in these formats have them.
-fn stated_content(name: &str, format: InputFormat) -> Option<FileContent> {
+fn stated_content(name: &str, format: Option<TextFormat>) -> Option<FileContent> {
     match name.split('.').next()? {
-        "osc" | "o5c" => Some(FileContent::Changes),
+        "osc" => Some(FileContent::Changes),
         "osh" => Some(FileContent::History),
-        "osm" | "o5m" if !matches!(format, InputFormat::Pbf | InputFormat::Opl) => {
-            Some(FileContent::Data)
-        }
+        first if first == format?.short_name() => format?.content(),
         _ => None,
     }
 }
 
-const ONLY_READ: &str = "o5m and o5c are read, but not written: write pbf, osm, osc or opl";
+/// Whether a format name or the ending of a file name is that of a format that is not written, with or without a
+/// compression suffix.
+fn is_only_read(name: &str) -> bool {
+    let (name, _) = TextCompression::split_name(name);
+    TextFormat::named(name).is_some_and(TextFormat::is_read_only)
+}
 
-const INPUT_FORMATS: &str = "expected pbf, osm, osc, opl, o5m or o5c";
+/// The message for a format that is not written.
+fn only_read_message() -> String {
+    let (only_read, written): (Vec<_>, Vec<_>) =
+        TextFormat::all_read().partition(|format| format.is_read_only());
+    let written = written.into_iter().map(TextFormat::short_name);
+    format!(
+        "{} are read, but not written: write {}",
+        listed(only_read.into_iter().map(TextFormat::short_name), "and"),
+        listed(["pbf"].into_iter().chain(written), "or")
+    )
+}
 
-/// Whether a format name or the ending of a file name is `o5m` or `o5c`, with or without a compression suffix.
-fn is_o5m(name: &str) -> bool {
-    let (name, ending) = name.split_once('.').unwrap_or((name, ""));
-    matches!(name, "o5m" | "o5c") && matches!(ending, "" | "gz" | "bz2" | "zst")
+/// Returns the names of the formats that are written.
+pub fn written_formats() -> impl Iterator<Item = &'static str> {
+    ["pbf"].into_iter().chain(TextFormat::written_names())
+}
+
+/// Returns the names of the formats that are read.
+pub fn read_formats() -> impl Iterator<Item = &'static str> {
+    let names = TextFormat::all_read().map(TextFormat::short_name);
+    ["pbf"].into_iter().chain(names)
+}
+
+/// Returns words as a list in a sentence. `last` is the word before the last one, such as `or`.
+pub fn listed(words: impl IntoIterator<Item = impl Into<String>>, last: &str) -> String {
+    let mut words: Vec<String> = words.into_iter().map(Into::into).collect();
+    match words.pop() {
+        Some(end) if !words.is_empty() => format!("{} {last} {end}", words.join(", ")),
+        end => end.unwrap_or_default(),
+    }
 }

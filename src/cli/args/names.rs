@@ -1,23 +1,16 @@
 //! Names of outputs that promise another format than the one that is written.
 
 use crate::cli::session::Session;
+use crate::formats::TextFormat;
 use anyhow::{Result, bail};
 use std::path::Path;
 
 /// The endings of compressed files.
 const COMPRESSED: [&str; 7] = ["gz", "bz2", "zst", "xz", "zip", "7z", "lz4"];
 
-/// The endings of formats of data, in lower case and without that of a compression.
-const KNOWN: [&str; 56] = [
+/// The endings of formats of data, in lower case and without that of a compression, beside those of [`TextFormat`].
+const KNOWN: [&str; 48] = [
     "pbf",
-    "osm",
-    "osh",
-    "osc",
-    "opl",
-    "o5m",
-    "o5c",
-    "debug",
-    "xml",
     "adiff",
     "geojson",
     "geojsonl",
@@ -67,6 +60,10 @@ const KNOWN: [&str; 56] = [
     "pdf",
 ];
 
+fn is_known(ending: &str) -> bool {
+    KNOWN.contains(&ending) || TextFormat::named(ending).is_some()
+}
+
 /// The format of an output that no option names, because other options or the command imply it.
 #[derive(Debug, Clone, Copy)]
 pub struct Implied<'a> {
@@ -102,14 +99,13 @@ impl Implied<'_> {
     fn other_ending<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (stem, last) = name.rsplit_once('.')?;
         if !COMPRESSED.contains(&last) {
-            let is_other = KNOWN.contains(&last) && !self.endings.contains(&last);
+            let is_other = is_known(last) && !self.endings.contains(&last);
             return is_other.then_some(last);
         }
         let inner = stem.rsplit_once('.').map(|(_, inner)| inner);
         let is_written = matches!(last, "gz" | "bz2" | "zst") && self.may_be_compressed;
-        let is_other =
-            inner.is_some_and(|inner| KNOWN.contains(&inner) && !self.endings.contains(&inner));
-        let known = inner.filter(|inner| KNOWN.contains(inner));
+        let is_other = inner.is_some_and(|inner| is_known(inner) && !self.endings.contains(&inner));
+        let known = inner.filter(|inner| is_known(inner));
         let len = last.len() + known.map_or(0, |inner| inner.len() + 1);
         (is_other || !is_written).then(|| &name[name.len() - len..])
     }

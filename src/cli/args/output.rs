@@ -1,6 +1,8 @@
 //! Arguments for outputs: path, format, encoding and header fields.
 
-use super::format::{FormatKind, FormatSpec, exported_kind, kind_of_name, only_read};
+use super::format::{
+    FormatKind, FormatSpec, exported_kind, kind_of_name, listed, only_read, written_formats,
+};
 use crate::cli::conventions::{Conventions, parse_with};
 use crate::cli::session::Session;
 use crate::engine::{Format, HeaderOption, HeaderOptions, KeptField, OutputOptions};
@@ -69,6 +71,20 @@ impl OutputArgs {
     }
 }
 
+/// What the long help says of the formats of outputs.
+const MORE_OF_FORMATS: &str = "
+
+All formats except pbf can be compressed: osm.gz, opl.bz2, osc.zst. Options follow after commas, as in \
+opl,add_metadata=false or osm.gz,xml_change_format=true:
+
+add_metadata=false, add_metadata=version+timestamp, locations_on_ways=false, force_visible_flag=true, \
+xml_change_format=true, pbf_dense_nodes=false, pbf_compression=none|zlib|lz4|zstd, pbf_compression_level=N";
+
+fn output_format_help(more: &str) -> String {
+    let names = listed(written_formats(), "or");
+    format!("Output format, if not that of the file name: {names}{more}")
+}
+
 /// The options for the format, encoding and header of an output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
@@ -76,14 +92,15 @@ pub struct WriteArgs {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     pub overwrite: bool,
-    /// Output format, if not that of the file name: pbf, osm, osh, osc, opl or debug
-    ///
-    /// All formats except pbf can be compressed: osm.gz, opl.bz2, osc.zst. Options follow after commas, as in
-    /// opl,add_metadata=false or osm.gz,xml_change_format=true:
-    ///
-    ///   add_metadata=false, add_metadata=version+timestamp, locations_on_ways=false, force_visible_flag=true,
-    ///   xml_change_format=true, pbf_dense_nodes=false, pbf_compression=none|zlib|lz4|zstd, pbf_compression_level=N
-    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_with(FormatSpec::parse))]
+    /// The format of the output
+    #[arg(
+        short = 'f',
+        long,
+        value_name = "FORMAT",
+        value_parser = parse_with(FormatSpec::parse),
+        help = output_format_help(""),
+        long_help = output_format_help(MORE_OF_FORMATS)
+    )]
     pub output_format: Option<FormatSpec>,
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4 [default: zlib:6]
     ///
@@ -162,9 +179,10 @@ impl WriteArgs {
                     path.display()
                 ),
                 (None, None) => anyhow!(
-                    "{}: the name does not show the format; known are .osm.pbf, .osm, .osh, .osc, .opl and \
-                     .debug, all but the first also with .gz, .bz2 or .zst; -f sets it for any name",
-                    path.display()
+                    "{}: the name does not show the format; known are .osm.pbf, {}, all but the first also with .gz, .bz2 \
+                     or .zst; -f sets it for any name",
+                    path.display(),
+                    listed(TextFormat::written_names().map(|name| format!(".{name}")), "and")
                 ),
             })?,
         };

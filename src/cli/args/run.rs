@@ -1,6 +1,6 @@
 //! The options that every command has, and the report at the end of a run.
 
-use super::format::InputKind;
+use super::format::{InputKind, listed, read_formats};
 use super::text_target;
 use crate::cli::conventions::parse_with;
 use crate::cli::progress::{Level, Terminal};
@@ -16,6 +16,17 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What the long help says of the formats of inputs.
+const MORE_OF_INPUTS: &str = "
+
+OSM XML, OsmChange, OPL and o5m, compressed or not, are first converted to a temporary PBF file. osc.opl and osc.pbf \
+state that the objects of a file are changes.";
+
+fn input_format_help(more: &str) -> String {
+    let names = listed(read_formats(), "or");
+    format!("Format of the inputs if their content does not show it: {names}{more}")
+}
+
 /// The options that every command has.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
@@ -23,11 +34,16 @@ pub struct RunArgs {
     /// Worker threads; 0 uses all cores
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     pub jobs: usize,
-    /// Format of the inputs if their content does not show it: pbf, osm, osc, opl, o5m or o5c
-    ///
-    /// OSM XML, OsmChange, OPL and o5m, compressed or not, are first converted to a temporary PBF file. osc.opl and
-    /// osc.pbf state that the objects of a file are changes.
-    #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_with(InputKind::parse), hide_short_help = true)]
+    /// The format of the inputs
+    #[arg(
+        short = 'F',
+        long,
+        value_name = "FORMAT",
+        value_parser = parse_with(InputKind::parse),
+        hide_short_help = true,
+        help = input_format_help(""),
+        long_help = input_format_help(MORE_OF_INPUTS)
+    )]
     pub input_format: Option<InputKind>,
     /// Read and write without the page cache (O_DIRECT), so that other files stay cached
     #[arg(long, conflicts_with = "io_uring", hide_short_help = true)]

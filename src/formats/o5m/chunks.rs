@@ -1,13 +1,12 @@
 //! Reading the datasets of an o5m file.
 
-use super::DatasetFault;
 use super::objects::{self, DeltaState};
 use super::varint::{self, Varint};
+use super::{DatasetFault, O5M_MAGIC_LEN};
 use crate::error::{Error, Result};
 use crate::formats::change_set::ChangeSet;
-use crate::formats::format::{O5M_MAGIC_LEN, TextFormat};
 use crate::io::{FileCompression, Input, decompressed, rest_len};
-use crate::osm::ObjectKind;
+use crate::osm::{ObjectKind, TextFormat};
 use crate::runtime::Context;
 use std::io::Read;
 use std::path::PathBuf;
@@ -171,7 +170,7 @@ impl O5mChunks {
     /// Reads the magic of a file.
     fn begin(&mut self) -> Result<()> {
         self.fill(O5M_MAGIC_LEN)?;
-        let format = TextFormat::of_o5m(self.rest());
+        let format = TextFormat::of_magic(self.rest());
         let format = format.ok_or_else(|| {
             self.error("this is not the start of an o5m or o5c file (ff e0 04, and o5m2 or o5c2)")
         })?;
@@ -187,7 +186,7 @@ impl O5mChunks {
         self.fill(O5M_MAGIC_LEN)?;
         self.progress = match self.rest() {
             [] => Progress::Done,
-            rest if TextFormat::of_o5m(rest).is_some() => Progress::Start,
+            rest if TextFormat::of_magic(rest).is_some() => Progress::Start,
             _ => return Err(self.error("there is something behind the mark of the end (fe)")),
         };
         Ok(())

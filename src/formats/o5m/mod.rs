@@ -11,9 +11,9 @@ mod varint;
 
 pub(super) use chunks::{O5mChunks, memory};
 
-use super::format::{O5M_MAGIC_LEN, TextFormat};
 use crate::error::Result;
 use crate::io::{Input, decompressed};
+use crate::osm::TextFormat;
 use crate::runtime::Context;
 use std::io::Read;
 
@@ -33,6 +33,9 @@ impl DatasetFault {
     }
 }
 
+/// The length in bytes of the magic of o5m and o5c, which is a reset followed by a dataset with the name of the format.
+const O5M_MAGIC_LEN: usize = 7;
+
 /// Returns the reader of an input in o5m or o5c; `None` for other formats. If `format` is `OsmChange`, an input with
 /// the magic of o5c is read as o5c. Warnings go to `ctx`.
 pub(super) fn chunks_of(
@@ -43,7 +46,7 @@ pub(super) fn chunks_of(
     let is_o5m = match format {
         TextFormat::O5m | TextFormat::O5c => true,
         TextFormat::OsmChange => starts_as_changes(input)?,
-        TextFormat::Osm | TextFormat::Opl | TextFormat::Debug => false,
+        _ => false,
     };
     if is_o5m {
         O5mChunks::new(input, ctx).map(Some)
@@ -62,5 +65,5 @@ fn starts_as_changes(input: &Input) -> Result<bool> {
     let mut decompressed_start = Vec::new();
     let mut reader = decompressed(input)?.take(O5M_MAGIC_LEN as u64);
     let read = reader.read_to_end(&mut decompressed_start);
-    Ok(read.is_ok() && TextFormat::of_o5m(&decompressed_start) == Some(TextFormat::O5c))
+    Ok(read.is_ok() && TextFormat::of_magic(&decompressed_start) == Some(TextFormat::O5c))
 }

@@ -1,0 +1,229 @@
+//! The formats of OSM data other than PBF, and the facts in which they differ. `formats/functions.rs` has the functions
+//! that read and write them.
+
+/// The content of an OSM file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileContent {
+    /// Data of one moment: each object has one version, and no object is deleted.
+    Data,
+    /// The versions of objects, in order, with deleted ones among them.
+    History,
+    /// Objects that are created, modified or deleted.
+    Changes,
+}
+
+/// A format of OSM data other than PBF. Most of these formats are text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TextFormat {
+    /// OSM XML (`<osm>`): objects are children of the root element.
+    Osm,
+    /// OsmChange XML (`<osmChange>`): objects are in sections that show the kind of change.
+    OsmChange,
+    /// OPL: each line is an object.
+    Opl,
+    /// Text for people, with a line for each attribute. It can be written, but not read.
+    Debug,
+    /// o5m, which is binary. It can be read, but not written.
+    O5m,
+    /// o5c, the format of change files for o5m. It can be read, but not written.
+    O5c,
+}
+
+/// The facts about a format.
+struct FormatFacts {
+    format: TextFormat,
+    /// The names on the command line, which are also endings of names of files. The first is that of the format, another
+    /// one that of histories.
+    names: &'static [&'static str],
+    /// Further names that are accepted.
+    also: &'static [&'static str],
+    /// The name of a file of the format in messages, with its article.
+    file: &'static str,
+    /// The name of the format in reports of osmium.
+    family: &'static str,
+    /// The content that the format stands for; `None` if files of the format have any content.
+    content: Option<FileContent>,
+    is_read: bool,
+    /// The description in the help; `None` if the format is not written.
+    help: Option<&'static str>,
+    /// The name of the root element of a document; empty for a format that is not XML.
+    root: &'static str,
+    /// The first bytes of every file; empty if other signs show the format.
+    magic: &'static [u8],
+}
+
+/// What most formats have.
+const COMMON: FormatFacts = FormatFacts {
+    format: TextFormat::Opl,
+    names: &[],
+    also: &[],
+    file: "",
+    family: "",
+    content: None,
+    is_read: true,
+    help: None,
+    root: "",
+    magic: b"",
+};
+
+/// All formats, in the order of their definition.
+const FACTS: [FormatFacts; 6] = [
+    FormatFacts {
+        format: TextFormat::Osm,
+        names: &["osm", "osh"],
+        also: &["xml", "osm.xml", "osh.xml"],
+        file: "an OSM XML file",
+        family: "XML",
+        content: Some(FileContent::Data),
+        help: Some(
+            "OSM XML: .osm, .xml, and .osh for history files, in which every object has the attribute visible",
+        ),
+        root: "osm",
+        ..COMMON
+    },
+    FormatFacts {
+        format: TextFormat::OsmChange,
+        names: &["osc"],
+        also: &["osc.xml"],
+        file: "an OsmChange file",
+        family: "XML",
+        content: Some(FileContent::Changes),
+        help: Some("OsmChange: created, modified and deleted objects"),
+        root: "osmChange",
+        ..COMMON
+    },
+    FormatFacts {
+        format: TextFormat::Opl,
+        names: &["opl"],
+        also: &["osm.opl", "osh.opl", "osc.opl"],
+        file: "an OPL file",
+        family: "OPL",
+        help: Some("one object a line, for grep and diff"),
+        ..COMMON
+    },
+    FormatFacts {
+        format: TextFormat::Debug,
+        names: &["debug"],
+        also: &["osm.debug", "osh.debug", "osc.debug"],
+        file: "a file in debug format",
+        family: "DEBUG",
+        is_read: false,
+        help: Some("text for people: one attribute a line"),
+        ..COMMON
+    },
+    FormatFacts {
+        format: TextFormat::O5m,
+        names: &["o5m"],
+        file: "an o5m file",
+        family: "O5M",
+        content: Some(FileContent::Data),
+        magic: b"\xff\xe0\x04o5m2",
+        ..COMMON
+    },
+    FormatFacts {
+        format: TextFormat::O5c,
+        names: &["o5c"],
+        file: "an o5c file",
+        family: "O5M",
+        content: Some(FileContent::Changes),
+        magic: b"\xff\xe0\x04o5c2",
+        ..COMMON
+    },
+];
+
+impl TextFormat {
+    const fn facts(self) -> &'static FormatFacts {
+        &FACTS[self as usize]
+    }
+
+    /// Returns the format that a name of the command line or an ending of a file name stands for, without the ending of
+    /// a compression.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let mut all = FACTS.iter();
+        let found = all.find(|facts| facts.names.contains(&name) || facts.also.contains(&name));
+        found.map(|facts| facts.format)
+    }
+
+    /// Returns the format whose files begin with the bytes at the start of `start`. Other formats have no such bytes.
+    pub(crate) fn of_magic(start: &[u8]) -> Option<Self> {
+        let mut all = FACTS.iter().filter(|facts| !facts.magic.is_empty());
+        let found = all.find(|facts| start.starts_with(facts.magic));
+        found.map(|facts| facts.format)
+    }
+
+    /// Returns the names of all formats on the command line that are written, with those of histories.
+    pub(crate) fn written_names() -> impl Iterator<Item = &'static str> {
+        let written = FACTS.iter().filter(|facts| facts.help.is_some());
+        written.flat_map(|facts| facts.names.iter().copied())
+    }
+
+    /// Returns the name of each format that is written, and its description in the help.
+    pub(crate) fn descriptions() -> impl Iterator<Item = (&'static str, &'static str)> {
+        let described = FACTS.iter();
+        described.filter_map(|facts| Some((facts.format.short_name(), facts.help?)))
+    }
+
+    /// Returns the formats that are read.
+    pub(crate) fn all_read() -> impl Iterator<Item = Self> {
+        let read = FACTS.iter().filter(|facts| facts.is_read);
+        read.map(|facts| facts.format)
+    }
+
+    /// The name of the root element of a document; empty for a format that is not XML.
+    pub(crate) const fn root(self) -> &'static str {
+        self.facts().root
+    }
+
+    /// The name of a file of this format in messages, with its article, such as `an OPL file`.
+    pub const fn name(self) -> &'static str {
+        self.facts().file
+    }
+
+    /// The name of the format in reports of osmium, such as `XML`.
+    pub(crate) const fn family(self) -> &'static str {
+        self.facts().family
+    }
+
+    /// Returns the name of the format on the command line.
+    pub(crate) const fn short_name(self) -> &'static str {
+        self.facts().names[0]
+    }
+
+    /// Whether files of this format can be read.
+    pub(crate) const fn is_read(self) -> bool {
+        self.facts().is_read
+    }
+
+    /// Whether files of this format can be read, but not written.
+    pub(crate) const fn is_read_only(self) -> bool {
+        self.facts().help.is_none()
+    }
+
+    /// The content that the format stands for; `None` if files of the format have any content.
+    pub(crate) const fn content(self) -> Option<FileContent> {
+        self.facts().content
+    }
+
+    /// Whether a file of this format is a change file.
+    pub(crate) const fn is_change(self) -> bool {
+        matches!(self.facts().content, Some(FileContent::Changes))
+    }
+
+    /// Whether a file of this format has data, and is never a change file.
+    pub(crate) const fn is_data(self) -> bool {
+        matches!(self.facts().content, Some(FileContent::Data))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_in_the_order_of_the_formats() {
+        for facts in FACTS {
+            assert_eq!(facts.format.facts().format, facts.format);
+        }
+    }
+}
