@@ -4,7 +4,7 @@ use super::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPass, PbfFile, WriteOptions, completed_entry};
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, FrameEncoder, Segmented, StringTable};
+use crate::pbf::{BlobEntry, FrameEncoder, Segmented, StringTable};
 use crate::runtime::Context;
 
 /// The decision about a decoded blob.
@@ -101,8 +101,7 @@ impl<'f> Rewrite<'f> {
                     return DecodedBlob::decode(reader, &entry, write, work);
                 };
                 // Whether the test is called depends on the worker, but the entry of a copied blob must not.
-                let is_complete =
-                    entry.flags.has(BlobFlags::SCANNED) && entry.flags.has(BlobFlags::HASHED);
+                let is_complete = entry.is_complete();
                 if is_complete && stays(&entry, None) {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
                 }

@@ -245,14 +245,14 @@ pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Forma
     verify_entry(payload, entry)
 }
 
-/// Completes `entry` with all facts about its blob, which are read from the blob's payload. Returns an entry with a
-/// content hash unchanged, because such an entry is already complete. Callers then trust all its facts, even those that
-/// [`BlobDecoder::payload`] does not compare, such as the bounding box.
+/// Completes `entry` with all facts about its blob, which are read from the blob's payload. Returns a complete entry
+/// unchanged. Callers then trust all its facts, even those that [`BlobDecoder::payload`] does not compare, such as the
+/// bounding box.
 pub(crate) fn completed_entry(
     mut entry: BlobEntry,
     payload: &[u8],
 ) -> Result<BlobEntry, FormatError> {
-    if !entry.flags.has(BlobFlags::HASHED) {
+    if !entry.is_complete() {
         scan_payload(payload, &mut entry)?;
     }
     Ok(entry)

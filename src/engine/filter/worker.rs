@@ -6,9 +6,9 @@ use crate::engine::sink::BlobOutcome;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, WriteOptions, completed_entry};
 use crate::pbf::{
-    BlobEntry, BlobFlags, Block, BlockBuilder, EditScript, EncodedFrame, FrameEncoder,
-    MAX_PAYLOAD_LEN, Segmented, SourceStrings, SpliceOptions, TARGET_ELEMENTS, TARGET_PAYLOAD,
-    put_kept_messages, splice_block,
+    BlobEntry, Block, BlockBuilder, EditScript, EncodedFrame, FrameEncoder, MAX_PAYLOAD_LEN,
+    Segmented, SourceStrings, SpliceOptions, TARGET_ELEMENTS, TARGET_PAYLOAD, put_kept_messages,
+    splice_block,
 };
 use crate::runtime::lock;
 use std::sync::Mutex;
@@ -62,8 +62,7 @@ impl<'a> FilterWorker<'a> {
         // A reader stops calling a prefilter that rarely decides, so whether the prefilter is called depends on the
         // worker. The output must not depend on the worker. Therefore the decision of a prefilter to copy a blob counts
         // only if the blob's entry is complete already.
-        let has = |flag| entry.flags.has(flag);
-        let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !item.is_transformed;
+        let is_known = entry.is_complete() && !item.is_transformed;
         let cache = self.pass.cache.filter(|_| item.copied_to.is_empty());
         if let Some(payload) = cache.and_then(|cache| cache.take(entry)) {
             let filtered = self.filter_payload(item, (&payload, None), false, select);

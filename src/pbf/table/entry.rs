@@ -148,6 +148,11 @@ impl BlobEntry {
         self.flags.has(BlobFlags::SCANNED) || !self.kinds.is_empty()
     }
 
+    /// Whether all facts about the blob are known, so that they need not be read from the blob.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.flags.has(BlobFlags::SCANNED) && self.flags.has(BlobFlags::HASHED)
+    }
+
     /// Whether the kinds of the objects are the only known fact about the blob's contents.
     pub(crate) fn has_kinds_only(&self) -> bool {
         !self.flags.has(BlobFlags::SCANNED) && !self.kinds.is_empty() && self.count == 0

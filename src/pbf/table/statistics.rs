@@ -101,24 +101,45 @@ impl ObjectCounts {
 
     /// Adds the counts of other objects.
     pub(crate) fn add(&mut self, other: &Self) {
-        let sums = [
-            (&mut self.objects, other.objects),
-            (&mut self.with_version, other.with_version),
-            (&mut self.with_timestamp, other.with_timestamp),
-            (&mut self.with_changeset, other.with_changeset),
-            (&mut self.with_uid, other.with_uid),
-            (&mut self.with_user, other.with_user),
-            (&mut self.deleted, other.deleted),
-            (&mut self.tagged, other.tagged),
-            (&mut self.tags, other.tags),
-            (&mut self.references, other.references),
-        ];
-        sums.into_iter().for_each(|(sum, more)| *sum += more);
+        let sums = self.sums_mut().into_iter().zip(other.sums());
+        sums.for_each(|(sum, more)| *sum += more);
         self.most_references = self.most_references.max(other.most_references);
         if let Some((first, last)) = other.times {
             self.add_time(first);
             self.add_time(last);
         }
+    }
+
+    /// The numbers that are sums over objects, in the order of the summary of a table of contents.
+    pub(super) const fn sums(&self) -> [u64; 10] {
+        [
+            self.objects,
+            self.with_version,
+            self.with_timestamp,
+            self.with_changeset,
+            self.with_uid,
+            self.with_user,
+            self.deleted,
+            self.tagged,
+            self.tags,
+            self.references,
+        ]
+    }
+
+    /// The numbers of [`sums`](Self::sums), in the same order.
+    pub(super) const fn sums_mut(&mut self) -> [&mut u64; 10] {
+        [
+            &mut self.objects,
+            &mut self.with_version,
+            &mut self.with_timestamp,
+            &mut self.with_changeset,
+            &mut self.with_uid,
+            &mut self.with_user,
+            &mut self.deleted,
+            &mut self.tagged,
+            &mut self.tags,
+            &mut self.references,
+        ]
     }
 
     fn add_time(&mut self, time: i64) {

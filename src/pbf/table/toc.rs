@@ -112,6 +112,77 @@ mod column {
     pub const LAST: u64 = MOST_REFERENCES;
 }
 
+/// A column with a number of each entry, as differences. Readers that do not know the column skip it.
+struct PlainColumn {
+    number: u64,
+    /// Whether every table has the column. Without it, the fact is unknown: an entry keeps the default.
+    is_required: bool,
+    get: fn(&BlobEntry) -> i64,
+    /// Stores a value in an entry. Returns `None` if it is out of range.
+    set: fn(&mut BlobEntry, i64) -> Option<()>,
+}
+
+impl PlainColumn {
+    /// Creates a column that every table has.
+    const fn new(
+        number: u64,
+        get: fn(&BlobEntry) -> i64,
+        set: fn(&mut BlobEntry, i64) -> Option<()>,
+    ) -> Self {
+        Self {
+            number,
+            is_required: true,
+            get,
+            set,
+        }
+    }
+}
+
+/// Stores a value in a field. Returns `None` if it is out of range.
+fn put_number<T: TryFrom<i64>>(field: &mut T, value: i64) -> Option<()> {
+    *field = T::try_from(value).ok()?;
+    Some(())
+}
+
+const PLAIN_COLUMNS: [PlainColumn; 6] = [
+    PlainColumn::new(
+        column::FRAME_LEN,
+        |entry| entry.frame_len.into(),
+        |entry, value| put_number(&mut entry.frame_len, value),
+    ),
+    PlainColumn::new(
+        column::HEADER_LEN,
+        |entry| entry.header_len.into(),
+        |entry, value| put_number(&mut entry.header_len, value),
+    ),
+    PlainColumn::new(
+        column::PAYLOAD_LEN,
+        |entry| entry.payload_len.into(),
+        |entry, value| put_number(&mut entry.payload_len, value),
+    ),
+    PlainColumn::new(
+        column::KINDS,
+        |entry| entry.kinds.bits().into(),
+        |entry, value| {
+            entry.kinds = KindSet::from_bits(u8::try_from(value).ok()?)?;
+            Some(())
+        },
+    ),
+    PlainColumn::new(
+        column::COUNT,
+        |entry| entry.count.into(),
+        |entry, value| put_number(&mut entry.count, value),
+    ),
+    PlainColumn::new(
+        column::FLAGS,
+        |entry| entry.flags.bits().into(),
+        |entry, value| {
+            entry.flags = BlobFlags::from_bits(u8::try_from(value).ok()?);
+            Some(())
+        },
+    ),
+];
+
 /// Encodes a table. `data_start` is the offset of the first data frame.
 pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
     let entries = &toc.entries;
@@ -121,17 +192,12 @@ pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
     out.extend_from_slice(&toc.data_end.to_le_bytes());
     put_varint(&mut out, toc.flags.bits());
     put_varint(&mut out, entries.len() as u64);
-    type Value = fn(&BlobEntry) -> i64;
-    let plain: [(u64, Value); 6] = [
-        (column::FRAME_LEN, |entry| i64::from(entry.frame_len)),
-        (column::HEADER_LEN, |entry| i64::from(entry.header_len)),
-        (column::PAYLOAD_LEN, |entry| i64::from(entry.payload_len)),
-        (column::KINDS, |entry| i64::from(entry.kinds.bits())),
-        (column::COUNT, |entry| i64::from(entry.count)),
-        (column::FLAGS, |entry| i64::from(entry.flags.bits())),
-    ];
-    for (number, value) in plain {
-        put_column(&mut out, number, deltas(entries.iter().map(value)));
+    for column in &PLAIN_COLUMNS {
+        put_column(
+            &mut out,
+            column.number,
+            deltas(entries.iter().map(column.get)),
+        );
     }
     let ends = std::iter::once(data_start).chain(entries.iter().map(BlobEntry::end));
     let gaps = entries
@@ -265,12 +331,9 @@ impl Columns<'_> {
         let range = || FormatError::new("a value is out of range");
         let get = |number, delta_coded| self.get(number, delta_coded);
         refuse_several_blobs(get(column::BLOBS, false), count)?;
-        let mut frame_lens = get(column::FRAME_LEN, true);
-        let mut header_lens = get(column::HEADER_LEN, true);
-        let mut payload_lens = get(column::PAYLOAD_LEN, true);
-        let mut kinds = get(column::KINDS, true);
-        let mut counts = get(column::COUNT, true);
-        let mut flags = get(column::FLAGS, true);
+        let mut plain = PLAIN_COLUMNS
+            .each_ref()
+            .map(|column| get(column.number, true));
         let mut gaps = get(column::OFFSET_GAP, false);
         let mut mins = get(column::MIN_ID, false);
         let mut spans = get(column::ID_SPAN, false);
@@ -279,34 +342,31 @@ impl Columns<'_> {
         let mut statistics = StatisticsColumns::new(self);
         // Each frame length has at least one byte, unless it equals the one before. So the column limits the memory
         // that a wrong count can reserve.
-        let mut entries = Vec::with_capacity(count.min(frame_lens.len()));
+        let mut entries = Vec::with_capacity(count.min(plain[0].len()));
         let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
         for _ in 0..count {
+            let mut entry = BlobEntry {
+                number,
+                ..BlobEntry::default()
+            };
+            for (column, values) in PLAIN_COLUMNS.iter().zip(&mut plain) {
+                match values.next()? {
+                    Some(value) => (column.set)(&mut entry, value).ok_or_else(range)?,
+                    None if column.is_required => return Err(TOO_SHORT),
+                    None => {}
+                }
+            }
             let gap = u64::try_from(gaps.next()?.unwrap_or(0)).map_err(|_| range())?;
-            let min_id = mins.number::<i64>()?.wrapping_add(last_id);
-            let flags = BlobFlags::from_bits(flags.number()?);
-            let hash = match (hashes.next()?, flags.has(BlobFlags::HASHED)) {
+            entry.offset = end.checked_add(gap).ok_or_else(range)?;
+            entry.min_id = mins.number::<i64>()?.wrapping_add(last_id);
+            entry.max_id = spans.number::<i64>()?.wrapping_add(entry.min_id);
+            entry.hash = match (hashes.next()?, entry.flags.has(BlobFlags::HASHED)) {
                 (Some(hash), true) => hash as u64,
                 (None, true) => return Err(TOO_SHORT),
                 (_, false) => 0,
             };
-            let count = counts.number()?;
-            let kinds = KindSet::from_bits(kinds.number()?).ok_or_else(range)?;
-            let entry = BlobEntry {
-                offset: end.checked_add(gap).ok_or_else(range)?,
-                min_id,
-                max_id: spans.number::<i64>()?.wrapping_add(min_id),
-                hash,
-                bbox: boxes.next()?,
-                frame_len: frame_lens.number()?,
-                payload_len: payload_lens.number()?,
-                count,
-                number,
-                header_len: header_lens.number()?,
-                kinds,
-                flags,
-                statistics: statistics.next(count, kinds)?,
-            };
+            entry.bbox = boxes.next()?;
+            entry.statistics = statistics.next(entry.count, entry.kinds)?;
             end = entry
                 .offset
                 .checked_add(u64::from(entry.frame_len))
@@ -315,10 +375,8 @@ impl Columns<'_> {
             last_id = entry.max_id;
             entries.push(entry);
         }
-        let plain = [frame_lens, header_lens, payload_lens, counts, gaps];
-        plain.iter().try_for_each(ColumnReader::end)?;
-        let wide = [mins, spans, hashes];
-        wide.iter().try_for_each(ColumnReader::end)?;
+        let all = plain.iter().chain([&gaps, &mins, &spans, &hashes]);
+        all.into_iter().try_for_each(ColumnReader::end)?;
         Ok(entries)
     }
 }

@@ -215,20 +215,12 @@ impl KindTotals {
         for value in [first, last, earliest, latest] {
             put_sint(out, value);
         }
-        let counts = &self.counts;
-        for count in [
-            counts.objects,
-            counts.with_version,
-            counts.with_timestamp,
-            counts.with_changeset,
-            counts.with_uid,
-            counts.with_user,
-            counts.deleted,
-            counts.tagged,
-            counts.tags,
-            counts.references,
-            counts.most_references,
-        ] {
+        for count in self
+            .counts
+            .sums()
+            .into_iter()
+            .chain([self.counts.most_references])
+        {
             put_varint(out, count);
         }
     }
@@ -241,20 +233,11 @@ impl KindTotals {
         let (bytes, payload_bytes) = (count(fields)?, count(fields)?);
         let ids = (fields.read_sint()?, fields.read_sint()?);
         let times = (fields.read_sint()?, fields.read_sint()?);
-        let mut counts = ObjectCounts {
-            objects: count(fields)?,
-            with_version: count(fields)?,
-            with_timestamp: count(fields)?,
-            with_changeset: count(fields)?,
-            with_uid: count(fields)?,
-            with_user: count(fields)?,
-            deleted: count(fields)?,
-            tagged: count(fields)?,
-            tags: count(fields)?,
-            references: count(fields)?,
-            most_references: count(fields)?,
-            times: None,
-        };
+        let mut counts = ObjectCounts::default();
+        for sum in counts.sums_mut() {
+            *sum = count(fields)?;
+        }
+        counts.most_references = count(fields)?;
         counts.times = (counts.with_timestamp > 0).then_some(times);
         Ok(Self {
             blobs,
