@@ -275,7 +275,7 @@ fn time(seconds: i64) -> String {
 
 /// Whether the file has several versions of an object; `None` if this is unknown because the file is not ordered.
 fn versions(facts: &Facts) -> Option<bool> {
-    facts.is_ordered.then_some(facts.has_versions)
+    facts.is_ordered().then_some(facts.has_versions())
 }
 
 /// Returns the value of a key that begins with `data.` or `metadata.`; `None` for an unknown key.
@@ -285,7 +285,7 @@ fn data_value(key: &str, facts: &Facts) -> Option<String> {
         "data.bbox" => boxed(&facts.bbox),
         "data.timestamp.first" => time(first),
         "data.timestamp.last" => time(last),
-        "data.objects_ordered" => yes_or_no(facts.is_ordered).into(),
+        "data.objects_ordered" => yes_or_no(facts.is_ordered()).into(),
         "data.multiple_versions" => versions(facts).map_or("unknown", yes_or_no).into(),
         "data.crc32" => facts
             .checksum()
@@ -347,7 +347,7 @@ fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
         let _ = writeln!(out, "  Timestamps:\n    First: {}", time(first));
         let _ = writeln!(out, "    Last: {}", time(last));
     }
-    let ordered = yes_or_no(facts.is_ordered);
+    let ordered = yes_or_no(facts.is_ordered());
     let _ = writeln!(out, "  Objects ordered (by type and id): {ordered}");
     out.push_str("  Multiple versions of same object: ");
     match versions(facts) {
@@ -519,7 +519,7 @@ impl JsonData {
                 first: time(first),
                 last: time(last),
             }),
-            objects_ordered: facts.is_ordered,
+            objects_ordered: facts.is_ordered(),
             multiple_versions: versions(facts),
             crc32: facts.checksum().map(|sum| format!("{sum:x}")),
             count: JsonKinds::of(facts, |count, _| count),

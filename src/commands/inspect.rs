@@ -23,6 +23,7 @@ pub use coordinates::{NodeStatistics, WayLocationStatistics};
 pub use extended::{ByKind, Extended};
 pub use top::{LargeObject, LargestObjects};
 
+use crate::commands::object_census::ObjectCensus;
 use crate::engine::input;
 use crate::engine::location_form::LocationForm;
 use crate::error::{Result, path_without_credentials};
@@ -32,7 +33,6 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_counts};
 use crate::runtime::Context;
 use census::{Census, ObjectCounter};
 use contents::Contents;
-use extended::ExtendedCounts;
 use id_spans::IdSpans;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -375,7 +375,7 @@ fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summar
     match of_summary {
         Some((summary, contents)) => {
             let census = Census {
-                extended: ExtendedCounts::of_summary(summary),
+                extended: ObjectCensus::of_summary(summary),
                 ..Census::default()
             };
             let sample = || compression::entries_at(&file, &summary.sample);
@@ -473,7 +473,7 @@ fn report(
         edge_ids: contents.tallies.map(|tally| tally.ids.0),
         extended: asked
             .extended
-            .then(|| census.extended.statistics(contents.sorted == Some(false))),
+            .then(|| Extended::new(&census.extended, contents.sorted == Some(false))),
         node_statistics: asked.nodes.then_some(census.nodes),
         way_locations: asked.locations.then_some(WayLocationStatistics {
             form,
@@ -576,7 +576,7 @@ fn look_at_objects<C: ObjectCounter>(
         if asked.extended || !known.flags.has(BlobFlags::SCANNED) {
             let (counts, repeated) = scan_counts(payload, &mut entry)?;
             if asked.extended {
-                census.extended = ExtendedCounts::of_blob(&entry, counts, repeated);
+                census.extended = ObjectCensus::of_blob(&entry, counts, repeated);
             }
         }
         if asked.visits(&entry) {

@@ -98,6 +98,7 @@ mod ids;
 pub mod inspect;
 pub mod locations_index;
 pub mod merge_changes;
+mod object_census;
 #[cfg(feature = "pages")]
 mod pages;
 mod random;

@@ -1,7 +1,8 @@
 //! Facts about consecutive objects. The facts about adjacent sequences can be joined.
 
+use crate::commands::object_census::ObjectCensus;
 use crate::formats::{Changeset, add_changeset, add_object};
-use crate::osm::{Bbox, ObjectKind, TypeThenId};
+use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{Object, ObjectBody, ObjectCounts};
 use crc32fast::Hasher;
 use serde::Serialize;
@@ -11,10 +12,6 @@ use serde::Serialize;
 pub struct Facts {
     /// The bounding box of all nodes with a valid location; empty if there are none.
     pub bbox: Bbox,
-    /// Whether the objects are in canonical order.
-    pub is_ordered: bool,
-    /// Whether an object directly follows another version of itself.
-    pub has_versions: bool,
     /// The number of changesets.
     pub changesets: u64,
     /// The range of ids of each kind.
@@ -23,10 +20,7 @@ pub struct Facts {
     pub changeset_ids: IdBounds,
     /// The memory that osmium uses for the objects, in bytes.
     pub buffer_bytes: u64,
-    /// The counts of nodes, ways and relations.
-    by_kind: [ObjectCounts; 3],
-    first: Option<TypeThenId>,
-    last: Option<TypeThenId>,
+    census: ObjectCensus,
     sum: Option<Hasher>,
 }
 
@@ -103,15 +97,11 @@ impl Facts {
     pub(super) fn new(with_checksum: bool) -> Self {
         Self {
             bbox: Bbox::EMPTY,
-            is_ordered: true,
-            has_versions: false,
             changesets: 0,
             ids: [IdBounds(None); 3],
             changeset_ids: IdBounds(None),
             buffer_bytes: 0,
-            by_kind: Default::default(),
-            first: None,
-            last: None,
+            census: ObjectCensus::default(),
             sum: with_checksum.then(Hasher::new),
         }
     }
@@ -123,7 +113,7 @@ impl Facts {
 
     /// The number of objects by kind.
     pub fn counts(&self) -> [u64; 3] {
-        self.by_kind.map(|counts| counts.objects)
+        self.census.by_kind.map(|counts| counts.objects)
     }
 
     /// The number of objects and changesets.
@@ -134,7 +124,7 @@ impl Facts {
     /// Returns the first and the last timestamp in seconds since 1970; `None` if there is no object. An object without
     /// a timestamp counts as having timestamp 0. The last timestamp is at least 1.
     pub fn timestamps(&self) -> Option<(i64, i64)> {
-        let all = self.all();
+        let all = self.census.all();
         let (first, last) = all.times.unwrap_or((0, 0));
         let first = if all.with_timestamp < all.objects {
             first.min(0)
@@ -146,34 +136,28 @@ impl Facts {
 
     /// The metadata that all objects have.
     pub fn in_all(&self) -> MetadataFields {
-        let all = self.all();
+        let all = self.census.all();
         MetadataFields::of(&all, |count| count == all.objects)
     }
 
     /// The metadata that some objects have.
     pub fn in_some(&self) -> MetadataFields {
-        MetadataFields::of(&self.all(), |count| count > 0)
+        MetadataFields::of(&self.census.all(), |count| count > 0)
     }
 
-    /// The counts of all objects.
-    fn all(&self) -> ObjectCounts {
-        let mut all = ObjectCounts::default();
-        self.by_kind.iter().for_each(|counts| all.add(counts));
-        all
+    /// Whether the objects are in canonical order.
+    pub fn is_ordered(&self) -> bool {
+        !self.census.is_unordered
+    }
+
+    /// Whether an object directly follows another version of itself.
+    pub fn has_versions(&self) -> bool {
+        self.census.further_versions > 0
     }
 
     pub(super) fn add(&mut self, object: &Object<'_>) {
-        let (kind, key) = (object.kind(), object.key());
-        self.note_order(key);
-        self.first = self.first.or(Some(key));
-        self.last = Some(key);
-        let references = match &object.body {
-            ObjectBody::Node { .. } => 0,
-            ObjectBody::Way { refs, .. } => refs.len(),
-            ObjectBody::Relation { members } => members.len(),
-        };
-        self.by_kind[kind as usize].add_object(&object.info, [object.tags.len(), references]);
-        self.ids[kind as usize].add(object.id);
+        self.census.add(object);
+        self.ids[object.kind() as usize].add(object.id);
         if let ObjectBody::Node {
             location: Some(location),
         } = object.body
@@ -197,27 +181,15 @@ impl Facts {
 
     /// Appends the facts about the objects that directly follow the objects so far.
     pub(super) fn append(&mut self, next: &Self) {
-        if let Some(first) = next.first {
-            self.note_order(first);
-            self.first = self.first.or(Some(first));
-            self.last = next.last;
-        }
-        self.is_ordered &= next.is_ordered;
-        self.has_versions |= next.has_versions;
+        self.census.merge(&next.census);
         self.bbox = self.bbox.union(&next.bbox);
         for kind in ObjectKind::ALL {
-            self.by_kind[kind as usize].add(&next.by_kind[kind as usize]);
             self.ids[kind as usize].append(next.ids[kind as usize]);
         }
         self.buffer_bytes += next.buffer_bytes;
         if let (Some(sum), Some(more)) = (&mut self.sum, &next.sum) {
             sum.combine(more);
         }
-    }
-
-    fn note_order(&mut self, next: TypeThenId) {
-        self.is_ordered &= Some(next) >= self.last;
-        self.has_versions |= Some(next) == self.last;
     }
 }
 

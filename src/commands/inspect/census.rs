@@ -2,7 +2,7 @@
 
 use super::anomalies::{Anomalies, note_blob, note_object};
 use super::coordinates::{NodeStatistics, WayLocationStatistics};
-use super::extended::ExtendedCounts;
+use crate::commands::object_census::ObjectCensus;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, RawElement};
@@ -45,9 +45,9 @@ impl Statistics {
     pub(super) fn census_of(self, entry: &BlobEntry) -> Census {
         Census {
             extended: if self.extended {
-                ExtendedCounts::of_entry(entry)
+                ObjectCensus::of_entry(entry)
             } else {
-                ExtendedCounts::default()
+                ObjectCensus::default()
             },
             ..Census::default()
         }
@@ -87,7 +87,7 @@ impl ObjectCounter for () {
 /// The statistics of a blob, or of all blobs of a file together. Statistics that are not requested stay empty.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Census {
-    pub extended: ExtendedCounts,
+    pub extended: ObjectCensus,
     pub nodes: NodeStatistics,
     pub locations: WayLocationStatistics,
     pub anomalies: Anomalies,

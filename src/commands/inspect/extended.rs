@@ -1,10 +1,11 @@
 //! Statistics of the metadata and the sizes of objects.
 
 use super::top::first_with_references;
+use crate::commands::object_census::ObjectCensus;
 use crate::error::Result;
 use crate::file::{BlobPlan, PbfFile};
-use crate::osm::{ObjectKind, TypeThenId, format_timestamp};
-use crate::pbf::{BlobEntry, BlobFlags, ObjectCounts, TocSummary};
+use crate::osm::{ObjectKind, format_timestamp};
+use crate::pbf::ObjectCounts;
 use crate::runtime::Context;
 use serde::Serialize;
 
@@ -74,6 +75,41 @@ pub struct Extended {
 }
 
 impl Extended {
+    /// Computes the statistics of a file. `is_unsorted` is whether the file is known to be unsorted.
+    pub(super) fn new(census: &ObjectCensus, is_unsorted: bool) -> Self {
+        let all = census.all();
+        let by_kind = |count: fn(&ObjectCounts) -> u64| {
+            let [nodes, ways, relations] = census.by_kind.each_ref().map(count);
+            ByKind {
+                nodes,
+                ways,
+                relations,
+            }
+        };
+        let [_, ways, relations] = &census.by_kind;
+        Self {
+            objects: by_kind(|counts| counts.objects),
+            first_timestamp: all.times.map(|(first, _)| format_timestamp(first)),
+            last_timestamp: all.times.map(|(_, last)| format_timestamp(last)),
+            with_version: all.with_version,
+            with_timestamp: all.with_timestamp,
+            with_changeset: all.with_changeset,
+            with_uid: all.with_uid,
+            with_user: all.with_user,
+            deleted: all.deleted,
+            further_versions: (!is_unsorted).then_some(census.further_versions),
+            tagged: by_kind(|counts| counts.tagged),
+            tags: by_kind(|counts| counts.tags),
+            refs: ways.references,
+            most_refs: ways.most_references,
+            most_refs_way: None,
+            members: relations.references,
+            most_members: relations.most_references,
+            most_members_relation: None,
+            versions_in_a_row: census.further_versions,
+        }
+    }
+
     /// Finds the objects with the most references. `plan` is a plan of the file with the statistics of its blobs.
     pub(super) fn name_maxima(
         &mut self,
@@ -85,103 +121,5 @@ impl Extended {
         self.most_refs_way = first(ObjectKind::Way, self.most_refs)?;
         self.most_members_relation = first(ObjectKind::Relation, self.most_members)?;
         Ok(())
-    }
-}
-
-/// The counts from which the statistics are computed, for one blob or for all blobs so far.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ExtendedCounts {
-    /// The counts of nodes, ways and relations.
-    by_kind: [ObjectCounts; 3],
-    /// The number of objects that directly follow another version of the same object.
-    further_versions: u64,
-    /// The first and the last key of the last blob whose objects are in order.
-    ends: Option<(TypeThenId, TypeThenId)>,
-}
-
-impl ExtendedCounts {
-    /// The counts of a whole file.
-    pub(super) fn of_summary(summary: &TocSummary) -> Self {
-        Self {
-            by_kind: summary.kinds.map(|totals| totals.counts),
-            further_versions: summary.further_versions,
-            ends: None,
-        }
-    }
-
-    /// The counts of a blob whose entry has statistics; zeros for an entry without statistics.
-    pub(super) fn of_entry(entry: &BlobEntry) -> Self {
-        match (entry.kinds.single(), &entry.statistics) {
-            (Some(kind), Some(statistics)) => {
-                let mut by_kind = [ObjectCounts::default(); 3];
-                by_kind[kind as usize] = statistics.counts(entry.count);
-                Self::of_blob(entry, by_kind, statistics.further_versions.into())
-            }
-            _ => Self::default(),
-        }
-    }
-
-    /// Creates the counts of a blob. `by_kind` are the counts of its nodes, ways and relations. `further_versions` is
-    /// the number of objects that directly follow another version of the same object.
-    pub(super) fn of_blob(
-        entry: &BlobEntry,
-        by_kind: [ObjectCounts; 3],
-        further_versions: u64,
-    ) -> Self {
-        let ends = entry.first_key().zip(entry.last_key());
-        Self {
-            by_kind,
-            further_versions,
-            ends: ends.filter(|_| entry.flags.has(BlobFlags::SORTED)),
-        }
-    }
-
-    /// Adds the counts of the next blob in file order.
-    pub(super) fn merge(&mut self, next: &Self) {
-        let goes_on = self
-            .ends
-            .zip(next.ends)
-            .is_some_and(|(one, two)| one.1 == two.0);
-        self.further_versions += next.further_versions + u64::from(goes_on);
-        self.ends = next.ends.or(self.ends);
-        for (counts, more) in self.by_kind.iter_mut().zip(&next.by_kind) {
-            counts.add(more);
-        }
-    }
-
-    /// Computes the statistics of a file. `is_unsorted` is whether the file is known to be unsorted.
-    pub(super) fn statistics(&self, is_unsorted: bool) -> Extended {
-        let mut all = ObjectCounts::default();
-        self.by_kind.iter().for_each(|counts| all.add(counts));
-        let by_kind = |count: fn(&ObjectCounts) -> u64| {
-            let [nodes, ways, relations] = self.by_kind.each_ref().map(count);
-            ByKind {
-                nodes,
-                ways,
-                relations,
-            }
-        };
-        let [_, ways, relations] = &self.by_kind;
-        Extended {
-            objects: by_kind(|counts| counts.objects),
-            first_timestamp: all.times.map(|(first, _)| format_timestamp(first)),
-            last_timestamp: all.times.map(|(_, last)| format_timestamp(last)),
-            with_version: all.with_version,
-            with_timestamp: all.with_timestamp,
-            with_changeset: all.with_changeset,
-            with_uid: all.with_uid,
-            with_user: all.with_user,
-            deleted: all.deleted,
-            further_versions: (!is_unsorted).then_some(self.further_versions),
-            tagged: by_kind(|counts| counts.tagged),
-            tags: by_kind(|counts| counts.tags),
-            refs: ways.references,
-            most_refs: ways.most_references,
-            most_refs_way: None,
-            members: relations.references,
-            most_members: relations.most_references,
-            most_members_relation: None,
-            versions_in_a_row: self.further_versions,
-        }
     }
 }
