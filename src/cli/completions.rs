@@ -1,6 +1,6 @@
 //! Completions for shells.
 
-use super::args::read_formats;
+use super::args::{read_formats, written_formats};
 use super::session::Session;
 use super::{Cli, CommandAnswer, help, usage};
 use crate::commands::export::Theme;
@@ -89,19 +89,13 @@ fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
     if let Some((.., values)) = found {
         return Some(values.to_vec());
     }
+    let written = TextFormat::written().map(|facts| facts.names[0]);
     match (command, option) {
-        ("show", "output-format") => {
-            Some(TextFormat::descriptions().map(|(name, _)| name).collect())
-        }
+        ("show", "output-format") => Some(written.collect()),
         (_, "output-format") => {
-            let pbf = ["pbf", "osh.pbf", "osc.pbf"].into_iter();
-            let compressed =
-                TextFormat::descriptions().map(|(name, _)| leaked(format!("{name}.gz")));
-            Some(
-                pbf.chain(TextFormat::written_names())
-                    .chain(compressed)
-                    .collect(),
-            )
+            let others = ["osh.pbf", "osc.pbf"].into_iter();
+            let compressed = written.map(|name| leaked(format!("{name}.gz")));
+            Some(written_formats().chain(others).chain(compressed).collect())
         }
         (_, "input-format") => {
             let others = ["xml", "osc.pbf", "osc.opl"];

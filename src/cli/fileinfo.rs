@@ -165,7 +165,9 @@ const fn buffers(facts: &Facts) -> u64 {
 
 impl FileSummary<'_> {
     fn format(&self) -> &'static str {
-        self.summary.format.map_or("PBF", TextFormat::family)
+        self.summary
+            .format
+            .map_or("PBF", |format| format.facts().family)
     }
 
     const fn compression(&self) -> &'static str {

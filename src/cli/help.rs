@@ -43,8 +43,11 @@ fn text_of(words: &[String]) -> Option<String> {
             .any(|topic| *topic == name || topic.strip_suffix('s') == Some(&name))
     };
     let found = TOPICS.into_iter().find(|(topic, _)| is_named(topic));
-    let formats = TextFormat::descriptions().map(|(name, text)| format!("  {name:<8} {text}\n"));
-    found.map(|(_, text)| text.replace("{formats}\n", &formats.collect::<String>()))
+    let described = TextFormat::written().filter_map(|facts| Some((facts.names[0], facts.help?)));
+    let formats: String = described
+        .map(|(name, help)| format!("  {name:<8} {help}\n"))
+        .collect();
+    found.map(|(_, text)| text.replace("{formats}\n", &formats))
 }
 
 /// Print the version

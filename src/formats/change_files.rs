@@ -26,7 +26,7 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
     match format {
         Some(format) if format.is_change() => Ok(ObjectSource::text(input, format)),
         // OPL has no form of its own for changes.
-        Some(format) if format.content().is_none() || ctx.data_as_changes => {
+        Some(format) if format.facts().content.is_none() || ctx.data_as_changes => {
             Ok(ObjectSource::versions(input, format))
         }
         None if ctx.change_format == InputFormat::Pbf || begins_like_pbf(input.start()?) => {

@@ -27,7 +27,7 @@ impl FileContent {
         let (plain, _) = TextCompression::split_name(&name);
         let name = match format {
             None => name.strip_suffix(".pbf")?,
-            Some(format) if format.content().is_none() => {
+            Some(format) if format.facts().content.is_none() => {
                 plain.strip_suffix(format.short_name())?.strip_suffix('.')?
             }
             Some(_) => plain.strip_suffix(".xml").unwrap_or(plain),

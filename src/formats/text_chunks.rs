@@ -298,8 +298,8 @@ impl XmlCutter {
     fn prefix(&self) -> String {
         match self.start {
             None => String::new(),
-            Some(None) => format!("<{}>", self.format.root()),
-            Some(Some(section)) => format!("<{}><{section}>", self.format.root()),
+            Some(None) => format!("<{}>", self.format.facts().root),
+            Some(Some(section)) => format!("<{}><{section}>", self.format.facts().root),
         }
     }
 

@@ -83,8 +83,8 @@ fn other_root(format: TextFormat, found: &str) -> String {
         TextFormat::OsmChange => TextFormat::Osm,
         _ => TextFormat::OsmChange,
     };
-    let root = format.root();
-    if found == other.root() {
+    let root = format.facts().root;
+    if found == other.facts().root {
         let (this, wanted) = (other.name(), format.name());
         return format!("this is {this} (<{found}>), not {wanted} (<{root}>)");
     }
@@ -200,7 +200,7 @@ impl XmlObjectParser {
         if !self.is_last {
             return Ok(());
         }
-        let (name, root) = (self.format.name(), self.format.root());
+        let (name, root) = (self.format.name(), self.format.facts().root);
         match (self.seen_root, self.stack.is_empty()) {
             (false, _) => Err(format!("this is not {name}: <{root}> is missing")),
             (true, false) => Err(format!("the document ends before </{root}>")),
@@ -217,7 +217,7 @@ impl XmlObjectParser {
         let stray = text
             .chars()
             .any(|char| !char.is_whitespace() && char != '\u{feff}');
-        let root = self.format.root();
+        let root = self.format.facts().root;
         match (stray, self.seen_root) {
             (true, true) => Err(format!("there is text behind </{root}>")),
             (true, false) => Err(format!("expected <{root}>, not text")),
@@ -230,12 +230,12 @@ impl XmlObjectParser {
         let name: &str = name.as_ref();
         let ancestor = self.stack.last().copied();
         match (ancestor, name) {
-            (None, name) if name == self.format.root() && !self.seen_root => {
+            (None, name) if name == self.format.facts().root && !self.seen_root => {
                 self.parse_root(element)
             }
             (None, _) if self.seen_root => Err(format!(
                 "there is <{name}> behind </{}>",
-                self.format.root()
+                self.format.facts().root
             )),
             (None, other) => Err(other_root(self.format, other)),
             (Some(Ancestor::Root), "bounds") => self.bounds(element),
@@ -297,7 +297,7 @@ impl XmlObjectParser {
         self.seen_root = true;
         let document_header = root_attributes(element)?;
         if self.has_root {
-            check_version(self.format.root(), &document_header)?;
+            check_version(self.format.facts().root, &document_header)?;
         }
         self.objects.document_header = document_header;
         Ok(Ancestor::Root)

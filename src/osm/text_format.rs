@@ -31,26 +31,27 @@ pub enum TextFormat {
 }
 
 /// The facts about a format.
-struct FormatFacts {
-    format: TextFormat,
+#[derive(Debug)]
+pub(crate) struct FormatFacts {
+    pub format: TextFormat,
     /// The names on the command line, which are also endings of names of files. The first is that of the format, another
     /// one that of histories.
-    names: &'static [&'static str],
+    pub names: &'static [&'static str],
     /// Further names that are accepted.
-    also: &'static [&'static str],
+    pub also: &'static [&'static str],
     /// The name of a file of the format in messages, with its article.
-    file: &'static str,
+    pub file: &'static str,
     /// The name of the format in reports of osmium.
-    family: &'static str,
+    pub family: &'static str,
     /// The content that the format stands for; `None` if files of the format have any content.
-    content: Option<FileContent>,
-    is_read: bool,
+    pub content: Option<FileContent>,
+    pub is_read: bool,
     /// The description in the help; `None` if the format is not written.
-    help: Option<&'static str>,
+    pub help: Option<&'static str>,
     /// The name of the root element of a document; empty for a format that is not XML.
-    root: &'static str,
+    pub root: &'static str,
     /// The first bytes of every file; empty if other signs show the format.
-    magic: &'static [u8],
+    pub magic: &'static [u8],
 }
 
 /// What most formats have.
@@ -68,7 +69,7 @@ const COMMON: FormatFacts = FormatFacts {
 };
 
 /// All formats, in the order of their definition.
-const FACTS: [FormatFacts; 6] = [
+static FACTS: [FormatFacts; 6] = [
     FormatFacts {
         format: TextFormat::Osm,
         names: &["osm", "osh"],
@@ -133,7 +134,8 @@ const FACTS: [FormatFacts; 6] = [
 ];
 
 impl TextFormat {
-    const fn facts(self) -> &'static FormatFacts {
+    /// The facts about the format.
+    pub(crate) const fn facts(self) -> &'static FormatFacts {
         &FACTS[self as usize]
     }
 
@@ -152,27 +154,14 @@ impl TextFormat {
         found.map(|facts| facts.format)
     }
 
-    /// Returns the names of all formats on the command line that are written, with those of histories.
-    pub(crate) fn written_names() -> impl Iterator<Item = &'static str> {
-        let written = FACTS.iter().filter(|facts| facts.help.is_some());
-        written.flat_map(|facts| facts.names.iter().copied())
+    /// Returns the facts about the formats that are read.
+    pub(crate) fn read() -> impl Iterator<Item = &'static FormatFacts> {
+        FACTS.iter().filter(|facts| facts.is_read)
     }
 
-    /// Returns the name of each format that is written, and its description in the help.
-    pub(crate) fn descriptions() -> impl Iterator<Item = (&'static str, &'static str)> {
-        let described = FACTS.iter();
-        described.filter_map(|facts| Some((facts.format.short_name(), facts.help?)))
-    }
-
-    /// Returns the formats that are read.
-    pub(crate) fn all_read() -> impl Iterator<Item = Self> {
-        let read = FACTS.iter().filter(|facts| facts.is_read);
-        read.map(|facts| facts.format)
-    }
-
-    /// The name of the root element of a document; empty for a format that is not XML.
-    pub(crate) const fn root(self) -> &'static str {
-        self.facts().root
+    /// Returns the facts about the formats that are written.
+    pub(crate) fn written() -> impl Iterator<Item = &'static FormatFacts> {
+        FACTS.iter().filter(|facts| facts.help.is_some())
     }
 
     /// The name of a file of this format in messages, with its article, such as `an OPL file`.
@@ -180,29 +169,14 @@ impl TextFormat {
         self.facts().file
     }
 
-    /// The name of the format in reports of osmium, such as `XML`.
-    pub(crate) const fn family(self) -> &'static str {
-        self.facts().family
-    }
-
     /// Returns the name of the format on the command line.
     pub(crate) const fn short_name(self) -> &'static str {
         self.facts().names[0]
     }
 
-    /// Whether files of this format can be read.
-    pub(crate) const fn is_read(self) -> bool {
-        self.facts().is_read
-    }
-
     /// Whether files of this format can be read, but not written.
     pub(crate) const fn is_read_only(self) -> bool {
         self.facts().help.is_none()
-    }
-
-    /// The content that the format stands for; `None` if files of the format have any content.
-    pub(crate) const fn content(self) -> Option<FileContent> {
-        self.facts().content
     }
 
     /// Whether a file of this format is a change file.
@@ -222,7 +196,7 @@ mod tests {
 
     #[test]
     fn facts_are_in_the_order_of_the_formats() {
-        for facts in FACTS {
+        for facts in &FACTS {
             assert_eq!(facts.format.facts().format, facts.format);
         }
     }

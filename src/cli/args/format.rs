@@ -401,7 +401,7 @@ impl InputKind {
         let right = match self.format {
             InputFormat::O5m => TextFormat::O5c.short_name().to_owned(),
             InputFormat::Pbf => "osc.pbf".to_owned(),
-            InputFormat::Text(format) if format.content().is_none() => {
+            InputFormat::Text(format) if format.facts().content.is_none() => {
                 format!("osc.{}", format.short_name())
             }
             _ => TextFormat::OsmChange.short_name().to_owned(),
@@ -436,7 +436,7 @@ impl InputKind {
         let (plain, _) = TextCompression::split_name(name);
         let format = match (kind, TextFormat::named(plain)) {
             (Some(FormatKind::Pbf { .. }), _) => None,
-            (_, Some(format)) if format.is_read() => Some(format),
+            (_, Some(format)) if format.facts().is_read => Some(format),
             _ => {
                 return Err(format!("expected {}", listed(read_formats(), "or")));
             }
@@ -448,7 +448,7 @@ impl InputKind {
             format: match format {
                 None => InputFormat::Pbf,
                 Some(TextFormat::O5m | TextFormat::O5c) => InputFormat::O5m,
-                Some(format) if is_any_xml && !format.root().is_empty() => InputFormat::Xml,
+                Some(format) if is_any_xml && !format.facts().root.is_empty() => InputFormat::Xml,
                 Some(format) => InputFormat::Text(format),
             },
             is_history: !is_change && kind.is_some_and(FormatKind::is_history),
@@ -464,7 +464,7 @@ fn stated_content(name: &str, format: Option<TextFormat>) -> Option<FileContent>
     match name.split('.').next()? {
         "osc" => Some(FileContent::Changes),
         "osh" => Some(FileContent::History),
-        first if first == format?.short_name() => format?.content(),
+        first if first == format?.short_name() => format?.facts().content,
         _ => None,
     }
 }
@@ -478,25 +478,26 @@ fn is_only_read(name: &str) -> bool {
 
 /// The message for a format that is not written.
 fn only_read_message() -> String {
-    let (only_read, written): (Vec<_>, Vec<_>) =
-        TextFormat::all_read().partition(|format| format.is_read_only());
-    let written = written.into_iter().map(TextFormat::short_name);
+    let (written, only_read): (Vec<_>, Vec<_>) =
+        read_formats().partition(|name| !is_only_read(name));
     format!(
         "{} are read, but not written: write {}",
-        listed(only_read.into_iter().map(TextFormat::short_name), "and"),
-        listed(["pbf"].into_iter().chain(written), "or")
+        listed(only_read, "and"),
+        listed(written, "or")
     )
 }
 
 /// Returns the names of the formats that are written.
 pub fn written_formats() -> impl Iterator<Item = &'static str> {
-    ["pbf"].into_iter().chain(TextFormat::written_names())
+    let names = TextFormat::written().flat_map(|facts| facts.names);
+    ["pbf"].into_iter().chain(names.copied())
 }
 
 /// Returns the names of the formats that are read.
 pub fn read_formats() -> impl Iterator<Item = &'static str> {
-    let names = TextFormat::all_read().map(TextFormat::short_name);
-    ["pbf"].into_iter().chain(names)
+    ["pbf"]
+        .into_iter()
+        .chain(TextFormat::read().map(|facts| facts.names[0]))
 }
 
 /// Returns words as a list in a sentence. `last` is the word before the last one, such as `or`.

@@ -10,7 +10,7 @@ mod values;
 
 pub use format::{
     FormatKind, FormatSpec, InputKind, data_ending, kind_of_name, names_changes, names_history,
-    read_formats,
+    read_formats, written_formats,
 };
 pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions};
 pub use output::{OutputArgs, OutputBox, WriteArgs, parse_header, text_target};

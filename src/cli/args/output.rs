@@ -182,7 +182,7 @@ impl WriteArgs {
                     "{}: the name does not show the format; known are .osm.pbf, {}, all but the first also with .gz, .bz2 \
                      or .zst; -f sets it for any name",
                     path.display(),
-                    listed(TextFormat::written_names().map(|name| format!(".{name}")), "and")
+                    listed(written_formats().skip(1).map(|name| format!(".{name}")), "and")
                 ),
             })?,
         };

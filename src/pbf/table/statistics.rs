@@ -9,25 +9,91 @@ use crate::pbf::block::messages::RawInfo;
 use crate::pbf::rewrite::InfoFields;
 use crate::pbf::wire::{Packed, Varints};
 
-/// Counts of the objects of one kind in a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ObjectCounts {
-    pub objects: u64,
-    pub with_version: u64,
-    pub with_timestamp: u64,
-    pub with_changeset: u64,
-    pub with_uid: u64,
-    pub with_user: u64,
-    pub deleted: u64,
-    pub tagged: u64,
-    pub tags: u64,
+/// Declares the counts of objects, and the statistics, which have them in 32 bits. The order is that of the summary of a
+/// table of contents.
+macro_rules! object_counts {
+    ($($(#[$doc:meta])* $count:ident,)*) => {
+        /// Counts of the objects of one kind in a block.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub(crate) struct ObjectCounts {
+            pub objects: u64,
+            $($(#[$doc])* pub $count: u64,)*
+            /// The largest number of references of one object.
+            pub most_references: u64,
+            /// The earliest and the latest timestamp; `None` if no object has a timestamp. The timestamps are in the
+            /// units of the block until all its objects have been added, and then in seconds since 1970.
+            pub times: Option<(i64, i64)>,
+        }
+
+        impl ObjectCounts {
+            /// The number of objects, and the counts that are sums over objects.
+            pub(super) fn sums(&mut self) -> impl Iterator<Item = &mut u64> {
+                [&mut self.objects, $(&mut self.$count,)*].into_iter()
+            }
+        }
+
+        /// Statistics of objects of one kind: their metadata, and their numbers of tags and references. Each count is
+        /// less than 2^32.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct ObjectStatistics {
+            /// The earliest timestamp, in seconds since 1970; 0 if no object has a timestamp.
+            pub first_timestamp: u32,
+            /// The latest timestamp, in seconds since 1970; 0 if no object has a timestamp.
+            pub last_timestamp: u32,
+            $($(#[$doc])* pub $count: u32,)*
+            /// The number of objects that directly follow another version of the same object.
+            pub further_versions: u32,
+            /// The largest number of references of one object (nodes of a way, or members of a relation).
+            pub most_references: u32,
+        }
+
+        impl ObjectStatistics {
+            /// Creates statistics from counts. Returns `None` if a count or a time in seconds since 1970 does not fit
+            /// into 32 bits.
+            pub(in crate::pbf) fn new(counts: &ObjectCounts, further_versions: u64) -> Option<Self> {
+                let (first, last) = counts.times.unwrap_or((0, 0));
+                Some(Self {
+                    first_timestamp: first.try_into().ok()?,
+                    last_timestamp: last.try_into().ok()?,
+                    $($count: counts.$count.try_into().ok()?,)*
+                    further_versions: further_versions.try_into().ok()?,
+                    most_references: counts.most_references.try_into().ok()?,
+                })
+            }
+
+            /// Returns the statistics as counts. `objects` is the number of objects.
+            pub(crate) fn counts(&self, objects: u32) -> ObjectCounts {
+                let times = (self.first_timestamp.into(), self.last_timestamp.into());
+                ObjectCounts {
+                    objects: objects.into(),
+                    $($count: self.$count.into(),)*
+                    most_references: self.most_references.into(),
+                    times: (self.with_timestamp > 0).then_some(times),
+                }
+            }
+        }
+    };
+}
+
+object_counts! {
+    /// The number of objects with a version.
+    with_version,
+    /// The number of objects with a timestamp.
+    with_timestamp,
+    /// The number of objects with a changeset.
+    with_changeset,
+    /// The number of objects with a user id.
+    with_uid,
+    /// The number of objects with a user name.
+    with_user,
+    /// The number of deleted versions.
+    deleted,
+    /// The number of objects with tags.
+    tagged,
+    /// The number of tags.
+    tags,
     /// The total number of references (nodes of ways, or members of relations).
-    pub references: u64,
-    /// The largest number of references of one object.
-    pub most_references: u64,
-    /// The earliest and the latest timestamp; `None` if no object has a timestamp. The timestamps are in the units of
-    /// the block until all its objects have been added, and then in seconds since 1970.
-    pub times: Option<(i64, i64)>,
+    references,
 }
 
 impl ObjectCounts {
@@ -101,45 +167,15 @@ impl ObjectCounts {
 
     /// Adds the counts of other objects.
     pub(crate) fn add(&mut self, other: &Self) {
-        let sums = self.sums_mut().into_iter().zip(other.sums());
-        sums.for_each(|(sum, more)| *sum += more);
+        let mut other_sums = *other;
+        self.sums()
+            .zip(other_sums.sums())
+            .for_each(|(sum, more)| *sum += *more);
         self.most_references = self.most_references.max(other.most_references);
         if let Some((first, last)) = other.times {
             self.add_time(first);
             self.add_time(last);
         }
-    }
-
-    /// The numbers that are sums over objects, in the order of the summary of a table of contents.
-    pub(super) const fn sums(&self) -> [u64; 10] {
-        [
-            self.objects,
-            self.with_version,
-            self.with_timestamp,
-            self.with_changeset,
-            self.with_uid,
-            self.with_user,
-            self.deleted,
-            self.tagged,
-            self.tags,
-            self.references,
-        ]
-    }
-
-    /// The numbers of [`sums`](Self::sums), in the same order.
-    pub(super) const fn sums_mut(&mut self) -> [&mut u64; 10] {
-        [
-            &mut self.objects,
-            &mut self.with_version,
-            &mut self.with_timestamp,
-            &mut self.with_changeset,
-            &mut self.with_uid,
-            &mut self.with_user,
-            &mut self.deleted,
-            &mut self.tagged,
-            &mut self.tags,
-            &mut self.references,
-        ]
     }
 
     fn add_time(&mut self, time: i64) {
@@ -169,80 +205,7 @@ fn count_positive(deltas: Varints<'_>) -> Result<u64, FormatError> {
     Ok(count)
 }
 
-/// Statistics of objects of one kind: their metadata, and their numbers of tags and references. Each count is less than
-/// 2^32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ObjectStatistics {
-    /// The earliest timestamp, in seconds since 1970; 0 if no object has a timestamp.
-    pub first_timestamp: u32,
-    /// The latest timestamp, in seconds since 1970; 0 if no object has a timestamp.
-    pub last_timestamp: u32,
-    /// The number of objects with a version.
-    pub with_version: u32,
-    /// The number of objects with a timestamp.
-    pub with_timestamp: u32,
-    /// The number of objects with a changeset.
-    pub with_changeset: u32,
-    /// The number of objects with a user id.
-    pub with_uid: u32,
-    /// The number of objects with a user name.
-    pub with_user: u32,
-    /// The number of deleted versions.
-    pub deleted: u32,
-    /// The number of objects that directly follow another version of the same object.
-    pub further_versions: u32,
-    /// The number of objects with tags.
-    pub tagged: u32,
-    /// The number of tags.
-    pub tags: u32,
-    /// The total number of references (nodes of ways, or members of relations).
-    pub references: u32,
-    /// The largest number of references of one object (nodes of a way, or members of a relation).
-    pub most_references: u32,
-}
-
 impl ObjectStatistics {
-    /// Creates statistics from counts. Returns `None` if a count or a time in seconds since 1970 does not fit into 32
-    /// bits.
-    pub(in crate::pbf) fn new(counts: &ObjectCounts, further_versions: u64) -> Option<Self> {
-        let narrow = |count: u64| u32::try_from(count).ok();
-        let (first, last) = counts.times.unwrap_or((0, 0));
-        Some(Self {
-            first_timestamp: u32::try_from(first).ok()?,
-            last_timestamp: u32::try_from(last).ok()?,
-            with_version: narrow(counts.with_version)?,
-            with_timestamp: narrow(counts.with_timestamp)?,
-            with_changeset: narrow(counts.with_changeset)?,
-            with_uid: narrow(counts.with_uid)?,
-            with_user: narrow(counts.with_user)?,
-            deleted: narrow(counts.deleted)?,
-            further_versions: narrow(further_versions)?,
-            tagged: narrow(counts.tagged)?,
-            tags: narrow(counts.tags)?,
-            references: narrow(counts.references)?,
-            most_references: narrow(counts.most_references)?,
-        })
-    }
-
-    /// Returns the statistics as counts. `objects` is the number of objects.
-    pub(crate) fn counts(&self, objects: u32) -> ObjectCounts {
-        let times = (self.first_timestamp.into(), self.last_timestamp.into());
-        ObjectCounts {
-            objects: objects.into(),
-            with_version: self.with_version.into(),
-            with_timestamp: self.with_timestamp.into(),
-            with_changeset: self.with_changeset.into(),
-            with_uid: self.with_uid.into(),
-            with_user: self.with_user.into(),
-            deleted: self.deleted.into(),
-            tagged: self.tagged.into(),
-            tags: self.tags.into(),
-            references: self.references.into(),
-            most_references: self.most_references.into(),
-            times: (self.with_timestamp > 0).then_some(times),
-        }
-    }
-
     /// Returns the statistics of the same objects after the attributes in `removed` are removed.
     pub(crate) fn without(mut self, removed: InfoFields) -> Self {
         if removed.contains(InfoFields::TIMESTAMP) {

@@ -122,65 +122,44 @@ struct PlainColumn {
     set: fn(&mut BlobEntry, i64) -> Option<()>,
 }
 
-impl PlainColumn {
-    /// Creates a column that every table has.
-    const fn new(
-        number: u64,
-        get: fn(&BlobEntry) -> i64,
-        set: fn(&mut BlobEntry, i64) -> Option<()>,
-    ) -> Self {
-        Self {
-            number,
+/// Describes the column of a field that is a number.
+macro_rules! number_column {
+    ($number:ident, $field:ident) => {
+        PlainColumn {
+            number: column::$number,
             is_required: true,
-            get,
-            set,
+            get: |entry| entry.$field.into(),
+            set: |entry, value| {
+                entry.$field = value.try_into().ok()?;
+                Some(())
+            },
         }
-    }
+    };
 }
 
-/// Stores a value in a field. Returns `None` if it is out of range.
-fn put_number<T: TryFrom<i64>>(field: &mut T, value: i64) -> Option<()> {
-    *field = T::try_from(value).ok()?;
-    Some(())
-}
-
-const PLAIN_COLUMNS: [PlainColumn; 6] = [
-    PlainColumn::new(
-        column::FRAME_LEN,
-        |entry| entry.frame_len.into(),
-        |entry, value| put_number(&mut entry.frame_len, value),
-    ),
-    PlainColumn::new(
-        column::HEADER_LEN,
-        |entry| entry.header_len.into(),
-        |entry, value| put_number(&mut entry.header_len, value),
-    ),
-    PlainColumn::new(
-        column::PAYLOAD_LEN,
-        |entry| entry.payload_len.into(),
-        |entry, value| put_number(&mut entry.payload_len, value),
-    ),
-    PlainColumn::new(
-        column::KINDS,
-        |entry| entry.kinds.bits().into(),
-        |entry, value| {
-            entry.kinds = KindSet::from_bits(u8::try_from(value).ok()?)?;
+static PLAIN_COLUMNS: [PlainColumn; 6] = [
+    number_column!(FRAME_LEN, frame_len),
+    number_column!(HEADER_LEN, header_len),
+    number_column!(PAYLOAD_LEN, payload_len),
+    PlainColumn {
+        number: column::KINDS,
+        is_required: true,
+        get: |entry| entry.kinds.bits().into(),
+        set: |entry, value| {
+            entry.kinds = KindSet::from_bits(value.try_into().ok()?)?;
             Some(())
         },
-    ),
-    PlainColumn::new(
-        column::COUNT,
-        |entry| entry.count.into(),
-        |entry, value| put_number(&mut entry.count, value),
-    ),
-    PlainColumn::new(
-        column::FLAGS,
-        |entry| entry.flags.bits().into(),
-        |entry, value| {
-            entry.flags = BlobFlags::from_bits(u8::try_from(value).ok()?);
+    },
+    number_column!(COUNT, count),
+    PlainColumn {
+        number: column::FLAGS,
+        is_required: true,
+        get: |entry| entry.flags.bits().into(),
+        set: |entry, value| {
+            entry.flags = BlobFlags::from_bits(value.try_into().ok()?);
             Some(())
         },
-    ),
+    },
 ];
 
 /// Encodes a table. `data_start` is the offset of the first data frame.

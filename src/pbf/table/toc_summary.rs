@@ -215,14 +215,11 @@ impl KindTotals {
         for value in [first, last, earliest, latest] {
             put_sint(out, value);
         }
-        for count in self
-            .counts
-            .sums()
-            .into_iter()
-            .chain([self.counts.most_references])
-        {
-            put_varint(out, count);
+        let mut counts = self.counts;
+        for count in counts.sums() {
+            put_varint(out, *count);
         }
+        put_varint(out, counts.most_references);
     }
 
     fn read(fields: &mut Varints<'_>) -> Result<Self, FormatError> {
@@ -234,7 +231,7 @@ impl KindTotals {
         let ids = (fields.read_sint()?, fields.read_sint()?);
         let times = (fields.read_sint()?, fields.read_sint()?);
         let mut counts = ObjectCounts::default();
-        for sum in counts.sums_mut() {
+        for sum in counts.sums() {
             *sum = count(fields)?;
         }
         counts.most_references = count(fields)?;
