@@ -7,6 +7,7 @@ use crate::formats::{TextCompression, TextFormat};
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
 use anyhow::{Result, bail};
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -54,7 +55,7 @@ pub struct Args {
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if args.show_variables {
         return session
-            .print(&(KEYS.join("\n") + "\n"))
+            .print(&keys().map(|key| key + "\n").collect::<String>())
             .map(|()| CommandAnswer::Yes);
     }
     let wants_json = args.run.json.is_some();
@@ -77,70 +78,50 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     };
     session.print(&match &args.get {
         Some(key) => info
-            .value(key)
+            .value(key)?
             .map_or_else(String::new, |value| value + "\n"),
         None if args.run.json == Some(JsonForm::Lines) => {
             // Strings in JSON have no line breaks.
-            let json = info.json()?;
+            let json = info.json_text()?;
             json.lines().map(str::trim_start).collect::<String>() + "\n"
         }
-        None if wants_json => info.json()? + "\n",
+        None if wants_json => info.json_text()? + "\n",
         None => info.text(),
     })?;
     Ok(CommandAnswer::Yes)
 }
 
-/// The keys of --get, in the order in which osmium prints them.
-const KEYS: [&str; 44] = [
-    "file.name",
-    "file.format",
-    "file.compression",
-    "file.size",
-    "header.boxes",
-    "header.with_history",
-    "header.option.generator",
-    "header.option.osmosis_replication_base_url",
-    "header.option.osmosis_replication_sequence_number",
-    "header.option.osmosis_replication_timestamp",
-    "header.option.pbf_dense_nodes",
-    "header.option.timestamp",
-    "header.option.version",
-    "data.bbox",
-    "data.timestamp.first",
-    "data.timestamp.last",
-    "data.objects_ordered",
-    "data.multiple_versions",
-    "data.crc32",
-    "data.count.nodes",
-    "data.count.ways",
-    "data.count.relations",
-    "data.count.changesets",
-    "data.minid.nodes",
-    "data.minid.ways",
-    "data.minid.relations",
-    "data.minid.changesets",
-    "data.maxid.nodes",
-    "data.maxid.ways",
-    "data.maxid.relations",
-    "data.maxid.changesets",
-    "data.buffers.count",
-    "data.buffers.size",
-    "data.buffers.capacity",
-    "metadata.all_objects.version",
-    "metadata.all_objects.timestamp",
-    "metadata.all_objects.changeset",
-    "metadata.all_objects.uid",
-    "metadata.all_objects.user",
-    "metadata.some_objects.version",
-    "metadata.some_objects.timestamp",
-    "metadata.some_objects.changeset",
-    "metadata.some_objects.uid",
-    "metadata.some_objects.user",
+const KINDS: &str = "nodes ways relations changesets";
+const METADATA: &str = "version timestamp changeset uid user";
+/// The keys of --get, by their beginnings, in the order in which osmium prints them.
+const KEYS: [(&str, &str); 10] = [
+    ("file", "name format compression size"),
+    ("header", "boxes with_history"),
+    (
+        "header.option",
+        "generator osmosis_replication_base_url osmosis_replication_sequence_number osmosis_replication_timestamp \
+         pbf_dense_nodes timestamp version",
+    ),
+    (
+        "data",
+        "bbox timestamp.first timestamp.last objects_ordered multiple_versions crc32",
+    ),
+    ("data.count", KINDS),
+    ("data.minid", KINDS),
+    ("data.maxid", KINDS),
+    ("data.buffers", "count size capacity"),
+    ("metadata.all_objects", METADATA),
+    ("metadata.some_objects", METADATA),
 ];
+
+fn keys() -> impl Iterator<Item = String> {
+    let groups = KEYS.iter();
+    groups.flat_map(|(start, ends)| ends.split(' ').map(move |end| format!("{start}.{end}")))
+}
 
 /// Fails if --get does not support `key`, or if `key` needs --extended and `is_extended` is false.
 fn check_key(key: &str, is_extended: bool) -> Result<()> {
-    if !KEYS.contains(&key) && !key.starts_with("header.option.") {
+    if !keys().any(|known| known == key) && !key.starts_with("header.option.") {
         bail!("'{key}' is not a key of --get; --show-variables (-G) lists them");
     }
     if !is_extended && (key.starts_with("data.") || key.starts_with("metadata.")) {
@@ -181,29 +162,40 @@ impl FileSummary<'_> {
 
     /// Returns the value of a key of --get. If the file does not have the value, returns `None` for header options and
     /// boxes, and an empty string for other keys.
-    fn value(&self, key: &str) -> Option<String> {
+    fn value(&self, key: &str) -> Result<Option<String>> {
         let summary = self.summary;
-        if let Some(name) = key.strip_prefix("header.option.") {
-            let mut options = summary.options.iter();
-            let found = options.find(|(found, _)| found == name);
-            return found.map(|(_, value)| value.clone());
-        }
-        Some(match key {
-            "file.name" => self.name.clone(),
-            "file.format" => self.format().into(),
-            "file.compression" => self.compression().into(),
+        let of_facts =
+            |text: fn(&Facts) -> String| summary.data.as_ref().map_or_else(String::new, text);
+        Ok(Some(match key {
             "file.size" => summary.bytes.to_string(),
-            "header.with_history" => yes_or_no(summary.with_history).into(),
-            "header.boxes" if summary.boxes.is_empty() => return None,
+            "header.boxes" if summary.boxes.is_empty() => return Ok(None),
             "header.boxes" => {
                 let boxes = summary.boxes.iter();
                 boxes.map(boxed).collect::<Vec<_>>().join("\n")
             }
-            _ => match &summary.data {
-                Some(facts) => data_value(key, facts).unwrap_or_default(),
-                None => String::new(),
-            },
-        })
+            "data.bbox" => of_facts(|facts| boxed(&facts.bbox)),
+            "data.multiple_versions" => {
+                of_facts(|facts| versions(facts).map_or("unknown", yes_or_no).into())
+            }
+            _ => {
+                let json = serde_json::to_value(self.json())?;
+                let found = match key.strip_prefix("header.option.") {
+                    Some(name) => match json["header"]["option"].get(name) {
+                        None => return Ok(None),
+                        found => found,
+                    },
+                    // In JSON, the keys of metadata are among those of data.
+                    None if key.starts_with("metadata.") => json["data"].pointer(&pointer(key)),
+                    None => json.pointer(&pointer(key)),
+                };
+                match found {
+                    Some(Value::Bool(is)) => yes_or_no(*is).into(),
+                    Some(Value::String(text)) => text.clone(),
+                    Some(value) => value.to_string(),
+                    None => String::new(),
+                }
+            }
+        }))
     }
 
     fn text(&self) -> String {
@@ -230,9 +222,9 @@ impl FileSummary<'_> {
         out
     }
 
-    fn json(&self) -> Result<String> {
+    fn json(&self) -> Json<'_> {
         let summary = self.summary;
-        let info = Json {
+        Json {
             file: JsonFile {
                 name: &self.name,
                 format: self.format(),
@@ -245,14 +237,23 @@ impl FileSummary<'_> {
                 option: summary.options.iter().cloned().collect(),
             },
             data: summary.data.as_ref().map(JsonData::of),
-        };
+        }
+    }
+
+    fn json_text(&self) -> Result<String> {
         let mut out = Vec::new();
         let layout = serde_json::ser::PrettyFormatter::with_indent(b"    ");
-        info.serialize(&mut serde_json::Serializer::with_formatter(
-            &mut out, layout,
-        ))?;
+        self.json()
+            .serialize(&mut serde_json::Serializer::with_formatter(
+                &mut out, layout,
+            ))?;
         Ok(String::from_utf8(out)?)
     }
+}
+
+/// Returns the pointer of a key in JSON.
+fn pointer(key: &str) -> String {
+    format!("/{}", key.replace('.', "/"))
 }
 
 const fn yes_or_no(is: bool) -> &'static str {
@@ -278,50 +279,6 @@ fn time(seconds: i64) -> String {
 /// Whether the file has several versions of an object; `None` if this is unknown because the file is not ordered.
 fn versions(facts: &Facts) -> Option<bool> {
     facts.is_ordered().then_some(facts.has_versions())
-}
-
-/// Returns the value of a key that begins with `data.` or `metadata.`; `None` for an unknown key.
-fn data_value(key: &str, facts: &Facts) -> Option<String> {
-    let (first, last) = facts.timestamps().unwrap_or_default();
-    Some(match key {
-        "data.bbox" => boxed(&facts.bbox),
-        "data.timestamp.first" => time(first),
-        "data.timestamp.last" => time(last),
-        "data.objects_ordered" => yes_or_no(facts.is_ordered()).into(),
-        "data.multiple_versions" => versions(facts).map_or("unknown", yes_or_no).into(),
-        "data.crc32" => facts
-            .checksum()
-            .map_or_else(String::new, |sum| format!("{sum:x}")),
-        "data.buffers.count" => buffers(facts).to_string(),
-        "data.buffers.size" => facts.buffer_bytes.to_string(),
-        "data.buffers.capacity" => (buffers(facts) * BUFFER).to_string(),
-        _ => match key.split('.').collect::<Vec<_>>().as_slice() {
-            ["data", what, kind] => {
-                let found = |(_, plural, ..): &(_, &str, _, _)| plural == kind;
-                let (_, _, count, ids) = of_kinds(facts).into_iter().find(found)?;
-                match *what {
-                    "count" => count.to_string(),
-                    "minid" => ids.min().to_string(),
-                    "maxid" => ids.max().to_string(),
-                    _ => return None,
-                }
-            }
-            ["metadata", which, name] => {
-                let fields = match *which {
-                    "all_objects" => facts.in_all(),
-                    "some_objects" => facts.in_some(),
-                    _ => return None,
-                };
-                let has = fields
-                    .named()
-                    .into_iter()
-                    .find(|(found, _)| found == name)?
-                    .1;
-                yes_or_no(has).into()
-            }
-            _ => return None,
-        },
-    })
 }
 
 /// Returns the name, the plural, the number of objects and the range of ids of each kind of object. Changesets come

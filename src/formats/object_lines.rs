@@ -9,11 +9,8 @@ pub(super) trait ObjectLines: std::fmt::Debug + Send + Sync {
     /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
     fn put(&mut self, object: &Object<'_>, has_same_info: bool);
 
-    /// The text in the buffer.
-    fn text(&self) -> &TextBuffer;
-
     /// The text in the buffer, which may be taken out.
-    fn text_mut(&mut self) -> &mut TextBuffer;
+    fn text(&mut self) -> &mut TextBuffer;
 
     /// Removes and returns the sections of the first and the last object; `None` for a format without sections. The
     /// text lacks the start tag of the first section and the end tag of the last section.

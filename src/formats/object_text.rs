@@ -89,7 +89,7 @@ impl ObjectText {
     }
 
     /// The length of the text in the buffer, in bytes.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn len(&mut self) -> usize {
         self.lines.text().len()
     }
 
@@ -97,14 +97,14 @@ impl ObjectText {
     /// first section and the end tag of its last section.
     pub(crate) fn take_plain(&mut self) -> String {
         self.objects = 0;
-        self.lines.text_mut().take()
+        self.lines.text().take()
     }
 
     /// Encodes the text in the buffer, and empties the buffer.
     pub(crate) fn take(&mut self) -> io::Result<ObjectChunk> {
         let (sections, inexpressible) =
             (self.lines.take_sections(), self.lines.take_inexpressible());
-        let text = self.lines.text_mut();
+        let text = self.lines.text();
         // The next chunk will probably be about as long as this text, so its buffer gets slightly more capacity than
         // that.
         let space = TextBuffer::with_capacity((text.len() + text.len() / 8).min(MAX_SPACE));

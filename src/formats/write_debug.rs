@@ -164,11 +164,7 @@ impl ObjectLines for DebugText {
         self.put(object);
     }
 
-    fn text(&self) -> &TextBuffer {
-        &self.text
-    }
-
-    fn text_mut(&mut self) -> &mut TextBuffer {
+    fn text(&mut self) -> &mut TextBuffer {
         &mut self.text
     }
 }

@@ -30,11 +30,7 @@ impl OplText {
 }
 
 impl ObjectLines for OplText {
-    fn text(&self) -> &TextBuffer {
-        &self.text
-    }
-
-    fn text_mut(&mut self) -> &mut TextBuffer {
+    fn text(&mut self) -> &mut TextBuffer {
         &mut self.text
     }
 

@@ -142,11 +142,7 @@ impl ObjectLines for ChangeLines {
         self.elements.put(object, has_same_info, Indent::Section);
     }
 
-    fn text(&self) -> &TextBuffer {
-        &self.elements.text
-    }
-
-    fn text_mut(&mut self) -> &mut TextBuffer {
+    fn text(&mut self) -> &mut TextBuffer {
         &mut self.elements.text
     }
 

@@ -120,11 +120,7 @@ impl ObjectLines for XmlBuffer {
         self.put(object, has_same_info, Indent::Root);
     }
 
-    fn text(&self) -> &TextBuffer {
-        &self.text
-    }
-
-    fn text_mut(&mut self) -> &mut TextBuffer {
+    fn text(&mut self) -> &mut TextBuffer {
         &mut self.text
     }
 
