@@ -426,7 +426,7 @@ pub(in crate::pbf) mod tests {
     pub(in crate::pbf) fn table(blobs: u32) -> Toc {
         let mut offset = 1000u64;
         let entries = (0..blobs).map(|index| {
-            let entry = BlobEntry {
+            let mut entry = BlobEntry {
                 offset,
                 frame_len: 60_000 + index % 7 * 1000,
                 header_len: 17,
@@ -444,23 +444,24 @@ pub(in crate::pbf) mod tests {
                     max_lon_e7: 1_800_000_000,
                 },
                 flags: BlobFlags::from_bits(1 | 2 | 8 | 32 | 64),
-                // Every third blob has no statistics.
-                statistics: (index % 3 != 2).then_some(ObjectStatistics {
-                    first_timestamp: 1_000_000_000 + index * 7919,
-                    last_timestamp: 1_700_000_000 - index * 7919,
-                    with_version: 8000,
-                    with_timestamp: 7999,
-                    with_changeset: 0,
-                    with_uid: index,
-                    with_user: 8000 - index,
-                    deleted: 1,
-                    further_versions: 2,
-                    tagged: index,
-                    tags: index * 3,
-                    references: 0,
-                    most_references: 0,
-                }),
+                ..BlobEntry::default()
             };
+            // Every third blob has no statistics.
+            entry.statistics = (index % 3 != 2).then_some(ObjectStatistics {
+                first_timestamp: 1_000_000_000 + index * 7919,
+                last_timestamp: 1_700_000_000 - index * 7919,
+                with_version: 8000,
+                with_timestamp: 7999,
+                with_changeset: 0,
+                with_uid: index,
+                with_user: 8000 - index,
+                deleted: 1,
+                further_versions: 2,
+                tagged: index,
+                tags: index * 3,
+                references: 0,
+                most_references: 0,
+            });
             offset = entry.end();
             entry
         });
