@@ -69,7 +69,7 @@ const COMMON: FormatFacts = FormatFacts {
 };
 
 /// All formats, in the order of their definition.
-static FACTS: [FormatFacts; 6] = [
+static FACTS: &[FormatFacts] = &[
     FormatFacts {
         format: TextFormat::Osm,
         names: &["osm", "osh"],
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn facts_are_in_the_order_of_the_formats() {
-        for facts in &FACTS {
+        for facts in FACTS {
             assert_eq!(facts.format.facts().format, facts.format);
         }
     }

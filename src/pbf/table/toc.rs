@@ -74,7 +74,7 @@ pub struct Toc {
     pub entries: Vec<BlobEntry>,
 }
 
-/// The numbers of the columns. Readers skip unknown columns.
+/// The numbers of the columns, of which the last known one is `LAST`. Readers skip unknown columns.
 mod column {
     /// The number of blobs per entry. Occurs only in tables of version 1, if at least one entry covers several blobs.
     pub const BLOBS: u64 = 1;
@@ -108,7 +108,6 @@ mod column {
     pub const TAGS: u64 = 27;
     pub const REFERENCES: u64 = 28;
     pub const MOST_REFERENCES: u64 = 29;
-    /// The last known column.
     pub const LAST: u64 = MOST_REFERENCES;
 }
 
@@ -137,7 +136,7 @@ macro_rules! number_column {
     };
 }
 
-static PLAIN_COLUMNS: [PlainColumn; 6] = [
+static PLAIN_COLUMNS: &[PlainColumn] = &[
     number_column!(FRAME_LEN, frame_len),
     number_column!(HEADER_LEN, header_len),
     number_column!(PAYLOAD_LEN, payload_len),
@@ -171,7 +170,7 @@ pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
     out.extend_from_slice(&toc.data_end.to_le_bytes());
     put_varint(&mut out, toc.flags.bits());
     put_varint(&mut out, entries.len() as u64);
-    for column in &PLAIN_COLUMNS {
+    for column in PLAIN_COLUMNS {
         put_column(
             &mut out,
             column.number,
@@ -310,9 +309,8 @@ impl Columns<'_> {
         let range = || FormatError::new("a value is out of range");
         let get = |number, delta_coded| self.get(number, delta_coded);
         refuse_several_blobs(get(column::BLOBS, false), count)?;
-        let mut plain = PLAIN_COLUMNS
-            .each_ref()
-            .map(|column| get(column.number, true));
+        let plain = PLAIN_COLUMNS.iter();
+        let mut plain: Vec<_> = plain.map(|column| get(column.number, true)).collect();
         let mut gaps = get(column::OFFSET_GAP, false);
         let mut mins = get(column::MIN_ID, false);
         let mut spans = get(column::ID_SPAN, false);
@@ -321,7 +319,7 @@ impl Columns<'_> {
         let mut statistics = StatisticsColumns::new(self);
         // Each frame length has at least one byte, unless it equals the one before. So the column limits the memory
         // that a wrong count can reserve.
-        let mut entries = Vec::with_capacity(count.min(plain[0].len()));
+        let mut entries = Vec::with_capacity(count.min(plain.first().map_or(0, ColumnReader::len)));
         let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
         for _ in 0..count {
             let mut entry = BlobEntry {
