@@ -7,6 +7,84 @@ use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::BlobEntry;
 use crate::pbf::ObjectStatistics;
 
+/// A column with a number of each entry with statistics.
+struct StatisticsColumn {
+    number: u64,
+    /// Whether the values are differences.
+    is_delta: bool,
+    /// Whether only entries of ways or relations have a value.
+    is_of_references: bool,
+    /// Returns the value of the statistics of a given number of objects.
+    get: fn(u32, &ObjectStatistics) -> i64,
+    /// Stores a value. The values of the columns before it are stored already. Returns `None` if it is out of range.
+    set: fn(u32, &mut ObjectStatistics, i64) -> Option<()>,
+}
+
+/// Describes the column of a field.
+macro_rules! column {
+    ($number:ident, $field:ident) => {
+        StatisticsColumn {
+            number: column::$number,
+            is_delta: false,
+            is_of_references: false,
+            get: |_, found| found.$field.into(),
+            set: |_, found, value| {
+                found.$field = value.try_into().ok()?;
+                Some(())
+            },
+        }
+    };
+    // The share of the objects that have an attribute, as a difference from the share of another attribute.
+    ($number:ident, share $field:ident $(- $other:ident)?) => {
+        StatisticsColumn {
+            get: |count, found| share(count, found.$field) $(- share(count, found.$other))?,
+            set: |count, found, value| {
+                $(let value = value.checked_add(share(count, found.$other))?;)?
+                found.$field = from_share(count, value)?;
+                Some(())
+            },
+            ..column!($number, $field)
+        }
+    };
+}
+
+/// The columns, in the order in which they are written.
+static COLUMNS: &[StatisticsColumn] = &[
+    column!(WITH_VERSION, share with_version),
+    column!(WITH_TIMESTAMP, share with_timestamp),
+    column!(WITH_CHANGESET, share with_changeset),
+    column!(WITH_UID, share with_uid - with_changeset),
+    column!(WITH_USER, share with_user - with_uid),
+    column!(DELETED, deleted),
+    column!(FURTHER_VERSIONS, further_versions),
+    column!(TAGGED, tagged),
+    StatisticsColumn {
+        get: |_, found| i64::from(found.tags) - i64::from(found.tagged),
+        set: |_, found, value| {
+            let more = u32::try_from(value).ok()?;
+            found.tags = more.checked_add(found.tagged)?;
+            Some(())
+        },
+        ..column!(TAGS, tags)
+    },
+    StatisticsColumn {
+        is_delta: true,
+        ..column!(FIRST_TIMESTAMP, first_timestamp)
+    },
+    StatisticsColumn {
+        is_delta: true,
+        ..column!(LAST_TIMESTAMP, last_timestamp)
+    },
+    StatisticsColumn {
+        is_of_references: true,
+        ..column!(REFERENCES, references)
+    },
+    StatisticsColumn {
+        is_of_references: true,
+        ..column!(MOST_REFERENCES, most_references)
+    },
+];
+
 /// Appends the columns of statistics, if any entry has statistics.
 pub(super) fn put_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
     if entries.iter().all(|entry| entry.statistics.is_none()) {
@@ -14,49 +92,18 @@ pub(super) fn put_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
     }
     let are_known = entries.iter().map(|entry| entry.statistics.is_some());
     put_column(out, column::STATISTICS, are_known.map(i64::from));
-    let known = || {
-        let pairs = entries.iter().map(|entry| (entry, entry.statistics));
-        pairs.filter_map(|(entry, statistics)| Some((entry, statistics?)))
-    };
-    type Value = fn(&BlobEntry, &ObjectStatistics) -> i64;
-    let columns: [(u64, Value); 9] = [
-        (column::WITH_VERSION, |entry, found| {
-            share(entry.count, found.with_version)
-        }),
-        (column::WITH_TIMESTAMP, |entry, found| {
-            share(entry.count, found.with_timestamp)
-        }),
-        (column::WITH_CHANGESET, |entry, found| {
-            share(entry.count, found.with_changeset)
-        }),
-        (column::WITH_UID, |entry, found| {
-            share(entry.count, found.with_uid) - share(entry.count, found.with_changeset)
-        }),
-        (column::WITH_USER, |entry, found| {
-            share(entry.count, found.with_user) - share(entry.count, found.with_uid)
-        }),
-        (column::DELETED, |_, found| found.deleted.into()),
-        (column::FURTHER_VERSIONS, |_, found| {
-            found.further_versions.into()
-        }),
-        (column::TAGGED, |_, found| found.tagged.into()),
-        (column::TAGS, |_, found| {
-            i64::from(found.tags) - i64::from(found.tagged)
-        }),
-    ];
-    for (number, value) in columns {
-        let values = known().map(|(entry, found)| value(entry, &found));
-        put_column(out, number, values);
+    for column in COLUMNS {
+        let values = entries.iter().filter_map(|entry| {
+            let has_value = !column.is_of_references || has_references(entry.kinds);
+            let statistics = entry.statistics.filter(|_| has_value)?;
+            Some((column.get)(entry.count, &statistics))
+        });
+        if column.is_delta {
+            put_column(out, column.number, deltas(values));
+        } else {
+            put_column(out, column.number, values);
+        }
     }
-    let firsts = known().map(|(_, found)| i64::from(found.first_timestamp));
-    put_column(out, column::FIRST_TIMESTAMP, deltas(firsts));
-    let lasts = known().map(|(_, found)| i64::from(found.last_timestamp));
-    put_column(out, column::LAST_TIMESTAMP, deltas(lasts));
-    let with_references = || known().filter(|(entry, _)| has_references(entry.kinds));
-    let references = with_references().map(|(_, found)| i64::from(found.references));
-    put_column(out, column::REFERENCES, references);
-    let most = with_references().map(|(_, found)| i64::from(found.most_references));
-    put_column(out, column::MOST_REFERENCES, most);
 }
 
 /// Whether `kinds` is a single kind whose objects have nodes or members.
@@ -87,21 +134,16 @@ fn from_share(count: u32, share: i64) -> Option<u32> {
 /// Reads the columns of statistics, in the order of the entries.
 pub(super) struct StatisticsColumns<'a> {
     are_known: ColumnReader<'a>,
-    /// The columns that have a value for each entry with statistics, by ascending number.
-    columns: [ColumnReader<'a>; 11],
-    references: [ColumnReader<'a>; 2],
+    /// The readers of [`COLUMNS`].
+    readers: Vec<ColumnReader<'a>>,
 }
 
 impl<'a> StatisticsColumns<'a> {
     pub(super) fn new(columns: &Columns<'a>) -> Self {
-        let numbers = [column::REFERENCES, column::MOST_REFERENCES];
+        let reader = |column: &StatisticsColumn| columns.get(column.number, column.is_delta);
         Self {
             are_known: columns.get(column::STATISTICS, false),
-            columns: std::array::from_fn(|index| {
-                let number = column::FIRST_TIMESTAMP + index as u64;
-                columns.get(number, number <= column::LAST_TIMESTAMP)
-            }),
-            references: numbers.map(|number| columns.get(number, false)),
+            readers: COLUMNS.iter().map(reader).collect(),
         }
     }
 
@@ -116,45 +158,12 @@ impl<'a> StatisticsColumns<'a> {
             Some(1) => kinds.single().ok_or_else(range)?,
             _ => return Ok(None),
         };
-        let [
-            first,
-            last,
-            version,
-            timestamp,
-            changeset,
-            uid,
-            user,
-            more @ ..,
-        ] = &mut self.columns;
-        let [deleted, further_versions, tagged, more_tags] = more;
-        let changeset = changeset.number::<i64>()?;
-        let uid = changeset.checked_add(uid.number()?).ok_or_else(range)?;
-        let user = uid.checked_add(user.number()?).ok_or_else(range)?;
-        let with = |share| from_share(count, share).ok_or_else(range);
-        let tagged = tagged.number()?;
-        let [references, most_references] = &mut self.references;
-        let [references, most_references] = if has_references(kinds) {
-            [references.number()?, most_references.number()?]
-        } else {
-            [0, 0]
-        };
-        Ok(Some(ObjectStatistics {
-            first_timestamp: first.number()?,
-            last_timestamp: last.number()?,
-            with_version: with(version.number()?)?,
-            with_timestamp: with(timestamp.number()?)?,
-            with_changeset: with(changeset)?,
-            with_uid: with(uid)?,
-            with_user: with(user)?,
-            deleted: deleted.number()?,
-            further_versions: further_versions.number()?,
-            tagged,
-            tags: more_tags
-                .number::<u32>()?
-                .checked_add(tagged)
-                .ok_or_else(range)?,
-            references,
-            most_references,
-        }))
+        let mut found = ObjectStatistics::default();
+        for (column, reader) in COLUMNS.iter().zip(&mut self.readers) {
+            if !column.is_of_references || has_references(kinds) {
+                (column.set)(count, &mut found, reader.number()?).ok_or_else(range)?;
+            }
+        }
+        Ok(Some(found))
     }
 }
