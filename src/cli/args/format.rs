@@ -40,7 +40,7 @@ impl FormatKind {
     /// Parses the name of a format, such as `pbf` or `osm.gz`. Returns `None` for an unknown name.
     fn parse(text: &str) -> Option<Self> {
         let (name, compression) = TextCompression::split_name(text);
-        if let "pbf" | "osm.pbf" | "osh.pbf" | "osc.pbf" = text {
+        if matches!(text, "pbf" | "osm.pbf" | "osh.pbf" | "osc.pbf") {
             let is_change = text.starts_with("osc");
             return Some(Self::Pbf {
                 is_history: is_change || text.starts_with("osh"),

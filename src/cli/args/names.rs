@@ -9,9 +9,10 @@ use std::path::Path;
 const COMPRESSED: [&str; 7] = ["gz", "bz2", "zst", "xz", "zip", "7z", "lz4"];
 
 /// The endings of formats of data, in lower case and without that of a compression, beside those of [`TextFormat`].
-const KNOWN: &str = "pbf adiff geojson geojsonl geojsonseq geojsons json jsonl jsonseq ndjson topojson wkt wkb pg sql csv tsv txt \
-    html htm parquet geoparquet feather arrow arrows orc avro gpkg shp dbf fgb gdb kml kmz gml gpx sqlite duckdb \
-    mbtiles pmtiles mvt tif tiff dxf xls xlsx ods pdf";
+const KNOWN: &str = "\
+    pbf adiff geojson geojsonl geojsonseq geojsons json jsonl jsonseq ndjson topojson wkt wkb pg \
+    sql csv tsv txt html htm parquet geoparquet feather arrow arrows orc avro gpkg shp dbf fgb \
+    gdb kml kmz gml gpx sqlite duckdb mbtiles pmtiles mvt tif tiff dxf xls xlsx ods pdf";
 
 fn is_known(ending: &str) -> bool {
     KNOWN.split(' ').any(|known| known == ending) || TextFormat::named(ending).is_some()
