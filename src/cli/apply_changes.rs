@@ -211,12 +211,8 @@ fn add_to_history(
     // The objects in the inputs need not be in order, because the command sorts them.
     ctx.disorder = Disorder::Accept;
     let summary = apply_changes::add_to_history(&options, base, same_version, &ctx)?;
-    session.report(&args.run, &ctx, &summary, &options.output.target, || {
-        format!(
-            "{}: {}\n",
-            options.output.target.path().display(),
-            show::written(&summary.written)
-        )
+    session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
+        show::written(&summary.written)
     })
 }
 

@@ -85,10 +85,9 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         keeps_locations: session.conventions.keeps_way_locations,
     };
     let summary = cat::run(&options, &ctx)?;
-    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+    session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
         format!(
-            "{}: {}{}\n",
-            options.output.target.path().display(),
+            "{}{}",
             show::written(&summary.written),
             if summary.written.sorted && options.output.format == Format::Pbf {
                 ", sorted"

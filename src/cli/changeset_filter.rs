@@ -86,10 +86,9 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let output = args.output.options(session)?;
     let options = changeset_filter::Options::new(&args.input, output).criteria(args.criteria()?);
     let written = changeset_filter::run(&options, &ctx)?;
-    session.report(&args.run, &ctx, &written, &options.output.target, || {
+    session.report_output(&args.run, &ctx, &written, &options.output.target, || {
         format!(
-            "{}: {}, {}\n",
-            options.output.target.path().display(),
+            "{}, {}",
             show::counted(written.objects.unwrap_or(0), "changeset"),
             show::bytes(written.bytes),
         )

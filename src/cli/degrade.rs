@@ -59,10 +59,9 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         },
     };
     let summary = degrade::run(&options, &ctx)?;
-    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+    session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
         format!(
-            "{}: {}, {} left out, {}\n",
-            options.output.target.path().display(),
+            "{}, {} left out, {}",
             show::objects(summary.written.objects),
             show::number(summary.dropped),
             show::bytes(summary.written.bytes),

@@ -75,13 +75,8 @@ pub fn run(session: &Session, args: &Args, invert: bool) -> Result<CommandAnswer
         let missing = missing(&summary.missing);
         ctx.warn(format!("{}: {missing}", shown(&args.input)));
     }
-    session.report(&args.run, &ctx, &summary, &options.output.target, || {
-        format!(
-            "{}: {}, {}\n",
-            options.output.target.path().display(),
-            show::objects(summary.kept.written.objects),
-            show::bytes(summary.kept.written.bytes),
-        )
+    session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
+        show::size(&summary.kept.written)
     })?;
     Ok(CommandAnswer::yes_if(complete))
 }

@@ -38,12 +38,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     };
     let summary = getparents::run(&options, &ctx)?;
     args.ids.print(session, "asked for", &summary.wanted);
-    session.report(&args.run, &ctx, &summary, &options.output.target, || {
-        format!(
-            "{}: {}, {}\n",
-            options.output.target.path().display(),
-            show::objects(summary.kept.written.objects),
-            show::bytes(summary.kept.written.bytes),
-        )
+    session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
+        show::size(&summary.kept.written)
     })
 }

@@ -112,7 +112,7 @@ fn dump(session: &Session, args: &QueryArgs, ctx: &crate::Context) -> Result<Com
     }
     let target = output.target.clone();
     let written = locations_index::dump(&args.index_file, output, ctx)?;
-    session.report(&args.run, ctx, &written, &target, || {
-        format!("{}: {}\n", target.path().display(), show::written(&written))
+    session.report_output(&args.run, ctx, &written, &target, || {
+        show::written(&written)
     })
 }

@@ -99,10 +99,9 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
                 generator,
             };
             let summary = merge_changes::run(&options, &ctx)?;
-            session.report(&args.run, &ctx, &summary, &options.output, || {
+            session.report_output(&args.run, &ctx, &summary, &options.output, || {
                 format!(
-                    "{}: {} created, {} modified, {} deleted; {}\n",
-                    options.output.path().display(),
+                    "{} created, {} modified, {} deleted; {}",
                     show::number(summary.created),
                     show::number(summary.modified),
                     show::number(summary.deleted),

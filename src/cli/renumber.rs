@@ -98,7 +98,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             show::counted(summary.ambiguous, "reference")
         ));
     }
-    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+    session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
         let [nodes, ways, relations] = [
             (summary.nodes, "node"),
             (summary.ways, "way"),
@@ -106,8 +106,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         ]
         .map(|(count, name)| show::counted(count, name));
         format!(
-            "{}: {nodes}, {ways}, {relations} numbered, {} of them not in the file; {}\n",
-            options.output.target.path().display(),
+            "{nodes}, {ways}, {relations} numbered, {} of them not in the file; {}",
             show::number(summary.orphans),
             show::bytes(summary.written.bytes),
         )

@@ -60,14 +60,13 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         },
     };
     let summary = repack::run(&options, &ctx)?;
-    session.report(&args.run, &ctx, &summary, &options.output.target, || {
+    session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
         let recompressed = match summary.blobs_recompressed {
             0 => String::new(),
             count => format!(", {} recompressed", show::number(count)),
         };
         format!(
-            "{}: {} ({} copied{recompressed})\n",
-            options.output.target.path().display(),
+            "{} ({} copied{recompressed})",
             show::written(&summary.written),
             show::number(summary.blobs_copied),
         )

@@ -38,14 +38,19 @@ pub fn objects(count: Option<u64>) -> String {
     })
 }
 
+/// Formats the number of objects and the size of a file that was written: `2,000 objects, 1.2 MB`.
+pub fn size(written: &Written) -> String {
+    format!("{}, {}", objects(written.objects), bytes(written.bytes))
+}
+
 /// Formats the numbers of objects and blobs and the size of a file that was written: `2,000 objects, 2 blobs, 1.2 MB`.
 /// The blobs are omitted for text formats.
 pub fn written(written: &Written) -> String {
-    let objects = objects(written.objects);
     match written.blobs {
-        0 => format!("{objects}, {}", bytes(written.bytes)),
+        0 => size(written),
         blobs => format!(
-            "{objects}, {}, {}",
+            "{}, {}, {}",
+            objects(written.objects),
             counted(blobs, "blob"),
             bytes(written.bytes)
         ),

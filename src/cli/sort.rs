@@ -70,10 +70,9 @@ pub fn run_with(
     ctx: &Context,
 ) -> Result<CommandAnswer> {
     let summary = sort::run(options, ctx)?;
-    session.report(run, ctx, &summary, &options.output.target, || {
+    session.report_output(run, ctx, &summary, &options.output.target, || {
         format!(
-            "{}: {} ({} copied, {} merged)\n",
-            options.output.target.path().display(),
+            "{} ({} copied, {} merged)",
             show::written(&summary.written),
             show::number(summary.blobs_copied),
             show::number(summary.blobs_merged),

@@ -149,10 +149,9 @@ fn edit_data(
     let summary = tags_edit::edit(file, options, ctx)?;
     let target = &options.output.target;
     warn_of_nothing(options, &summary.effects, ctx);
-    session.report(&args.run, ctx, &summary, target, || {
+    session.report_output(&args.run, ctx, &summary, target, || {
         format!(
-            "{}: {} edited; {}\n",
-            target.path().display(),
+            "{} edited; {}",
             show::counted(summary.effects.edited, "object"),
             show::written(&summary.output.written),
         )
@@ -168,11 +167,10 @@ fn edit_changes(
 ) -> Result<CommandAnswer> {
     let summary = changes::edit(input, options, ctx)?;
     let target = &options.output.target;
-    session.report(&args.run, ctx, &summary, target, || {
+    session.report_output(&args.run, ctx, &summary, target, || {
         let output = &summary.output;
         format!(
-            "{}: {} edited of {}, {}\n",
-            target.path().display(),
+            "{} edited of {}, {}",
             show::number(summary.effects.edited),
             show::counted(output.created + output.modified + output.deleted, "change"),
             show::bytes(output.bytes),

@@ -148,7 +148,7 @@ fn filter_data(
     } else if let Some(note) = hints::separate_tags(args.expressions.texts()) {
         ctx.info(note);
     }
-    session.report(&args.run, ctx, &summary, &options.output.target, || {
+    session.report_output(&args.run, ctx, &summary, &options.output.target, || {
         let referenced = summary
             .kept
             .written
@@ -168,8 +168,7 @@ fn filter_data(
             ),
         };
         format!(
-            "{}: {}{more}, {}\n",
-            options.output.target.path().display(),
+            "{}{more}, {}",
             show::counted(summary.matched, "object"),
             show::bytes(summary.kept.written.bytes),
         )
@@ -198,10 +197,9 @@ fn filter_changes(
     if summary.matched == 0 {
         warn_of_empty(args, options, None, ctx);
     }
-    session.report(&args.run, ctx, &summary, &options.output.target, || {
+    session.report_output(&args.run, ctx, &summary, &options.output.target, || {
         format!(
-            "{}: {} that match, {} that they refer to, {}; {} left out\n",
-            options.output.target.path().display(),
+            "{} that match, {} that they refer to, {}; {} left out",
             show::counted(summary.matched, "change"),
             show::number(summary.referenced),
             show::counted(summary.deleted, "deletion"),

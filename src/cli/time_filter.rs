@@ -51,13 +51,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         bail!("--locations-on-ways needs a single time: in a period, nodes have several places");
     }
     let kept = time_filter::run(&options, &ctx)?;
-    session.report(&args.run, &ctx, &kept, &options.output.target, || {
-        format!(
-            "{}: {}, {}\n",
-            options.output.target.path().display(),
-            show::objects(kept.written.objects),
-            show::bytes(kept.written.bytes),
-        )
+    session.report_output(&args.run, &ctx, &kept, &options.output.target, || {
+        show::size(&kept.written)
     })
 }
 

@@ -244,6 +244,20 @@ impl Session {
         }
         Ok(CommandAnswer::Yes)
     }
+
+    /// Ends a run as [`report`](Self::report) does. The text is a line that begins with the name of the output.
+    pub fn report_output<S: Serialize>(
+        &self,
+        run: &RunArgs,
+        ctx: &Context,
+        summary: &S,
+        target: &OutputTarget,
+        text: impl FnOnce() -> String,
+    ) -> Result<CommandAnswer> {
+        self.report(run, ctx, summary, target, || {
+            format!("{}: {}\n", target.path().display(), text())
+        })
+    }
 }
 
 /// How a command uses standard output.
