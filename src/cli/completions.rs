@@ -70,7 +70,8 @@ fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
         ("show", "output-format") => Some(written.collect()),
         (_, "output-format") => {
             let others = ["osh.pbf", "osc.pbf"].into_iter();
-            let compressed = |name| ["gz", "bz2"].map(|ending| leaked(format!("{name}.{ending}")));
+            let compressed =
+                |name: &str| ["gz", "bz2"].map(|ending| leaked(format!("{name}.{ending}")));
             let compressed = written.flat_map(compressed);
             Some(written_formats().chain(others).chain(compressed).collect())
         }
