@@ -22,9 +22,7 @@ fn content(path: &Path, ctx: &Context) -> Option<FileContent> {
     }
     let input = Input::open_in(path, ctx).ok()?;
     match TextFormat::of(&input).ok()? {
-        Some(format) if format.is_change() => Some(FileContent::Changes),
-        Some(format) if format.is_data() => Some(FileContent::Data),
-        Some(_) => None,
+        Some(format) => format.facts().content,
         None => {
             let is_named = FileContent::of_name(path, None) == Some(FileContent::Changes);
             let file = PbfFile::of_input(input, &Context::new(1)).ok()?;
