@@ -3,7 +3,7 @@ use super::args::{ChangesetKindArgs, JsonForm, RunArgs};
 use super::session::Session;
 use crate::commands::fileinfo::{self, Facts, IdBounds, MetadataFields, Summary};
 use crate::error::path_without_credentials;
-use crate::formats::{TextCompression, TextFormat};
+use crate::formats::TextCompression;
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
 use anyhow::{Result, bail};
 use serde::Serialize;
