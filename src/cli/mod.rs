@@ -97,7 +97,13 @@ macro_rules! commands {
         const LISTED: &[(&str, Option<(&str, &str)>)] =
             &[$($(($purpose, commands!(@ $($listed)?)),)*)*];
 
-        fn run_command(session: &Session, command: &Command) -> Result<CommandAnswer> {
+        /// Runs a command, whose arguments are also in `matches`.
+        fn run(
+            session: &Session,
+            command: &Command,
+            matches: &clap::ArgMatches,
+        ) -> Result<CommandAnswer> {
+            args::open_stats(session, matches)?;
             match command {
                 $($(Command::$name(args) => $run(session, args $(, $($fixed),*)?),)*)*
             }
@@ -281,12 +287,6 @@ fn handles_signals(command: &Command) -> bool {
         Command::Update(args) => args.is_watch(),
         _ => false,
     }
-}
-
-/// Runs a command, whose arguments are also in `matches`.
-fn run(session: &Session, command: &Command, matches: &clap::ArgMatches) -> Result<CommandAnswer> {
-    args::open_stats(session, matches)?;
-    run_command(session, command)
 }
 
 /// Prints an error. Returns the exit status.
