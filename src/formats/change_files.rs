@@ -33,7 +33,7 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
             pbf_source(input, ctx)
         }
         Some(TextFormat::Osm) | None => Ok(ObjectSource::text(input, TextFormat::OsmChange)),
-        Some(format) => Err(no_changes(input, format.name())),
+        Some(format) => Err(no_changes_error(input, format.name())),
     }
 }
 
