@@ -117,6 +117,9 @@ pub enum Error {
     Internal(String),
 }
 
+/// The end of the cause of an error about compressed text that is not there as a whole.
+pub(crate) const ENDS_EARLY: &str = "data ends early";
+
 /// Returns the name of an input in messages. The path `-` stands for standard input. The credentials in a URL are
 /// omitted.
 pub(crate) fn shown(path: &Path) -> impl fmt::Display + '_ {
@@ -283,6 +286,7 @@ impl Error {
                 })
             }
             Self::File { advice, .. } => advice.clone(),
+            Self::Text { cause, .. } if cause.ends_with(ENDS_EARLY) => Some(Advice::FetchAgain),
             Self::Blob { source, .. } if source.flaw == Flaw::Lack => source.advice.clone(),
             Self::Blob { source, .. } => Some(source.advice.clone().unwrap_or(Advice::Repair)),
             _ => None,

@@ -2,7 +2,7 @@
 
 use crate::common::answers::{Answer, ask, file_of, history_of, in_order};
 use crate::common::objects::{Object, node, relation, way};
-use crate::common::oracle::{real_file, small_real_files};
+use crate::common::oracle::{all_real_files, small_real_files};
 use crate::common::random::Random;
 use crate::common::{Arg, Kind, is_long, run_fail, run_ok};
 use serde_json::{Value, json};
@@ -72,10 +72,12 @@ fn check_finds_the_broken_areas_that_export_finds() {
     let located = dir.path().join("located.osm.pbf");
     let mut files = vec![fixture()];
     let is_current = |path: &PathBuf| !path.to_string_lossy().contains(".osh.");
-    files.extend(small_real_files().into_iter().filter(is_current));
-    if is_long() {
-        files.push(real_file("malta.osm.pbf"));
-    }
+    let real = if is_long() {
+        all_real_files()
+    } else {
+        small_real_files()
+    };
+    files.extend(real.into_iter().filter(is_current));
     for (turn, file) in files.iter().enumerate() {
         assert_same_as_export(file, dir.path());
         if is_long() || turn < 2 {

@@ -32,10 +32,10 @@ fn records(table: &str) -> Vec<Vec<String>> {
 }
 
 /// A row by the names of its columns.
-type NamedRow = BTreeMap<String, String>;
+pub type NamedRow = BTreeMap<String, String>;
 
 /// Returns the rows of a table by the names of their columns.
-fn named(table: &str) -> Vec<NamedRow> {
+pub fn named(table: &str) -> Vec<NamedRow> {
     let mut records = records(table).into_iter();
     let names = records.next().unwrap();
     let rows = records.map(|record| {
@@ -64,7 +64,7 @@ fn points(coordinates: &Value, found: &mut Vec<(f64, f64)>) {
 }
 
 /// Asserts that a place is on a GeoJSON geometry: at the point, on an edge of the line, or inside the box of the area.
-fn assert_on_geometry(place: (f64, f64), geometry: &Value) {
+pub fn assert_on_geometry(place: (f64, f64), geometry: &Value) {
     let mut all = Vec::new();
     points(&geometry["coordinates"], &mut all);
     let kind = geometry["type"].as_str().unwrap();
@@ -269,6 +269,10 @@ fn options_choose_the_columns_of_csv() {
             &["-x", "geometry=wkt", "-n"],
             "@type,@id,@lon,@lat,@geometry,name,tags",
         ),
+        (
+            &["--with", "h3:7,centroid,length,names,area,h3:2"],
+            "@type,@id,@lon,@lat,names,area_m2,length_m,centroid_lon,centroid_lat,h3_2,h3_7,name,tags",
+        ),
     ] {
         assert_eq!(header(options), expected);
     }
@@ -287,7 +291,10 @@ fn options_choose_the_columns_of_csv() {
             "ref: two columns would have this name",
         ),
         (&["-x", "geometry=wkb"], "expected point or wkt"),
-        (&["--with", "area"], "--with is for GeoParquet"),
+        (
+            &["--with", "area,country"],
+            "--with country is for GeoParquet",
+        ),
     ] {
         let mut args: Vec<Arg> = vec![&"export", &"-f", &"csv", &input];
         args.extend(options.iter().map(|option| option as Arg));

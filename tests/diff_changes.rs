@@ -83,7 +83,8 @@ fn tags(object: &Object) -> Value {
     Value::Object(tags.collect::<Map<_, _>>())
 }
 
-fn time(seconds: i64) -> String {
+/// Formats a time in seconds since 1970.
+pub fn time(seconds: i64) -> String {
     let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
     let z = days + 719_468;
@@ -388,6 +389,44 @@ fn differences_in_a_box_are_those_of_objects_that_are_or_were_there() {
             .sum::<u64>()
     });
     assert_eq!(total.sum::<u64>(), found.len() as u64);
+}
+
+#[test]
+fn a_group_of_a_box_counts_the_changes_that_are_listed_there() {
+    let edges = BOX.map(|edge| edge.to_string()).join(",");
+    let diff = |more: &[Arg]| states().diff(&[&[&"-q" as Arg, &"-b", &edges], more].concat());
+    let list = rows(&diff(&[&"-f", &"csv"]));
+    let groups: Value =
+        serde_json::from_str(&diff(&[&"--by", &"user", &"-f", &"geojson"])).unwrap();
+    let [group] = groups["features"].as_array().unwrap().as_slice() else {
+        panic!("{groups}");
+    };
+    let of = &group["properties"];
+    assert_eq!(
+        (&of["user"], &of["changes"]),
+        (&Value::Null, &json!(list.len()))
+    );
+    let count = |column: &str, value: &str| list.iter().filter(|row| row[column] == value).count();
+    for (field, column, value) in [
+        ("created", "action", "create"),
+        ("modified", "action", "modify"),
+        ("deleted", "action", "delete"),
+        ("nodes", "type", "node"),
+        ("ways", "type", "way"),
+        ("relations", "type", "relation"),
+    ] {
+        assert_eq!(of[field], json!(count(column, value)), "{field}");
+    }
+    let times = list.iter().map(|row| &row["timestamp"]);
+    let times = times.filter(|time| !time.is_empty());
+    assert_eq!(of["first"], json!(times.clone().min()));
+    assert_eq!(of["last"], json!(times.max()));
+    let edges = |at: usize| group["bbox"][at].as_f64().unwrap();
+    for row in list.iter().filter(|row| !row["lon"].is_empty()) {
+        let [lon, lat] = ["lon", "lat"].map(|name| row[name].parse::<f64>().unwrap());
+        assert!((edges(0)..=edges(2)).contains(&lon), "{row:?}");
+        assert!((edges(1)..=edges(3)).contains(&lat), "{row:?}");
+    }
 }
 
 #[test]

@@ -389,6 +389,33 @@ fn links_between_documents_lead_somewhere() {
     );
 }
 
+#[test]
+fn the_readme_counts_the_programs_that_were_tried() {
+    let documents: BTreeMap<PathBuf, String> = documents().into_iter().collect();
+    let text = |name: &str| &documents[Path::new(name)];
+    let rows = text("reference/readers.md").lines();
+    let mut programs = 0;
+    // The rows of the first table, below its header.
+    let rows = rows
+        .skip_while(|line| !line.starts_with("| language |"))
+        .skip(2);
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        let list = row.split('|').nth(2).unwrap();
+        let mut depth = 0;
+        // Commas in brackets stand between versions.
+        programs += 1 + list
+            .chars()
+            .filter(|char| {
+                depth += i32::from(*char == '(') - i32::from(*char == ')');
+                *char == ',' && depth == 0
+            })
+            .count();
+    }
+    let readme = text("README.md").split_whitespace().collect::<Vec<_>>();
+    let claim = format!("[{programs} other readers](reference/readers.md)");
+    assert!(readme.join(" ").contains(&claim), "{claim}");
+}
+
 /// A path without `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();

@@ -26,6 +26,7 @@ mod common;
 mod content_decides;
 mod copies;
 mod csv;
+mod csv_objects;
 mod dependencies;
 mod derive_changes;
 mod diff;

@@ -1,4 +1,5 @@
-//! Pages in windows of every width: words, labels and cards are whole, and nothing is wider than the window.
+//! Pages in windows of every width: words, labels, buttons and cards are whole, maps are not stretched, and nothing is
+//! wider than the window.
 
 use crate::common::browser::Browser;
 use crate::common::craft::{self, Shape};
@@ -41,6 +42,15 @@ const COLLISIONS: &str = "(() => {
   return wrong.join(', ');
 })()";
 
+/// The buttons whose text does not fit, also those that are hidden.
+const CROWDED_BUTTONS: &str = "[...document.querySelectorAll('button')].filter(button => {
+  const {hidden} = button;
+  button.hidden = false;
+  const is_crowded = button.scrollWidth > button.clientWidth + 1 || button.scrollHeight > button.clientHeight + 1;
+  button.hidden = hidden;
+  return is_crowded;
+}).map(button => button.textContent).join(', ')";
+
 /// The cards with more than 60 pixels of nothing below their content.
 const EMPTY_CARDS: &str = "[...document.querySelectorAll('section')].filter(card => \
     Math.max(...[...card.querySelectorAll('*')].map(part => part.getBoundingClientRect().bottom)) \
@@ -56,13 +66,16 @@ fn check_widths(browser: &mut Browser, page: &Path) {
         // Charts are drawn again a moment after the window has its new size.
         browser.wait_for(
             "[...document.querySelectorAll('svg')].every(chart => \
-             chart.viewBox.baseVal.width === chart.parentElement.clientWidth)",
+             chart.viewBox.baseVal.width === chart.parentElement.clientWidth) \
+             && [...document.querySelectorAll('canvas')].every(map => \
+             map.clientWidth === 0 || map.width === Math.floor(map.clientWidth * devicePixelRatio))",
         );
         let name = page.file_stem().unwrap().display();
         browser.keep_picture(&format!("{name}-{width}.png"));
         assert_eq!(browser.evaluate(BROKEN_WORDS), "", "{name} at {width}");
         assert_eq!(browser.evaluate(COLLISIONS), "", "{name} at {width}");
         assert_eq!(browser.evaluate(EMPTY_CARDS), "", "{name} at {width}");
+        assert_eq!(browser.evaluate(CROWDED_BUTTONS), "", "{name} at {width}");
         let scrolled = browser.evaluate("document.documentElement.scrollWidth");
         assert_eq!(scrolled, width, "{name} at {width}");
     }

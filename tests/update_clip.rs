@@ -154,6 +154,39 @@ fn a_file_gets_the_new_objects_that_an_extract_of_the_whole_has() {
 }
 
 #[test]
+fn a_relation_of_the_file_is_the_same_region_as_its_box() {
+    let boundary = "n10 v1 x0 y0\nn11 v1 x10 y0\nn12 v1 x10 y10\nn13 v1 x0 y10\n\
+                    w10 v1 Nn10,n11,n12,n13,n10\n\
+                    r10 v1 Ttype=boundary,boundary=administrative,name=Town Mw10@outer\n";
+    let updated = |region: &str| {
+        let mut place = Place::empty();
+        let (opl, file) = (place.path("in.opl"), place.file());
+        fs::write(&opl, boundary).unwrap();
+        let time = "osmosis_replication_timestamp=2024-01-01T00:00:00Z";
+        run_ok(&[&"cat", &"-q", &opl, &"-o", &file, &"--output-header", &time]);
+        place.publish(&new_objects());
+        let (report, _) = place.update_with(region, &[]);
+        // The next update has the region of the updated file.
+        place.publish(&[modify(&[node(70, 1, 3, 3), node(71, 1, 30, 3)])]);
+        place.update_with(region, &[]);
+        (place.objects(), report["clipped"].clone())
+    };
+    let found = updated("r10");
+    assert_eq!(found.0.iter().filter(|object| object.id == 70).count(), 1);
+    assert!(found == updated(REGION));
+    let mut place = Place::new("simple", Form::Plain);
+    place.publish(&new_objects());
+    let mut update = update_from(&place.server(), &place.file());
+    let refused = update.args(["--clip", "r4711"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let message = stderr(&refused);
+    assert!(
+        message.contains("r4711: there is no multipolygon or boundary with this id"),
+        "{message}"
+    );
+}
+
+#[test]
 fn new_ways_of_located_files_are_where_their_nodes_are_known_to_be() {
     for form in [Form::AllNodes, Form::NeededNodes, Form::Mixed] {
         let mut place = Place::new("complete-ways", form);

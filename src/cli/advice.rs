@@ -112,6 +112,10 @@ const WORDS: &[(Advice, &str)] = &[
         "name a server that has them with --server, or end with --end-sequence instead of --end-date",
     ),
     (
+        Advice::FetchAgain,
+        "fetch it again; `pbfhogg repair` saves all that is whole",
+    ),
+    (
         Advice::GetOlderChanges,
         "get a newer file, or name a server that keeps older changes with --server",
     ),

@@ -45,12 +45,16 @@ const VALUES: [(&str, &str, &str); 6] = [
     ),
     ("export", "with", "area length centroid country names h3:"),
     ("export", "partition", "geometry_type theme quadkey: h3:"),
-    ("diff", "format", "text opl debug osc osc.pbf adiff"),
+    (
+        "diff",
+        "format",
+        "text opl debug osc osc.pbf adiff geojson geojsonseq csv parquet",
+    ),
     ("derive-changes", "format", "osc osc.pbf"),
     (
         "augmented-diff",
         "format",
-        "adiff geojson geojsonseq parquet",
+        "adiff geojson geojsonseq csv parquet",
     ),
 ];
 

@@ -171,7 +171,9 @@ pub fn write_by(
         ctx.warn("no new version has a user or a changeset: many public extracts leave them out");
     }
     let to_stdout = target.path == Path::new("-");
-    let is_silent = to_stdout && (target.run.json.is_some() || target.run.quiet);
+    // Lines are a report, which --quiet leaves out as it does without --by. A format is asked for.
+    let is_quiet = target.run.quiet && form.is_none();
+    let is_silent = to_stdout && (target.run.json.is_some() || is_quiet);
     match form {
         _ if is_silent => {}
         Some(form) => write_groups(&groups, form, output, ctx)?,

@@ -106,7 +106,8 @@ pub struct FormatArgs {
         help_heading = "GeoParquet"
     )]
     columns: Vec<String>,
-    /// GeoParquet: add computed columns, comma-separated: area, length, centroid, country, names, h3:RESOLUTION
+    /// GeoParquet, CSV: add computed columns, comma-separated: area, length, centroid, country (not in CSV), names,
+    /// h3:RESOLUTION
     ///
     /// area_m2 and length_m are measured on the ellipsoid of WGS 84. centroid_lon and centroid_lat are in degrees.
     /// country is a code such as DE, by the boundaries of countries that are complete in the input. names is a map from
@@ -267,10 +268,17 @@ impl FormatArgs {
         if !is_csv && !self.columns.is_empty() {
             bail!("--column is for GeoParquet and CSV: say -f geoparquet or -f csv");
         }
+        if !is_csv && !self.derived.is_empty() {
+            bail!("--with is for GeoParquet and CSV: say -f geoparquet or -f csv");
+        }
+        if self.derived.contains(&Derived::Country) {
+            bail!(
+                "--with country is for GeoParquet: rows of CSV are written before all boundaries are known"
+            );
+        }
         for (is_given, option) in [
             (!self.partition.is_empty(), "--partition"),
             (self.max_file_size.is_some(), "--max-file-size"),
-            (!self.derived.is_empty(), "--with"),
             (!self.theme.is_empty(), "--theme"),
             (self.no_metadata, "--no-metadata"),
             (self.compression.is_some(), "--compression"),
@@ -291,6 +299,7 @@ impl FormatArgs {
         }
         features.attributes = self.attributes(config, is_csv);
         features.tag_columns = (!self.columns.is_empty()).then(|| self.columns.clone());
+        features.derived = derived_columns(&self.derived);
         features.unique_id = self.add_unique_id.unwrap_or_default();
         Ok(ExportFormat::Text(features))
     }

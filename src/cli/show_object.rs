@@ -60,7 +60,7 @@ struct ShownFormatArgs {
     /// Show OSM XML
     #[arg(short = 'x', long)]
     format_xml: bool,
-    /// Show this format: debug, opl, osm or osc; options follow after commas, as in opl,add_metadata=false
+    /// Show this format: debug, opl, csv, osm or osc; options follow after commas, as in opl,add_metadata=false
     #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_with(FormatSpec::parse))]
     output_format: Option<FormatSpec>,
 }
@@ -86,7 +86,9 @@ impl ShownFormatArgs {
             .transpose()?
         {
             Some(Format::Text(text)) => Ok(Some(text)),
-            _ => bail!("show writes text: give debug, opl, osm or osc with -f, and PBF with getid"),
+            _ => bail!(
+                "show writes text: give debug, opl, csv, osm or osc with -f, and PBF with getid"
+            ),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::formats::{TextCompression, TextFormat};
 use crate::geometry::{BoxRegion, parse_box};
 use crate::io::{OutputTarget, ScratchDirectory};
 use crate::net::{AnyFiles, CookieJar, Credentials, WebFiles};
-use crate::region_file::read_shape;
+use crate::region_file::{AreaOfFile, read_area, read_shape};
 use crate::replication::End;
 use crate::{Context, Error};
 use anyhow::{Result, bail};
@@ -74,12 +74,14 @@ pub struct Args {
     /// Maximum age of the data in days; for older data, changes are not fetched
     #[arg(long, value_name = "DAYS", default_value = "90", value_parser = parse_days)]
     max_age: i64,
-    /// Cut the changes to a region: min_lon,min_lat,max_lon,max_lat, or a file with a polygon (GeoJSON, .poly or OSM)
+    /// Cut the changes to a region: min_lon,min_lat,max_lon,max_lat, a file with a polygon (GeoJSON, .poly or OSM), or
+    /// a relation of FILE (r62422)
     ///
     /// Changes of the whole planet add objects outside of an extract, which grows from day to day without --clip. What
     /// FILE has stays, whatever happens to it. Of all other objects, FILE gets nodes in REGION, ways with a node in
     /// REGION and their changed nodes, and relations with a member in FILE. The rest of the changes is cut away and
-    /// counted.
+    /// counted. A relation has to be complete in FILE, and counts as it is before the changes; with --watch, as it is
+    /// when the run begins.
     #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
     clip: Option<OsString>,
     /// Change the tags of the changes by the rules in RULES, as `tags-edit -e RULES` has changed those of FILE
@@ -275,6 +277,30 @@ impl Args {
         Some(exec.uses_stdout(self.run.json.is_none() && !session.is_call()))
     }
 
+    /// Parses a region, which is a box, the path of a file with a polygon, or the id of an area of the updated `file`.
+    fn region(&self, session: &Session, file: &Path, argument: &OsStr) -> Result<BoxRegion> {
+        let path = Path::new(argument);
+        let corners = argument
+            .to_str()
+            .filter(|text| text.split(',').count() == 4);
+        if let Some(text) = corners.filter(|_| !path.exists()) {
+            return Ok(parse_box(text, session.conventions.corners).map_err(Error::Usage)?);
+        }
+        let shape = match AreaOfFile::of_path(path) {
+            Some(area) => read_area(
+                file,
+                &area,
+                session.conventions.antimeridian,
+                &self.run.context(session),
+            ),
+            None => read_shape(path, None),
+        };
+        Ok(BoxRegion {
+            shape: shape?,
+            warning: None,
+        })
+    }
+
     /// Returns the options of an update of a file, which is one of those on the command line.
     fn options(&self, session: &Session, file: &Path) -> Result<Options> {
         let goal = self.goal(session, file)?;
@@ -290,7 +316,8 @@ impl Args {
             servers => servers.to_vec(),
         };
         let clip = self.clip.as_deref();
-        let clip = clip.map(|clip| region(session, clip)).transpose()?;
+        let clip = clip.map(|clip| self.region(session, file, clip));
+        let clip = clip.transpose()?;
         if let Some(warning) = clip.as_ref().and_then(|clip| clip.warning.as_ref()) {
             self.run.context(session).warn(warning);
         }
@@ -313,21 +340,6 @@ impl Args {
             .first_pause(Duration::from_millis(self.web.first_pause))
             .patience(Duration::from_secs(self.web.timeout)))
     }
-}
-
-/// Parses a region, which is a box or the path of a file with a polygon.
-fn region(session: &Session, argument: &OsStr) -> Result<BoxRegion> {
-    let path = Path::new(argument);
-    let corners = argument
-        .to_str()
-        .filter(|text| text.split(',').count() == 4);
-    Ok(match corners.filter(|_| !path.exists()) {
-        Some(text) => parse_box(text, session.conventions.corners).map_err(Error::Usage)?,
-        None => BoxRegion {
-            shape: read_shape(path, None)?,
-            warning: None,
-        },
-    })
 }
 
 fn parse_days(text: &str) -> Result<i64, String> {

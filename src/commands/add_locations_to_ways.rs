@@ -323,7 +323,7 @@ impl<'f> LocatingRun<'f> {
         let items: Vec<FilterItem> = self.nodes().chain(self.rest()).collect();
         let output = FilterOutput {
             output,
-            format: self.options.output.format,
+            format: self.options.output.format.clone(),
             header: self.header(),
         };
         let size_hints = vec![size_hint(&items, 0)];

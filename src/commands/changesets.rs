@@ -5,12 +5,13 @@ use crate::engine::{Format, OutputOptions};
 use crate::error::{Error, Result};
 use crate::file::Written;
 use crate::formats::{
-    Changeset, ChangesetText, TextDocument, TextFormat, changeset_header, holds_changesets,
-    read_changesets,
+    Changeset, ChangesetText, TextDocument, TextFormat, TextOptions, changeset_header,
+    holds_changesets, read_changesets,
 };
 use crate::io::{Input, OpenOutput};
 use crate::pbf::HeaderBlock;
 use crate::runtime::Context;
+use std::path::Path;
 
 /// The size in bytes at which buffered text is written.
 const CHUNK: usize = 1 << 20;
@@ -62,7 +63,7 @@ fn has_objects(input: &Input, format: TextFormat, ctx: &Context) -> Result<bool>
 }
 
 /// Writes the changesets that `keeps` selects as text, in the order of the inputs. If `are_alone` is set and an input
-/// also contains nodes, ways or relations, returns `None` and leaves no output. Fails if the output is PBF.
+/// also contains nodes, ways or relations, returns `None` and leaves no output. Fails if the output is PBF or CSV.
 pub(super) fn write(
     inputs: &[(&Input, TextFormat)],
     output: &OutputOptions,
@@ -70,22 +71,20 @@ pub(super) fn write(
     are_alone: bool,
     ctx: &Context,
 ) -> Result<Option<Written>> {
+    let options = text_options(output);
     // If the target is a stream, searches the inputs for other objects first, because text that a stream has received
-    // cannot be withdrawn. Also searches first if the output is PBF, because PBF output fails below.
-    if are_alone && (output.target.is_stream() || output.format == Format::Pbf) {
+    // cannot be withdrawn. Also searches first if the output cannot hold changesets, because it fails below.
+    if are_alone && (output.target.is_stream() || options.is_none()) {
         for (input, format) in inputs {
             if has_objects(input, *format, ctx)? {
                 return Ok(None);
             }
         }
     }
-    let Format::Text(options) = output.format else {
-        let cause = "this file holds changesets, which PBF cannot hold: write osm or opl (-f)";
-        return Err(Error::file(inputs[0].0.path(), cause));
-    };
+    let options = options.ok_or_else(|| no_room(inputs[0].0.path(), output))?;
     let open = OpenOutput::open(output.target.clone(), ctx)?;
-    let mut file = TextDocument::create(open, &header(inputs, output)?, &options)?;
-    let (mut text, mut objects, mut comments) = (ChangesetText::new(&options), 0, 0);
+    let mut file = TextDocument::create(open, &header(inputs, output)?, options)?;
+    let (mut text, mut objects, mut comments) = (ChangesetText::new(options), 0, 0);
     let phase = ctx.phase("write changesets", 0);
     for (input, from) in inputs {
         let has_objects = read_changesets(input, *from, |changeset| {
@@ -120,6 +119,25 @@ pub(super) fn write(
         bytes,
         ..Written::default()
     }))
+}
+
+/// Returns the form of an output that can hold changesets; `None` for other outputs.
+fn text_options(output: &OutputOptions) -> Option<&TextOptions> {
+    match &output.format {
+        Format::Text(options) if options.format != TextFormat::Csv => Some(options),
+        Format::Text(_) | Format::Pbf => None,
+    }
+}
+
+/// Returns the error for an output that cannot hold changesets.
+fn no_room(path: &Path, output: &OutputOptions) -> Error {
+    let cause = match output.format {
+        Format::Pbf => "this file holds changesets, which PBF cannot hold: write osm or opl (-f)",
+        Format::Text(_) => {
+            "this file holds changesets, and CSV is for objects: write osm or opl (-f)"
+        }
+    };
+    Error::file(path, cause)
 }
 
 /// Returns the header of the output. It has the fields that the user sets and, if there is only one input, the fields

@@ -408,7 +408,7 @@ impl ExtractPass<'_> {
         };
         Ok(FilterOutput {
             output,
-            format: extract.format,
+            format: extract.format.clone(),
             header,
         })
     }

@@ -211,7 +211,7 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
     };
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let encoders = Encoders::of_blocks(options.objects_per_blob, write, ctx);
-    let (format, size_hint) = (options.output.format, SizeHint::default());
+    let (format, size_hint) = (options.output.format.clone(), SizeHint::default());
     Sink::in_output(output, format, write, header, size_hint, &encoders, ctx)
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn put(
     if holds_changesets(text, format)? != (place == Placement::Before) {
         return Ok(());
     }
-    let mut buffer = ChangesetText::new(&options);
+    let mut buffer = ChangesetText::new(options);
     read_changesets(text, format, |changeset| {
         buffer.put(changeset);
         if buffer.len() > CHUNK {
@@ -95,14 +95,18 @@ pub(crate) fn put_sorted(
     sink.add_text(&buffer.take())
 }
 
-/// Whether the output format can hold changesets. Every text format except OsmChange can.
+/// Whether the output format can hold changesets. Every text format except OsmChange and CSV can.
 pub(crate) fn has_room(output: &OutputOptions) -> bool {
     room(output).is_some()
 }
 
-fn room(output: &OutputOptions) -> Option<TextOptions> {
-    match output.format {
-        Format::Text(options) if options.format != TextFormat::OsmChange => Some(options),
+fn room(output: &OutputOptions) -> Option<&TextOptions> {
+    match &output.format {
+        Format::Text(options)
+            if !matches!(options.format, TextFormat::OsmChange | TextFormat::Csv) =>
+        {
+            Some(options)
+        }
         Format::Text(_) | Format::Pbf => None,
     }
 }

@@ -181,7 +181,7 @@ impl ElementReader {
                 })
             };
             let input = &self.file.input;
-            let found = ObjectsWithin::find(boxes, self.selection.kinds, input, entries_of, ctx)?;
+            let found = ObjectsWithin::find(boxes, &self.selection, input, entries_of, ctx)?;
             let _ = self.within.set(found);
         }
         Ok(())

@@ -159,7 +159,7 @@ impl<'a> FilterJob<'a> {
         options.header.apply(&mut header);
         let output = FilterOutput {
             output,
-            format: options.format,
+            format: options.format.clone(),
             header,
         };
         Self {
@@ -301,12 +301,9 @@ impl<'f> FilteredWriter<'f> {
             .map_or(write, |output| write.for_header(&output.header));
         let (count, encoders) = (outputs.len(), Encoders::new(write, ctx));
         // If at least one output is a PBF file, the workers encode blobs for PBF.
-        let mut formats = outputs.iter().map(|output| output.format);
-        let format = if formats.all(|format| format != Format::Pbf) {
-            outputs.first().map_or(Format::Pbf, |output| output.format)
-        } else {
-            Format::Pbf
-        };
+        let are_texts = outputs.iter().all(|output| output.format != Format::Pbf);
+        let first = outputs.first().filter(|_| are_texts);
+        let format = first.map_or(Format::Pbf, |output| output.format.clone());
         let sinks = outputs.into_iter().zip(size_hints).map(|(output, hint)| {
             let hint = SizeHint {
                 others: count - 1,

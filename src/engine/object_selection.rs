@@ -3,13 +3,16 @@
 use super::block_matcher::{self, BlockMatcher, may_select_in};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, FilePart};
+use crate::geometry::{AreaIndex, Point, Shape};
 use crate::index::IdSet;
 use crate::io::Input;
 use crate::osm::{
     Bbox, KindSet, ObjectExpression, ObjectFilter, ObjectId, ObjectKind, TypeThenId, id_rank,
+    nearest_e7,
 };
 use crate::pbf::{BlobEntry, BlobFlags, Block, Element, Relation, StringTable, Way};
 use crate::runtime::Context;
+use std::sync::Arc;
 
 /// The objects that an [`ElementReader`](super::ElementReader) selects: those that meet all conditions.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +23,8 @@ pub struct ObjectSelection {
     /// The box in which an object must lie: a node itself, a way with a node, a relation with a node or a way. Members
     /// of members do not count. A box whose western edge lies east of its eastern edge crosses the antimeridian.
     pub bbox: Option<Bbox>,
+    /// The region in which an object must lie, as in a box. Points on an edge of the region lie in it.
+    pub region: Option<Shape>,
     /// The objects by their ids; `None` for all ids.
     pub ids: Option<Vec<ObjectId>>,
     /// The expressions, at least one of which an object must match; empty for all objects.
@@ -35,8 +40,9 @@ pub(super) type Entries<'e> = Box<dyn Iterator<Item = Result<BlobEntry>> + Send 
 #[derive(Debug)]
 pub(super) struct PreparedSelection {
     pub kinds: KindSet,
-    /// The box, as [`Bbox::on_map`] returns it.
+    /// The box, or that of the region, as [`Bbox::on_map`] returns it.
     pub boxes: Option<[Bbox; 2]>,
+    pub region: Option<Arc<AreaIndex>>,
     /// The keys of the objects in ascending order; `None` for all objects.
     keys: Option<Vec<TypeThenId>>,
     filter: ObjectFilter,
@@ -52,9 +58,13 @@ impl Default for PreparedSelection {
 
 impl PreparedSelection {
     pub(super) fn new(selection: ObjectSelection) -> Self {
+        let envelope = || selection.region.as_ref().map(Shape::envelope);
+        let bbox = selection.bbox.or_else(envelope);
+        let index = |shape| Arc::new(AreaIndex::on_map(std::slice::from_ref(&shape)));
         let mut prepared = Self {
             kinds: selection.kinds.unwrap_or(KindSet::ALL),
-            boxes: selection.bbox.map(|bbox| bbox.on_map()),
+            boxes: bbox.map(|bbox| bbox.on_map()),
+            region: selection.region.map(index),
             keys: None,
             filter: ObjectFilter::new(selection.filter),
             part: selection.part,
@@ -155,27 +165,30 @@ pub(super) fn may_be_within(entry: &BlobEntry, boxes: &[Bbox]) -> bool {
     boxes.iter().any(|bbox| around.intersects(bbox))
 }
 
-/// The objects in a box, with the nodes and ways in it that other objects may refer to.
+/// The objects in a box or a region, with the nodes and ways in it that other objects may refer to.
 #[derive(Debug, Default)]
 pub(super) struct ObjectsWithin {
     /// The box, as [`Bbox::on_map`] returns it.
     boxes: [Bbox; 2],
+    region: Option<Arc<AreaIndex>>,
     nodes: IdSet,
     ways: IdSet,
 }
 
 impl ObjectsWithin {
-    /// Finds the nodes and ways that objects of some kinds may refer to. `entries_of` returns the blobs with objects of
-    /// a kind that may be in the box.
+    /// Finds the nodes and ways in `boxes` that selected objects may refer to. `entries_of` returns the blobs with
+    /// objects of a kind that may be in the box.
     pub(super) fn find<'e>(
         boxes: [Bbox; 2],
-        kinds: KindSet,
+        selection: &PreparedSelection,
         input: &Input,
         entries_of: impl Fn(ObjectKind) -> Entries<'e>,
         ctx: &Context,
     ) -> Result<Self> {
+        let kinds = selection.kinds;
         let mut within = Self {
             boxes,
+            region: selection.region.clone(),
             ..Self::default()
         };
         let find = |kind: ObjectKind, within: &Self| -> Result<IdSet> {
@@ -224,9 +237,15 @@ impl ObjectsWithin {
         }
     }
 
-    /// Whether a location in nanodegrees is in the box.
+    /// Whether a location in nanodegrees is in the box and in the region.
     fn has_location(&self, lat: i64, lon: i64) -> bool {
-        self.boxes.iter().any(|bbox| bbox.contains_nano(lat, lon))
+        let point = || Point {
+            lat_e7: nearest_e7(lat),
+            lon_e7: nearest_e7(lon),
+        };
+        let is_in = |index: &Arc<AreaIndex>| !index.regions_of(point()).is_empty();
+        let mut boxes = self.boxes.iter();
+        boxes.any(|bbox| bbox.contains_nano(lat, lon)) && self.region.as_ref().is_none_or(is_in)
     }
 
     /// Whether a node of a way is in the box. Uses the locations that are stored in the way, else `self.nodes`.

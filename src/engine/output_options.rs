@@ -22,13 +22,13 @@ pub struct OutputOptions {
 }
 
 /// The format of an output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Format {
     /// PBF.
     #[default]
     Pbf,
-    /// OSM XML, OsmChange, OPL or the debug format, plain or compressed.
+    /// OSM XML, OsmChange, OPL, the debug format or CSV, plain or compressed.
     Text(TextOptions),
 }
 
@@ -118,8 +118,8 @@ impl OutputOptions {
 impl Format {
     /// Returns the options with which workers encode blobs, for an output in this format with the options `write`. If
     /// the output is text or changes the form of objects, the blobs are decoded again, so workers do not compress them.
-    pub(crate) fn encoding(self, write: WriteOptions) -> WriteOptions {
-        if self == Self::Pbf && !write.changes_objects() {
+    pub(crate) fn encoding(&self, write: WriteOptions) -> WriteOptions {
+        if *self == Self::Pbf && !write.changes_objects() {
             write
         } else {
             WriteOptions {

@@ -65,7 +65,7 @@ impl Sink {
         let encoders = Encoders::new(write, ctx);
         Self::in_output(
             open,
-            output.format,
+            output.format.clone(),
             write,
             header,
             size_hint,

@@ -26,7 +26,7 @@ struct TextJob {
 }
 
 /// The form in which objects are written as text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct TextForm {
     options: TextOptions,
     is_history: bool,
@@ -201,9 +201,10 @@ impl TextSink {
         self.bytes = 0;
         match std::mem::take(&mut self.blocks) {
             blocks if blocks.is_empty() => Ok(()),
-            blocks => self
-                .encoders
-                .encode(self.index, self.form, OutputChunk::Blocks(blocks)),
+            blocks => {
+                self.encoders
+                    .encode(self.index, self.form.clone(), OutputChunk::Blocks(blocks))
+            }
         }
     }
 
@@ -218,7 +219,7 @@ impl TextSink {
 
     fn put_part(&mut self, part: OutputChunk) -> Result<()> {
         self.end_block()?;
-        self.encoders.encode(self.index, self.form, part)
+        self.encoders.encode(self.index, self.form.clone(), part)
     }
 
     /// Writes all objects, and returns the document, so that the caller can complete the file.
@@ -340,7 +341,7 @@ impl TextWorker {
             Some((form, text)) if *form == job.form => text,
             other => {
                 let text = ObjectText::new(&job.form.options, job.form.is_history);
-                &mut other.insert((job.form, text)).1
+                &mut other.insert((job.form.clone(), text)).1
             }
         };
         let mut writer = ChunkWriter {

@@ -41,6 +41,7 @@ advice! {
     ConvertToPbf "convert it to a PBF file"
     CutDataInstead "update the extract, or apply the changes first, or cut out the objects that have a place in the file"
     EndBySequence "name a server that has them, or end with a sequence number instead of a time"
+    FetchAgain "fetch it again, or repair it: that saves all that is whole"
     GetOlderChanges "get a newer file, or name a server that keeps older changes"
     IgnoreMissingNodes "such nodes are counted if missing nodes are ignored"
     JoinFiles "concatenate the files"

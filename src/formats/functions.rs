@@ -7,13 +7,14 @@ use super::opl;
 use super::text_buffer::TextBuffer;
 use super::text_chunks::{TextChunk, TextDamage};
 use super::text_options::{TextOptions, Visibility};
+use super::write_csv::{CsvRows, csv_header};
 use super::write_debug::{DebugText, debug_prologue};
 use super::write_opl::OplText;
 use super::write_osc::{ChangeLines, OscText, osc_prologue};
 use super::write_xml::{XML_EPILOGUE, XmlBuffer, xml_prologue};
 use super::xml::{self, WayNodesIn};
 use crate::osm::TextFormat;
-use crate::pbf::HeaderBlock;
+use crate::pbf::{HeaderBlock, feature};
 
 /// The functions of a format.
 pub(super) struct FormatFunctions {
@@ -21,8 +22,8 @@ pub(super) struct FormatFunctions {
     pub parse: fn(&TextChunk, TextFormat, WayNodesIn) -> Result<ChangeSet, TextDamage>,
     /// Creates a buffer for objects. Not called for a format that is not written.
     pub lines: fn(&TextOptions, Visibility) -> Box<dyn ObjectLines>,
-    /// Returns the text before the objects of a document.
-    pub prologue: fn(&HeaderBlock, &DocumentHeader, &TextOptions) -> TextBuffer,
+    /// Returns the text before the objects of a document. The error is a message that describes a wrong option.
+    pub prologue: fn(&HeaderBlock, &DocumentHeader, &TextOptions) -> Result<TextBuffer, String>,
     /// The text behind the objects of a document.
     pub epilogue: &'static str,
 }
@@ -33,26 +34,36 @@ pub(super) fn functions(format: TextFormat) -> FormatFunctions {
         TextFormat::Osm => FormatFunctions {
             parse: xml::parse,
             lines: |options, visibility| Box::new(XmlBuffer::new(options, visibility)),
-            prologue: |_, document_header, _| xml_prologue(document_header),
+            prologue: |_, document_header, _| Ok(xml_prologue(document_header)),
             epilogue: XML_EPILOGUE,
         },
         TextFormat::OsmChange => FormatFunctions {
             parse: xml::parse,
             lines: |options, _| Box::new(ChangeLines::new(options)),
-            prologue: |_, document_header, _| osc_prologue(document_header),
+            prologue: |_, document_header, _| Ok(osc_prologue(document_header)),
             epilogue: OscText::EPILOGUE,
         },
         TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => FormatFunctions {
             parse: |chunk, _, _| opl::parse(chunk),
             lines: |options, _| Box::new(OplText::new(options)),
-            prologue: |_, _, _| TextBuffer::new(),
+            prologue: |_, _, _| Ok(TextBuffer::new()),
             epilogue: "",
         },
         TextFormat::Debug => FormatFunctions {
             parse: |chunk, _, _| opl::parse(chunk),
             lines: |options, _| Box::new(DebugText::new(options)),
             prologue: |header, document_header, options| {
-                debug_prologue(header, &document_header.text.boxes, options)
+                let boxes = &document_header.text.boxes;
+                Ok(debug_prologue(header, boxes, options))
+            },
+            epilogue: "",
+        },
+        TextFormat::Csv => FormatFunctions {
+            parse: |chunk, _, _| opl::parse(chunk),
+            lines: |options, visibility| Box::new(CsvRows::new(options, visibility)),
+            prologue: |header, _, options| {
+                let visibility = options.visibility_in(header.has(feature::HISTORY));
+                csv_header(options, visibility)
             },
             epilogue: "",
         },

@@ -10,6 +10,8 @@ mod changesets;
 mod checksum;
 mod content;
 pub(crate) mod csv;
+#[cfg(feature = "parquet")]
+mod derived_columns;
 mod document_header;
 mod encoding;
 pub(crate) mod features;
@@ -39,6 +41,7 @@ mod text_encoder;
 mod text_options;
 mod text_output;
 mod write_changesets;
+mod write_csv;
 mod write_debug;
 mod write_opl;
 mod write_osc;
@@ -59,6 +62,8 @@ pub use changesets::{Changeset, Comment, read_changesets};
 pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
 pub(crate) use content::format_of;
+#[cfg(feature = "parquet")]
+pub use derived_columns::DerivedColumns;
 pub use document_header::{DocumentHeader, Replication};
 #[cfg(any(feature = "parquet", feature = "unstable"))]
 pub use features::ACTION_COLUMNS;
@@ -72,8 +77,8 @@ pub use object_columns::{ElementRows, OBJECT_COLUMNS, ObjectView};
 pub(crate) use object_text::{ObjectChunk, ObjectText};
 #[cfg(feature = "parquet")]
 pub use parquet::{
-    ColumnType, DerivedColumns, GeoParquetOptions, GeoParquetVersion, MAX_FILE_LEN,
-    ObjectTableOptions, PageCompression, PartitionKey, Theme, ThemeColumn,
+    ColumnType, GeoParquetOptions, GeoParquetVersion, MAX_FILE_LEN, ObjectTableOptions,
+    PageCompression, PartitionKey, Theme, ThemeColumn,
 };
 pub use read::read_texts;
 pub(crate) use read::{

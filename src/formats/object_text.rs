@@ -4,7 +4,7 @@ use super::functions::functions;
 use super::object_lines::{ObjectLines, Sections};
 use super::text_buffer::TextBuffer;
 use super::text_encoder::{EncodedText, TextEncoder};
-use super::text_options::{TextOptions, Visibility};
+use super::text_options::TextOptions;
 use crate::pbf::Object;
 use std::io;
 
@@ -65,11 +65,7 @@ impl ObjectText {
     /// Creates an empty buffer for text with the given options. `is_history` tells whether the objects are from a
     /// history file.
     pub(crate) fn new(options: &TextOptions, is_history: bool) -> Self {
-        let visibility = options.visibility.unwrap_or(if is_history {
-            Visibility::All
-        } else {
-            Visibility::Deleted
-        });
+        let visibility = options.visibility_in(is_history);
         Self {
             lines: (functions(options.format).lines)(options, visibility),
             encoder: TextEncoder::new(options.compression),

@@ -34,14 +34,15 @@ impl TextDocument {
             let cause = format!("{} cannot be written, only read", options.format.name());
             return Err(Error::file(output.output.path(), cause));
         }
-        let mut output = TextOutput::in_output(output, options.compression);
         let mut document_header = DocumentHeader::of(header);
         if !options.replication && options.format != TextFormat::Debug {
             document_header.replication = Replication::default();
             document_header.replication_url = None;
         }
         let functions = functions(options.format);
-        let mut prologue = (functions.prologue)(header, &document_header, options);
+        let prologue = (functions.prologue)(header, &document_header, options);
+        let mut prologue = prologue.map_err(Error::Usage)?;
+        let mut output = TextOutput::in_output(output, options.compression);
         output.write(&prologue.take())?;
         Ok(Self {
             output,

@@ -5,7 +5,7 @@ use crate::osm::TextFormat;
 use crate::pbf::InfoFields;
 
 /// The form in which objects are written as text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextOptions {
     /// The format of the text.
@@ -15,15 +15,18 @@ pub struct TextOptions {
     /// The metadata fields that are not written.
     pub without: InfoFields,
     /// The objects that get the attribute `visible` in OSM XML. `None` means all objects of history files, and the
-    /// deleted objects of other files.
+    /// deleted objects of other files. [`TextFormat::Csv`] has a column `visible` if all objects get the attribute.
     pub visibility: Option<Visibility>,
     /// Whether ways are written with the locations of their nodes. In [`TextFormat::Debug`], known locations are always
-    /// written.
+    /// written. A way in [`TextFormat::Csv`] has the point halfway along it if all its locations are known.
     pub way_locations: WayLocations,
     /// Whether the root element of OSM XML and OsmChange has the replication state of the header.
     pub replication: bool,
     /// The optional additions in [`TextFormat::Debug`].
     pub debug: DebugOptions,
+    /// The keys of the tags that are columns of [`TextFormat::Csv`]. If it is `None`, there is a column `tags` with all
+    /// tags as a JSON object.
+    pub tag_columns: Option<Vec<String>>,
 }
 
 /// The optional additions to text in [`TextFormat::Debug`].
@@ -49,7 +52,17 @@ impl TextOptions {
                 colors: false,
                 checksums: false,
             },
+            tag_columns: None,
         }
+    }
+
+    /// Returns the objects that get the attribute `visible`. `is_history` tells whether they are from a history file.
+    pub(super) fn visibility_in(&self, is_history: bool) -> Visibility {
+        self.visibility.unwrap_or(if is_history {
+            Visibility::All
+        } else {
+            Visibility::Deleted
+        })
     }
 }
 

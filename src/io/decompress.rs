@@ -4,7 +4,7 @@
 //! member, are padding, which tapes and block devices add. Other bytes in these places are an error.
 
 use super::Input;
-use crate::error::{Error, Result};
+use crate::error::{ENDS_EARLY, Error, Result};
 use std::io::{self, BufRead, BufReader, Read};
 
 /// The compression of a whole file.
@@ -151,9 +151,11 @@ fn failure(compression: FileCompression, error: &io::Error) -> io::Error {
     let has = |words: &[&str]| words.iter().any(|words| text.contains(words));
     let is_cut =
         error.kind() == io::ErrorKind::UnexpectedEof || has(&["incomplete", "not finished", "EOF"]);
-    let (kind, cause) = if is_cut {
-        (io::ErrorKind::UnexpectedEof, "ends early")
-    } else if has(&["checksum"]) {
+    if is_cut {
+        let cause = format!("the {name} {ENDS_EARLY}");
+        return io::Error::new(io::ErrorKind::UnexpectedEof, cause);
+    }
+    let (kind, cause) = if has(&["checksum"]) {
         let cause = "is damaged: its checksum differs";
         (io::ErrorKind::InvalidData, cause)
     } else if has(&["Frame requires too much memory"]) {

@@ -24,6 +24,9 @@ pub enum TextFormat {
     Opl,
     /// Text for people, with a line for each attribute. It can be written, but not read.
     Debug,
+    /// Comma-separated values (RFC 4180) with a header: attributes, the location of a node, and tags, without the nodes
+    /// of ways and the members of relations. It can be written, but not read.
+    Csv,
     /// o5m, which is binary. It can be read, but not written.
     O5m,
     /// o5c, the format of change files for o5m. It can be read, but not written.
@@ -111,6 +114,18 @@ static FACTS: &[FormatFacts] = &[
         family: "DEBUG",
         is_read: false,
         help: Some("text for people: one attribute a line"),
+        ..COMMON
+    },
+    FormatFacts {
+        format: TextFormat::Csv,
+        names: &["csv"],
+        also: &["osm.csv", "osh.csv", "osc.csv"],
+        file: "a CSV file",
+        family: "CSV",
+        is_read: false,
+        help: Some(
+            "a row for each object: attributes, lon and lat, tags; no nodes of ways, no members",
+        ),
         ..COMMON
     },
     FormatFacts {

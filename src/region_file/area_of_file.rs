@@ -24,6 +24,12 @@ impl AreaOfFile {
         let id = ObjectId::parse(text, ObjectKind::Node).ok()?;
         (id.kind != ObjectKind::Node).then_some(Self::Id(id))
     }
+
+    /// Returns the area whose id is given instead of the path of a file; `None` if there is a file at the path.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let area = Self::parse_id(path.to_str()?)?;
+        (!path.exists()).then_some(area)
+    }
 }
 
 /// Reads an area of an OSM file, and checks its shape ([`Shape::check`]). Reads the file several times; only the blobs

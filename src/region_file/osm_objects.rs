@@ -183,7 +183,7 @@ enum Source {
 impl Source {
     fn open(path: &Path, ctx: &Context) -> Result<Self> {
         let mut start = [0; 5];
-        let found = Input::open(path)?.read_at(&mut start, 0)?;
+        let found = Input::open_in(path, ctx)?.read_at(&mut start, 0)?;
         if begins_like_pbf(&start[..found]) {
             let reader = ElementReader::with_context(path, ctx.clone())?;
             Ok(Self::Pbf(Box::new(reader)))

@@ -249,6 +249,7 @@ impl FormatSpec {
                 }
                 "color" | "use_color" => text.debug.colors = flag()?,
                 "add_crc32" => text.debug.checksums = flag()?,
+                "columns" => text.tag_columns = Some(parse_columns(value)?),
                 "xml_change_format" if flag()? && text.format == TextFormat::Osm => {
                     text.format = TextFormat::OsmChange;
                 }
@@ -329,10 +330,11 @@ fn parse_compression(kind: Option<&str>, level: Option<&str>) -> Result<Compress
 }
 
 /// The names of the options of formats.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "add_crc32",
     "add_metadata",
     "color",
+    "columns",
     "force_visible_flag",
     "locations_on_ways",
     "pbf_compression",
@@ -376,6 +378,15 @@ fn parse_metadata(value: &str) -> Result<InfoFields> {
     let left_out = all.iter().filter(|(name, _)| !names.contains(name));
     let fields: Vec<InfoFields> = left_out.map(|(_, field)| *field).collect();
     Ok(InfoFields::all_of(&fields))
+}
+
+/// Parses the keys of the tags that have columns, such as `name+highway`.
+fn parse_columns(value: &str) -> Result<Vec<String>> {
+    let keys: Vec<_> = value.split('+').map(str::to_owned).collect();
+    if value == "true" || keys.iter().any(String::is_empty) {
+        bail!("columns={value}: expected keys of tags, as in columns=name+highway");
+    }
+    Ok(keys)
 }
 
 /// The format of the inputs.

@@ -38,7 +38,7 @@ impl OutputArgs {
     /// change file is not compressed. Fails if the format is not that of a change file.
     pub fn change_file(&self, session: &Session) -> Result<OutputOptions> {
         let options = self.changes(session)?;
-        match options.format {
+        match &options.format {
             Format::Text(text) if text.format == TextFormat::OsmChange => Ok(options),
             _ => bail!(
                 "{}: the output is a change file: name it .osc, .osc.gz, .osc.bz2 or .osc.zst, or say so with -f",
@@ -78,7 +78,8 @@ All formats except pbf can be compressed: osm.gz, opl.bz2, osc.zst. Options foll
 opl,add_metadata=false or osm.gz,xml_change_format=true:
 
 add_metadata=false, add_metadata=version+timestamp, locations_on_ways=false, force_visible_flag=true, \
-xml_change_format=true, pbf_dense_nodes=false, pbf_compression=none|zlib|lz4|zstd, pbf_compression_level=N";
+xml_change_format=true, columns=name+highway (csv), pbf_dense_nodes=false, pbf_compression=none|zlib|lz4|zstd, \
+pbf_compression_level=N";
 
 fn output_format_help(more: &str) -> String {
     let names = listed(written_formats(), "or");

@@ -79,7 +79,7 @@ pub fn region(
         GivenRegion {
             polygon: Some(polygon),
             ..
-        } => match area_in_place_of(polygon) {
+        } => match AreaOfFile::of_path(polygon) {
             Some(area) => read_area(input, &area, antimeridian, ctx),
             None => read_shape_as(polygon, None, antimeridian),
         },
@@ -94,10 +94,4 @@ pub fn region(
         ErrorKind::Cancelled => error.into(),
         _ => Error::msg(error.to_string()),
     })
-}
-
-/// Returns the area whose id is given instead of the path of a file; `None` if there is a file at the path.
-fn area_in_place_of(path: &Path) -> Option<AreaOfFile> {
-    let area = AreaOfFile::parse_id(path.to_str()?)?;
-    (!path.exists()).then_some(area)
 }

@@ -53,7 +53,7 @@ pub(crate) fn edit(input: &Input, options: &Options, ctx: &Context) -> Result<Ch
         let cause = "a change file does not tell which objects without tags others refer to";
         return Err(Error::Usage(cause.into()));
     }
-    let compression = match options.output.format {
+    let compression = match &options.output.format {
         Format::Text(text) => text.compression,
         Format::Pbf => TextCompression::of_name(options.output.target.path()),
     };

@@ -113,7 +113,7 @@ pub(crate) fn filter(input: &Input, options: &Options, ctx: &Context) -> Result<
 /// Returns the compression of the requested text format or, if no text format is requested, the compression that the
 /// name of the output implies.
 fn compression(options: &Options) -> TextCompression {
-    match options.output.format {
+    match &options.output.format {
         Format::Text(text) => text.compression,
         Format::Pbf => TextCompression::of_name(options.output.target.path()),
     }

@@ -1,12 +1,20 @@
 //! Writing features as comma-separated values: attributes, a place, and columns of tags.
 
 use super::feature_id::FeatureId;
+#[cfg(feature = "parquet")]
+use super::label_point::centroid;
 use super::label_point::label_point;
 use super::options::{Attribute, FeatureFormat, FeatureOptions, UniqueId};
 use super::{Feature, geojson, wkt};
+#[cfg(feature = "parquet")]
+use crate::formats::DerivedColumns;
 use crate::formats::csv::CsvText;
+#[cfg(feature = "parquet")]
+use crate::formats::derived_columns::{h3_cell, language};
 use crate::formats::text_buffer::TextBuffer;
 use std::collections::BTreeSet;
+#[cfg(feature = "parquet")]
+use std::fmt::Write as _;
 
 /// The names of the columns with the place of a feature.
 const PLACE: [&str; 2] = ["@lon", "@lat"];
@@ -28,6 +36,8 @@ pub(super) fn header(options: &FeatureOptions) -> Result<String, String> {
     names.extend(options.attributes.iter().map(|(_, name)| name));
     names.extend(PLACE);
     names.extend(has_geometry(options).then_some(GEOMETRY));
+    #[cfg(feature = "parquet")]
+    names.extend(options.derived.names());
     match &options.tag_columns {
         Some(keys) => names.extend(keys.iter().map(String::as_str)),
         None => names.extend([NAME, TAGS]),
@@ -72,6 +82,8 @@ pub(super) fn put_row(
     if has_geometry(options) {
         csv.value(Some(&feature.geometry), wkt::put_geometry);
     }
+    #[cfg(feature = "parquet")]
+    put_derived(csv, feature, options.derived);
     let tag = |wanted: &str| {
         let found = feature.tags.iter().find(|(key, _)| *key == wanted);
         found.map(|(_, value)| *value)
@@ -85,6 +97,44 @@ pub(super) fn put_row(
     }
     csv.end_row();
     csv.move_to(text);
+}
+
+/// Appends the fields of computed columns, in the order of [`DerivedColumns::names`].
+#[cfg(feature = "parquet")]
+fn put_derived(csv: &mut CsvText, feature: &Feature<'_>, wanted: DerivedColumns) {
+    let geometry = &feature.geometry;
+    let number = |out: &mut TextBuffer, value: f64| {
+        let _ = write!(out, "{value}");
+    };
+    if wanted.names {
+        let names = feature.tags.iter().filter_map(|(key, value)| {
+            let code = language(key.as_bytes())?;
+            Some((std::str::from_utf8(code).ok()?, *value))
+        });
+        csv.value(
+            Some(names.collect::<Vec<_>>().as_slice()),
+            geojson::put_tags,
+        );
+    }
+    if wanted.area {
+        csv.value(geometry.area_m2(), number);
+    }
+    if wanted.length {
+        csv.value(geometry.length_m(), number);
+    }
+    if wanted.centroid {
+        centroid(geometry)
+            .into_iter()
+            .for_each(|edge| csv.value(Some(edge), number));
+    }
+    if wanted.country {
+        csv.text(None);
+    }
+    let centre = geometry.extent().map(|extent| extent.centre());
+    for resolution in wanted.h3_resolutions() {
+        let cell = centre.and_then(|centre| h3_cell(resolution, centre));
+        csv.text(cell.map(|cell| cell.to_string()).as_deref());
+    }
 }
 
 /// Appends the field of an attribute. The field of an unknown one is empty.

@@ -174,7 +174,7 @@ pub(super) fn put_ids(text: &mut TextBuffer, ids: &[i64]) {
 }
 
 /// Appends the tags as an object.
-pub(super) fn put_tags(text: &mut TextBuffer, tags: &[(&str, &str)]) {
+pub(in crate::formats) fn put_tags(text: &mut TextBuffer, tags: &[(&str, &str)]) {
     text.push('{');
     for (index, (key, value)) in tags.iter().enumerate() {
         if index > 0 {

@@ -32,9 +32,11 @@ pub use action_columns::{ActionRows, ActionView};
 pub(crate) use document::FeatureDocument;
 pub(crate) use edit_group::{EDIT_GROUP_COLUMNS, EditGroups};
 pub use edit_group::{EditGroup, GroupBy};
+pub(super) use geojson::put_tags as put_json_tags;
 pub use geometry_types::GeometryTypes;
 #[cfg(feature = "parquet")]
-pub(crate) use label_point::{centroid, label_point};
+pub(crate) use label_point::centroid;
+pub(crate) use label_point::label_point;
 pub use options::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
 pub(crate) use table_csv::{put_table_header, put_table_row};
 pub(crate) use text::{FeatureChunk, FeatureText};

@@ -1,5 +1,7 @@
 //! The form of features: format, attributes, and unique ids.
 
+#[cfg(feature = "parquet")]
+use crate::formats::DerivedColumns;
 use crate::formats::TextCompression;
 
 /// The format of features.
@@ -184,6 +186,10 @@ pub struct FeatureOptions {
     /// The keys of the tags that are columns of [`FeatureFormat::Csv`]. If it is `None`, there is a column `name`, and
     /// a column `tags` with all tags as a JSON object.
     pub tag_columns: Option<Vec<String>>,
+    /// The computed columns of [`FeatureFormat::Csv`]. A row has no value of [`DerivedColumns::country`], because it is
+    /// written before all boundaries are known.
+    #[cfg(feature = "parquet")]
+    pub derived: DerivedColumns,
 }
 
 impl FeatureOptions {
@@ -195,6 +201,8 @@ impl FeatureOptions {
             attributes: Attributes { names: Vec::new() },
             unique_id: UniqueId::None,
             tag_columns: None,
+            #[cfg(feature = "parquet")]
+            derived: DerivedColumns::NONE,
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use super::column_buffer::ColumnBuffer;
 use super::columns::{GroupEncoder, Values};
-use super::derived::{country_of, language};
+use super::country::country_of;
 use super::facts::TableFacts;
 use super::feature_columns::{FeatureColumn, FeatureValue, ReadFeature};
-use super::partition::h3_cell;
 use super::row::{FeatureRow, GeometryBuffer, StoredTags};
 use super::theme::ThemeRow;
 use super::{AdminAreas, ThemeSet};
 use crate::error::{FormatError, Result};
+use crate::formats::derived_columns::{h3_cell, language};
 use crate::formats::features::put_wkb;
 use bytes::Bytes;
 use parquet::data_type::ByteArray;

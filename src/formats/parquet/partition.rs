@@ -3,6 +3,7 @@
 
 use super::ThemeSet;
 use super::geometry_type::{GeometryPartition, GeometryType};
+use crate::formats::derived_columns::h3_cell;
 use crate::formats::features::Geometry;
 use crate::geometry::{Extent, Point, tile_of};
 use std::fmt::{self, Write};
@@ -239,12 +240,6 @@ fn h3_number(resolution: u8, point: Point) -> u32 {
     // The coordinates and the resolution are always within their ranges.
     let cell = h3_cell(resolution, point).map_or(0, u64::from);
     (cell >> h3_bits_below(resolution) & ((1 << bits) - 1)) as u32
-}
-
-/// Returns the H3 cell that contains a point; `None` if the resolution is greater than 15.
-pub(super) fn h3_cell(resolution: u8, point: Point) -> Option<h3o::CellIndex> {
-    let place = h3o::LatLng::new(point.lat(), point.lon()).ok()?;
-    Some(place.to_cell(h3o::Resolution::try_from(resolution).ok()?))
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Columns that are computed from the geometry or the tags of a feature.
 
-use super::AdminAreas;
-use crate::formats::features::{Geometry, label_point};
 use crate::geometry::Point;
 use crate::osm::is_language;
 
@@ -27,25 +25,59 @@ pub struct DerivedColumns {
     pub h3: u16,
 }
 
+/// The names of the columns of H3 cells, by resolution.
+pub(super) const H3_NAMES: [&str; 16] = [
+    "h3_0", "h3_1", "h3_2", "h3_3", "h3_4", "h3_5", "h3_6", "h3_7", "h3_8", "h3_9", "h3_10",
+    "h3_11", "h3_12", "h3_13", "h3_14", "h3_15",
+];
+
+impl DerivedColumns {
+    /// No columns.
+    pub const NONE: Self = Self {
+        area: false,
+        length: false,
+        centroid: false,
+        country: false,
+        names: false,
+        h3: 0,
+    };
+
+    /// Returns the resolutions of the columns of H3 cells, in ascending order.
+    pub(super) fn h3_resolutions(self) -> impl Iterator<Item = u8> {
+        (0..16).filter(move |resolution| self.h3 >> resolution & 1 == 1)
+    }
+
+    /// The names of the columns.
+    pub fn names(self) -> Vec<&'static str> {
+        let names = [
+            (self.names, &["names"][..]),
+            (self.area, &["area_m2"]),
+            (self.length, &["length_m"]),
+            (self.centroid, &["centroid_lon", "centroid_lat"]),
+            (self.country, &["country"]),
+        ];
+        let wanted = names.into_iter().filter(|(is_wanted, _)| *is_wanted);
+        let cells = self
+            .h3_resolutions()
+            .map(|resolution| H3_NAMES[usize::from(resolution)]);
+        wanted
+            .flat_map(|(_, names)| names)
+            .copied()
+            .chain(cells)
+            .collect()
+    }
+}
+
 /// Returns the code of the language in a key such as `name:de` or `name:zh-Hant`. Returns `None` for other keys, and
 /// for keys such as `name:left` and `name:etymology`.
 pub(super) fn language(key: &[u8]) -> Option<&[u8]> {
     key.strip_prefix(b"name:").filter(|tag| is_language(tag))
 }
 
-/// Returns the code of the country in which a geometry lies.
-pub(super) fn country_of<'a>(geometry: &Geometry<'_>, areas: &'a AdminAreas) -> Option<&'a str> {
-    areas.country_at(place_in(geometry))
-}
-
-/// Returns the point that decides in which country a geometry lies: the point itself, a point inside an area, or the
-/// middle node of a line. If a line has several parts, the first part counts.
-fn place_in(geometry: &Geometry<'_>) -> Point {
-    match geometry {
-        Geometry::LineString(points) => points[points.len() / 2],
-        Geometry::MultiLineString(lines) => lines[0][lines[0].len() / 2],
-        Geometry::Point(_) | Geometry::MultiPolygon(_) => label_point(geometry),
-    }
+/// Returns the H3 cell that contains a point; `None` if the resolution is greater than 15.
+pub(super) fn h3_cell(resolution: u8, point: Point) -> Option<h3o::CellIndex> {
+    let place = h3o::LatLng::new(point.lat(), point.lon()).ok()?;
+    Some(place.to_cell(h3o::Resolution::try_from(resolution).ok()?))
 }
 
 #[cfg(test)]

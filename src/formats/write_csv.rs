@@ -1,0 +1,194 @@
+//! Writing objects as comma-separated values: attributes, a place, and tags.
+
+use super::csv::CsvText;
+use super::features::{Geometry, label_point, put_json_tags};
+use super::object_lines::ObjectLines;
+use super::text_buffer::TextBuffer;
+use super::text_options::{TextOptions, Visibility, WayLocations};
+use crate::geometry::Point;
+use crate::osm::{Location, UniqueTags};
+use crate::pbf::{InfoFields, Object, ObjectBody};
+use std::collections::BTreeSet;
+
+/// The metadata that has columns, with the names of the columns, in their order.
+const METADATA: [(InfoFields, &str); 5] = [
+    (InfoFields::VERSION, "version"),
+    (InfoFields::TIMESTAMP, "timestamp"),
+    (InfoFields::CHANGESET, "changeset"),
+    (InfoFields::UID, "uid"),
+    (InfoFields::USER, "user"),
+];
+
+/// Returns the row with the names of the columns. `visibility` tells which objects have the attribute `visible`, which
+/// is a column if all have it.
+///
+/// # Errors
+///
+/// Two columns have the same name. The error is a message that describes the problem.
+pub(super) fn csv_header(
+    options: &TextOptions,
+    visibility: Visibility,
+) -> Result<TextBuffer, String> {
+    let mut names = vec!["type", "id"];
+    names.extend((visibility == Visibility::All).then_some("visible"));
+    let written = METADATA
+        .iter()
+        .filter(|(field, _)| !options.without.contains(*field));
+    names.extend(written.map(|(_, name)| *name));
+    names.extend(["lon", "lat"]);
+    match &options.tag_columns {
+        Some(keys) => names.extend(keys.iter().map(String::as_str)),
+        None => names.push("tags"),
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
+        return Err(format!("{twice}: two columns would have this name"));
+    }
+    let (mut csv, mut text) = (CsvText::new(), TextBuffer::new());
+    csv.header(&names);
+    csv.move_to(&mut text);
+    Ok(text)
+}
+
+/// A buffer of objects as rows. A row has no nodes of a way and no members of a relation.
+#[derive(Debug)]
+pub(super) struct CsvRows {
+    text: TextBuffer,
+    csv: CsvText,
+    without: InfoFields,
+    has_visible: bool,
+    way_locations: WayLocations,
+    tag_columns: Option<Vec<String>>,
+}
+
+impl CsvRows {
+    /// Creates an empty buffer for rows below [`csv_header`], which has the same arguments.
+    pub(super) fn new(options: &TextOptions, visibility: Visibility) -> Self {
+        Self {
+            text: TextBuffer::new(),
+            csv: CsvText::new(),
+            without: options.without,
+            has_visible: visibility == Visibility::All,
+            way_locations: options.way_locations,
+            tag_columns: options.tag_columns.clone(),
+        }
+    }
+
+    /// Appends the fields of the metadata. The field of an attribute that the object does not have is empty.
+    fn put_metadata(&mut self, object: &Object<'_>) {
+        let (csv, info, without) = (&mut self.csv, &object.info, self.without);
+        let has = |field| !without.contains(field);
+        if has(InfoFields::VERSION) {
+            csv.number(info.version.map(i64::from));
+        }
+        if has(InfoFields::TIMESTAMP) {
+            csv.time(info.timestamp);
+        }
+        if has(InfoFields::CHANGESET) {
+            csv.number(info.changeset);
+        }
+        if has(InfoFields::UID) {
+            csv.number(info.uid.map(i64::from));
+        }
+        if has(InfoFields::USER) {
+            csv.text(info.user);
+        }
+    }
+
+    /// Returns the location of a node, or the point halfway along a way that stores the locations of all its nodes;
+    /// `None` for other objects.
+    fn place(&self, object: &Object<'_>) -> Option<Point> {
+        match &object.body {
+            ObjectBody::Node { location } => location.map(Point::from),
+            ObjectBody::Way { locations, .. } if self.way_locations != WayLocations::Never => {
+                let points = locations
+                    .iter()
+                    .map(|location: &Option<Location>| location.map(Point::from));
+                let points: Vec<Point> = points.collect::<Option<_>>()?;
+                (!points.is_empty()).then(|| label_point(&Geometry::LineString(&points)))
+            }
+            ObjectBody::Way { .. } | ObjectBody::Relation { .. } => None,
+        }
+    }
+}
+
+impl ObjectLines for CsvRows {
+    /// Appends an object. Of several tags with the same key, the row has the first one.
+    fn put(&mut self, object: &Object<'_>, _: bool) {
+        let csv = &mut self.csv;
+        csv.text(Some(object.kind().name()));
+        csv.number(Some(object.id));
+        if self.has_visible {
+            csv.text(Some(if object.info.visible { "true" } else { "false" }));
+        }
+        self.put_metadata(object);
+        let place = self.place(object);
+        let csv = &mut self.csv;
+        csv.degrees(place.map(|place| place.lon_e7));
+        csv.degrees(place.map(|place| place.lat_e7));
+        match &self.tag_columns {
+            Some(keys) => {
+                for wanted in keys {
+                    let mut tags = object.tags.iter();
+                    let found = tags.find(|(key, _)| key == wanted);
+                    csv.text(found.map(|(_, value)| *value));
+                }
+            }
+            None => {
+                let tags: Vec<_> = UniqueTags::new(object.tags.iter().copied()).collect();
+                csv.value(Some(tags.as_slice()), put_json_tags);
+            }
+        }
+        csv.end_row();
+        csv.move_to(&mut self.text);
+    }
+
+    fn text(&mut self) -> &mut TextBuffer {
+        &mut self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::TextFormat;
+    use crate::osm::ObjectKind;
+    use crate::pbf::Info;
+
+    #[test]
+    fn a_row_has_the_attributes_the_place_and_the_tags() {
+        let mut options = TextOptions::new(TextFormat::Csv);
+        let object = Object {
+            id: -3,
+            info: Info {
+                version: Some(2),
+                user: Some("a, b"),
+                ..Info::default()
+            },
+            tags: (&[("name", "x"), ("name", "y"), ("note", "say \"z\"")][..]).into(),
+            body: ObjectBody::Node {
+                location: Location::new(10_000_000, -25_000_000),
+            },
+        };
+        assert_eq!(object.kind(), ObjectKind::Node);
+        let rows = |options: &TextOptions, is_history| {
+            let visibility = options.visibility_in(is_history);
+            let mut rows = CsvRows::new(options, visibility);
+            rows.put(&object, false);
+            csv_header(options, visibility).map(|mut header| header.take() + &rows.text.take())
+        };
+        assert_eq!(
+            rows(&options, false).unwrap(),
+            "type,id,version,timestamp,changeset,uid,user,lon,lat,tags\n\
+             node,-3,2,,,,\"a, b\",-2.5,1,\"{\"\"name\"\":\"\"x\"\",\"\"note\"\":\"\"say \\\"\"z\\\"\"\"\"}\"\n"
+        );
+        options.without = InfoFields::ALL;
+        options.tag_columns = Some(vec!["note".into(), "name".into(), "ref".into()]);
+        assert_eq!(
+            rows(&options, true).unwrap(),
+            "type,id,visible,lon,lat,note,name,ref\nnode,-3,true,-2.5,1,\"say \"\"z\"\"\",x,\n"
+        );
+        options.tag_columns = Some(vec!["type".into()]);
+        assert!(rows(&options, false).unwrap_err().starts_with("type: "));
+    }
+}
