@@ -1,6 +1,6 @@
 //! Tables of augmented diffs.
 
-use crate::arguments::{BoxEdges, Texts, columns_of, context, region, tags};
+use crate::arguments::{BoxEdges, GivenArea, Texts, columns_of, context, region, tags};
 use crate::rows::TableRows;
 use crate::source::{Source, Sources};
 use crate::table::Table;
@@ -32,8 +32,8 @@ impl ActionMaker for TableRows<ActionRows> {
 /// Opens a table of what changes do to a file.
 #[pyfunction]
 #[pyo3(signature = (
-    base, changes, *, direct_only=false, filter=None, bbox=None, polygon=None, max_relation_members=None,
-    columns=None, jobs=0
+    base, changes, *, direct_only=false, filter=None, bbox=None, polygon=None, area=None,
+    max_relation_members=None, columns=None, jobs=0
 ))]
 #[expect(clippy::too_many_arguments)]
 pub fn actions(
@@ -44,6 +44,7 @@ pub fn actions(
     filter: Option<Texts>,
     bbox: Option<BoxEdges>,
     polygon: Option<PathBuf>,
+    area: Option<String>,
     max_relation_members: Option<i64>,
     columns: Option<Texts>,
     jobs: i64,
@@ -54,11 +55,8 @@ pub fn actions(
             PyValueError::new_err(cause)
         })
     });
-    let selection = Selection::default()
-        .direct_only(direct_only)
-        .filter(tags("filter", filter)?)
-        .region(region(py, bbox, polygon)?)
-        .max_relation_members(max_relation_members.transpose()?);
+    let (filter, max_relation_members) =
+        (tags("filter", filter)?, max_relation_members.transpose()?);
     let columns = match columns {
         None => ACTION_COLUMNS.to_vec(),
         Some(names) => columns_of(&ACTION_COLUMNS, names)?,
@@ -74,6 +72,12 @@ pub fn actions(
     sources
         .iter()
         .try_for_each(|source| source.check(py, &ctx))?;
+    let region = region(py, bbox, GivenArea { polygon, area }, &base.path, &ctx)?;
+    let selection = Selection::default()
+        .direct_only(direct_only)
+        .filter(filter)
+        .region(region)
+        .max_relation_members(max_relation_members);
     let base = base.path;
     let changes: Vec<_> = changes.into_iter().map(|source| source.path).collect();
     Ok(Table::described(columns, warnings, move |rows| {

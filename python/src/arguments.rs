@@ -1,17 +1,18 @@
 //! Converts the arguments of Python functions to options of the library.
 
+use crate::batches::interruptible;
 use crate::error::OrRaise;
 use crate::source::Source;
 use crate::warnings::warn;
 use pbfhogg::areas::Shape;
-use pbfhogg::commands::extract::read_shape;
+use pbfhogg::commands::extract::{Antimeridian, AreaOfFile, read_area, read_shape};
 use pbfhogg::read::{FilePart, ObjectExpression, ObjectSelection};
 use pbfhogg::unstable::formats::{RowType, TableColumn};
 use pbfhogg::{Bbox, Context, KindSet, ObjectId, ObjectKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The error for a value of a wrong type. PyO3 adds a note with the name of the argument, which the package puts before
 /// the message.
@@ -126,21 +127,56 @@ pub fn bbox(py: Python<'_>, edges: Option<BoxEdges>) -> PyResult<Option<Bbox>> {
     Ok(Some(bbox))
 }
 
-/// Returns the region of a box or a file; `None` if there is neither.
+/// The polygons that a call gives: those of a file, or an area of the file that is read.
+pub struct GivenArea {
+    /// The path of a file, or the id of an area.
+    pub polygon: Option<PathBuf>,
+    /// The name of a boundary.
+    pub area: Option<String>,
+}
+
+impl GivenArea {
+    /// Reads the polygons; `None` if none are given. `source` is the file with the areas. Fails if there is a box, too.
+    pub fn shape(
+        self,
+        py: Python<'_>,
+        has_bbox: bool,
+        source: &Path,
+        ctx: &Context,
+    ) -> PyResult<Option<Shape>> {
+        let refuse = |argument: &str, other: &str| {
+            let cause = format!("{argument}: there is a {other} already");
+            Err(PyValueError::new_err(cause))
+        };
+        let area = match (self.polygon, self.area) {
+            (None, None) => return Ok(None),
+            (Some(_), _) if has_bbox => return refuse("polygon", "bbox"),
+            (None, Some(_)) if has_bbox => return refuse("area", "bbox"),
+            (Some(_), Some(_)) => return refuse("area", "polygon"),
+            (Some(polygon), None) => AreaOfFile::of_path(&polygon).ok_or(polygon),
+            (None, Some(name)) => Ok(AreaOfFile::Name(name)),
+        };
+        let (source, own) = (source.to_owned(), ctx.clone());
+        let read = move || match area {
+            Ok(area) => read_area(&source, &area, Antimeridian::Cut, &own),
+            Err(polygon) => read_shape(&polygon, None),
+        };
+        interruptible(py, ctx, read)?.or_raise(py).map(Some)
+    }
+}
+
+/// Returns the region of a box or of polygons; `None` if there is neither. `source` is the file with the areas that
+/// `given` may name.
 pub fn region(
     py: Python<'_>,
     edges: Option<BoxEdges>,
-    polygon: Option<PathBuf>,
+    given: GivenArea,
+    source: &Path,
+    ctx: &Context,
 ) -> PyResult<Option<Shape>> {
     let bbox = bbox(py, edges)?;
-    let Some(polygon) = polygon else {
-        return Ok(bbox.map(|bbox| Shape::of_bbox(&bbox)));
-    };
-    if bbox.is_some() {
-        return Err(PyValueError::new_err("polygon: there is a bbox already"));
-    }
-    let shape = py.detach(|| read_shape(&polygon, None));
-    shape.or_raise(py).map(Some)
+    let shape = given.shape(py, bbox.is_some(), source, ctx)?;
+    Ok(shape.or_else(|| bbox.map(|bbox| Shape::of_bbox(&bbox))))
 }
 
 fn box_of(BoxEdges(edges): &BoxEdges) -> PyResult<Bbox> {

@@ -1,6 +1,6 @@
 //! Tables of features.
 
-use crate::arguments::{BoxEdges, Texts, context, kinds, region, tags};
+use crate::arguments::{BoxEdges, GivenArea, Texts, context, kinds, region, tags};
 use crate::batches::Batches;
 use crate::builders::{ColumnBuilder, field};
 use crate::rows::Rows;
@@ -221,7 +221,8 @@ impl FeatureBatches {
 /// Opens a table of the features of a file.
 #[pyfunction]
 #[pyo3(signature = (
-    path, *, kinds=None, tags=None, bbox=None, polygon=None, clip=false, columns=None, geometry=true, jobs=0
+    path, *, kinds=None, tags=None, bbox=None, polygon=None, area=None, clip=false, columns=None, geometry=true,
+    jobs=0
 ))]
 #[expect(clippy::too_many_arguments)]
 pub fn features(
@@ -231,6 +232,7 @@ pub fn features(
     tags: Option<Texts>,
     bbox: Option<BoxEdges>,
     polygon: Option<PathBuf>,
+    area: Option<String>,
     clip: bool,
     columns: Option<Texts>,
     geometry: bool,
@@ -242,10 +244,13 @@ pub fn features(
         .filter(self::tags("tags", tags)?)
         .line_relations(LINE_RELATIONS.map(str::to_owned).into())
         .temp_dir(Some(std::env::temp_dir()));
-    let region = region(py, bbox, polygon)?;
+    let warnings = Arc::<Warnings>::default();
+    let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
+    path.check(py, &ctx)?;
+    let region = region(py, bbox, GivenArea { polygon, area }, &path.path, &ctx)?;
     if clip && region.is_none() {
         return Err(PyValueError::new_err(
-            "clip: there is no bbox or polygon to clip to",
+            "clip: there is no bbox, polygon or area to clip to",
         ));
     }
     let options = options.clip(region.clone().filter(|_| clip)).region(region);
@@ -257,9 +262,6 @@ pub fn features(
     }
     let columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();
     let fields: Vec<_> = columns.iter().map(Column::field).collect();
-    let warnings = Arc::<Warnings>::default();
-    let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
-    path.check(py, &ctx)?;
     let own = warnings.clone();
     let source: MadeTable<Column> = MadeTable {
         schema: Arc::new(Schema::new(fields)),

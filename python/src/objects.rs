@@ -1,6 +1,6 @@
 //! Objects one by one.
 
-use crate::arguments::{BoxEdges, Ids, Texts, context, selection};
+use crate::arguments::{BoxEdges, GivenArea, Ids, Texts, context, selection};
 use crate::batches::{interruptible, next};
 use crate::error::OrRaise;
 use crate::rows::MAX_BYTES;
@@ -12,6 +12,7 @@ use pbfhogg::{Batches, Element, FormatError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 /// The number of objects at which a batch ends.
@@ -200,19 +201,24 @@ impl ObjectIterator {
 
 /// Opens an iterator over the objects of a file.
 #[pyfunction]
-#[pyo3(signature = (path, *, kinds=None, tags=None, bbox=None, ids=None, jobs=0))]
+#[pyo3(signature = (path, *, kinds=None, tags=None, bbox=None, polygon=None, area=None, ids=None, jobs=0))]
+#[expect(clippy::too_many_arguments)]
 pub fn objects(
     py: Python<'_>,
     path: Source,
     kinds: Option<Texts>,
     tags: Option<Texts>,
     bbox: Option<BoxEdges>,
+    polygon: Option<PathBuf>,
+    area: Option<String>,
     ids: Option<Ids<'_>>,
     jobs: i64,
 ) -> PyResult<ObjectIterator> {
-    let selection = selection(py, kinds, tags, bbox, ids, None)?;
+    let mut selection = selection(py, kinds, tags, bbox, ids, None)?;
     let warnings = Arc::<Warnings>::default();
     let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
+    let (given, has_bbox) = (GivenArea { polygon, area }, selection.bbox.is_some());
+    selection.region = given.shape(py, has_bbox, &path.path, &ctx)?;
     let own = ctx.clone();
     let open = move || pbfhogg::read::open(&path.path, &own)?.select(selection);
     let reader = Arc::new(interruptible(py, &ctx, open)?.or_raise(py)?);

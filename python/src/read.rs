@@ -1,6 +1,6 @@
 //! Tables of objects.
 
-use crate::arguments::{BoxEdges, Ids, Texts, columns_of, context, selection};
+use crate::arguments::{BoxEdges, GivenArea, Ids, Texts, columns_of, context, selection};
 use crate::batches::interruptible;
 use crate::error::OrRaise;
 use crate::rows::TableRows;
@@ -13,6 +13,7 @@ use pbfhogg::read::BatchMaker;
 use pbfhogg::unstable::formats::{ElementRows, OBJECT_COLUMNS, ObjectView, TableColumn};
 use pbfhogg::{Element, FormatError, KindSet, ObjectKind};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 impl BatchMaker for TableRows<ElementRows> {
@@ -48,7 +49,9 @@ fn default_columns(kinds: KindSet, is_history: bool) -> Vec<TableColumn<ElementR
 
 /// Opens a table of the objects of a file.
 #[pyfunction]
-#[pyo3(signature = (path, *, kinds=None, tags=None, bbox=None, ids=None, columns=None, split=None, jobs=0))]
+#[pyo3(signature = (
+    path, *, kinds=None, tags=None, bbox=None, polygon=None, area=None, ids=None, columns=None, split=None, jobs=0
+))]
 #[expect(clippy::too_many_arguments)]
 pub fn read(
     py: Python<'_>,
@@ -56,13 +59,15 @@ pub fn read(
     kinds: Option<Texts>,
     tags: Option<Texts>,
     bbox: Option<BoxEdges>,
+    polygon: Option<PathBuf>,
+    area: Option<String>,
     ids: Option<Ids<'_>>,
     columns: Option<Texts>,
     split: Option<Bound<'_, PyAny>>,
     jobs: i64,
 ) -> PyResult<Table> {
     let part = split.as_ref().map(part_of).transpose()?;
-    let selection = selection(py, kinds, tags, bbox, ids, part)?;
+    let mut selection = selection(py, kinds, tags, bbox, ids, part)?;
     let kinds = selection.kinds.unwrap_or(pbfhogg::KindSet::ALL);
     let named = columns.map(|names| {
         let mut all = OBJECT_COLUMNS.to_vec();
@@ -72,6 +77,8 @@ pub fn read(
     let named = named.transpose()?;
     let warnings = Arc::<Warnings>::default();
     let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
+    let (given, has_bbox) = (GivenArea { polygon, area }, selection.bbox.is_some());
+    selection.region = given.shape(py, has_bbox, &path.path, &ctx)?;
     let own = ctx.clone();
     let open = move || pbfhogg::read::open(&path.path, &own)?.select(selection);
     let reader = Arc::new(interruptible(py, &ctx, open)?.or_raise(py)?);

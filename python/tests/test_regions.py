@@ -92,7 +92,47 @@ def test_regions_that_are_none(helsinki: Path, tmp_path: Path) -> None:
         pbfhogg.features(helsinki, polygon=TRIANGLE, bbox=TRIANGLE.bounds)
     with pytest.raises(TypeError, match="polygon: expected polygons, not a LineString"):
         pbfhogg.features(helsinki, polygon=TRIANGLE.exterior.__geo_interface__ | {"type": "LineString"})
-    with pytest.raises(ValueError, match="clip: there is no bbox or polygon"):
+    with pytest.raises(ValueError, match="clip: there is no bbox, polygon or area"):
         pbfhogg.features(helsinki, clip=True)
     with pytest.raises(pbfhogg.Error, match="not-there"):
         pbfhogg.features(helsinki, polygon=tmp_path / "not-there.geojson")
+
+
+def test_regions_are_boundaries_of_the_file(tmp_path: Path) -> None:
+    """By name and by id: as a file with the boundary, and as commands take them."""
+    file, boundary = "andorra-a.osm.pbf", tmp_path / "boundary.osm.pbf"
+    pbfhogg.getid(file, "r2804755", boundary, add_referenced=True)
+    expected = ids(pbfhogg.features(file, polygon=boundary))
+    assert 0 < len(expected) < len(pbfhogg.features(file))
+    for given in ({"polygon": "r2804755"}, {"area": "Encamp"}):
+        assert ids(pbfhogg.features(file, **given)) == expected  # type: ignore[arg-type]
+    cut = pbfhogg.features(file, area="Encamp", clip=True).to_geopandas()
+    assert 0 < len(cut) <= len(expected)
+    with open(file, "rb") as data:
+        assert ids(pbfhogg.features(data.read(), area="Encamp")) == expected
+    actions = pbfhogg.augmented_diff(file, "000466354.osc.gz", area="Encamp")
+    assert len(actions) <= len(pbfhogg.augmented_diff(file, "000466354.osc.gz"))
+    with pytest.raises(pbfhogg.Error, match="no boundary of the file has the name 'Nowhere'"):
+        pbfhogg.features(file, area="Nowhere")
+    with pytest.raises(pbfhogg.Error, match="r4711: there is no multipolygon or boundary"):
+        pbfhogg.read(file, polygon="r4711")
+    with pytest.raises(ValueError, match="area: there is a polygon"):
+        pbfhogg.features(file, polygon="r2804755", area="Encamp")
+    with pytest.raises(ValueError, match="area: there is a bbox"):
+        pbfhogg.read(file, bbox=(1, 42, 2, 43), area="Encamp")
+
+
+def test_objects_are_those_in_a_region(helsinki: Path, tmp_path: Path) -> None:
+    """As the objects that an extract without completed ways has, but for parents of relations."""
+    for region in (TRIANGLE, shapely.MultiPolygon([TRIANGLE, SQUARE])):
+        cut = tmp_path / "cut.osm.pbf"
+        pbfhogg.extract(helsinki, cut, polygon=region, strategy="simple", overwrite=True)
+        for kind in ("node", "way"):
+            expected = [row["id"] for row in pbfhogg.read(cut, kinds=kind, columns=["id"])]
+            assert [row["id"] for row in pbfhogg.read(helsinki, kinds=kind, polygon=region, columns=["id"])] == expected
+            assert [one.id for one in pbfhogg.objects(helsinki, kinds=kind, polygon=region)] == expected
+        relations = {row["id"] for row in pbfhogg.read(helsinki, kinds="relation", polygon=region, columns=["id"])}
+        assert relations and relations <= {row["id"] for row in pbfhogg.read(cut, kinds="relation", columns=["id"])}
+    box = (24.938, 60.166, 24.946, 60.172)
+    inside = pbfhogg.read(helsinki, bbox=box, columns=["type", "id"])
+    assert list(pbfhogg.read(helsinki, polygon=shapely.box(*box), columns=["type", "id"])) == list(inside)

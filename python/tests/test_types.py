@@ -111,7 +111,9 @@ def test_mypy_accepts_the_package_and_its_examples(tmp_path: Path) -> None:
 
     package = check("--strict", "-p", "pbfhogg")
     assert "Success" in package, package
-    examples = check("--no-strict-optional", str(tmp_path / "examples.py"))
+    examples = check("--strict", "--no-strict-optional", str(tmp_path / "examples.py"))
+    assert "Success" in examples, examples
+    examples = check("--strict", str(PACKAGE.parents[1] / "examples" / "spark_features.py"))
     assert "Success" in examples, examples
     wrong = check(str(tmp_path / "wrong.py"))
     assert '"kind"' in wrong and '"overwrit"' in wrong

@@ -13,7 +13,7 @@ from ._types import Box, Path, Region, Source, Texts
 from .summaries import AugmentedDiffSummary
 
 #: The options of a table of actions.
-_TABLE = ("direct_only", "filter", "bbox", "polygon", "max_relation_members", "columns", "jobs")
+_TABLE = ("direct_only", "filter", "bbox", "polygon", "area", "max_relation_members", "columns", "jobs")
 
 
 @names_arguments
@@ -48,6 +48,7 @@ def augmented_diff(
     filter: Optional[Texts] = None,
     bbox: Optional[Box] = None,
     polygon: Optional[Region] = None,
+    area: Optional[str] = None,
     max_relation_members: Optional[int] = None,
     columns: Optional[Texts] = None,
     jobs: int = 0,
@@ -74,7 +75,8 @@ def augmented_diff(base: Any, changes: Any, output: Any = None, **options: Any) 
         the object before or after the changes.
     :param bbox: A box as left, bottom, right, top in degrees, as of :func:`read`, with which the object must share a
         point before or after.
-    :param polygon: Polygons instead of a box, as of :func:`features`.
+    :param polygon: Polygons instead of a box, as of :func:`read`; an area is one of ``base``.
+    :param area: The name of a boundary of ``base``, instead of a box.
     :param max_relation_members: Relations with more members have no geometry.
     :param columns: The names of columns: ``action``, ``type``, ``id``, ``indirect``, ``changeset``, ``timestamp``,
         ``uid``, ``user``, ``old_version``, ``new_version``, ``old_tags``, ``new_tags``, ``bbox``, ``old_geometry`` and

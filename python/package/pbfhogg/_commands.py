@@ -198,7 +198,7 @@ def _documentation(command: Dict[str, Any], options: Dict[str, Any]) -> str:
     lines.append(f"Does what ``pbfhogg {command['name']}`` does, and returns the summary of ``--json`` as a dict.")
     lines.append("Several values are given as a list, a box as four numbers.")
     if any(option["name"] == "polygon" for option in command["options"]):
-        lines.append("A polygon is a file, or geometries of shapely or GeoPandas.")
+        lines.append("A polygon is a file, an area of the input such as r62422, or geometries of shapely or GeoPandas.")
     lines.append("The dict has what was found; a check that finds faults raises no exception.")
     lines.append("")
     for argument in command["arguments"]:

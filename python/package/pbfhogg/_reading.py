@@ -34,6 +34,8 @@ def read(
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
     bbox: Optional[Box] = None,
+    polygon: Optional[Region] = None,
+    area: Optional[str] = None,
     ids: Optional[Ids] = None,
     columns: Optional[Texts] = None,
     split: Optional[Split] = None,
@@ -47,6 +49,9 @@ def read(
     :param bbox: A box as left, bottom, right, top in degrees: any four numbers. Nodes must lie in it, ways must
         have a node in it, and relations a node or a way. A box whose left edge is east of its right edge crosses the
         antimeridian.
+    :param polygon: Polygons instead of a box: a file (GeoJSON, .poly, OSM), geometries of shapely or GeoPandas, or an
+        area of the file, such as ``"r62422"``.
+    :param area: The name of a boundary of the file, instead of a box.
     :param ids: Ids of the kind that is read, or texts such as ``"w123"``.
     :param columns: The names of columns: ``type``, ``id``, ``version``, ``timestamp``, ``changeset``, ``uid``,
         ``user``, ``visible``, ``tags`` (a map), ``lat``, ``lon``, ``refs`` (the nodes of a way), ``locations`` (their
@@ -59,11 +64,20 @@ def read(
     >>> benches.to_arrow().num_rows
     162
     """
-    return Table(
-        _pbfhogg.read(
-            path, kinds=kinds, tags=tags, bbox=bbox, ids=ids, columns=columns, split=split, jobs=jobs
+    with region_file("polygon", polygon) as region:
+        native = _pbfhogg.read(
+            path,
+            kinds=kinds,
+            tags=tags,
+            bbox=bbox,
+            polygon=region,
+            area=area,
+            ids=ids,
+            columns=columns,
+            split=split,
+            jobs=jobs,
         )
-    )
+    return Table(native)
 
 
 @names_arguments
@@ -74,6 +88,7 @@ def features(
     tags: Optional[Texts] = None,
     bbox: Optional[Box] = None,
     polygon: Optional[Region] = None,
+    area: Optional[str] = None,
     clip: bool = False,
     columns: Optional[Texts] = None,
     geometry: bool = True,
@@ -93,7 +108,8 @@ def features(
     :param tags: An expression as ``pbfhogg tags-filter`` takes it, or a list of expressions of which one must match.
     :param bbox: A box as left, bottom, right, top in degrees, as of :func:`read`. A feature must share a point with it.
         What crosses the antimeridian is cut there before.
-    :param polygon: Polygons instead of a box: a file (GeoJSON, .poly, OSM), or geometries of shapely or GeoPandas.
+    :param polygon: Polygons instead of a box, as of :func:`read`.
+    :param area: The name of a boundary of the file, instead of a box.
     :param clip: Cut geometries at the box or the polygons.
     :param columns: Columns beside the geometry: ``osm_type``, ``osm_id``, ``version``, ``timestamp``, ``changeset``,
         ``uid``, ``user``, ``tags`` (a map), and ``area_m2`` and ``length_m``, measured on the ellipsoid. Any other name
@@ -109,6 +125,7 @@ def features(
             tags=tags,
             bbox=bbox,
             polygon=region,
+            area=area,
             clip=clip,
             columns=columns,
             geometry=geometry,
@@ -124,6 +141,8 @@ def objects(
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
     bbox: Optional[Box] = None,
+    polygon: Optional[Region] = None,
+    area: Optional[str] = None,
     ids: Optional[Ids] = None,
     jobs: int = 0,
 ) -> Iterator[_pbfhogg.Object]:
@@ -138,7 +157,10 @@ def objects(
     2390349 M2 82
     2390370 M2 79
     """
-    return _pbfhogg.objects(path, kinds=kinds, tags=tags, bbox=bbox, ids=ids, jobs=jobs)
+    with region_file("polygon", polygon) as region:
+        return _pbfhogg.objects(
+            path, kinds=kinds, tags=tags, bbox=bbox, polygon=region, area=area, ids=ids, jobs=jobs
+        )
 
 
 @names_arguments

@@ -24,5 +24,5 @@ Texts = Union[str, Iterable[str]]
 Ids = Union[int, str, Iterable[Union[int, str]]]
 #: Left, bottom, right and top in degrees: any four numbers, such as the ``bounds`` of a geometry.
 Box = Iterable[SupportsFloat]
-#: A file with a polygon (GeoJSON, .poly, OSM), or polygons.
+#: A file with a polygon (GeoJSON, .poly, OSM), an area of the file that is read, such as ``"r62422"``, or polygons.
 Region = Union[Path, Geometry, Iterable[Geometry]]
