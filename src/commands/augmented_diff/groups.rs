@@ -89,9 +89,7 @@ impl Encoder for GroupRows<'_> {
 impl PieceRows<'_> {
     /// Passes the rows on to the sorter, which reports its errors later.
     fn end_batch(&mut self) {
-        if self.rows.count() > 0 {
-            self.sorter.add(std::mem::take(&mut self.rows));
-        }
+        self.sorter.add_all(&mut self.rows);
     }
 
     /// Adds a row with the text that was written.

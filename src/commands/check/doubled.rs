@@ -345,9 +345,7 @@ impl<'s> DoubledVisitor<'s> {
     }
 
     fn pass_on(&mut self) {
-        if self.rows.count() > 0 {
-            self.sorter.add(std::mem::take(&mut self.rows));
-        }
+        self.sorter.add_all(&mut self.rows);
     }
 }
 

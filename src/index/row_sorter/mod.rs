@@ -103,6 +103,13 @@ impl RowSorter {
         }
     }
 
+    /// Adds the rows of a batch, which is empty afterwards. Adds no empty batch.
+    pub(crate) fn add_all(&self, rows: &mut RowBatch) {
+        if rows.count() > 0 {
+            self.add(std::mem::take(rows));
+        }
+    }
+
     /// Fails with the first error of a thread that could not write rows to a temporary file. Reports this error only
     /// once.
     pub(crate) fn check(&self) -> Result<()> {
