@@ -264,7 +264,7 @@ impl FormatArgs {
 
     fn text(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
         let (format, compression) = format_of(session, self.output_format.as_deref(), path)?;
-        let is_csv = matches!(format, FeatureFormat::Csv { .. });
+        let is_csv = format.is_table();
         if !is_csv && !self.columns.is_empty() {
             bail!("--column is for GeoParquet and CSV: say -f geoparquet or -f csv");
         }

@@ -1,8 +1,8 @@
 //! A file of features that show where problems are.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::formats::features::{Feature, FeatureDocument, FeatureText, Geometry};
-use crate::formats::{Attribute, FeatureFormat, FeatureOptions};
+use crate::formats::{Attribute, FeatureOptions};
 use crate::geometry::Point;
 use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::ObjectKind;
@@ -56,7 +56,7 @@ impl ProblemWriter {
                 .attributes
                 .set(attribute, format!("@{}", attribute.name()));
         }
-        let is_table = matches!(format.format, FeatureFormat::Csv { .. });
+        let is_table = format.format.is_table();
         format.tag_columns = is_table.then(|| PROPERTIES.map(str::to_owned).into());
         let output = OpenOutput::open(file.target.clone(), ctx)?;
         Ok(Self {
@@ -82,33 +82,19 @@ impl ProblemWriter {
             lines => Some(Geometry::MultiLineString(lines)),
         };
         for geometry in [Some(Geometry::Point(point)), line].into_iter().flatten() {
-            self.text.put(&Feature {
-                kind,
-                id,
-                info: Info::default(),
-                tags: properties,
-                way_nodes: None,
-                geometry,
-            });
+            let object = (kind, id);
+            self.text
+                .put(&Feature::new(object, Info::EMPTY, properties, geometry));
         }
         if self.text.len() < CHUNK {
             return Ok(());
         }
-        self.write()
-    }
-
-    /// Writes the buffered features.
-    fn write(&mut self) -> Result<()> {
-        let broken = |error: std::io::Error| Error::Internal(error.to_string());
-        while let Some(chunk) = self.text.take().map_err(broken)? {
-            self.document.add(chunk)?;
-        }
-        Ok(())
+        self.document.put(&mut self.text)
     }
 
     /// Completes the file.
     pub(super) fn finish(mut self, ctx: &Context) -> Result<()> {
-        self.write()?;
+        self.document.put(&mut self.text)?;
         ctx.stats.bytes_written.add(self.document.finish()?);
         Ok(())
     }

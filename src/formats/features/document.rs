@@ -1,8 +1,8 @@
 //! Writes a file of features, with the text before, between and after the features.
 
 use super::csv;
-use super::options::{FeatureFormat, FeatureOptions};
-use super::text::{ChunkText, FeatureChunk, SEPARATOR};
+use super::options::FeatureOptions;
+use super::text::{ChunkText, FeatureChunk, FeatureText};
 use crate::error::{Error, Result};
 use crate::formats::TextOutput;
 use crate::io::OpenOutput;
@@ -10,34 +10,31 @@ use crate::io::OpenOutput;
 /// Writes features to a file or to standard output.
 pub(crate) struct FeatureDocument {
     output: TextOutput,
-    format: FeatureFormat,
+    /// The text between two features, and after the last one.
+    frame: [&'static str; 2],
     features: u64,
 }
 
 impl FeatureDocument {
     /// Begins a file in an open output. Fails if two columns would have the same name.
     pub(crate) fn create(output: OpenOutput, options: &FeatureOptions) -> Result<Self> {
-        let header = match options.format {
-            FeatureFormat::Csv { .. } => csv::header(options).map_err(Error::Usage)?,
-            FeatureFormat::GeoJson => "{\"type\":\"FeatureCollection\",\"features\":[\n".to_owned(),
-            _ => String::new(),
-        };
+        let [before, frame @ ..] = options.format.frame();
+        let columns = options.format.is_table().then(|| csv::header(options));
+        let columns = columns.transpose().map_err(Error::Usage)?;
         let mut output = TextOutput::in_output(output, options.compression);
-        if !header.is_empty() {
-            output.write(&header)?;
-        }
+        output.write(before)?;
+        output.write(columns.as_deref().unwrap_or_default())?;
         Ok(Self {
             output,
-            format: options.format,
+            frame,
             features: 0,
         })
     }
 
     /// Appends a chunk of features, or of a piece of them.
     pub(crate) fn add(&mut self, chunk: FeatureChunk) -> Result<()> {
-        let is_next = self.features > 0 && !chunk.is_continued;
-        if self.format == FeatureFormat::GeoJson && is_next {
-            self.output.write(SEPARATOR)?;
+        if self.features > 0 && !chunk.is_continued {
+            self.output.write(self.frame[0])?;
         }
         match chunk.text {
             ChunkText::Encoded(text) => self.output.chunk(text)?,
@@ -55,11 +52,18 @@ impl FeatureDocument {
         Ok(())
     }
 
+    /// Appends the features of a buffer, and empties it.
+    pub(crate) fn put(&mut self, text: &mut FeatureText) -> Result<()> {
+        let failed = |error: std::io::Error| Error::Internal(error.to_string());
+        while let Some(chunk) = text.take().map_err(failed)? {
+            self.add(chunk)?;
+        }
+        Ok(())
+    }
+
     /// Completes the file, flushes it to disk, and gives it its name. Returns its size in bytes.
     pub(crate) fn finish(mut self) -> Result<u64> {
-        if self.format == FeatureFormat::GeoJson {
-            self.output.write("\n]}\n")?;
-        }
+        self.output.write(self.frame[1])?;
         self.output.finish()
     }
 }

@@ -59,7 +59,24 @@ pub(crate) struct Feature<'a> {
     pub geometry: Geometry<'a>,
 }
 
-impl Feature<'_> {
+impl<'a> Feature<'a> {
+    /// Creates a feature without the ids of nodes.
+    pub(crate) const fn new(
+        (kind, id): (ObjectKind, i64),
+        info: Info<'a>,
+        tags: &'a [(&'a str, &'a str)],
+        geometry: Geometry<'a>,
+    ) -> Self {
+        Self {
+            kind,
+            id,
+            info,
+            tags,
+            way_nodes: None,
+            geometry,
+        }
+    }
+
     /// Whether an attribute is left out. Points and areas do not have [`Attribute::WayNodes`], as in osmium. The lines
     /// of relations, which osmium does not write, have it without a value.
     fn leaves_out(&self, attribute: Attribute) -> bool {

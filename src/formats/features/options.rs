@@ -31,6 +31,26 @@ pub enum FeatureFormat {
 }
 
 impl FeatureFormat {
+    /// Whether features are rows, of which a table has the columns.
+    pub(crate) const fn is_table(self) -> bool {
+        matches!(self, Self::Csv { .. })
+    }
+
+    /// Returns the text before the first feature, between two features, and after the last one. Rows of columns have
+    /// a header besides.
+    pub(crate) const fn frame(self) -> [&'static str; 3] {
+        match self {
+            Self::GeoJson => [
+                "{\"type\":\"FeatureCollection\",\"features\":[\n",
+                ",\n",
+                "\n]}\n",
+            ],
+            Self::GeoJsonSeq { .. } | Self::Text | Self::Postgres { .. } | Self::Csv { .. } => {
+                [""; 3]
+            }
+        }
+    }
+
     /// Returns the format with the given name, which may be the extension of a file name.
     pub fn of_name(name: &str) -> Option<Self> {
         Some(match name {

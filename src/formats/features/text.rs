@@ -81,9 +81,6 @@ impl LongText {
     }
 }
 
-/// The separator between two features of a GeoJSON feature collection.
-pub(super) const SEPARATOR: &str = ",\n";
-
 impl FeatureText {
     pub(crate) fn new(options: &FeatureOptions) -> Self {
         Self {
@@ -98,13 +95,19 @@ impl FeatureText {
         }
     }
 
+    /// Counts the next feature, and separates it from the one before.
+    fn begin_feature(&mut self) {
+        self.features += 1;
+        if self.features > 1 {
+            let [_, separator, _] = self.options.format.frame();
+            self.text.push_str(separator);
+        }
+    }
+
     /// Appends a feature.
     pub(crate) fn put(&mut self, feature: &Feature<'_>) {
+        self.begin_feature();
         let (text, attributes) = (&mut self.text, &self.options.attributes);
-        self.features += 1;
-        if self.options.format == FeatureFormat::GeoJson && self.features > 1 {
-            text.push_str(SEPARATOR);
-        }
         let id = match self.options.unique_id {
             UniqueId::None => None,
             UniqueId::Counter => Some(FeatureId::Number(&mut self.numbers)),
@@ -149,10 +152,7 @@ impl FeatureText {
         let broken = || Error::Internal("the row of a feature is broken".into());
         let (number, text) = row.split_first_chunk().ok_or_else(broken)?;
         let text = std::str::from_utf8(text).map_err(|_| broken())?;
-        self.features += 1;
-        if self.options.format == FeatureFormat::GeoJson && self.features > 1 {
-            self.text.push_str(SEPARATOR);
-        }
+        self.begin_feature();
         let number = u32::from_le_bytes(*number);
         if number != u32::MAX {
             self.numbers.push(self.text.len() + number as usize);
