@@ -273,10 +273,12 @@ fn batches_of_features_are_those_of_an_export() {
     let format = export::ExportFormat::Text(export::FeatureOptions::new(format));
     let directory = tempfile::tempdir().unwrap();
     let target = OutputTarget::file(directory.path().join("features.geojson"));
-    let options = export::Options::new(real_file("helsinki.osm.pbf"), target, format);
+    let input = real_file("helsinki.osm.pbf");
+    let options = export::Options::new(&input, target, format);
     let ctx = Context::default();
     let summary = export::run(&options, None, &ctx).unwrap();
-    let batches = export::batches(options, false, Ids::default, &ctx);
+    let lookup = export::LookupOptions::default();
+    let batches = export::batches(&input, options.rules, lookup, false, Ids::default, &ctx);
     let features = batches
         .map(|batch| batch.unwrap().len() as u64)
         .sum::<u64>();

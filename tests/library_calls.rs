@@ -3,6 +3,11 @@
 
 use crate::common::craft::{self, Shape};
 use crate::common::{decode, known, mixed_objects, node};
+use crate::export::fixture;
+use pbfhogg::areas::{FeatureReader, Form, Problem, ProblemCause};
+use pbfhogg::commands::export::{
+    self, ExportFormat, FeatureFormat, FeatureOptions, FeatureRules, TagRule,
+};
 use pbfhogg::commands::extract::{self, Extract, parse_bbox};
 use pbfhogg::commands::{cat, sort, synth};
 use pbfhogg::read::BlobStream;
@@ -266,6 +271,82 @@ fn a_warning_has_its_advice_beside_it() {
     };
     assert!(message.ends_with("keep the compression that they had"));
     assert_eq!(*advice, Advice::Recompress);
+}
+
+/// A reader of the fixture of `export`, of which ways are `form`, and nothing without tags is wanted.
+fn reader_of_fixture(form: Form, ctx: Context) -> FeatureReader {
+    let reader = FeatureReader::with_context(fixture("export.opl"), ctx).unwrap();
+    reader.select(
+        move |kind, tags| match (kind, tags.iter().any(|(key, _)| *key != "type")) {
+            (_, false) => Form::Skip,
+            (ObjectKind::Node, true) => Form::Line,
+            (ObjectKind::Way, true) => form,
+            (ObjectKind::Relation, true) => Form::Area,
+        },
+    )
+}
+
+#[test]
+fn a_feature_reader_reports_the_problems_of_an_export() {
+    let directory = tempfile::tempdir().unwrap();
+    for (form, linear, area) in [
+        (Form::Line, Some(TagRule::Any), None),
+        (Form::Area, None, Some(TagRule::Any)),
+    ] {
+        // An export has lines of ways that are not closed, and the reader leaves them out if it is asked for areas.
+        let is_compared = |problem: &Problem| {
+            form == Form::Line
+                || problem.kind != ObjectKind::Way
+                || matches!(problem.cause, ProblemCause::Area(_))
+        };
+        let (mut expected, mut found, mut features) = (Vec::new(), Vec::new(), 0);
+        let format = ExportFormat::Text(FeatureOptions::new(FeatureFormat::Text));
+        let target = OutputTarget::file(directory.path().join(format!("{form:?}.txt")));
+        let options = export::Options::new(fixture("export.opl"), target, format)
+            .rules(FeatureRules::default().linear(linear).area(area));
+        let mut report = |problem: &Problem| {
+            expected.extend(Some(*problem).filter(is_compared));
+            Ok(())
+        };
+        export::run(&options, Some(&mut report), &Context::default()).unwrap();
+        let reader = reader_of_fixture(form, Context::default());
+        let visit = |_| {
+            features += 1;
+            Ok(())
+        };
+        let report = |problem: &Problem| {
+            found.extend(Some(*problem).filter(is_compared));
+            Ok(())
+        };
+        reader.for_each_with_problems(visit, report).unwrap();
+        assert!(expected.len() > 8 && features > 10, "{expected:?}");
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn a_feature_reader_warns_of_what_it_leaves_out() {
+    let warnings = Arc::new(Warnings::default());
+    let ctx = Context::default().with_observer(warnings.clone());
+    let mut ways = Vec::new();
+    let reader = reader_of_fixture(Form::Line, ctx);
+    let visited = reader.for_each(|feature| {
+        ways.extend((feature.id.kind == ObjectKind::Way).then_some(feature.id.id));
+        Ok(())
+    });
+    visited.unwrap();
+    // Their nodes 99 and 6 have no location.
+    assert!(!ways.contains(&31) && !ways.contains(&32) && ways.contains(&33));
+    let warnings = warnings.0.lock().unwrap();
+    let left_out: Vec<_> = warnings
+        .iter()
+        .filter(|(_, advice)| *advice == Advice::ListLeftOut)
+        .collect();
+    let [(message, _)] = left_out.as_slice() else {
+        panic!("{warnings:?}");
+    };
+    let start = "left out: 2 relations of which a part is not in the file, and objects with ";
+    assert!(message.starts_with(start), "{message}");
 }
 
 /// Cuts boxes out of a file, one in each pass. Fails if no box has a node. Returns the number of objects in each box.

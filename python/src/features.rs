@@ -10,14 +10,12 @@ use crate::warnings::Warnings;
 use arrow_array::RecordBatch;
 use arrow_array::builder::StringBuilder;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use pbfhogg::commands::export::{
-    self, FeatureFormat, FeatureMaker, FeatureOptions, FeatureView, LINE_RELATIONS,
-};
+use pbfhogg::commands::export::{self, FeatureMaker, FeatureRules, FeatureView, LookupOptions};
 use pbfhogg::unstable::formats::{ColumnGetter, RowType, TableColumn};
-use pbfhogg::{Context, Observer, OutputTarget, Result};
+use pbfhogg::{Context, Observer, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -178,7 +176,8 @@ impl Batches for FeatureBatches {
 
 impl FeatureBatches {
     fn start(
-        options: &export::Options,
+        path: &Path,
+        rules: &FeatureRules,
         columns: Arc<[Column]>,
         schema: SchemaRef,
         ctx: &Context,
@@ -192,7 +191,7 @@ impl FeatureBatches {
             FeatureColumns(Rows::new(schema.clone(), values))
         };
         Self {
-            batches: export::batches(options.clone(), needs_info, maker, ctx),
+            batches: export::batches(path, rules.clone(), LookupOptions::default(), needs_info, maker, ctx),
             columns,
             are_found,
             has_rows: false,
@@ -238,12 +237,10 @@ pub fn features(
     geometry: bool,
     jobs: i64,
 ) -> PyResult<Table> {
-    let format = export::ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
-    let options = export::Options::new(&path.path, OutputTarget::Stdout, format)
+    let rules = FeatureRules::default()
+        .with_line_relations()
         .kinds(self::kinds(kinds)?)
-        .filter(self::tags("tags", tags)?)
-        .line_relations(LINE_RELATIONS.map(str::to_owned).into())
-        .temp_dir(Some(std::env::temp_dir()));
+        .filter(self::tags("tags", tags)?);
     let warnings = Arc::<Warnings>::default();
     let ctx = context(jobs, [&path])?.with_observer(warnings.clone());
     path.check(py, &ctx)?;
@@ -253,7 +250,7 @@ pub fn features(
             "clip: there is no bbox, polygon or area to clip to",
         ));
     }
-    let options = options.clip(region.clone().filter(|_| clip)).region(region);
+    let rules = rules.clip(region.clone().filter(|_| clip)).region(region);
     let names = columns.map(|Texts(names)| names);
     let mut names =
         names.unwrap_or_else(|| ["osm_type", "osm_id", "tags"].map(str::to_owned).into());
@@ -263,11 +260,12 @@ pub fn features(
     let columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();
     let fields: Vec<_> = columns.iter().map(Column::field).collect();
     let own = warnings.clone();
+    let path = path.path;
     let source: MadeTable<Column> = MadeTable {
         schema: Arc::new(Schema::new(fields)),
         columns: columns.into(),
         start: Arc::new(move |columns, schema| {
-            Box::new(FeatureBatches::start(&options, columns, schema, &ctx, &own))
+            Box::new(FeatureBatches::start(&path, &rules, columns, schema, &ctx, &own))
         }),
     };
     Ok(Table::new(source, warnings))

@@ -4,11 +4,24 @@
 use super::{
     AreaNode, AreaPolygon, AreaProblem, AreaWay, Assembly, OpenRings, ProblemKind, Role, assemble,
 };
-use crate::geometry::{MapTurn, Point, Rings, goes_around_pole};
+use crate::geometry::{Antimeridian, MapTurn, Point, Rings, goes_around_pole};
+
+/// Assembles the polygons that ways bound, as [`assemble`] does, and cuts them at the antimeridian if `antimeridian`
+/// says so.
+pub(crate) fn assemble_for(
+    ways: &[AreaWay<'_>],
+    antimeridian: Antimeridian,
+    open_rings: OpenRings,
+) -> Assembly {
+    match antimeridian {
+        Antimeridian::Cut => assemble_on_map(ways, open_rings),
+        Antimeridian::Keep => assemble(ways, open_rings),
+    }
+}
 
 /// Assembles the polygons that ways bound, as [`assemble`] does, and cuts them at the antimeridian. An area around a
 /// pole has a point at every longitude and is not cut.
-pub(crate) fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
+fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
     let Some(turn) = MapTurn::of(paths(ways)) else {
         return assemble(ways, open_rings);
     };

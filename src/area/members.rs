@@ -2,8 +2,9 @@
 
 use super::way_store::{StoredWay, WayStore};
 use super::{
-    AreaNode, AreaWay, Assembly, OpenRings, Role, assemble, assemble_on_map, too_many_nodes,
+    AreaNode, AreaWay, Assembly, OpenRings, Role, assemble_for, too_many_nodes,
 };
+use crate::geometry::Antimeridian;
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
 use rustc_hash::FxHashMap;
@@ -79,30 +80,22 @@ impl MemberWays {
         self.ways.is_empty()
     }
 
-    /// Assembles the area as it is on the map, as [`assemble_on_map`](super::assemble_on_map()) does. `nodes` is the
-    /// list that [`read`](Self::read) has filled.
-    pub(crate) fn assemble_on_map(&self, nodes: &[AreaNode], open_rings: OpenRings) -> Assembly {
+    /// Assembles the area, as [`assemble_for`](super::assemble_for()) does. `nodes` is the list that
+    /// [`read`](Self::read) has filled.
+    pub(crate) fn assemble(
+        &self,
+        nodes: &[AreaNode],
+        antimeridian: Antimeridian,
+        open_rings: OpenRings,
+    ) -> Assembly {
         if self.is_too_large {
             return too_many_nodes();
         }
-        assemble_on_map(&self.with_locations(nodes), open_rings)
-    }
-
-    /// Assembles the area without regard to the antimeridian. `nodes` is the list that [`read`](Self::read) has filled.
-    pub(crate) fn assemble(&self, nodes: &[AreaNode], open_rings: OpenRings) -> Assembly {
-        if self.is_too_large {
-            return too_many_nodes();
-        }
-        assemble(&self.with_locations(nodes), open_rings)
-    }
-
-    /// Returns the ways with their nodes.
-    fn with_locations<'n>(&self, nodes: &'n [AreaNode]) -> Vec<AreaWay<'n>> {
         let ways = self.ways.iter().map(|(id, role, range)| AreaWay {
             id: *id,
             role: *role,
             nodes: &nodes[range.clone()],
         });
-        ways.collect()
+        assemble_for(&ways.collect::<Vec<_>>(), antimeridian, open_rings)
     }
 }

@@ -16,7 +16,7 @@
 //!
 //! No step backtracks. Where rings touch, they are cut so that the inside of each polygon is connected.
 //!
-//! [`assemble`] takes coordinates as they are. `assemble_on_map` gives the area as it is on a map: cut at the
+//! [`assemble`] takes coordinates as they are. `assemble_for` may give the area as it is on a map: cut at the
 //! antimeridian (`antimeridian`).
 
 mod antimeridian;
@@ -37,7 +37,7 @@ mod way_store;
 use crate::geometry::Point;
 use crate::osm::format_e7;
 use crate::runtime::lock;
-pub(crate) use antimeridian::{assemble_on_map, is_around_pole, polygon_of, polygons_on_map};
+pub(crate) use antimeridian::{assemble_for, is_around_pole, polygon_of, polygons_on_map};
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
 pub(crate) use nested::{MAX_DEPTH, MAX_KEPT, NestedRelations, RouteMember};

@@ -5,8 +5,8 @@ use super::export_selection::SelectionArgs;
 use super::session::Session;
 use super::{CommandAnswer, show};
 use crate::commands::export::{
-    self, AREA_TAGS, Config, ExportFormat, FeatureRules, Incomplete, Options, Problem, Severity,
-    Summary, Theme,
+    self, AREA_TAGS, Config, ExportFormat, FeatureRules, Incomplete, LookupOptions, Options,
+    Problem, Severity, Summary, Theme,
 };
 use crate::engine::IndexType;
 use crate::formats::{Attribute, FeatureFormat};
@@ -145,7 +145,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let summary = export::run(&options, reports.then_some(&mut report), &ctx)?;
     warn_of_way_nodes(&options, &summary, &ctx);
     if !args.show_errors && has_warnings(session, args, &options) {
-        export::warn_of_left_out(&summary, options.incomplete, &ctx);
+        export::warn_of_left_out(&summary, options.rules.incomplete, &ctx);
     }
     let answer = session.report(&args.run, &ctx, &summary, &options.target, || {
         text(&options, &summary, args.show_errors)
@@ -215,24 +215,27 @@ fn options(session: &Session, args: &Args, config: Config, ctx: &Context) -> Res
     let target = text_target(session, path, args.overwrite)?;
     let input = args.input.clone().unwrap_or_default();
     let mut options = Options::new(input, target, args.format.format(session, path, &config)?);
-    options.rules = config.rules;
-    args.selection.apply_to(session, &mut options, ctx)?;
+    options.rules = config.rules.line_relations(options.rules.line_relations);
+    let input = &options.input;
+    args.selection
+        .apply_to(session, input, &mut options.rules, ctx)?;
     if let ExportFormat::Text(features) = &mut options.format
         && features.tag_columns.is_none()
     {
-        features.tag_columns.clone_from(&options.tag_keys);
+        features.tag_columns.clone_from(&options.rules.tag_keys);
     }
-    options.incomplete = args.incomplete;
-    options.locations_in_ways = args.index_type == StoredLocationArg::Ways;
-    options.only_locations_in_ways =
-        options.locations_in_ways && session.conventions.takes_none_for_no_index;
-    options.index_type = match args.index_type {
-        StoredLocationArg::Ways => IndexType::default(),
-        StoredLocationArg::Nodes(index_type) => index_type,
-    };
-    options.temp_dir = args.temp_dir.clone();
-    options.max_memory = args.max_memory;
-    options.keeps_repeated_keys = session.conventions.keeps_repeated_keys;
+    options.rules.incomplete = args.incomplete;
+    options.rules.keeps_repeated_keys = session.conventions.keeps_repeated_keys;
+    let in_ways = args.index_type == StoredLocationArg::Ways;
+    options.lookup = LookupOptions::default()
+        .locations_in_ways(in_ways)
+        .only_locations_in_ways(in_ways && session.conventions.takes_none_for_no_index)
+        .index_type(match args.index_type {
+            StoredLocationArg::Ways => IndexType::default(),
+            StoredLocationArg::Nodes(index_type) => index_type,
+        })
+        .temp_dir(args.temp_dir.clone())
+        .max_memory(args.max_memory);
     options.areas_last = session.conventions.exports_areas_last;
     options.warns_of_nothing = has_warnings(session, args, &options);
     Ok(options)
@@ -263,8 +266,8 @@ fn text(options: &Options, summary: &Summary, are_shown: bool) -> String {
             export::list_of_problems(&summary.errors)
         );
     }
-    if summary.incomplete > 0 && (are_shown || options.incomplete == Incomplete::Keep) {
-        let what = match options.incomplete {
+    if summary.incomplete > 0 && (are_shown || options.rules.incomplete == Incomplete::Keep) {
+        let what = match options.rules.incomplete {
             Incomplete::LeaveOut => "left out",
             Incomplete::Keep => "only the rings that close",
         };

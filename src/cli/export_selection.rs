@@ -2,7 +2,7 @@
 
 use super::args::{GivenRegion, KindArgs, RegionArgs, read_expressions, region};
 use super::session::Session;
-use crate::commands::export::{GeometryTypes, Options};
+use crate::commands::export::{FeatureRules, GeometryTypes};
 use crate::geometry::Antimeridian;
 use crate::osm::ObjectExpression;
 use crate::runtime::Context;
@@ -46,15 +46,21 @@ pub struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// Sets the options that select objects and features.
-    pub fn apply_to(&self, session: &Session, options: &mut Options, ctx: &Context) -> Result<()> {
-        options.kinds = self.kinds.set();
-        options.filter = self.filter.clone();
+    /// Sets the rules that select objects and features. `input` is the input of the command.
+    pub fn apply_to(
+        &self,
+        session: &Session,
+        input: &Path,
+        rules: &mut FeatureRules,
+        ctx: &Context,
+    ) -> Result<()> {
+        rules.kinds = self.kinds.set();
+        rules.filter = self.filter.clone();
         for path in &self.expressions {
             let read = read_expressions(session, path, ObjectExpression::parse)?;
-            options.filter.extend(read);
+            rules.filter.extend(read);
         }
-        options.region = self.region.region(session, &options.input, ctx)?;
+        rules.region = self.region.region(session, input, ctx)?;
         let clip = self.clip.as_deref();
         let is_box = clip.is_some_and(|clip| clip.matches(',').count() == 3);
         let given = GivenRegion {
@@ -62,18 +68,20 @@ impl SelectionArgs {
             polygon: clip.filter(|_| !is_box).map(Path::new),
             area: None,
         };
-        options.clip = region(session, given, &options.input, ctx)?;
+        rules.clip = region(session, given, input, ctx)?;
         let by_default = session.conventions.antimeridian;
-        options.antimeridian = self.antimeridian.unwrap_or(by_default);
-        options.geometry_types = self.geometry_types.unwrap_or_default();
+        rules.antimeridian = self.antimeridian.unwrap_or(by_default);
+        rules.geometry_types = self.geometry_types.unwrap_or_default();
         let given = self.line_relations.clone();
-        options.line_relations = match given {
-            Some(types) => types.into_iter().filter(|one| one != "none").collect(),
-            None if !session.conventions.exports_routes => Vec::new(),
-            None => options.line_relations.clone(),
-        };
-        options.keep_untagged = self.keep_untagged;
-        options.tag_keys = self.properties.clone();
+        match given {
+            Some(types) => {
+                rules.line_relations = types.into_iter().filter(|one| one != "none").collect();
+            }
+            None if !session.conventions.exports_routes => rules.line_relations.clear(),
+            None => {}
+        }
+        rules.keep_untagged = self.keep_untagged;
+        rules.tag_keys = self.properties.clone();
         Ok(())
     }
 }

@@ -10,34 +10,34 @@ mod boundaries;
 mod builder;
 mod config;
 mod cuts;
-mod feature_buffer;
+mod feature_pass;
+mod feature_writer;
 mod late_areas;
 mod left_out;
 mod line_relations;
+mod lookup;
 mod maker;
 mod object_geometries;
-mod problem;
+mod output;
 #[cfg(feature = "parquet")]
 mod raw;
 mod rules;
 mod selection;
 mod shared;
-mod sink;
 #[cfg(feature = "parquet")]
 mod tables;
 mod tally;
+mod text;
 
 use super::repeated_keys::warn_of_repeated_keys;
 use crate::engine::IndexType;
-use crate::engine::geometry_pass::{GeometryPass, StoredLocations, Visits};
+use crate::engine::geometry_pass::StoredLocations;
+pub(crate) use crate::engine::geometry_problem::list_of_problems;
+pub use crate::engine::geometry_problem::{Problem, ProblemCause, Severity};
 use crate::engine::input;
-#[cfg(feature = "parquet")]
-use crate::engine::repeats;
+pub use crate::engine::object_geometry::Incomplete;
 use crate::engine::way_locations::LocateOptions;
 use crate::error::Result;
-use crate::file::PbfFile;
-#[cfg(feature = "parquet")]
-use crate::file::{BlobPlan, PlanNeeds};
 pub use crate::formats::{
     Attribute, Attributes, FeatureFormat, FeatureOptions, GeometryTypes, TagColumn, UniqueId,
 };
@@ -48,27 +48,19 @@ pub use crate::formats::{
 };
 use crate::geometry::{Antimeridian, Shape};
 use crate::io::OutputTarget;
-use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
 use crate::runtime::Context;
 pub(crate) use area_problems::area_problems;
 pub use batches::batches;
-use builder::{Builder, ExportPart};
 pub use config::{Config, default_config, read_config};
-use feature_buffer::FeatureForm;
-pub(crate) use left_out::{list_of_problems, warn_of_left_out};
+pub(crate) use left_out::warn_of_left_out;
 pub use line_relations::LINE_RELATIONS;
+pub use lookup::LookupOptions;
 pub use maker::{FeatureMaker, FeatureView};
 pub(crate) use object_geometries::ObjectGeometries;
-pub use problem::{Problem, ProblemCause, Severity};
 pub use rules::{AREA_TAGS, FeatureRules, TagRule, WrittenTags};
-use selection::may_select;
 use serde::Serialize;
-use shared::Shared;
-use sink::FeatureSink;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use tally::Totals;
 
 options! {
     /// The options of `export`.
@@ -83,49 +75,11 @@ options! {
         pub format: ExportFormat,
     }
     setters {
-        /// The rules that decide which closed ways are areas, and which tags are written.
+        /// The rules that decide which objects become features, with which geometries and tags. By default, tables have
+        /// the relations in [`LINE_RELATIONS`] as lines, and text has not.
         rules: FeatureRules,
-        /// The types of geometries that are written.
-        geometry_types: GeometryTypes,
-        /// The values of the tag `type` of relations that become lines. The default is [`LINE_RELATIONS`] for tables,
-        /// and none for text. The member ways are joined in their order; platforms and stops are left out. A relation
-        /// with missing ways becomes the lines of its remaining ways.
-        line_relations: Vec<String>,
-        /// Whether features without tags are written.
-        keep_untagged: bool,
-        /// The kinds of objects from which features are made.
-        kinds: KindSet,
-        /// The expressions that select objects; all objects are selected if there are none.
-        filter: Vec<ObjectExpression>,
-        /// The region that selects features. A feature is written if its geometry shares a point with the region. A
-        /// geometry that crosses the antimeridian is cut there before it is judged, whatever [`Options::antimeridian`]
-        /// says. `None` writes all features.
-        region: Option<Shape>,
-        /// The region at whose edges geometries are cut; `None` for no cuts.
-        clip: Option<Shape>,
-        /// How to treat lines and areas that cross the antimeridian.
-        antimeridian: Antimeridian,
-        /// The keys of the tags that are written; `None` for all tags that the rules allow. An object that has only
-        /// tags with other keys becomes a feature without tags.
-        tag_keys: Option<Vec<String>>,
-        /// How to treat relations with a member way, or a node of a member way, that is not in the file.
-        incomplete: Incomplete,
-        /// Whether the locations in ways are taken even if the header does not declare them. Nodes are looked up for
-        /// ways that lack a location.
-        locations_in_ways: bool,
-        /// Whether no node is looked up, so that a location that a way lacks is unknown even if its node is in the
-        /// file.
-        only_locations_in_ways: bool,
-        /// The method used to look up node locations. It has no effect if all ways of the input have locations.
-        index_type: IndexType,
-        /// The directory for the temporary files of a look-up; `None` for the directory of the output or, if the output
-        /// is a stream, the system's temporary directory.
-        temp_dir: Option<PathBuf>,
-        /// The maximum memory in bytes for locations; `None` for four fifths of the available memory.
-        max_memory: Option<u64>,
-        /// Whether text has all tags of an object, even if several have the same key, as osmium writes them. Otherwise,
-        /// and in tables, an object has the first tag with a key only.
-        keeps_repeated_keys: bool,
+        /// The options for looking up the locations of nodes.
+        lookup: LookupOptions,
         /// Whether text output has areas after all points and lines. Areas are then in the order in which a single pass
         /// over the ways of a sorted file completes the areas. Otherwise areas are in the order of the input.
         areas_last: bool,
@@ -135,38 +89,27 @@ options! {
 }
 
 impl Options {
-    /// Creates options with the given input, output and format, and defaults otherwise. All objects with tags are
-    /// written, closed ways are areas or lines depending on their tags, and incomplete relations are left out.
+    /// Creates options with the given input, output and format, and defaults otherwise.
     pub fn new(input: impl Into<PathBuf>, target: OutputTarget, format: ExportFormat) -> Self {
-        let line_relations = match format {
-            ExportFormat::Text(_) => Vec::new(),
-            #[cfg(feature = "parquet")]
-            _ => LINE_RELATIONS.map(str::to_owned).into(),
-        };
+        let rules = FeatureRules::default();
         Self {
             input: input.into(),
             target,
+            rules: match format {
+                ExportFormat::Text(_) => rules,
+                #[cfg(feature = "parquet")]
+                _ => rules.with_line_relations(),
+            },
             format,
-            rules: FeatureRules::default(),
-            geometry_types: GeometryTypes::default(),
-            line_relations,
-            keep_untagged: false,
-            kinds: KindSet::ALL,
-            filter: Vec::new(),
-            region: None,
-            clip: None,
-            antimeridian: Antimeridian::default(),
-            tag_keys: None,
-            incomplete: Incomplete::default(),
-            locations_in_ways: false,
-            only_locations_in_ways: false,
-            index_type: IndexType::default(),
-            temp_dir: None,
-            max_memory: None,
-            keeps_repeated_keys: false,
+            lookup: LookupOptions::default(),
             areas_last: false,
             warns_of_nothing: true,
         }
+    }
+
+    /// Returns the use of the locations in ways, and the options of the look-up of others.
+    fn locate(&self) -> (StoredLocations, LocateOptions) {
+        self.lookup.locate(|| self.target.scratch_directory())
     }
 }
 
@@ -180,21 +123,9 @@ pub enum ExportFormat {
     #[cfg(feature = "parquet")]
     GeoParquet(GeoParquetOptions),
     /// Objects without geometries, as Parquet tables of nodes, of ways and of relations. Of the other options, only the
-    /// input, the target, the kinds and the filter have an effect.
+    /// input, the target, and the kinds and the filter of the rules have an effect.
     #[cfg(feature = "parquet")]
     Objects(ObjectTableOptions),
-}
-
-/// How to treat incomplete relations, which are relations with a member way, or a node of a member way, that is not in
-/// the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Incomplete {
-    /// Incomplete relations are left out and counted.
-    #[default]
-    LeaveOut,
-    /// The closed rings of an incomplete relation are written.
-    Keep,
 }
 
 /// The result of `export`.
@@ -257,7 +188,7 @@ pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - The input is a history file, or an object occurs twice. Tables of objects ([`ExportFormat::Objects`]) have all
 ///   versions.
-/// - The chosen method of looking up locations needs more memory than [`Options::max_memory`], or more space for
+/// - The chosen method of looking up locations needs more memory than [`LookupOptions::max_memory`], or more space for
 ///   temporary files than is free in their directory.
 /// - `report` fails.
 pub fn run<'r>(
@@ -266,118 +197,17 @@ pub fn run<'r>(
     ctx: &Context,
 ) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
-    #[cfg(feature = "parquet")]
-    if let ExportFormat::Objects(tables) = options.format {
-        let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-        return repeats::count(&file, &plan, ctx, |ctx| {
-            raw::write(&file, &plan, options, tables, ctx)
-        });
-    }
-    let (mut sink, form) = FeatureSink::open(options, ctx)?;
-    let (reports, mut report) = (report.is_some(), report);
-    let summary = visit(&file, options, form, reports, ctx, |found| match found {
-        ExportPart::Features(chunk) => sink.add_text(chunk),
-        ExportPart::Problems(problems) => match &mut report {
-            Some(report) => problems.iter().try_for_each(report),
-            None => Ok(()),
-        },
-        ExportPart::Made(_) | ExportPart::Tally(_) => Ok(()),
-    })?;
-    let bytes = sink.finish(ctx)?;
+    let summary = match &options.format {
+        ExportFormat::Text(format) => text::write(&file, options, format, report, ctx)?,
+        #[cfg(feature = "parquet")]
+        ExportFormat::GeoParquet(format) => tables::write(&file, options, format, report, ctx)?,
+        #[cfg(feature = "parquet")]
+        ExportFormat::Objects(format) => return raw::write(&file, options, *format, ctx),
+    };
     warn_of_repeated_keys(summary.repeated_keys, ctx);
     if options.warns_of_nothing {
         left_out::warn_of_nothing(options, &summary, &file, ctx)?;
     }
-    ctx.stats.bytes_written.add(bytes);
-    Ok(Summary { bytes, ..summary })
-}
-
-/// Makes the features of a file. Calls `take` with what the visitors find, except the numbers of features, which are
-/// returned.
-fn visit(
-    file: &PbfFile,
-    options: &Options,
-    form: FeatureForm,
-    reports: bool,
-    ctx: &Context,
-    mut take: impl FnMut(ExportPart) -> Result<()>,
-) -> Result<Summary> {
-    let filter = filter(options, &form);
-    let (visits, relations) = visits(options, &form, &filter, reports);
-    let directory = options.temp_dir.clone();
-    let locate = LocateOptions {
-        index_type: options.index_type,
-        temp_dir: directory.unwrap_or_else(|| options.target.scratch_directory()),
-        max_memory: options.max_memory,
-        ranges: None,
-    };
-    let pass = GeometryPass::open(file, visits, stored_locations(options), locate, ctx)?;
-    let names = form.theme_names();
-    let shared = Shared::new(options, form, filter, relations, reports);
-    let shared = Arc::new(shared);
-    let mut totals = Totals::default();
-    let index_type = pass.run(
-        {
-            let shared = shared.clone();
-            move |block| shared.selected_areas(block)
-        },
-        move || Builder::new(&shared),
-        |found| match found {
-            ExportPart::Tally(tally) => {
-                tally.add_to(&mut totals);
-                Ok(())
-            }
-            found => take(found),
-        },
-    )?;
-    totals.oversized().warn(ctx);
-    Ok(Summary {
-        index_type,
-        ..totals.into_summary(names.iter().map(String::as_str))
-    })
-}
-
-/// Returns the use of the locations in ways.
-const fn stored_locations(options: &Options) -> StoredLocations {
-    if options.only_locations_in_ways {
-        StoredLocations::Only
-    } else if options.locations_in_ways {
-        StoredLocations::Taken
-    } else {
-        StoredLocations::AsDeclared
-    }
-}
-
-/// Returns the filter of the objects that become features.
-fn filter(options: &Options, form: &FeatureForm) -> ObjectFilter {
-    let expressions = match form.expressions() {
-        // Without a filter of the user, only objects that belong to a theme are read.
-        Some(of_themes) if options.filter.is_empty() => of_themes,
-        _ => options.filter.clone(),
-    };
-    ObjectFilter::new(expressions)
-}
-
-/// Returns which objects are visited, and whether relations become features. Relations may also be visited for the
-/// boundaries that columns need.
-fn visits(
-    options: &Options,
-    form: &FeatureForm,
-    filter: &ObjectFilter,
-    reports: bool,
-) -> (Visits, bool) {
-    let types = options.geometry_types;
-    let selects = |kind| options.kinds.contains(kind) && may_select(filter, kind);
-    let has_lines = types.lines && !options.line_relations.is_empty();
-    let relations = (types.areas || has_lines) && selects(ObjectKind::Relation);
-    let visits = Visits {
-        nodes: types.points && selects(ObjectKind::Node),
-        untagged_nodes: options.keep_untagged,
-        // A filter with conditions on metadata judges an object again after some of its tags were left out.
-        info: form.needs_info() || filter.needs_metadata(),
-        ways: (types.lines || types.areas) && selects(ObjectKind::Way),
-        areas: relations || form.needs_boundaries(),
-        member_node_ids: reports,
-    };
-    (visits, relations)
+    ctx.stats.bytes_written.add(summary.bytes);
+    Ok(summary)
 }

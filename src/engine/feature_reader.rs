@@ -1,11 +1,11 @@
 //! Reads objects with their geometries: points, lines, and the polygons of closed ways and multipolygons.
 
-use super::geometry_pass::{GeometryPass, StoredLocations, Visitor, Visits, is_area, on_earth};
+use super::geometry_pass::{GeometryPass, StoredLocations, Visitor, Visits, is_area};
+use super::geometry_problem::{Problem, ProblemCounts, warn_of_left_out};
 use super::input;
+use super::object_geometry::{GeometryMaker, is_closed};
 use super::way_locations::{IndexType, LocateOptions};
-use crate::area::{
-    AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble_on_map,
-};
+use crate::area::{AreaPolygon, WayStore};
 use crate::error::{FormatError, Result};
 use crate::file::PbfFile;
 use crate::geometry::Point;
@@ -15,7 +15,7 @@ use crate::runtime::Context;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The number of features that a thread collects before it sends them.
+/// The number of features and problems that a thread collects before it sends them.
 const AT_ONCE: usize = 1000;
 /// The number of points of features at which a thread sends them. A feature may have millions.
 const POINTS_AT_ONCE: usize = 1 << 18;
@@ -59,8 +59,8 @@ impl Feature {
 pub enum Geometry {
     /// The location of a node.
     Point(Point),
-    /// The locations of the nodes of a way, two or more. Nodes without a known location are left out. A line across the
-    /// antimeridian is not cut.
+    /// The locations of the nodes of a way, two or more. Of consecutive nodes at the same place, there is one point. A
+    /// line across the antimeridian is not cut.
     Line(Vec<Point>),
     /// The polygons of an area, one or more. Their rings neither cross each other nor share edges, so the polygons are
     /// valid. An area across the antimeridian is cut there, unless it is around a pole.
@@ -157,31 +157,67 @@ impl FeatureReader {
     }
 
     /// Calls `visit` with each selected object that has a geometry, on the calling thread. Nodes come first, then ways,
-    /// then relations, each in file order. Other threads build the geometries. Omits nodes without tags, areas that are
-    /// invalid, and areas that lack a member.
+    /// then relations, each in file order. Other threads build the geometries. Omits nodes without tags.
+    ///
+    /// Objects with an error are left out: those that lack the location of a node, invalid areas, and areas that lack a
+    /// member. The observer of the context is warned of their number.
     ///
     /// # Errors
     ///
     /// The file cannot be read, is damaged, or is a history file. Also returns the first error of `visit`.
-    pub fn for_each(&self, mut visit: impl FnMut(Feature) -> Result<()>) -> Result<()> {
+    pub fn for_each(&self, visit: impl FnMut(Feature) -> Result<()>) -> Result<()> {
+        let mut counts = ProblemCounts::default();
+        self.visit(visit, false, |problem| {
+            counts.add(problem);
+            Ok(())
+        })?;
+        warn_of_left_out(&counts.errors, counts.incomplete, &self.ctx);
+        Ok(())
+    }
+
+    /// Visits objects as [`for_each`](Self::for_each), and also calls `report` with each problem of a selected object, in
+    /// file order, instead of a warning. An object may have problems and a geometry.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each), and the first error of `report`.
+    pub fn for_each_with_problems(
+        &self,
+        visit: impl FnMut(Feature) -> Result<()>,
+        report: impl FnMut(&Problem) -> Result<()>,
+    ) -> Result<()> {
+        self.visit(visit, true, report)
+    }
+
+    /// Visits objects. With `names_nodes`, problems have the ids of the nodes of member ways.
+    fn visit(
+        &self,
+        mut visit: impl FnMut(Feature) -> Result<()>,
+        names_nodes: bool,
+        mut report: impl FnMut(&Problem) -> Result<()>,
+    ) -> Result<()> {
         let locate = LocateOptions {
             index_type: self.index_type,
             temp_dir: std::env::temp_dir(),
             max_memory: None,
             ranges: None,
         };
+        let visits = Visits {
+            member_node_ids: names_nodes,
+            ..Visits::TAGGED
+        };
         let stored = StoredLocations::AsDeclared;
-        let pass = GeometryPass::open(&self.file, Visits::TAGGED, stored, locate, &self.ctx)?;
-        let select = self.select.clone();
-        let init = move || Worker {
-            select: select.clone(),
-            nodes: Vec::new(),
-            features: Vec::new(),
+        let pass = GeometryPass::open(&self.file, visits, stored, locate, &self.ctx)?;
+        let init = || Worker {
+            select: &*self.select,
+            geometry: GeometryMaker::default(),
+            found: FoundFeatures::default(),
             points: 0,
         };
         let of_block = |block: &Block<'_>| areas_in(&*self.select, block);
-        pass.run(of_block, init, |features| {
-            features.into_iter().try_for_each(&mut visit)
+        pass.run(of_block, init, |found| {
+            found.problems.iter().try_for_each(&mut report)?;
+            found.features.into_iter().try_for_each(&mut visit)
         })?;
         Ok(())
     }
@@ -205,37 +241,50 @@ fn is_wanted_area(select: &Select, relation: &Relation<'_>) -> bool {
     is_area(relation.tags()) && select(ObjectKind::Relation, &tags) == Form::Area
 }
 
-/// Builds features in one thread.
-struct Worker {
-    select: Arc<Select>,
-    /// A scratch buffer for the nodes of member ways.
-    nodes: Vec<AreaNode>,
+/// Features, and the problems of objects.
+#[derive(Default)]
+struct FoundFeatures {
     features: Vec<Feature>,
-    /// The number of points of `features`.
+    problems: Vec<Problem>,
+}
+
+/// Builds features in one thread.
+struct Worker<'r> {
+    select: &'r Select,
+    geometry: GeometryMaker,
+    found: FoundFeatures,
+    /// The number of points of the features in `found`.
     points: usize,
 }
 
-impl Worker {
+impl FoundFeatures {
     fn add(&mut self, kind: ObjectKind, id: i64, tags: &[(&str, &str)], geometry: Geometry) {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        self.points += match &geometry {
-            Geometry::Point(_) => 1,
-            Geometry::Line(points) => points.len(),
-            Geometry::Area(polygons) => {
-                let rings = polygons.iter().flat_map(AreaPolygon::rings);
-                rings.map(Vec::len).sum()
-            }
-        };
         self.features.push(Feature {
             id: ObjectId { kind, id },
             tags: tags.iter().map(owned).collect(),
             geometry,
         });
     }
+
+    /// Adds an area. Returns the number of its points. Does nothing without polygons.
+    fn add_area(
+        &mut self,
+        (kind, id): (ObjectKind, i64),
+        tags: &[(&str, &str)],
+        polygons: Vec<AreaPolygon>,
+    ) -> usize {
+        let rings = polygons.iter().flat_map(AreaPolygon::rings);
+        let points = rings.map(Vec::len).sum();
+        if !polygons.is_empty() {
+            self.add(kind, id, tags, Geometry::Area(polygons));
+        }
+        points
+    }
 }
 
-impl Visitor for Worker {
-    type Found = Vec<Feature>;
+impl Visitor for Worker<'_> {
+    type Found = FoundFeatures;
 
     fn node<'t>(
         &mut self,
@@ -244,77 +293,63 @@ impl Visitor for Worker {
         location: Option<Location>,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), FormatError> {
-        let tags: Vec<_> = tags.collect();
-        let is_wanted = info.visible && (self.select)(ObjectKind::Node, &tags) == Form::Line;
-        if let Some(point) = location.and_then(on_earth).filter(|_| is_wanted) {
-            self.add(ObjectKind::Node, id, &tags, Geometry::Point(point));
+        let (kind, tags) = (ObjectKind::Node, tags.collect::<Vec<_>>());
+        if !info.visible || (self.select)(kind, &tags) != Form::Line {
+            return Ok(());
+        }
+        let problems = &mut self.found.problems;
+        if let Some(point) =
+            GeometryMaker::point(id, location, &mut |problem| problems.push(problem))
+        {
+            self.points += 1;
+            self.found.add(kind, id, &tags, Geometry::Point(point));
         }
         Ok(())
     }
 
     fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
-        let tags: Vec<_> = way.tags().collect();
-        let form = (self.select)(ObjectKind::Way, &tags);
-        if form == Form::Skip {
-            return Ok(());
-        }
-        let located = way.refs().zip(locations);
-        let located = located.filter_map(|(id, location)| {
-            let point = location.and_then(on_earth)?;
-            Some(AreaNode { id, point })
-        });
-        let nodes: Vec<AreaNode> = located.collect();
-        match form {
-            Form::Line if nodes.len() > 1 => {
-                let line = nodes.iter().map(|node| node.point).collect();
-                self.add(ObjectKind::Way, way.id(), &tags, Geometry::Line(line));
-            }
-            Form::Area if nodes.len() == locations.len() && way.is_closed() => {
-                let (id, role) = (way.id(), Role::Other);
-                let nodes = &nodes;
-                let assembly = assemble_on_map(&[AreaWay { id, role, nodes }], OpenRings::Refuse);
-                if !assembly.polygons.is_empty() {
-                    self.add(
-                        ObjectKind::Way,
-                        id,
-                        &tags,
-                        Geometry::Area(assembly.polygons),
-                    );
+        let (kind, id, refs) = (ObjectKind::Way, way.id(), way.refs());
+        let (found, tags) = (&mut self.found, way.tags().collect::<Vec<_>>());
+        let problems = &mut found.problems;
+        let report = &mut |problem| problems.push(problem);
+        match (self.select)(kind, &tags) {
+            Form::Line => {
+                if let Some(points) = self.geometry.line(id, refs, locations, report) {
+                    self.points += points.len();
+                    found.add(kind, id, &tags, Geometry::Line(points.to_vec()));
                 }
             }
-            _ => {}
+            Form::Area if is_closed(locations) => {
+                let polygons = self.geometry.polygons_of_way(id, refs, locations, report);
+                self.points += found.add_area((kind, id), &tags, polygons.into_owned());
+            }
+            Form::Area | Form::Skip => {}
         }
         Ok(())
     }
 
     fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
-        if !is_wanted_area(&*self.select, relation) {
+        if !is_wanted_area(self.select, relation) {
             return Ok(());
         }
-        let members = MemberWays::read(relation.members(), ways, &mut self.nodes);
-        if members.is_empty() || members.missing.is_some() {
-            return Ok(());
-        }
-        let assembly = members.assemble_on_map(&self.nodes, OpenRings::Refuse);
-        let polygons = assembly.polygons;
-        if !polygons.is_empty() {
-            let tags: Vec<_> = relation.tags().collect();
-            self.add(
-                ObjectKind::Relation,
-                relation.id(),
-                &tags,
-                Geometry::Area(polygons),
-            );
-        }
+        let (id, members, found) = (relation.id(), relation.members(), &mut self.found);
+        let report = &mut |problem| found.problems.push(problem);
+        let polygons = self
+            .geometry
+            .polygons_of_relation(id, members, ways, report);
+        let tags: Vec<_> = relation.tags().collect();
+        self.points += found.add_area((ObjectKind::Relation, id), &tags, polygons);
         Ok(())
     }
 
     fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError> {
-        let is_many = self.features.len() >= AT_ONCE || self.points >= POINTS_AT_ONCE;
-        if !is_many && (!is_end || self.features.is_empty()) {
+        let FoundFeatures { features, problems } = &self.found;
+        let count = features.len() + problems.len();
+        let is_many = count >= AT_ONCE || self.points >= POINTS_AT_ONCE;
+        if !is_many && (!is_end || count == 0) {
             return Ok(None);
         }
         self.points = 0;
-        Ok(Some(std::mem::take(&mut self.features)))
+        Ok(Some(std::mem::take(&mut self.found)))
     }
 }

@@ -3,7 +3,7 @@
 
 use super::on_map::AROUND_POLE;
 use super::osm_objects::{AreaRelation, OsmObjects, RegionWay, point_of};
-use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble, assemble_on_map, is_around_pole};
+use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble_for, is_around_pole};
 use crate::error::{Error, Result};
 use crate::formats::NO_ID;
 use crate::geometry::{Antimeridian, Polygon, Ring, Shape, vertex_message};
@@ -59,13 +59,10 @@ fn assembled(
             nodes,
         })
         .collect();
-    let assembly = match antimeridian {
-        Antimeridian::Keep => assemble(&ways, OpenRings::Refuse),
-        Antimeridian::Cut if is_around_pole(&ways) => {
-            return Err(format!("{owner}: {AROUND_POLE}"));
-        }
-        Antimeridian::Cut => assemble_on_map(&ways, OpenRings::Refuse),
-    };
+    if antimeridian == Antimeridian::Cut && is_around_pole(&ways) {
+        return Err(format!("{owner}: {AROUND_POLE}"));
+    }
+    let assembly = assemble_for(&ways, antimeridian, OpenRings::Refuse);
     if let Some(problem) = assembly.problems.iter().find(|one| one.kind.is_error()) {
         let mut problem = *problem;
         problem.node = problem.node.filter(|node| *node != NO_ID);

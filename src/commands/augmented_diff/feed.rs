@@ -5,8 +5,9 @@ use super::action::{Action, Encoder, LeftOut, SendPart};
 use super::actions::for_each;
 use super::filter::Filter;
 use super::find::Findings;
-use super::state_geometries::{GeometryPair, StateGeometries};
+use super::state_geometries::{GeometryPair, geometries_of};
 use super::{Base, Selection, Summary};
+use crate::commands::export::ObjectGeometries;
 use crate::engine::geometry_pass::is_area;
 use crate::error::Result;
 use crate::formats::csv::CsvText;
@@ -17,7 +18,7 @@ use crate::formats::features::{
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{ActionFacts, ActionTable, ParquetFile};
 use crate::formats::row_limit::{MAX_ROW, PART, tags_size};
-use crate::formats::{ChangeAction, TextOutput};
+use crate::formats::{ChangeAction, FeatureFormat, TextOutput};
 use crate::io::OutputTarget;
 #[cfg(feature = "parquet")]
 use crate::io::{OpenOutput, StreamOutput};
@@ -27,7 +28,7 @@ use std::borrow::Cow;
 
 /// Builds the rows of actions.
 pub(super) struct Rows {
-    geometries: StateGeometries,
+    geometries: ObjectGeometries,
     /// Whether rows have all tags of objects.
     has_all_tags: bool,
     rows: Vec<ActionRow>,
@@ -40,7 +41,7 @@ impl Rows {
     /// Creates a builder. With `whole_objects`, rows have all tags of objects, and geometries also without tags.
     pub(super) fn new(whole_objects: bool) -> Self {
         Self {
-            geometries: StateGeometries::new(whole_objects),
+            geometries: ObjectGeometries::new(whole_objects),
             has_all_tags: whole_objects,
             rows: Vec::new(),
             bytes: 0,
@@ -82,7 +83,6 @@ impl Encoder for Rows {
     }
 
     fn take(&mut self) -> Result<Vec<ActionRow>> {
-        self.geometries.check()?;
         self.bytes = 0;
         Ok(std::mem::take(&mut self.rows))
     }
@@ -176,12 +176,7 @@ impl FeedForm {
     /// Returns the text before the first action, between two parts of the actions, and after the last one.
     fn frame(self) -> [Cow<'static, str>; 3] {
         match self {
-            Self::Collection => [
-                "{\"type\":\"FeatureCollection\",\"features\":[\n",
-                ",\n",
-                "\n]}\n",
-            ]
-            .map(Cow::Borrowed),
+            Self::Collection => FeatureFormat::GeoJson.frame().map(Cow::Borrowed),
             Self::Sequence => [""; 3].map(Cow::Borrowed),
             Self::Csv => {
                 let mut csv = CsvText::new();

@@ -6,79 +6,31 @@ use super::states::State;
 use crate::area::{WayBatch, WayStore};
 use crate::commands::export::ObjectGeometries;
 use crate::engine::geometry_pass::on_earth;
-use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeAction;
 use crate::formats::features::OwnedGeometry;
 use crate::index::{IdSet, RankSet};
-use crate::osm::{Location, ObjectKind};
+use crate::osm::ObjectKind;
 use crate::pbf::ObjectBody;
 use std::sync::Arc;
 
 /// The geometries of an object before and after the changes; `None` if it becomes no feature.
 pub(super) type GeometryPair = (Option<OwnedGeometry>, Option<OwnedGeometry>);
 
-/// Builds the geometries of objects.
-pub(super) struct StateGeometries {
-    geometries: ObjectGeometries,
-    /// The first error.
-    failed: Option<FormatError>,
-}
-
-impl StateGeometries {
-    /// Creates a builder. With `keep_untagged`, objects without tags have geometries, too.
-    pub(super) fn new(keep_untagged: bool) -> Self {
-        Self {
-            geometries: ObjectGeometries::new(keep_untagged),
-            failed: None,
-        }
-    }
-
-    /// Returns the geometries of an action; `None` if they cannot be built, which [`check`](Self::check) tells.
-    pub(super) fn of(
-        &mut self,
-        action: &Action<'_>,
-        findings: &Findings<'_>,
-    ) -> Option<GeometryPair> {
-        self.geometry_pair(action, findings)
-            .map_err(|error| {
-                self.failed.get_or_insert(error);
-            })
-            .ok()
-    }
-
-    /// Fails if geometries could not be built.
-    pub(super) fn check(&mut self) -> Result<()> {
-        self.failed.take().map_or(Ok(()), |error| {
-            Err(Error::Internal(format!(
-                "a geometry cannot be built: {error}"
-            )))
-        })
-    }
-
-    fn geometry_pair(
-        &mut self,
-        action: &Action<'_>,
-        findings: &Findings<'_>,
-    ) -> std::result::Result<GeometryPair, FormatError> {
-        let old = action.old.as_ref();
-        let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
-        let mut of = |state: Option<&State<'_>>| match state {
-            Some(state) if state.has_member_geometry() => self.geometry_of_state(state, findings),
-            _ => Ok(None),
-        };
-        Ok((of(old)?, of(new)?))
-    }
-
-    fn geometry_of_state(
-        &mut self,
-        state: &State<'_>,
-        findings: &Findings<'_>,
-    ) -> std::result::Result<Option<OwnedGeometry>, FormatError> {
-        let locations: Vec<Option<Location>> =
-            state.nodes.iter().map(|node| node.location).collect();
-        self.geometries
-            .of(state.object, &locations, &member_ways(state, findings))
-    }
+/// Returns the geometries of an action.
+pub(super) fn geometries_of(
+    action: &Action<'_>,
+    findings: &Findings<'_>,
+    geometries: &mut ObjectGeometries,
+) -> GeometryPair {
+    let old = action.old.as_ref();
+    let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
+    let mut of = |state: Option<&State<'_>>| {
+        let state = state.filter(|state| state.has_member_geometry())?;
+        let locations: Vec<_> = state.nodes.iter().map(|node| node.location).collect();
+        let ways = member_ways(state, findings);
+        geometries.of(state.object, &locations, &ways)
+    };
+    (of(old), of(new))
 }
 
 /// The size in bytes at which a batch of member ways ends.

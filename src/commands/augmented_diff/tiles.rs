@@ -4,8 +4,9 @@ use super::action::{Action, Encoder, SendPart};
 use super::actions::for_each;
 use super::filter::Filter;
 use super::find::Findings;
-use super::state_geometries::StateGeometries;
+use super::state_geometries::geometries_of;
 use super::{Base, Selection, Summary};
+use crate::commands::export::ObjectGeometries;
 use crate::error::Result;
 use crate::formats::TextOutput;
 use crate::formats::features::OwnedGeometry;
@@ -18,7 +19,7 @@ use std::ops::RangeInclusive;
 
 /// Collects the tiles of actions.
 struct Tiles {
-    geometries: StateGeometries,
+    geometries: ObjectGeometries,
     set: TileSet,
 }
 
@@ -32,9 +33,7 @@ impl Encoder for Tiles {
         findings: &Findings<'_>,
         _: &SendPart<'_, Self::Part>,
     ) -> Result<()> {
-        let Some((old, new)) = self.geometries.of(action, findings) else {
-            return Ok(());
-        };
+        let (old, new) = geometries_of(action, findings, &mut self.geometries);
         // An object without a change of its own shows nothing new if it keeps its shape. If the lines of a relation get
         // another shape, so do some of its ways, or a route in it has a change. These have actions of their own.
         let is_line = |geometry: &Option<OwnedGeometry>| {
@@ -55,7 +54,6 @@ impl Encoder for Tiles {
     }
 
     fn take(&mut self) -> Result<Self::Part> {
-        self.geometries.check()?;
         Ok(self.set.take())
     }
 }
@@ -90,7 +88,7 @@ pub(super) fn write(
 ) -> Result<Summary> {
     let mut output = TextOutput::create(target.clone(), base.ctx)?;
     let new_encoder = || Tiles {
-        geometries: StateGeometries::new(true),
+        geometries: ObjectGeometries::new(true),
         set: TileSet::new(*zooms.end()),
     };
     let (mut tiles, mut unfilled) = (BTreeSet::new(), 0);

@@ -8,10 +8,9 @@ use super::kinds::{
 use super::numbered_cells::NumberedCells;
 use super::relations::Relations;
 use super::simplify::simplified;
-use crate::area::{
-    AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble_on_map,
-};
+use crate::area::{AreaPolygon, WayStore};
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
+use crate::engine::object_geometry::{GeometryMaker, is_closed};
 use crate::error::{FormatError, Result};
 use crate::geocode::{
     IndexedItem, ItemShape, Layer, Lines, NUMBERS, STREET, key_of, node_list, on_other_side, tag,
@@ -60,7 +59,7 @@ pub(super) struct Collector<'s> {
     max_vertices: Option<usize>,
     rows: RowBatch,
     found: Option<CollectedBlob>,
-    nodes: Vec<AreaNode>,
+    geometry: GeometryMaker,
     points: Vec<Point>,
 }
 
@@ -149,6 +148,9 @@ impl Visitor for Collector<'_> {
         points.extend(on_earth);
         // A way with a missing node, or with a node outside of the world, has no geometry.
         if points.len() == locations.len() && points.len() > 1 {
+            if layers.is_wanted && points.len() > 3 && is_closed(locations) {
+                self.closed_area(way, locations, &tags);
+            }
             self.located_way(way, &mut points, &tags, &layers);
         }
         self.points = points;
@@ -163,13 +165,10 @@ impl Visitor for Collector<'_> {
         if !is_area(relation.tags()) || !(is_address || is_wanted || is_street || is_building) {
             return Ok(());
         }
-        let mut nodes = std::mem::take(&mut self.nodes);
-        let members = MemberWays::read(relation.members(), ways, &mut nodes);
-        let polygons = match members.missing {
-            None => members.assemble_on_map(&nodes, OpenRings::Refuse).polygons,
-            Some(_) => Vec::new(),
-        };
-        self.nodes = nodes;
+        let (id, members) = (relation.id(), relation.members());
+        let polygons = self
+            .geometry
+            .polygons_of_relation(id, members, ways, &mut |_| {});
         if polygons.is_empty() {
             if is_address || is_wanted || is_street {
                 self.found.get_or_insert_default().incomplete += 1;
@@ -179,13 +178,12 @@ impl Visitor for Collector<'_> {
         if is_wanted {
             let mut kept = area_tags(&tags);
             kept.extend(self.shared.relations.labels(relation, &tags));
-            self.add_area(ObjectKind::Relation, relation.id(), &polygons, &kept);
+            self.add_area(ObjectKind::Relation, id, &polygons, &kept);
         }
         if !(is_address || is_street || is_building) {
             return Ok(());
         }
         let rings = polygons.iter().flat_map(rings).collect::<Vec<_>>();
-        let id = relation.id();
         if is_address {
             let mut tags = address_tags(&tags);
             let shared = self.shared;
@@ -212,9 +210,7 @@ impl Visitor for Collector<'_> {
     }
 
     fn flush(&mut self) {
-        if self.rows.count() > 0 {
-            self.shared.sorter.add(std::mem::take(&mut self.rows));
-        }
+        self.shared.sorter.add_all(&mut self.rows);
     }
 }
 
@@ -252,7 +248,7 @@ impl<'s> Collector<'s> {
             max_vertices,
             rows: RowBatch::default(),
             found: None,
-            nodes: Vec::new(),
+            geometry: GeometryMaker::default(),
             points: Vec::new(),
         }
     }
@@ -284,9 +280,6 @@ impl<'s> Collector<'s> {
         layers: &WayLayers,
     ) {
         let is_closed = points.len() > 3 && points.first() == points.last();
-        if is_closed && layers.is_wanted {
-            self.closed_area(way.id(), points, tags);
-        }
         unwrap(points);
         let line = &*points;
         if layers.is_address {
@@ -414,23 +407,20 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds the area of a closed way.
-    fn closed_area(&mut self, id: i64, points: &[Point], tags: &CollectedTags<'_>) {
-        let nodes = points.iter().map(|point| AreaNode {
-            id: 0,
-            point: *point,
-        });
-        let mut nodes: Vec<AreaNode> = nodes.collect();
-        nodes.dedup();
-        let way = AreaWay {
-            id,
-            role: Role::Other,
-            nodes: &nodes,
-        };
-        let polygons = assemble_on_map(&[way], OpenRings::Refuse).polygons;
+    fn closed_area(
+        &mut self,
+        way: &Way<'_>,
+        locations: &[Option<Location>],
+        tags: &CollectedTags<'_>,
+    ) {
+        let mut geometry = std::mem::take(&mut self.geometry);
+        let (id, refs) = (way.id(), way.refs());
+        let polygons = geometry.polygons_of_way(id, refs, locations, &mut |_| {});
         if polygons.is_empty() {
             self.found.get_or_insert_default().incomplete += 1;
         }
         self.add_area(ObjectKind::Way, id, &polygons, &area_tags(tags));
+        self.geometry = geometry;
     }
 
     /// Adds the polygons of an area, simplified if they have more than `max_vertices` corners.

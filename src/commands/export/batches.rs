@@ -1,38 +1,63 @@
 //! Features for callers that make batches of them, such as tables in memory.
 
-use super::builder::ExportPart;
-use super::feature_buffer::FeatureForm;
-use super::maker::{AnyMaker, FeatureMaker, MakerForm};
-use super::{Options, visit, warn_of_left_out};
+use super::feature_pass::FeaturePass;
+use super::maker::{FeatureMaker, FeatureView};
+use super::output::{FeatureNeeds, FeatureOutput};
+use super::{FeatureRules, LookupOptions, warn_of_left_out};
 use crate::engine::input;
-use crate::error::Error;
+use crate::error::FormatError;
+use crate::formats::features::Feature;
+use crate::geometry::Extent;
+use crate::pbf::Relation;
 use crate::runtime::{Batches, Context};
-use std::sync::Arc;
+use std::path::PathBuf;
 
-/// Makes batches of the features of a file, in the order nodes, ways and relations, each in file order. Of `options`,
-/// the target, the format, and what concerns them have no effect. With `needs_info`, features have metadata.
+/// The features of a thread, which the maker of a caller takes.
+struct MadeFeatures<M>(M);
+
+impl<M: FeatureMaker> FeatureOutput for MadeFeatures<M> {
+    type Part = M::Batch;
+
+    fn put(&mut self, feature: &Feature<'_>, _: &Extent, _: Option<&Relation<'_>>) -> u64 {
+        self.0.add(&FeatureView(feature));
+        0
+    }
+
+    fn take(&mut self, is_end: bool) -> Result<Option<M::Batch>, FormatError> {
+        let is_ready = is_end || self.0.is_full();
+        Ok(if is_ready { self.0.take() } else { None })
+    }
+}
+
+/// Makes batches of the features of a file, in the order nodes, ways and relations, each in file order. With
+/// `needs_info`, features have metadata.
 ///
 /// Threads make batches ahead: up to two for each thread, and those of the blobs in work. The threads end when the
 /// iterator is dropped. The memory is that of [`run`](super::run), and that of the batches. Errors are those of
 /// [`run`](super::run), and items of the iterator.
 pub fn batches<M: FeatureMaker + 'static>(
-    options: Options,
+    input: impl Into<PathBuf>,
+    rules: FeatureRules,
+    lookup: LookupOptions,
     needs_info: bool,
     maker: impl Fn() -> M + Send + Sync + 'static,
     ctx: &Context,
 ) -> Batches<M::Batch> {
-    let create = Arc::new(move || Box::new(maker()) as Box<dyn AnyMaker>);
-    let form = FeatureForm::Made(MakerForm { create, needs_info });
+    let input = input.into();
     Batches::start(2 * ctx.jobs, ctx, move |ctx, take| {
-        let file = input::open(&options.input, ctx)?;
-        let made = visit(&file, &options, form, false, ctx, |part| match part {
-            ExportPart::Made(batch) => {
-                let broken = |_| Error::Internal("a batch has another type".into());
-                take(*batch.downcast().map_err(broken)?)
-            }
-            _ => Ok(()),
-        });
-        warn_of_left_out(&made?, options.incomplete, ctx);
+        let file = input::open(&input, ctx)?;
+        let pass = FeaturePass {
+            file: &file,
+            rules: &rules,
+            locate: lookup.locate(std::env::temp_dir),
+            needs: FeatureNeeds {
+                info: needs_info,
+                ..FeatureNeeds::default()
+            },
+            ctx,
+        };
+        let made = pass.run(None, || MadeFeatures(maker()), take)?;
+        warn_of_left_out(&made, rules.incomplete, ctx);
         Ok(())
     })
 }

@@ -1,7 +1,9 @@
 //! Collects the areas of administrative boundaries in a file, for columns such as `country`.
 
-use crate::area::{AreaNode, MemberWays, OpenRings, WayStore};
+use super::output::RelationCollector;
+use crate::area::WayStore;
 use crate::engine::geometry_pass::is_area;
+use crate::engine::object_geometry::GeometryMaker;
 use crate::error::FormatError;
 use crate::formats::parquet::{AdminArea, AdminAreas, COUNTRY_LEVEL};
 use crate::osm::UniqueTags;
@@ -38,12 +40,14 @@ impl Boundaries {
         level.filter(|_| is_administrative && is_area(relation.tags()))
     }
 
-    /// Sets `selected` for each relation of a block whose area is collected. `selected` has a value for each object.
-    pub(super) fn select(
-        &self,
-        block: &Block<'_>,
-        selected: &mut [bool],
-    ) -> Result<(), FormatError> {
+    /// Removes the areas, and returns them in a form that can be searched.
+    pub(super) fn take_areas(&self) -> AdminAreas {
+        AdminAreas::new(std::mem::take(&mut lock(&self.found)))
+    }
+}
+
+impl RelationCollector for Boundaries {
+    fn select(&self, block: &Block<'_>, selected: &mut [bool]) -> Result<(), FormatError> {
         let mut selected = selected.iter_mut();
         block.try_for_each(|element| {
             let is_wanted = match element {
@@ -57,17 +61,14 @@ impl Boundaries {
         })
     }
 
-    /// Assembles and adds the area of a relation, if areas of its level are collected and all its member ways are in
-    /// the file. The contents of `nodes` are overwritten.
-    pub(super) fn add(&self, relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) {
+    /// Adds the area of a relation, if areas of its level are collected and all its member ways are in the file.
+    fn add(&self, relation: &Relation<'_>, ways: &WayStore) {
         let Some(level) = self.level_of(relation) else {
             return;
         };
-        let members = MemberWays::read(relation.members(), ways, nodes);
-        if members.missing.is_some() {
-            return;
-        }
-        let polygons = members.assemble_on_map(nodes, OpenRings::Refuse).polygons;
+        let mut geometry = GeometryMaker::default();
+        let (id, members) = (relation.id(), relation.members());
+        let polygons = geometry.polygons_of_relation(id, members, ways, &mut |_| {});
         if polygons.is_empty() {
             return;
         }
@@ -77,15 +78,10 @@ impl Boundaries {
             .find_map(code);
         let country = code.filter(|_| level == COUNTRY_LEVEL);
         lock(&self.found).push(AdminArea {
-            id: relation.id(),
+            id,
             level,
             country: country.map(|(_, code)| code.to_ascii_uppercase()),
             polygons,
         });
-    }
-
-    /// Removes the areas, and returns them in a form that can be searched.
-    pub(super) fn take_areas(&self) -> AdminAreas {
-        AdminAreas::new(std::mem::take(&mut lock(&self.found)))
     }
 }

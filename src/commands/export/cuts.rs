@@ -1,12 +1,12 @@
 //! The geometries of features as they are written: cut at the antimeridian and at the edges of a region, and only those
 //! that share a point with a region.
 
-use super::{Antimeridian, Options};
+use super::FeatureRules;
 use crate::area::{AreaPolygon, polygon_of, polygons_on_map};
 use crate::formats::features::Geometry;
-use crate::geometry::{Clip, Extent, Point, Region, Rings, line_at_antimeridian};
+use crate::geometry::{Antimeridian, Clip, Extent, Point, Region, Rings, line_at_antimeridian};
 
-/// The cuts that the options of an export ask for, and the region that selects features.
+/// The cuts that the rules of an export ask for, and the region that selects features.
 pub(super) struct Cuts {
     antimeridian: Antimeridian,
     region: Option<Region>,
@@ -41,16 +41,16 @@ impl CutGeometry {
 }
 
 impl Cuts {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(rules: &FeatureRules) -> Self {
         Self {
-            antimeridian: options.antimeridian,
-            region: options.region.as_ref().map(Region::new),
-            clip: options.clip.as_ref().map(Clip::new),
+            antimeridian: rules.antimeridian,
+            region: rules.region.as_ref().map(Region::new),
+            clip: rules.clip.as_ref().map(Clip::new),
         }
     }
 
     /// Whether geometries are cut at the antimeridian. Areas have to be cut when they are assembled.
-    pub(super) fn cuts_at_antimeridian(&self) -> bool {
+    fn cuts_at_antimeridian(&self) -> bool {
         self.antimeridian == Antimeridian::Cut
     }
 

@@ -10,10 +10,9 @@ use crate::formats::FeatureOptions;
 use crate::formats::features::{Feature, FeatureDocument, FeatureText};
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
 use crate::osm::{ObjectKind, id_rank};
-use crate::pbf::Member;
+use crate::pbf::Relation;
 use crate::runtime::Context;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The memory limits of the sort.
 const LIMITS: RowLimits = RowLimits {
@@ -35,10 +34,12 @@ const RANGE: u64 = 10_000;
 const READ_MEMORY: usize = 16 << 20;
 /// The size in bytes at which a chunk of text ends.
 const CHUNK: usize = 1 << 20;
+/// The size in bytes at which the areas of a worker are passed to the sorter even before the end of a blob.
+const MAX_ROWS: usize = 2 << 20;
 
 /// The way that completes an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Completion {
+struct Completion {
     /// The rank of the id of the way.
     way: u64,
     /// The index of the way among the members of the relation; `u32::MAX` for the area of a closed way.
@@ -46,20 +47,17 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    /// Returns the completion of the area of a closed way.
-    pub(super) const fn of_way(id: i64) -> Self {
-        Self {
-            way: id_rank(id),
-            member: u32::MAX,
-        }
-    }
-
-    /// Returns the completion of the area of a relation. The last member way in file order completes the area. If there
+    /// Returns the completion of an area. The last member way of a relation in file order completes its area. If there
     /// are no member ways, returns the lowest value.
-    pub(super) fn of_relation<'m>(members: impl Iterator<Item = Member<'m>>) -> Self {
-        let ways = (0..)
-            .zip(members)
-            .filter(|(_, way)| way.kind == ObjectKind::Way);
+    fn of(area: &Feature<'_>, relation: Option<&Relation<'_>>) -> Self {
+        let Some(relation) = relation else {
+            return Self {
+                way: id_rank(area.id),
+                member: u32::MAX,
+            };
+        };
+        let members = (0..).zip(relation.members());
+        let ways = members.filter(|(_, way)| way.kind == ObjectKind::Way);
         let ways = ways.map(|(member, way)| Self {
             way: id_rank(way.id),
             member,
@@ -97,61 +95,49 @@ impl LateAreas {
                         area.ok_or_else(|| Error::Internal("a row without its place".into()))?,
                     )?;
                     if text.len() >= CHUNK {
-                        Self::write_text(&mut text, document)?;
+                        document.put(&mut text)?;
                     }
                 }
             }
         }
-        Self::write_text(&mut text, document)
-    }
-
-    fn write_text(text: &mut FeatureText, document: &mut FeatureDocument) -> Result<()> {
-        let failed = |error: std::io::Error| Error::Internal(error.to_string());
-        while let Some(chunk) = text.take().map_err(failed)? {
-            document.add(chunk)?;
-        }
-        Ok(())
+        document.put(&mut text)
     }
 }
 
 /// The areas of a worker.
-pub(super) struct AreaBuffer {
+pub(super) struct AreaBuffer<'a> {
     rows: RowBatch,
     text: FeatureText,
-    areas: Arc<LateAreas>,
+    areas: &'a LateAreas,
 }
 
-impl AreaBuffer {
-    pub(super) fn new(areas: &Arc<LateAreas>) -> Self {
+impl<'a> AreaBuffer<'a> {
+    pub(super) fn new(areas: &'a LateAreas) -> Self {
         Self {
             rows: RowBatch::default(),
             text: FeatureText::new(&areas.options),
-            areas: areas.clone(),
+            areas,
         }
     }
 
-    /// Adds an area.
-    pub(super) fn put(&mut self, feature: &Feature<'_>, completion: Completion) {
-        let Completion { way, member } = completion;
+    /// Adds an area. `relation` is its relation, unless it is the area of a way. May block while the sorter is busy.
+    pub(super) fn put(&mut self, area: &Feature<'_>, relation: Option<&Relation<'_>>) {
+        let Completion { way, member } = Completion::of(area, relation);
         let text = &mut self.text;
         self.rows.push(way >> 1, |out| {
             out.extend_from_slice(&way.to_be_bytes());
             out.extend_from_slice(&member.to_be_bytes());
-            out.extend_from_slice(&id_rank(feature.id).to_be_bytes());
-            text.put_row(out, feature);
+            out.extend_from_slice(&id_rank(area.id).to_be_bytes());
+            text.put_row(out, area);
         });
-    }
-
-    /// Returns the memory usage of the areas in bytes.
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
+        if self.rows.len() >= MAX_ROWS {
+            self.flush();
+        }
     }
 
     /// Passes the areas to the sorter. May block while the sorter is busy.
-    pub(super) fn pass_on(&mut self) {
-        if self.rows.count() > 0 {
-            self.areas.sorter.add(std::mem::take(&mut self.rows));
-        }
+    pub(super) fn flush(&mut self) {
+        self.areas.sorter.add_all(&mut self.rows);
     }
 
     /// Fails if the sorter has failed.

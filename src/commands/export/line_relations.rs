@@ -1,10 +1,10 @@
 //! Relations that are lines, such as routes.
 
-use crate::area::{AreaNode, MAX_NODES, StoredWay, WayStore};
+use crate::area::{MAX_NODES, StoredWay, WayStore};
 use crate::engine::geometry_pass::has_member_lines;
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
-use crate::pbf::Relation;
+use crate::pbf::Member;
 
 /// The types of relations that become lines by default.
 pub const LINE_RELATIONS: [&str; 3] = ["route", "waterway", "superroute"];
@@ -19,17 +19,22 @@ pub(super) struct RelationLines {
 
 impl RelationLines {
     /// Merges the member ways of a relation in the order of its members. The ways of a member relation take the place of
-    /// that relation, if it is a route or the like. The contents of `nodes` are overwritten.
-    pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
-        let follows = has_member_lines(relation);
-        let members = relation.members();
+    /// that relation, if it is a route or the like.
+    pub(super) fn of<'t, 'm>(
+        id: i64,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
+        members: impl Iterator<Item = Member<'m>>,
+        ways: &WayStore,
+    ) -> Self {
+        let follows = has_member_lines(tags);
         let members = members.filter(|one| follows || one.kind != ObjectKind::Relation);
-        let found = ways.ways_of_route(relation.id(), members);
+        let found = ways.ways_of_route(id, members);
+        let mut nodes = Vec::new();
         let (mut merger, mut is_incomplete) = (LineMerger::default(), found.lack_relations);
         let mut count = 0;
         for id in found.ids {
             nodes.clear();
-            match ways.read(id, nodes) {
+            match ways.read(id, &mut nodes) {
                 StoredWay::Located => {
                     count += nodes.len();
                     if count > MAX_NODES {

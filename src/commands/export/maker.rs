@@ -4,8 +4,6 @@ use crate::formats::features::{Feature, put_wkb};
 use crate::formats::table::{OsmRow, TagPairs};
 use crate::osm::{Edges, ObjectKind};
 use crate::pbf::Info;
-use std::any::Any;
-use std::sync::Arc;
 
 /// A feature, as [`run`](super::run) writes it.
 #[derive(Debug, Clone, Copy)]
@@ -86,35 +84,4 @@ pub trait FeatureMaker: Send {
 
     /// Whether the current batch should end.
     fn is_full(&self) -> bool;
-}
-
-/// A [`FeatureMaker`] whose batches have any type.
-pub(super) trait AnyMaker: Send {
-    fn add(&mut self, feature: &FeatureView<'_>);
-    fn take(&mut self) -> Option<Made>;
-    fn is_full(&self) -> bool;
-}
-
-/// A batch of any type.
-pub(super) type Made = Box<dyn Any + Send>;
-
-impl<M: FeatureMaker> AnyMaker for M {
-    fn add(&mut self, feature: &FeatureView<'_>) {
-        FeatureMaker::add(self, feature);
-    }
-
-    fn take(&mut self) -> Option<Made> {
-        FeatureMaker::take(self).map(|batch| Box::new(batch) as Made)
-    }
-
-    fn is_full(&self) -> bool {
-        FeatureMaker::is_full(self)
-    }
-}
-
-/// Creates the makers of the threads, and tells what they need.
-#[derive(Clone)]
-pub(super) struct MakerForm {
-    pub create: Arc<dyn Fn() -> Box<dyn AnyMaker> + Send + Sync>,
-    pub needs_info: bool,
 }

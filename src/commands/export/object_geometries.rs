@@ -1,38 +1,30 @@
 //! Builds the geometries of single objects.
 
-use super::builder::Builder;
-use super::feature_buffer::FeatureForm;
-use super::shared::Shared;
-use super::{ExportFormat, LINE_RELATIONS, Options};
+use super::FeatureRules;
+use super::cuts::Cuts;
+use super::line_relations::RelationLines;
 use crate::area::WayStore;
-use crate::engine::geometry_pass::Visitor;
-use crate::error::FormatError;
-use crate::formats::features::OwnedGeometry;
-use crate::formats::{FeatureFormat, FeatureOptions};
-use crate::io::OutputTarget;
-use crate::osm::{Location, ObjectFilter};
-use crate::pbf::{Block, BlockBuilder, Element, Object};
-use std::sync::Arc;
+use crate::engine::geometry_pass::is_area;
+use crate::engine::object_geometry::GeometryMaker;
+use crate::formats::features::{Geometry, OwnedGeometry};
+use crate::osm::{Location, retain_unique};
+use crate::pbf::{Object, ObjectBody};
 
 /// Builds the geometries of single objects, as an export of a table with default options does.
 pub(crate) struct ObjectGeometries {
-    builder: Builder,
-    blocks: BlockBuilder,
+    rules: FeatureRules,
+    cuts: Cuts,
+    geometry: GeometryMaker,
 }
 
 impl ObjectGeometries {
     /// Creates a builder. With `keep_untagged`, objects without tags have geometries, too.
     pub(crate) fn new(keep_untagged: bool) -> Self {
-        let format = ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
-        let lines = LINE_RELATIONS.map(str::to_owned);
-        let options = Options::new("", OutputTarget::Stdout, format)
-            .keep_untagged(keep_untagged)
-            .line_relations(lines.into());
-        let filter = ObjectFilter::new([]);
-        let shared = Shared::new(&options, FeatureForm::Kept, filter, true, false);
+        let rules = FeatureRules::default().with_line_relations();
         Self {
-            builder: Builder::new(&Arc::new(shared)),
-            blocks: BlockBuilder::default(),
+            cuts: Cuts::new(&rules),
+            rules: rules.keep_untagged(keep_untagged),
+            geometry: GeometryMaker::default(),
         }
     }
 
@@ -43,21 +35,49 @@ impl ObjectGeometries {
         object: &Object<'_>,
         locations: &[Option<Location>],
         ways: &WayStore,
-    ) -> Result<Option<OwnedGeometry>, FormatError> {
-        self.blocks.add(object)?;
-        self.blocks.end_block();
-        for encoded in self.blocks.take_blocks() {
-            let block = Block::parse(&encoded.payload)?;
-            block.try_for_each(|element| match element {
-                Element::Node(node) => {
-                    let (info, location) = (node.info(), node.location());
-                    self.builder.node(node.id(), info, location, node.tags())
+    ) -> Option<OwnedGeometry> {
+        let mut tags: Vec<_> = object.tags.to_vec();
+        retain_unique(&mut tags);
+        let (rules, geometry, id) = (&self.rules, &mut self.geometry, object.id);
+        match &object.body {
+            ObjectBody::Node { location } => {
+                let point = GeometryMaker::point(id, *location, &mut |_| {});
+                let is_feature = rules.retain(&mut tags);
+                cut(&self.cuts, Geometry::Point(point.filter(|_| is_feature)?))
+            }
+            ObjectBody::Way { refs, .. } => {
+                let (is_line, _) = rules.of_way(&tags, locations);
+                let is_feature = rules.retain(&mut tags);
+                let refs = refs.iter().copied();
+                let line = geometry.line(id, refs.clone(), locations, &mut |_| {});
+                let line = line.filter(|_| is_feature)?;
+                // With the default rules, a way becomes a line or an area, and not both.
+                if is_line {
+                    return cut(&self.cuts, Geometry::LineString(line));
                 }
-                Element::Way(way) => self.builder.way(&way, locations),
-                Element::Relation(relation) => self.builder.relation(&relation, ways),
-            })?;
+                let polygons = geometry.polygons_of_line(id, refs, &mut |_| {});
+                cut(&self.cuts, Geometry::MultiPolygon(&polygons))
+            }
+            ObjectBody::Relation { members } => {
+                let (type_of, members) = (object.tags.iter().copied(), members.iter().copied());
+                if rules.is_line_relation(type_of.clone()) {
+                    let found = RelationLines::of(id, type_of, members, ways);
+                    return cut(&self.cuts, Geometry::MultiLineString(&found.lines));
+                }
+                tags.retain(|(key, _)| *key != "type");
+                if !is_area(type_of) || !rules.retain(&mut tags) {
+                    return None;
+                }
+                let polygons = geometry.polygons_of_relation(id, members, ways, &mut |_| {});
+                cut(&self.cuts, Geometry::MultiPolygon(&polygons))
+            }
         }
-        // With the default rules, an object becomes a line or an area, and not both.
-        Ok(self.builder.take_kept().into_iter().next())
     }
+}
+
+/// Returns a geometry after cuts; `None` if nothing is left.
+fn cut(cuts: &Cuts, geometry: Geometry<'_>) -> Option<OwnedGeometry> {
+    let extent = geometry.extent()?;
+    let cut = cuts.apply(&geometry, &extent);
+    Some(cut.of(geometry)?.to_owned())
 }

@@ -3,8 +3,9 @@
 use super::selection::selects_by_unique_tags;
 use super::{Options, Summary};
 use crate::commands::repeated_keys::warn_of_repeated_keys;
+use crate::engine::repeats;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::ObjectTableOptions;
 use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile, is_part};
 use crate::formats::row_limit::OversizedObjects;
@@ -45,6 +46,18 @@ struct RowGroup {
 /// Writes the objects of a file as tables.
 pub(super) fn write(
     file: &PbfFile,
+    options: &Options,
+    tables: ObjectTableOptions,
+    ctx: &Context,
+) -> Result<Summary> {
+    let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
+    repeats::count(file, &plan, ctx, |ctx| {
+        write_tables(file, &plan, options, tables, ctx)
+    })
+}
+
+fn write_tables(
+    file: &PbfFile,
     plan: &BlobPlan,
     options: &Options,
     tables: ObjectTableOptions,
@@ -54,7 +67,7 @@ pub(super) fn write(
     let mut directory =
         OutputDirectory::create(target.path(), target.may_overwrite(), is_part, ctx)?;
     let table = ObjectTable::new(tables.compression)?;
-    let filter = ObjectFilter::new(options.filter.iter().cloned());
+    let filter = ObjectFilter::new(options.rules.filter.iter().cloned());
     let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
     ctx.expect_phases(3);
     let kinds = [
@@ -63,7 +76,7 @@ pub(super) fn write(
         (ObjectKind::Relation, "relations"),
     ];
     let kinds = kinds.into_iter();
-    for (kind, name) in kinds.filter(|(kind, _)| options.kinds.contains(*kind)) {
+    for (kind, name) in kinds.filter(|(kind, _)| options.rules.kinds.contains(*kind)) {
         let mut parts = Parts {
             directory: &mut directory,
             kind,

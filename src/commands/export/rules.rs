@@ -1,6 +1,10 @@
-//! The rules by which objects become lines, areas, or both.
+//! The rules by which objects become features.
 
-use crate::osm::{ObjectExpression, ObjectFilter, TagPattern};
+use super::line_relations::LINE_RELATIONS;
+use crate::engine::object_geometry::{Incomplete, is_closed};
+use crate::formats::GeometryTypes;
+use crate::geometry::{Antimeridian, Shape};
+use crate::osm::{KindSet, Location, ObjectExpression, ObjectFilter, TagPattern};
 
 /// A rule about the tags of an object.
 #[derive(Debug, Clone)]
@@ -52,22 +56,55 @@ pub enum WrittenTags {
     Except(ObjectFilter),
 }
 
-/// The rules that decide whether a closed way is a line or an area, and which tags are written.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct FeatureRules {
-    /// The rule that makes a closed way a line. If it is `None`, all closed ways that are not areas are lines. If both
-    /// rules are `None`, closed ways are lines and areas.
-    pub linear: Option<TagRule>,
-    /// The rule that makes a closed way an area. If it is `None`, all closed ways that are not lines are areas. If both
-    /// rules are `None`, closed ways are lines and areas.
-    pub area: Option<TagRule>,
-    /// The tags that are written.
-    pub tags: WrittenTags,
+options! {
+    /// The rules that decide which objects become features, with which geometries and tags.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct FeatureRules {
+    }
+    setters {
+        /// The rule that makes a closed way a line. If it is `None`, all closed ways that are not areas are lines. If
+        /// both rules are `None`, closed ways are lines and areas.
+        linear: Option<TagRule>,
+        /// The rule that makes a closed way an area. If it is `None`, all closed ways that are not lines are areas. If
+        /// both rules are `None`, closed ways are lines and areas.
+        area: Option<TagRule>,
+        /// The tags that are written.
+        tags: WrittenTags,
+        /// The keys of the tags that are written; `None` for all tags that [`tags`](Self::tags) allows. An object that
+        /// has only tags with other keys becomes a feature without tags.
+        tag_keys: Option<Vec<String>>,
+        /// The types of geometries that are written.
+        geometry_types: GeometryTypes,
+        /// The values of the tag `type` of relations that become lines. By default, there are none; see
+        /// [`LINE_RELATIONS`]. The member ways are joined in their order; platforms and stops are left out. A relation
+        /// with missing ways becomes the lines of its remaining ways.
+        line_relations: Vec<String>,
+        /// Whether features without tags are written.
+        keep_untagged: bool,
+        /// The kinds of objects from which features are made.
+        kinds: KindSet,
+        /// The expressions that select objects; all objects are selected if there are none.
+        filter: Vec<ObjectExpression>,
+        /// The region that selects features. A feature is written if its geometry shares a point with the region. A
+        /// geometry that crosses the antimeridian is cut there before it is judged, whatever
+        /// [`antimeridian`](Self::antimeridian) says. `None` writes all features.
+        region: Option<Shape>,
+        /// The region at whose edges geometries are cut; `None` for no cuts.
+        clip: Option<Shape>,
+        /// How to treat lines and areas that cross the antimeridian.
+        antimeridian: Antimeridian,
+        /// How to treat relations with a member way, or a node of a member way, that is not in the file.
+        incomplete: Incomplete,
+        /// Whether text has all tags of an object, even if several have the same key, as osmium writes them. Otherwise,
+        /// and in tables, an object has the first tag with a key only.
+        keeps_repeated_keys: bool,
+    }
 }
 
 impl Default for FeatureRules {
-    /// Makes a closed way an area if one of its tags matches a pattern in [`AREA_TAGS`], and otherwise a line.
+    /// Makes features of all objects with tags. A closed way is an area if one of its tags matches a pattern in
+    /// [`AREA_TAGS`], and otherwise a line. Incomplete relations are left out.
     fn default() -> Self {
         let patterns = AREA_TAGS
             .iter()
@@ -76,6 +113,17 @@ impl Default for FeatureRules {
             linear: None,
             area: Some(TagRule::matching(patterns)),
             tags: WrittenTags::All,
+            tag_keys: None,
+            geometry_types: GeometryTypes::default(),
+            line_relations: Vec::new(),
+            keep_untagged: false,
+            kinds: KindSet::ALL,
+            filter: Vec::new(),
+            region: None,
+            clip: None,
+            antimeridian: Antimeridian::default(),
+            incomplete: Incomplete::default(),
+            keeps_repeated_keys: false,
         }
     }
 }
@@ -83,11 +131,18 @@ impl Default for FeatureRules {
 impl FeatureRules {
     /// Makes every closed way with tags both a line and an area, unless its tag `area` decides between the two.
     pub fn both() -> Self {
+        let (linear, area) = (Some(TagRule::Any), Some(TagRule::Any));
         Self {
-            linear: Some(TagRule::Any),
-            area: Some(TagRule::Any),
-            tags: WrittenTags::All,
+            linear,
+            area,
+            ..Self::default()
         }
+    }
+
+    /// Makes lines of the relations of the usual types, [`LINE_RELATIONS`].
+    #[must_use]
+    pub fn with_line_relations(self) -> Self {
+        self.line_relations(LINE_RELATIONS.map(str::to_owned).into())
     }
 
     /// Restricts the written tags to those that one of the patterns matches.
@@ -119,13 +174,44 @@ impl FeatureRules {
         }
     }
 
-    /// Removes the tags that are not written.
-    pub(super) fn retain(&self, tags: &mut Vec<(&str, &str)>) {
+    /// Whether a way becomes a line, and whether it becomes an area. `locations` are those of its nodes.
+    pub(super) fn of_way(
+        &self,
+        tags: &[(&str, &str)],
+        locations: &[Option<Location>],
+    ) -> (bool, bool) {
+        let (is_line, is_area) = if is_closed(locations) {
+            self.of_closed_way(tags)
+        } else {
+            (true, false)
+        };
+        let types = self.geometry_types;
+        (is_line && types.lines, is_area && types.areas)
+    }
+
+    /// Whether a relation with these tags becomes a feature with lines.
+    pub(super) fn is_line_relation<'t>(
+        &self,
+        mut tags: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> bool {
+        let type_of = tags.find(|(key, _)| *key == "type");
+        let mut types = self.line_relations.iter();
+        self.geometry_types.lines && types.any(|one| type_of.is_some_and(|(_, value)| value == one))
+    }
+
+    /// Removes the tags that are not written. Returns whether the object becomes a feature. It becomes a feature if the
+    /// rules leave a tag, or if features without tags are written, too.
+    pub(super) fn retain(&self, tags: &mut Vec<(&str, &str)>) -> bool {
         match &self.tags {
             WrittenTags::All => {}
             WrittenTags::Only(filter) => tags.retain(|(key, value)| matches(filter, key, value)),
             WrittenTags::Except(filter) => tags.retain(|(key, value)| !matches(filter, key, value)),
         }
+        let is_feature = self.keep_untagged || !tags.is_empty();
+        if let Some(keys) = &self.tag_keys {
+            tags.retain(|(key, _)| keys.iter().any(|wanted| wanted == key));
+        }
+        is_feature
     }
 }
 

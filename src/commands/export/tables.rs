@@ -1,20 +1,27 @@
 //! Writes tables of features in the order of a Hilbert curve, to one file or to several files in a directory, which may
 //! be divided into partitions.
 
-use super::Options;
 use super::boundaries::Boundaries;
+use super::feature_pass::FeaturePass;
+use super::output::{FeatureNeeds, FeatureOutput, RelationCollector};
+use super::tally::theme_numbers;
+use super::{Options, Report, Summary};
 use crate::error::{Error, Result};
+use crate::file::PbfFile;
+use crate::formats::features::Feature;
 use crate::formats::parquet::{
     COUNTRY_LEVEL, FeatureGroup, FeatureTable, LOWEST_LEVEL, ParquetFile, Partitioning, TableFacts,
-    ThemeSet, is_part,
+    ThemeSet, is_part, put_row,
 };
 use crate::formats::{GeoParquetOptions, MAX_FILE_LEN};
+use crate::geometry::Extent;
 use crate::index::{KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SortedRows};
-use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
+use crate::io::{OpenOutput, OutputDirectory, OutputTarget, StreamOutput};
+use crate::pbf::Relation;
 use crate::runtime::{Context, Pass, PassResults};
+use std::convert::Infallible;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 /// The limits for the number of rows in a row group. Within these limits, a table has about [`GROUPS`] row groups, so
 /// that even in a small table, readers that look for a place can skip most rows.
@@ -34,29 +41,49 @@ const KEY: KeyBits = KeyBits {
     below_group: 63,
 };
 
-/// Collects rows, and writes them as tables when all rows have been added.
-pub(super) struct TableSink {
-    pub rows: Arc<TableRows>,
+/// The size in bytes at which the rows of a thread are passed to the sorter even before the end of a blob. In real
+/// files, the rows of one blob are smaller.
+const MAX_ROWS: usize = 2 << 20;
+
+/// Tables whose rows are collected. They are written when all rows were added.
+struct FeatureTables<'a> {
+    options: &'a GeoParquetOptions,
+    partitioning: Partitioning,
+    /// The administrative boundaries, if a column needs them; otherwise `None`.
+    boundaries: Option<Boundaries>,
+    sorter: RowSorter,
     output: TableOutput,
 }
 
-/// Collects the rows that all workers build.
-pub(super) struct TableRows {
-    pub options: GeoParquetOptions,
-    pub partitioning: Partitioning,
-    /// The administrative boundaries, if a column needs them; otherwise `None`.
-    pub boundaries: Option<Arc<Boundaries>>,
-    sorter: RowSorter,
+/// The rows of the features of a thread.
+struct FeatureRows<'a> {
+    rows: RowBatch,
+    partitioning: &'a Partitioning,
+    sorter: &'a RowSorter,
 }
 
-impl TableRows {
-    /// Adds rows. May block while rows are sorted.
-    pub(super) fn add(&self, rows: RowBatch) {
-        self.sorter.add(rows);
+impl FeatureOutput for FeatureRows<'_> {
+    type Part = Infallible;
+
+    /// Adds a row for each theme of a feature. Returns the themes as a set of bits.
+    fn put(&mut self, feature: &Feature<'_>, extent: &Extent, _: Option<&Relation<'_>>) -> u64 {
+        let themes = self.partitioning.themes().of(feature);
+        for theme in theme_numbers(themes) {
+            let key = self.partitioning.sort_key(&feature.geometry, extent, theme);
+            self.rows.push(key, |out| put_row(out, feature));
+            // A feature of many themes has many rows.
+            if self.rows.len() >= MAX_ROWS {
+                self.flush();
+            }
+        }
+        themes
     }
 
-    /// Fails if rows that were added before could not be sorted.
-    pub(super) fn check(&self) -> Result<()> {
+    fn flush(&mut self) {
+        self.sorter.add_all(&mut self.rows);
+    }
+
+    fn check(&self) -> Result<()> {
         self.sorter.check()
     }
 }
@@ -66,63 +93,89 @@ enum TableOutput {
     Directory(OutputDirectory),
 }
 
-impl TableSink {
-    pub(super) fn open(
-        options: &Options,
-        tables: &GeoParquetOptions,
+/// Writes the features of a file as tables.
+pub(super) fn write(
+    file: &PbfFile,
+    options: &Options,
+    format: &GeoParquetOptions,
+    report: Option<&mut Report<'_>>,
+    ctx: &Context,
+) -> Result<Summary> {
+    let locate = options.locate();
+    let tables = FeatureTables::open(&options.target, format, &locate.1.temp_dir, ctx)?;
+    let themes = tables.partitioning.themes();
+    let mut rules = options.rules.clone().keeps_repeated_keys(false);
+    if rules.filter.is_empty() && !themes.is_empty() {
+        // Without a filter of the user, only objects that belong to a theme are read.
+        rules.filter = themes.expressions().to_vec();
+    }
+    let boundaries = tables.boundaries.as_ref();
+    let pass = FeaturePass {
+        file,
+        rules: &rules,
+        locate,
+        needs: FeatureNeeds {
+            info: format.has_metadata,
+            way_nodes: false,
+            themes: themes.names().map(str::to_owned).collect(),
+            relations: boundaries.map(|boundaries| boundaries as &dyn RelationCollector),
+        },
+        ctx,
+    };
+    let output = || FeatureRows {
+        rows: RowBatch::default(),
+        partitioning: &tables.partitioning,
+        sorter: &tables.sorter,
+    };
+    let summary = pass.run(report, output, |part| match part {})?;
+    let bytes = tables.finish(ctx)?;
+    Ok(Summary { bytes, ..summary })
+}
+
+impl<'a> FeatureTables<'a> {
+    /// Opens the output of tables. Temporary files are in `directory`.
+    fn open(
+        target: &OutputTarget,
+        options: &'a GeoParquetOptions,
+        directory: &Path,
         ctx: &Context,
     ) -> Result<Self> {
-        let target = &options.target;
-        let directory = options.temp_dir.clone();
-        let directory = directory.unwrap_or_else(|| target.scratch_directory());
-        let partitioning = ThemeSet::new(&tables.themes)
-            .and_then(|themes| Partitioning::new(&tables.partition, themes))
+        let partitioning = ThemeSet::new(&options.themes)
+            .and_then(|themes| Partitioning::new(&options.partition, themes))
             .and_then(|partitioning| {
-                tables.check_columns(&partitioning)?;
+                options.check_columns(&partitioning)?;
                 Ok(partitioning)
             })
             .map_err(Error::Usage)?;
         let lowest = if partitioning.themes().needs_parents() {
             Some(LOWEST_LEVEL)
         } else {
-            tables.derived.country.then_some(COUNTRY_LEVEL)
+            options.derived.country.then_some(COUNTRY_LEVEL)
         };
+        let (path, overwrite) = (target.path(), target.may_overwrite());
         Ok(Self {
-            output: if tables.is_directory() {
-                TableOutput::Directory(OutputDirectory::create(
-                    target.path(),
-                    target.may_overwrite(),
-                    is_part,
-                    ctx,
-                )?)
+            options,
+            output: if options.is_directory() {
+                let directory = OutputDirectory::create(path, overwrite, is_part, ctx)?;
+                TableOutput::Directory(directory)
             } else {
                 TableOutput::File(OpenOutput::open(target.clone(), ctx)?)
             },
-            rows: Arc::new(TableRows {
-                options: tables.clone(),
-                partitioning,
-                boundaries: lowest.map(|lowest| Arc::new(Boundaries::new(lowest))),
-                sorter: RowSorter::new(LIMITS, KEY, &directory, ctx),
-            }),
+            partitioning,
+            boundaries: lowest.map(Boundaries::new),
+            sorter: RowSorter::new(LIMITS, KEY, directory, ctx),
         })
     }
 
     /// Writes the tables. Returns their total size in bytes.
-    pub(super) fn finish(self, ctx: &Context) -> Result<u64> {
-        let TableRows {
-            options,
-            partitioning,
-            boundaries,
-            sorter,
-        } = &*self.rows;
-        let sorted = sorter.finish()?;
+    fn finish(self, ctx: &Context) -> Result<u64> {
+        let (options, partitioning) = (self.options, &self.partitioning);
+        let sorted = self.sorter.finish()?;
         ctx.debug(format!(
             "rows are sorted: {} in temporary files",
             crate::runtime::human_bytes(sorted.scratch_len())
         ));
-        let areas = boundaries
-            .as_ref()
-            .map(|boundaries| boundaries.take_areas());
+        let areas = self.boundaries.map(|boundaries| boundaries.take_areas());
         let table = FeatureTable::new(options, partitioning.themes(), areas)?;
         let mut writer = TableWriter::begin(self.output, &table, partitioning.clone(), options)?;
         let count = sorted.count();

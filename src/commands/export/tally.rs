@@ -1,8 +1,8 @@
 //! Counts of features and problems.
 
 use super::Summary;
+use crate::engine::geometry_problem::ProblemCounts;
 use crate::formats::features::Geometry;
-use crate::formats::row_limit::OversizedObjects;
 use crate::geometry::{Extent, doubled_area};
 use crate::osm::DECIMICRO_PER_DEGREE;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) fn theme_numbers(themes: u64) -> impl Iterator<Item = usize> {
         .map(|bits| bits.trailing_zeros() as usize)
 }
 
-/// The numbers of features and problems of a blob, and the box and the area of the features.
+/// The numbers of features and problems of a blob or of all blobs, and the box and the area of the features.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     points: u64,
@@ -25,13 +25,9 @@ pub(super) struct Tally {
     extent: Option<Extent>,
     /// Twice the area of all polygons, in square units of 1e-7 degree.
     doubled_area: i128,
-    pub errors: BTreeMap<&'static str, u64>,
-    pub incomplete: u64,
-    pub warnings: BTreeMap<&'static str, u64>,
+    pub problems: ProblemCounts,
     /// The number of tags that were left out, because an earlier tag of the object has their key.
     pub repeated_keys: u64,
-    /// The objects that were left out because their features would be too large.
-    pub oversized: OversizedObjects,
     /// The number of features of each theme, by its index. Without themes, all features have index 0.
     themes: BTreeMap<usize, u64>,
 }
@@ -60,64 +56,44 @@ impl Tally {
         }
     }
 
-    /// Adds the numbers of a blob to the totals of all blobs.
-    pub(super) fn add_to(&self, all: &mut Totals) {
-        let summary = &mut all.summary;
-        summary.points += self.points;
-        summary.lines += self.lines;
-        summary.areas += self.areas;
-        summary.features += self.points + self.lines + self.areas;
-        summary.incomplete += self.incomplete;
-        summary.repeated_keys += self.repeated_keys;
-        for (counts, more) in [
-            (&mut summary.errors, &self.errors),
-            (&mut summary.warnings, &self.warnings),
-        ] {
-            for (name, count) in more {
-                *counts.entry(*name).or_default() += count;
-            }
+    /// Adds the numbers of a blob that comes later in the input.
+    pub(super) fn extend(&mut self, later: &Self) {
+        self.points += later.points;
+        self.lines += later.lines;
+        self.areas += later.areas;
+        self.repeated_keys += later.repeated_keys;
+        self.doubled_area += later.doubled_area;
+        self.problems.extend(&later.problems);
+        for (theme, count) in &later.themes {
+            *self.themes.entry(*theme).or_default() += count;
         }
-        for (theme, count) in &self.themes {
-            *all.geometry.themes.entry(*theme).or_default() += count;
+        if let Some(extent) = later.extent {
+            self.add_extent(extent);
         }
-        all.geometry.oversized.extend(&self.oversized);
-        all.geometry.doubled_area += self.doubled_area;
-        if let Some(extent) = self.extent {
-            all.geometry.add_extent(extent);
-        }
-    }
-}
-
-/// The totals of all blobs.
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    summary: Summary,
-    /// The box and the area of all features, the numbers of features by theme, and the objects that are too large. The
-    /// other numbers are in `summary`.
-    geometry: Tally,
-}
-
-impl Totals {
-    /// The objects that were left out because their features would be too large.
-    pub(super) const fn oversized(&self) -> &OversizedObjects {
-        &self.geometry.oversized
     }
 
     /// Returns the summary of a run that wrote the themes with the given names.
-    pub(super) fn into_summary<'n>(self, themes: impl Iterator<Item = &'n str>) -> Summary {
+    pub(super) fn into_summary(self, themes: &[String]) -> Summary {
         const ONE: f64 = DECIMICRO_PER_DEGREE as f64;
         let degrees = |value_e7: i32| f64::from(value_e7) / ONE;
-        let extent = self.geometry.extent;
-        let count = |number| self.geometry.themes.get(&number).copied().unwrap_or(0);
+        let count = |number| self.themes.get(&number).copied().unwrap_or(0);
         let themes = (0..).zip(themes);
-        let themes = themes.map(|(number, name)| (name.to_owned(), count(number)));
+        let themes = themes.map(|(number, name)| (name.clone(), count(number)));
         Summary {
-            bbox: extent.map(|Extent { low, high }| {
+            features: self.points + self.lines + self.areas,
+            points: self.points,
+            lines: self.lines,
+            areas: self.areas,
+            themes: themes.collect(),
+            bbox: self.extent.map(|Extent { low, high }| {
                 [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7].map(degrees)
             }),
-            themes: themes.collect(),
-            square_degrees: self.geometry.doubled_area as f64 / 2.0 / ONE / ONE,
-            ..self.summary
+            square_degrees: self.doubled_area as f64 / 2.0 / ONE / ONE,
+            errors: self.problems.errors,
+            incomplete: self.problems.incomplete,
+            warnings: self.problems.warnings,
+            repeated_keys: self.repeated_keys,
+            ..Summary::default()
         }
     }
 }

@@ -353,7 +353,7 @@ impl<'a> GeometryPass<'a> {
                         let members = relation.members();
                         let members = members.filter(|member| member.kind == ObjectKind::Way);
                         ways.extend(members.inspect(|_| count += 1).map(|member| member.id));
-                        if has_member_lines(&relation) {
+                        if has_member_lines(relation.tags()) {
                             let members = RouteMember::of(relation.members());
                             relations.extend(members.filter_map(RouteMember::relation));
                         }

@@ -6,13 +6,13 @@ use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSet;
 use crate::osm::ObjectKind;
-use crate::pbf::{Element, Member, Relation};
+use crate::pbf::{Element, Member};
 use std::collections::BTreeSet;
 
-/// Whether the line of a relation has the lines of its member relations. This holds for all relations that are not
-/// areas.
-pub(crate) fn has_member_lines(relation: &Relation<'_>) -> bool {
-    !is_area(relation.tags())
+/// Whether the line of a relation with these tags has the lines of its member relations. This holds for all relations
+/// that are not areas.
+pub(crate) fn has_member_lines<'t>(tags: impl Iterator<Item = (&'t str, &'t str)>) -> bool {
+    !is_area(tags)
 }
 
 /// Whether the line of a member relation is a part of the line of a route. Other member relations are areas, stop

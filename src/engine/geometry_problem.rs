@@ -1,9 +1,12 @@
 //! Problems with objects. A problem is a reason to leave the object out, or a mistake without an effect.
 
 use crate::area::{AreaProblem, MAX_NODES, ProblemKind};
-use crate::formats::row_limit::MAX_ROW;
+use crate::error::Advice;
+use crate::formats::row_limit::{MAX_ROW, OversizedObjects};
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
+use crate::runtime::Context;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A problem with an object.
@@ -148,5 +151,78 @@ impl Problem {
                 problem.describe((self.kind == ObjectKind::Way).then_some(self.id), f)
             }
         }
+    }
+}
+
+/// The numbers of problems.
+#[derive(Debug, Default)]
+pub(crate) struct ProblemCounts {
+    /// The numbers of errors, by the kind of the error.
+    pub errors: BTreeMap<&'static str, u64>,
+    /// The number of relations of which a part is not in the file.
+    pub incomplete: u64,
+    /// The numbers of mistakes without an effect, by the kind of mistake.
+    pub warnings: BTreeMap<&'static str, u64>,
+    /// The objects that were left out because their features would be too large.
+    pub oversized: OversizedObjects,
+}
+
+impl ProblemCounts {
+    pub(crate) fn add(&mut self, problem: &Problem) {
+        match problem.severity() {
+            Severity::Error => *self.errors.entry(problem.name()).or_default() += 1,
+            Severity::Incomplete => self.incomplete += 1,
+            Severity::Warning => *self.warnings.entry(problem.name()).or_default() += 1,
+        }
+        if problem.cause == ProblemCause::TooLarge {
+            self.oversized.add(problem.kind, problem.id);
+        }
+    }
+
+    /// Adds the numbers of objects that come later in the input.
+    pub(crate) fn extend(&mut self, later: &Self) {
+        for (counts, more) in [
+            (&mut self.errors, &later.errors),
+            (&mut self.warnings, &later.warnings),
+        ] {
+            for (name, count) in more {
+                *counts.entry(*name).or_default() += count;
+            }
+        }
+        self.incomplete += later.incomplete;
+        self.oversized.extend(&later.oversized);
+    }
+}
+
+/// Lists the numbers of problems with their kinds, as `open ring 2, wrong role 1`.
+pub(crate) fn list_of_problems(counts: &BTreeMap<&str, u64>) -> String {
+    let kinds = counts.iter();
+    let kinds = kinds.map(|(name, count)| format!("{} {count}", name.replace('_', " ")));
+    kinds.collect::<Vec<_>>().join(", ")
+}
+
+/// Warns of objects that were left out because they have errors, and of the number of relations that were left out
+/// because they are incomplete. Does nothing if there are none.
+pub(crate) fn warn_of_left_out(
+    errors: &BTreeMap<&'static str, u64>,
+    relations: u64,
+    ctx: &Context,
+) {
+    let count: u64 = errors.values().sum();
+    let mut parts = Vec::new();
+    if relations > 0 {
+        let plural = if relations == 1 { "" } else { "s" };
+        parts.push(format!(
+            "{relations} relation{plural} of which a part is not in the file"
+        ));
+    }
+    if count > 0 {
+        let plural = if count == 1 { "" } else { "s" };
+        let kinds = list_of_problems(errors);
+        parts.push(format!("objects with {count} error{plural} ({kinds})"));
+    }
+    if !parts.is_empty() {
+        let message = format!("left out: {}", parts.join(", and "));
+        ctx.warn_with_advice(message, Advice::ListLeftOut);
     }
 }

@@ -1,0 +1,53 @@
+//! The look-up of the locations of nodes.
+
+use crate::engine::IndexType;
+use crate::engine::geometry_pass::StoredLocations;
+use crate::engine::way_locations::LocateOptions;
+use std::path::PathBuf;
+
+options! {
+    /// The options for looking up the locations of the nodes of ways.
+    #[derive(Debug, Clone, Default)]
+    #[non_exhaustive]
+    pub struct LookupOptions {
+    }
+    setters {
+        /// Whether the locations in ways are taken even if the header does not declare them. Nodes are looked up for
+        /// ways that lack a location.
+        locations_in_ways: bool,
+        /// Whether no node is looked up, so that a location that a way lacks is unknown even if its node is in the
+        /// file.
+        only_locations_in_ways: bool,
+        /// The method used to look up node locations. It has no effect if all ways of the input have locations.
+        index_type: IndexType,
+        /// The directory for temporary files; `None` for the directory of the output or, if there is none or the output
+        /// is a stream, the system's temporary directory.
+        temp_dir: Option<PathBuf>,
+        /// The maximum memory in bytes for locations; `None` for four fifths of the available memory.
+        max_memory: Option<u64>,
+    }
+}
+
+impl LookupOptions {
+    /// Returns the use of the locations in ways, and the options of the look-up. `temp_dir` is the directory for
+    /// temporary files if the options name none.
+    pub(super) fn locate(
+        &self,
+        temp_dir: impl FnOnce() -> PathBuf,
+    ) -> (StoredLocations, LocateOptions) {
+        let stored = if self.only_locations_in_ways {
+            StoredLocations::Only
+        } else if self.locations_in_ways {
+            StoredLocations::Taken
+        } else {
+            StoredLocations::AsDeclared
+        };
+        let locate = LocateOptions {
+            index_type: self.index_type,
+            temp_dir: self.temp_dir.clone().unwrap_or_else(temp_dir),
+            max_memory: self.max_memory,
+            ranges: None,
+        };
+        (stored, locate)
+    }
+}

@@ -1,0 +1,59 @@
+//! What an output of features does and needs. Each format has one.
+
+use crate::area::WayStore;
+use crate::error::{FormatError, Result};
+use crate::formats::features::Feature;
+use crate::geometry::Extent;
+use crate::pbf::{Block, Relation};
+
+/// Takes the features that a thread makes. Each thread has its own output.
+pub(super) trait FeatureOutput {
+    /// Features for the thread that runs the export, which gets them in file order.
+    type Part: Send;
+
+    /// Takes a feature. `extent` is the box around it, and `relation` the relation from which an area was made. Returns
+    /// the themes for which the feature is counted, as a set of bits: bit 0 alone if there are no themes, and no bit if
+    /// features are not counted.
+    fn put(
+        &mut self,
+        feature: &Feature<'_>,
+        extent: &Extent,
+        relation: Option<&Relation<'_>>,
+    ) -> u64;
+
+    /// Returns the next part, or `None` if none is ready. At the end of a blob, `is_end` is true, and everything that
+    /// is left is ready.
+    fn take(&mut self, _is_end: bool) -> Result<Option<Self::Part>, FormatError> {
+        Ok(None)
+    }
+
+    /// Passes on what is written later. Called after the parts of a blob were sent. May block.
+    fn flush(&mut self) {}
+
+    /// Fails if features that were passed on before could not be kept.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The demands of an output, other than those of the rules.
+#[derive(Default)]
+pub(super) struct FeatureNeeds<'a> {
+    /// Whether features are written with metadata.
+    pub info: bool,
+    /// Whether lines of ways are written with the ids of their nodes.
+    pub way_nodes: bool,
+    /// The names of the themes; empty if the output has no themes.
+    pub themes: Vec<String>,
+    /// Relations that are visited whether they become features or not.
+    pub relations: Option<&'a dyn RelationCollector>,
+}
+
+/// Collects facts about relations from all threads.
+pub(super) trait RelationCollector: Sync {
+    /// Sets `selected` for each relation of a block that is collected. `selected` has a value for each object.
+    fn select(&self, block: &Block<'_>, selected: &mut [bool]) -> Result<(), FormatError>;
+
+    /// Adds a relation, if it is collected. `ways` has its member ways.
+    fn add(&self, relation: &Relation<'_>, ways: &WayStore);
+}
