@@ -191,7 +191,14 @@ impl FeatureBatches {
             FeatureColumns(Rows::new(schema.clone(), values))
         };
         Self {
-            batches: export::batches(path, rules.clone(), LookupOptions::default(), needs_info, maker, ctx),
+            batches: export::batches(
+                path,
+                rules.clone(),
+                LookupOptions::default(),
+                needs_info,
+                maker,
+                ctx,
+            ),
             columns,
             are_found,
             has_rows: false,
@@ -265,7 +272,9 @@ pub fn features(
         schema: Arc::new(Schema::new(fields)),
         columns: columns.into(),
         start: Arc::new(move |columns, schema| {
-            Box::new(FeatureBatches::start(&path, &rules, columns, schema, &ctx, &own))
+            Box::new(FeatureBatches::start(
+                &path, &rules, columns, schema, &ctx, &own,
+            ))
         }),
     };
     Ok(Table::new(source, warnings))

@@ -20,6 +20,8 @@ mod maker;
 mod object_geometries;
 mod output;
 #[cfg(feature = "parquet")]
+mod parts;
+#[cfg(feature = "parquet")]
 mod raw;
 mod rules;
 mod selection;

@@ -1,5 +1,6 @@
 //! Writes objects as Parquet tables, one for nodes, one for ways and one for relations.
 
+use super::parts::{TableOutput, TableParts};
 use super::selection::selects_by_unique_tags;
 use super::{Options, Summary};
 use crate::commands::repeated_keys::warn_of_repeated_keys;
@@ -7,13 +8,12 @@ use crate::engine::repeats;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::ObjectTableOptions;
-use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile, is_part};
+use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, TableFacts, is_part};
 use crate::formats::row_limit::OversizedObjects;
-use crate::io::{OutputDirectory, StreamOutput};
+use crate::io::OutputDirectory;
 use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 use crate::runtime::{Context, Pass, PassResults, WorkItem};
-use std::path::Path;
 
 /// The number of objects at which a group of blobs ends. A group usually becomes one row group.
 const GROUP_ROWS: u64 = 100_000;
@@ -64,28 +64,21 @@ fn write_tables(
     ctx: &Context,
 ) -> Result<Summary> {
     let target = &options.target;
-    let mut directory =
-        OutputDirectory::create(target.path(), target.may_overwrite(), is_part, ctx)?;
+    let directory = OutputDirectory::create(target.path(), target.may_overwrite(), is_part, ctx)?;
     let table = ObjectTable::new(tables.compression)?;
     let filter = ObjectFilter::new(options.rules.filter.iter().cloned());
     let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
     ctx.expect_phases(3);
-    let kinds = [
-        (ObjectKind::Node, "nodes"),
-        (ObjectKind::Way, "ways"),
-        (ObjectKind::Relation, "relations"),
-    ];
-    let kinds = kinds.into_iter();
-    for (kind, name) in kinds.filter(|(kind, _)| options.rules.kinds.contains(*kind)) {
-        let mut parts = Parts {
-            directory: &mut directory,
-            kind,
-            table: &table,
-            max_len: tables.max_file_len,
-            current: None,
-            count: 0,
-            bytes: 0,
-        };
+    let path_of = |kind: u64| {
+        let kind = ObjectKind::ALL.into_iter().nth(kind as usize);
+        format!("type={}", kind.map_or("", ObjectKind::name))
+    };
+    let output = TableOutput::Directory(directory);
+    let mut parts = TableParts::new(output, &table.form, None, &path_of, tables.max_file_len);
+    let kinds = (0..).zip(["nodes", "ways", "relations"]);
+    let kinds = ObjectKind::ALL.into_iter().zip(kinds);
+    let kinds = kinds.filter(|(kind, _)| options.rules.kinds.contains(*kind));
+    for (kind, (partition, name)) in kinds {
         let items = items(plan, kind);
         let bytes = items.iter().map(WorkItem::input_bytes).sum();
         Pass::new(name, ctx).counting_items().run_results(
@@ -100,63 +93,18 @@ fn write_tables(
                 summary.features += group.rows;
                 summary.repeated_keys += group.repeated_keys;
                 oversized.extend(&group.oversized);
-                group.encoded.map_or(Ok(()), |encoded| parts.add(encoded))
+                match group.encoded {
+                    Some(group) => parts.add(partition, group, &TableFacts::default()),
+                    None => Ok(()),
+                }
             },
         )?;
-        summary.bytes += parts.finish()?;
     }
-    directory.complete(ctx)?;
+    summary.bytes = parts.finish(false, ctx)?;
     warn_of_repeated_keys(summary.repeated_keys, ctx);
     oversized.warn(ctx);
     ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)
-}
-
-/// The parts of the table for a kind, of which the last one is being written.
-struct Parts<'t> {
-    directory: &'t mut OutputDirectory,
-    kind: ObjectKind,
-    table: &'t ObjectTable,
-    /// The maximum size of a part in bytes.
-    max_len: u64,
-    current: Option<ParquetFile>,
-    /// The number of parts.
-    count: u32,
-    /// The size in bytes of the complete parts.
-    bytes: u64,
-}
-
-impl Parts<'_> {
-    /// Adds a row group to the last part, or to a new one if the last part has no room for it.
-    fn add(&mut self, group: EncodedGroup) -> Result<()> {
-        let is_full = |file: &mut ParquetFile| file.len() + group.len() > self.max_len;
-        if let Some(full) = self.current.take_if(is_full) {
-            self.bytes += full.finish(None)?.commit_unflushed()?;
-        }
-        let file = match self.current.take() {
-            Some(file) => file,
-            None => self.open()?,
-        };
-        self.current.insert(file).add(group)
-    }
-
-    /// Opens the output for another part.
-    fn open(&mut self) -> Result<ParquetFile> {
-        let part = format!("type={}/part-{:04}.parquet", self.kind.name(), self.count);
-        self.count += 1;
-        let output = self.directory.open(Path::new(&part))?;
-        let form = &self.table.form;
-        let (schema, properties) = (form.schema.clone(), form.properties.clone());
-        ParquetFile::create(StreamOutput::new(output), schema, properties)
-    }
-
-    /// Completes the last part. Returns the size in bytes of all parts.
-    fn finish(mut self) -> Result<u64> {
-        if let Some(last) = self.current.take() {
-            self.bytes += last.finish(None)?.commit_unflushed()?;
-        }
-        Ok(self.bytes)
-    }
 }
 
 /// Returns the blobs with objects of a kind, in groups with about as many objects as a row group.

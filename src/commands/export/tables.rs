@@ -4,24 +4,25 @@
 use super::boundaries::Boundaries;
 use super::feature_pass::FeaturePass;
 use super::output::{FeatureNeeds, FeatureOutput, RelationCollector};
+use super::parts::{TableOutput, TableParts};
 use super::tally::theme_numbers;
 use super::{Options, Report, Summary};
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
 use crate::formats::features::Feature;
 use crate::formats::parquet::{
-    COUNTRY_LEVEL, FeatureGroup, FeatureTable, LOWEST_LEVEL, ParquetFile, Partitioning, TableFacts,
-    ThemeSet, is_part, put_row,
+    COUNTRY_LEVEL, FeatureGroup, FeatureTable, LOWEST_LEVEL, Partitioning, ThemeSet, is_part,
+    put_row,
 };
 use crate::formats::{GeoParquetOptions, MAX_FILE_LEN};
 use crate::geometry::Extent;
 use crate::index::{KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SortedRows};
-use crate::io::{OpenOutput, OutputDirectory, OutputTarget, StreamOutput};
+use crate::io::{OpenOutput, OutputDirectory, OutputTarget};
 use crate::pbf::Relation;
 use crate::runtime::{Context, Pass, PassResults};
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The limits for the number of rows in a row group. Within these limits, a table has about [`GROUPS`] row groups, so
 /// that even in a small table, readers that look for a place can skip most rows.
@@ -86,11 +87,6 @@ impl FeatureOutput for FeatureRows<'_> {
     fn check(&self) -> Result<()> {
         self.sorter.check()
     }
-}
-
-enum TableOutput {
-    File(OpenOutput),
-    Directory(OutputDirectory),
 }
 
 /// Writes the features of a file as tables.
@@ -159,7 +155,7 @@ impl<'a> FeatureTables<'a> {
                 let directory = OutputDirectory::create(path, overwrite, is_part, ctx)?;
                 TableOutput::Directory(directory)
             } else {
-                TableOutput::File(OpenOutput::open(target.clone(), ctx)?)
+                TableOutput::File(Some(OpenOutput::open(target.clone(), ctx)?))
             },
             partitioning,
             boundaries: lowest.map(Boundaries::new),
@@ -177,7 +173,9 @@ impl<'a> FeatureTables<'a> {
         ));
         let areas = self.boundaries.map(|boundaries| boundaries.take_areas());
         let table = FeatureTable::new(options, partitioning.themes(), areas)?;
-        let mut writer = TableWriter::begin(self.output, &table, partitioning.clone(), options)?;
+        let max_len = options.max_file_len.unwrap_or(MAX_FILE_LEN);
+        let path_of = |partition| partitioning.directory(partition);
+        let mut parts = TableParts::new(self.output, &table.form, Some(&table), &path_of, max_len);
         let count = sorted.count();
         let group_rows = (count / GROUPS).clamp(*GROUP_ROWS.start(), *GROUP_ROWS.end());
         let ranges = sorted.ranges(group_rows);
@@ -194,9 +192,9 @@ impl<'a> FeatureTables<'a> {
                 row_groups(&table, partitioning, rows, results)
             },
             |_| (),
-            |(partition, group)| writer.add(partition, group),
+            |(partition, FeatureGroup { group, facts })| parts.add(partition, group, &facts),
         )?;
-        writer.finish(ctx)
+        parts.finish(partitioning.is_empty(), ctx)
     }
 }
 
@@ -247,115 +245,4 @@ fn row_groups(
         }
     }
     Ok(())
-}
-
-/// Writes row groups to one file or to the files of a directory.
-struct TableWriter<'t> {
-    table: &'t FeatureTable,
-    partitioning: Partitioning,
-    /// The directory of the files; `None` if there is only one file.
-    directory: Option<OutputDirectory>,
-    max_file_len: u64,
-    /// The file that is being written, and the facts about its rows that its metadata will contain.
-    current: Option<(ParquetFile, TableFacts)>,
-    /// The number of the partition to which the current file belongs. `next_number` is the number of the next file in
-    /// this partition.
-    partition: u64,
-    next_number: u32,
-    /// The total size in bytes of the complete files.
-    written: u64,
-}
-
-impl<'t> TableWriter<'t> {
-    fn begin(
-        output: TableOutput,
-        table: &'t FeatureTable,
-        partitioning: Partitioning,
-        options: &GeoParquetOptions,
-    ) -> Result<Self> {
-        let mut writer = Self {
-            table,
-            partitioning,
-            directory: None,
-            max_file_len: options.max_file_len.unwrap_or(MAX_FILE_LEN),
-            current: None,
-            partition: 0,
-            next_number: 0,
-            written: 0,
-        };
-        match output {
-            TableOutput::File(output) => writer.start(output)?,
-            TableOutput::Directory(directory) => writer.directory = Some(directory),
-        }
-        Ok(writer)
-    }
-
-    fn start(&mut self, output: OpenOutput) -> Result<()> {
-        let form = &self.table.form;
-        let (schema, properties) = (form.schema.clone(), form.properties.clone());
-        let file = ParquetFile::create(StreamOutput::new(output), schema, properties)?;
-        self.current = Some((file, TableFacts::default()));
-        Ok(())
-    }
-
-    fn add(&mut self, partition: u64, group: FeatureGroup) -> Result<()> {
-        let is_full = |file: &ParquetFile| file.len() + group.group.len() > self.max_file_len;
-        let is_next = match &self.current {
-            None => true,
-            Some((file, _)) => self.partition != partition || is_full(file),
-        };
-        if self.directory.is_some() && is_next {
-            self.start_part(partition)?;
-        }
-        if let Some((file, facts)) = &mut self.current {
-            facts.add(&group.facts);
-            file.add(group.group)?;
-        }
-        Ok(())
-    }
-
-    /// Ends the current file, and starts the next file of a partition.
-    fn start_part(&mut self, partition: u64) -> Result<()> {
-        self.end_file()?;
-        if self.partition != partition {
-            (self.partition, self.next_number) = (partition, 0);
-        }
-        let directory = PathBuf::from(self.partitioning.directory(partition));
-        let path = directory.join(format!("part-{:04}.parquet", self.next_number));
-        self.next_number += 1;
-        match &mut self.directory {
-            Some(directory) => {
-                let output = directory.open(&path)?;
-                self.start(output)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Completes the current file. If the output is a directory, all of its files get their names later, together.
-    fn end_file(&mut self) -> Result<()> {
-        if let Some((file, facts)) = self.current.take() {
-            let metadata = self.table.metadata(&facts);
-            let file = file.finish(Some(("geo", metadata)))?;
-            self.written += if self.directory.is_some() {
-                file.commit_unflushed()?
-            } else {
-                file.commit()?
-            };
-        }
-        Ok(())
-    }
-
-    /// Completes the table. Returns the total size of its files in bytes.
-    fn finish(mut self, ctx: &Context) -> Result<u64> {
-        if self.current.is_none() && self.written == 0 && self.partitioning.is_empty() {
-            // Writes a file even if there are no rows, so that readers find the columns.
-            self.start_part(0)?;
-        }
-        self.end_file()?;
-        if let Some(directory) = self.directory {
-            directory.complete(ctx)?;
-        }
-        Ok(self.written)
-    }
 }

@@ -31,6 +31,7 @@ pub(crate) use partition::Partitioning;
 pub(crate) use parts::{is_action_table, is_part};
 pub(crate) use raw::{ObjectRows, ObjectTable};
 pub(crate) use row::put_row;
+pub(crate) use schema::TableForm;
 pub(crate) use theme::ThemeSet;
 pub use theme::{ColumnType, Theme, ThemeColumn};
 
