@@ -1,9 +1,7 @@
 //! The member ways of a relation.
 
 use super::way_store::{StoredWay, WayStore};
-use super::{
-    AreaNode, AreaWay, Assembly, OpenRings, Role, assemble_for, too_many_nodes,
-};
+use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble_for, too_many_nodes};
 use crate::geometry::Antimeridian;
 use crate::osm::ObjectKind;
 use crate::pbf::Member;

@@ -1,6 +1,7 @@
 //! Reads the relations, ways and nodes in an OSM file that make up areas.
 
 use crate::engine::ElementReader;
+use crate::engine::geometry_pass::is_area;
 use crate::error::{Error, Result};
 use crate::file::begins_like_pbf;
 use crate::formats::{Change, ChangeSet, NO_ID, read_osm_file};
@@ -299,11 +300,6 @@ fn for_each(set: &ChangeSet, kind: ObjectKind, mut visit: impl FnMut(&Object<'_>
     let wanted = |change: &&Change| change.key.0 == kind && !change.is_deletion();
     let changes = set.changes().iter().filter(wanted);
     changes.for_each(|change| visit(&set.object(change)));
-}
-
-/// Whether a relation with the given tags describes an area.
-pub(super) fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
-    tags.any(|(key, value)| key == "type" && matches!(value, "multipolygon" | "boundary"))
 }
 
 /// Returns the relation with the given id and members.

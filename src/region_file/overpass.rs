@@ -1,6 +1,7 @@
 //! Reads areas from the answer of an Overpass server in JSON (see the OSM wiki page "Overpass API/Overpass QL", `out`).
 
-use super::osm_objects::{OsmObjects, RegionWay, area, is_area, point_of};
+use super::osm_objects::{OsmObjects, RegionWay, area, point_of};
+use crate::engine::geometry_pass::is_area;
 use crate::formats::NO_ID;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::Member;
