@@ -34,7 +34,6 @@ const AMBIGUOUS: &[&str] = &[
     "Source",
     "Sources",
     "State",
-    "StoredLocations",
     "StoredWay",
     "TagList",
     "TagRule",

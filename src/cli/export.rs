@@ -5,8 +5,8 @@ use super::export_selection::SelectionArgs;
 use super::session::Session;
 use super::{CommandAnswer, show};
 use crate::commands::export::{
-    self, AREA_TAGS, Config, ExportFormat, FeatureRules, Incomplete, LookupOptions, Options,
-    Problem, Severity, Summary, Theme,
+    self, AREA_TAGS, Config, ExportFormat, FeatureRules, Incomplete, LocationsInWays,
+    LookupOptions, Options, Problem, Severity, Summary, Theme,
 };
 use crate::engine::IndexType;
 use crate::formats::{Attribute, FeatureFormat};
@@ -226,14 +226,16 @@ fn options(session: &Session, args: &Args, config: Config, ctx: &Context) -> Res
     }
     options.rules.incomplete = args.incomplete;
     options.rules.keeps_repeated_keys = session.conventions.keeps_repeated_keys;
-    let in_ways = args.index_type == StoredLocationArg::Ways;
+    let (in_ways, index_type) = match args.index_type {
+        StoredLocationArg::Nodes(index_type) => (LocationsInWays::AsDeclared, index_type),
+        StoredLocationArg::Ways if session.conventions.takes_none_for_no_index => {
+            (LocationsInWays::Only, IndexType::default())
+        }
+        StoredLocationArg::Ways => (LocationsInWays::Taken, IndexType::default()),
+    };
     options.lookup = LookupOptions::default()
         .locations_in_ways(in_ways)
-        .only_locations_in_ways(in_ways && session.conventions.takes_none_for_no_index)
-        .index_type(match args.index_type {
-            StoredLocationArg::Ways => IndexType::default(),
-            StoredLocationArg::Nodes(index_type) => index_type,
-        })
+        .index_type(index_type)
         .temp_dir(args.temp_dir.clone())
         .max_memory(args.max_memory);
     options.areas_last = session.conventions.exports_areas_last;

@@ -8,7 +8,7 @@ mod simplify;
 mod street_names;
 
 use crate::engine::IndexType;
-use crate::engine::geometry_pass::{GeometryPass, StoredLocations, Visits};
+use crate::engine::geometry_pass::{GeometryPass, LocationsInWays, Visits};
 use crate::engine::input;
 use crate::engine::way_locations::LocateOptions;
 use crate::error::{Advice, Error, ErrorKind, Result};
@@ -217,7 +217,7 @@ fn collect(
         relations: Relations::default(),
         numbered: NumberedCells::new(),
     };
-    let stored = StoredLocations::AsDeclared;
+    let stored = LocationsInWays::AsDeclared;
     let pass = GeometryPass::open(file, Visits::TAGGED, stored, locate, ctx)?;
     let (mut incomplete, mut interpolated) = (0, IdSet::default());
     let (mut not_interpolated, mut long_tags) = (0, 0);

@@ -33,7 +33,7 @@ mod text;
 
 use super::repeated_keys::warn_of_repeated_keys;
 use crate::engine::IndexType;
-use crate::engine::geometry_pass::StoredLocations;
+pub use crate::engine::geometry_pass::LocationsInWays;
 pub(crate) use crate::engine::geometry_problem::list_of_problems;
 pub use crate::engine::geometry_problem::{Problem, ProblemCause, Severity};
 use crate::engine::input;
@@ -110,7 +110,7 @@ impl Options {
     }
 
     /// Returns the use of the locations in ways, and the options of the look-up of others.
-    fn locate(&self) -> (StoredLocations, LocateOptions) {
+    fn locate(&self) -> (LocationsInWays, LocateOptions) {
         self.lookup.locate(|| self.target.scratch_directory())
     }
 }

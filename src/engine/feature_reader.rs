@@ -1,6 +1,6 @@
 //! Reads objects with their geometries: points, lines, and the polygons of closed ways and multipolygons.
 
-use super::geometry_pass::{GeometryPass, StoredLocations, Visitor, Visits, is_area};
+use super::geometry_pass::{GeometryPass, LocationsInWays, Visitor, Visits, is_area};
 use super::geometry_problem::{Problem, ProblemCounts, warn_of_left_out};
 use super::input;
 use super::object_geometry::{GeometryMaker, is_closed};
@@ -206,7 +206,7 @@ impl FeatureReader {
             member_node_ids: names_nodes,
             ..Visits::TAGGED
         };
-        let stored = StoredLocations::AsDeclared;
+        let stored = LocationsInWays::AsDeclared;
         let pass = GeometryPass::open(&self.file, visits, stored, locate, &self.ctx)?;
         let init = || Worker {
             select: &*self.select,

@@ -51,17 +51,16 @@ impl Rows {
 
     /// Adds the row of an action.
     pub(super) fn add(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        if let Some(geometries) = self.geometries.of(action, findings) {
-            let size = size(action, &geometries);
-            if size > MAX_ROW {
-                let object = action.new.object;
-                return self.left_out.oversized.add(object.kind(), object.id);
-            }
-            self.bytes += size_of::<ActionRow>() as u64 + size;
-            let knows_deletions = findings.history.knows_deletions();
-            let row = self.put_row(action, geometries, knows_deletions);
-            self.rows.push(row);
+        let geometries = geometries_of(action, findings, &mut self.geometries);
+        let size = size(action, &geometries);
+        if size > MAX_ROW {
+            let object = action.new.object;
+            return self.left_out.oversized.add(object.kind(), object.id);
         }
+        self.bytes += size_of::<ActionRow>() as u64 + size;
+        let knows_deletions = findings.history.knows_deletions();
+        let row = self.put_row(action, geometries, knows_deletions);
+        self.rows.push(row);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::areas::degrees;
 use super::problem_file::ProblemWriter;
 use crate::area::WayStore;
-use crate::engine::geometry_pass::{GeometryPass, StoredLocations, Visitor, Visits, on_earth};
+use crate::engine::geometry_pass::{GeometryPass, LocationsInWays, Visitor, Visits, on_earth};
 use crate::engine::way_locations::{IndexType, LocateOptions};
 use crate::error::{Error, FormatError, Result};
 use crate::file::PbfFile;
@@ -140,7 +140,7 @@ pub(super) fn check(
         all.add(found);
         Ok::<(), Error>(())
     };
-    let pass = GeometryPass::open(file, visits, StoredLocations::AsDeclared, locate, ctx)?;
+    let pass = GeometryPass::open(file, visits, LocationsInWays::AsDeclared, locate, ctx)?;
     pass.run(
         no_areas,
         || DoubledVisitor::new(&sorter),

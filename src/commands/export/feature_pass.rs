@@ -8,7 +8,7 @@ use super::selection::may_select;
 use super::shared::Shared;
 use super::tally::Tally;
 use super::{FeatureRules, Report, Summary};
-use crate::engine::geometry_pass::{GeometryPass, StoredLocations, Visits};
+use crate::engine::geometry_pass::{GeometryPass, LocationsInWays, Visits};
 use crate::engine::way_locations::LocateOptions;
 use crate::error::Result;
 use crate::file::PbfFile;
@@ -20,7 +20,7 @@ pub(super) struct FeaturePass<'a> {
     pub file: &'a PbfFile,
     pub rules: &'a FeatureRules,
     /// The use of the locations in ways, and the options of the look-up of others.
-    pub locate: (StoredLocations, LocateOptions),
+    pub locate: (LocationsInWays, LocateOptions),
     pub needs: FeatureNeeds<'a>,
     pub ctx: &'a Context,
 }

@@ -1,7 +1,7 @@
 //! The look-up of the locations of nodes.
 
 use crate::engine::IndexType;
-use crate::engine::geometry_pass::StoredLocations;
+use crate::engine::geometry_pass::LocationsInWays;
 use crate::engine::way_locations::LocateOptions;
 use std::path::PathBuf;
 
@@ -12,12 +12,8 @@ options! {
     pub struct LookupOptions {
     }
     setters {
-        /// Whether the locations in ways are taken even if the header does not declare them. Nodes are looked up for
-        /// ways that lack a location.
-        locations_in_ways: bool,
-        /// Whether no node is looked up, so that a location that a way lacks is unknown even if its node is in the
-        /// file.
-        only_locations_in_ways: bool,
+        /// The use of the locations that ways store.
+        locations_in_ways: LocationsInWays,
         /// The method used to look up node locations. It has no effect if all ways of the input have locations.
         index_type: IndexType,
         /// The directory for temporary files; `None` for the directory of the output or, if there is none or the output
@@ -34,20 +30,13 @@ impl LookupOptions {
     pub(super) fn locate(
         &self,
         temp_dir: impl FnOnce() -> PathBuf,
-    ) -> (StoredLocations, LocateOptions) {
-        let stored = if self.only_locations_in_ways {
-            StoredLocations::Only
-        } else if self.locations_in_ways {
-            StoredLocations::Taken
-        } else {
-            StoredLocations::AsDeclared
-        };
+    ) -> (LocationsInWays, LocateOptions) {
         let locate = LocateOptions {
             index_type: self.index_type,
             temp_dir: self.temp_dir.clone().unwrap_or_else(temp_dir),
             max_memory: self.max_memory,
             ranges: None,
         };
-        (stored, locate)
+        (self.locations_in_ways, locate)
     }
 }

@@ -112,10 +112,12 @@ impl Visits {
 }
 
 /// The use of the locations that ways store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StoredLocations {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LocationsInWays {
     /// If the header declares them, they are taken, and the nodes of ways that lack a location are looked up. Otherwise
     /// all nodes are looked up, and the locations in ways count for nodes that are not in the file.
+    #[default]
     AsDeclared,
     /// They are taken even if the header does not declare them. The nodes of ways that lack a location are looked up.
     Taken,
@@ -197,7 +199,7 @@ impl<'a> GeometryPass<'a> {
     pub(crate) fn open(
         file: &'a PbfFile,
         visits: Visits,
-        stored: StoredLocations,
+        stored: LocationsInWays,
         locate: LocateOptions,
         ctx: &Context,
     ) -> Result<Self> {
@@ -205,8 +207,8 @@ impl<'a> GeometryPass<'a> {
         let mut pass = Self {
             file,
             plan: BlobPlan::of_kinds(file, ctx)?,
-            takes_stored: is_declared || stored != StoredLocations::AsDeclared,
-            looks_up_missing: stored != StoredLocations::Only,
+            takes_stored: is_declared || stored != LocationsInWays::AsDeclared,
+            looks_up_missing: stored != LocationsInWays::Only,
             visits,
             locate,
             ctx: ctx.clone(),
