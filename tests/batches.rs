@@ -278,7 +278,8 @@ fn batches_of_features_are_those_of_an_export() {
     let ctx = Context::default();
     let summary = export::run(&options, None, &ctx).unwrap();
     let lookup = export::LookupOptions::default();
-    let batches = export::batches(&input, options.rules, lookup, false, Ids::default, &ctx);
+    let rules = export::FeatureRules::default();
+    let batches = export::batches(&input, rules, lookup, false, Ids::default, &ctx);
     let features = batches
         .map(|batch| batch.unwrap().len() as u64)
         .sum::<u64>();

@@ -48,7 +48,6 @@ pub use crate::formats::{
     ColumnType, DerivedColumns, GeoParquetOptions, GeoParquetVersion, MAX_FILE_LEN,
     ObjectTableOptions, PageCompression, PartitionKey, Theme, ThemeColumn,
 };
-use crate::geometry::{Antimeridian, Shape};
 use crate::io::OutputTarget;
 use crate::runtime::Context;
 pub(crate) use area_problems::area_problems;
