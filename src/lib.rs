@@ -192,9 +192,7 @@ pub mod areas {
         AreaNode, AreaPolygon, AreaProblem, AreaWay, Assembly, OpenRings, ProblemKind, Role,
         assemble,
     };
-    pub use crate::engine::{
-        Feature, FeatureReader, Form, Geometry, IndexType, Problem, ProblemCause, Severity,
-    };
+    pub use crate::engine::{Feature, FeatureReader, Form, Geometry, IndexType};
     pub use crate::geometry::{Antimeridian, Extent, Point, Shape};
 }
 

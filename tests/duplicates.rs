@@ -99,6 +99,7 @@ fn equal_copies_in_a_text_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("twice.opl");
     std::fs::write(&input, [FIRST, FIRST].concat()).unwrap();
+    std::fs::write(dir.path().join("changes.osc"), CHANGES).unwrap();
     for line in every::lines(&["once"]) {
         assert_refused(line, &input, dir.path());
     }

@@ -4,9 +4,9 @@
 use crate::common::craft::{self, Shape};
 use crate::common::{decode, known, mixed_objects, node};
 use crate::export::fixture;
-use pbfhogg::areas::{FeatureReader, Form, Problem, ProblemCause};
+use pbfhogg::areas::{FeatureReader, Form};
 use pbfhogg::commands::export::{
-    self, ExportFormat, FeatureFormat, FeatureOptions, FeatureRules, TagRule,
+    self, ExportFormat, FeatureFormat, FeatureOptions, FeatureRules, Problem, ProblemCause, TagRule,
 };
 use pbfhogg::commands::extract::{self, Extract, parse_bbox};
 use pbfhogg::commands::{cat, sort, synth};

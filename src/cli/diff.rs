@@ -18,6 +18,7 @@ use crate::file::WriteOptions;
 use crate::formats::{TextFormat, TextOptions, WayLocations};
 use crate::io::{OutputTarget, ScratchDirectory};
 use anyhow::{Result, bail};
+use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -253,8 +254,8 @@ pub fn write_page(
             Ok(list) => Ok(Some(page::Objects {
                 features: list
                     .features
-                    .iter()
-                    .filter_map(|feature| serde_json::from_str(feature).ok())
+                    .into_iter()
+                    .filter_map(|feature| RawValue::from_string(feature).ok())
                     .collect(),
                 total: list.total,
             })),

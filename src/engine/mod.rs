@@ -45,7 +45,6 @@ pub use element_reader::ElementReader;
 pub use element_writer::ElementWriter;
 pub use feature_reader::{Feature, FeatureReader, Form, Geometry};
 pub(crate) use filter::{GroupId, Selected, Selection};
-pub use geometry_problem::{Problem, ProblemCause, Severity};
 pub use headers::{HeaderOption, HeaderOptions, InheritedFields, KeptField};
 pub use object_batches::BatchMaker;
 pub use object_selection::ObjectSelection;

@@ -1,10 +1,10 @@
 //! Detection of the text format and the compression of a file.
 
 use super::encoding::{decoded, is_utf16};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::io::{FileCompression, Input};
 use crate::osm::{TextFormat, has_change_root};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 impl TextFormat {
@@ -31,7 +31,13 @@ impl TextFormat {
             (None, Ok(_)) if is_blank(&start) => Ok(empty),
             (None, Ok(_)) => Ok(None),
             (None, Err(error)) => Err(error.downcast::<Error>().unwrap_or_else(|error| {
-                Error::file(input.path(), format!("cannot be decompressed: {error}"))
+                let is_cut = error.kind() == io::ErrorKind::UnexpectedEof;
+                let error = Error::file(input.path(), format!("cannot be decompressed: {error}"));
+                if is_cut {
+                    error.advise(Advice::FetchAgain)
+                } else {
+                    error
+                }
             })),
         }
     }

@@ -37,8 +37,9 @@ impl FormatKind {
         is_change: false,
     };
 
-    /// Parses the name of a format, such as `pbf` or `osm.gz`. Returns `None` for an unknown name.
+    /// Parses the name of a format, such as `pbf`, `osm.gz` or `.osm`. Returns `None` for an unknown name.
     fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_prefix('.').unwrap_or(text);
         let (name, compression) = TextCompression::split_name(text);
         if matches!(text, "pbf" | "osm.pbf" | "osh.pbf" | "osc.pbf") {
             let is_change = text.starts_with("osc");

@@ -8,6 +8,7 @@ use crate::io::OutputTarget;
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 const PAGE: &str = include_str!("page.html");
 
@@ -30,7 +31,7 @@ struct Data {
 pub struct Objects {
     /// GeoJSON features with the old and the new state, as [`augmented_diff`](crate::commands::augmented_diff) writes
     /// them.
-    pub features: Vec<serde_json::Value>,
+    pub features: Vec<Box<RawValue>>,
     /// The number of all objects that changed or have a changed node or member.
     pub total: u64,
 }
