@@ -80,7 +80,7 @@ pub(crate) fn put_sorted(
         }
     }
     all.sort_by_key(|changeset| changeset.id);
-    let mut buffer = ChangesetText::new(&options);
+    let mut buffer = ChangesetText::new(options);
     for (index, changeset) in all.iter().enumerate() {
         let is_last = all
             .get(index + 1)
