@@ -424,7 +424,7 @@ fn each_command_does_the_same_under_the_second_name_with_files_of_other_programs
     let findings = Mutex::new(Findings::default());
     let work = || {
         while let Some((turn, shape)) = { shapes.lock().unwrap().next() } {
-            compare(&shape, in_turn(turn, 3, lines.iter().copied()), &findings);
+            compare(&shape, in_turn(turn, 5, lines.iter().copied()), &findings);
         }
     };
     std::thread::scope(|scope| {
