@@ -154,38 +154,47 @@ impl ColumnBuffer {
 
     /// Adds the value of a row. The buffer must have been created for the type of the column. `text` converts a text of
     /// the row.
+    #[inline]
     pub(super) fn push<T: RowType>(
         &mut self,
         column: &TableColumn<T>,
         row: &T::Row<'_>,
         text: impl Fn(&[u8]) -> ByteArray,
     ) {
+        let is_nullable = column.is_nullable;
         match (self, column.getter) {
             (Self::Bytes(values), ColumnGetter::Name(name)) => {
                 let name = Bytes::from_static(name(row).as_bytes());
-                values.push_optional(Some(ByteArray::from(name)));
+                values.push(is_nullable, Some(ByteArray::from(name)));
             }
             (Self::Bytes(values), ColumnGetter::Text(get)) => {
-                values.push_optional(get(row).map(|value| text(value.as_bytes())));
+                values.push(is_nullable, get(row).map(|value| text(value.as_bytes())));
             }
             (Self::Bytes(values), ColumnGetter::Geometry(put)) => {
                 let mut wkb = Vec::new();
-                values.push_optional(put(row, &mut wkb).then(|| ByteArray::from(wkb)));
+                values.push(
+                    is_nullable,
+                    put(row, &mut wkb).then(|| ByteArray::from(wkb)),
+                );
             }
-            (Self::Int32(values), ColumnGetter::Int32(number)) => values.push_optional(number(row)),
-            (Self::Int64(values), ColumnGetter::Int64(number)) => values.push_optional(number(row)),
+            (Self::Int32(values), ColumnGetter::Int32(number)) => {
+                values.push(is_nullable, number(row))
+            }
+            (Self::Int64(values), ColumnGetter::Int64(number)) => {
+                values.push(is_nullable, number(row))
+            }
             (Self::Int64(values), ColumnGetter::Time(seconds)) => {
                 let milliseconds = |seconds: i64| seconds.saturating_mul(1000);
-                values.push_optional(seconds(row).map(milliseconds));
+                values.push(is_nullable, seconds(row).map(milliseconds));
             }
             (Self::Double(values), ColumnGetter::Double(number)) => {
-                values.push_optional(number(row));
+                values.push(is_nullable, number(row));
             }
             (Self::Double(values), ColumnGetter::Degrees(e7)) => {
-                values.push_optional(e7(row).map(degrees));
+                values.push(is_nullable, e7(row).map(degrees));
             }
             (Self::Bool(values), ColumnGetter::Bool(is_true)) => {
-                values.push_optional(Some(is_true(row)));
+                values.push(is_nullable, Some(is_true(row)));
             }
             (Self::Map(sides), ColumnGetter::Tags(tags)) => {
                 let [keys, values] = sides;
@@ -198,21 +207,23 @@ impl ColumnBuffer {
                 }
                 let count = keys.values.len() - before;
                 for side in sides {
-                    if column.is_nullable {
+                    if is_nullable {
                         side.end_optional_list(is_there.then_some(count));
                     } else {
                         side.end_list(count);
                     }
                 }
             }
-            (Self::Bbox(edges), ColumnGetter::Bbox(bbox)) => push_bbox(edges, bbox(row)),
+            (Self::Bbox(edges), ColumnGetter::Bbox(bbox)) => {
+                push_bbox(edges, is_nullable, bbox(row))
+            }
             _ => {}
         }
     }
 }
 
 /// Adds the edges of a box, rounded outwards.
-fn push_bbox(columns: &mut [Values<f32>; 4], bbox: Option<Edges<i32>>) {
+fn push_bbox(columns: &mut [Values<f32>; 4], is_nullable: bool, bbox: Option<Edges<i32>>) {
     let edges = bbox.map(|edges| {
         [
             below(edges.west),
@@ -222,7 +233,7 @@ fn push_bbox(columns: &mut [Values<f32>; 4], bbox: Option<Edges<i32>>) {
         ]
     });
     for (index, column) in columns.iter_mut().enumerate() {
-        column.push_optional(edges.map(|edges| edges[index]));
+        column.push(is_nullable, edges.map(|edges| edges[index]));
     }
 }
 

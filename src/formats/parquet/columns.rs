@@ -72,6 +72,17 @@ impl<T> Values<T> {
         self.values.extend(value);
     }
 
+    /// Adds a value, which may be absent if the column `is_nullable`.
+    #[inline]
+    pub(super) fn push(&mut self, is_nullable: bool, value: Option<T>) {
+        if is_nullable {
+            self.definition.push(i16::from(value.is_some()));
+        }
+        if let Some(value) = value {
+            self.values.push(value);
+        }
+    }
+
     /// Adds a list.
     pub(super) fn push_list(&mut self, values: impl Iterator<Item = T>) {
         let start = self.values.len();
