@@ -202,6 +202,20 @@ fn blobs_that_no_rule_concerns_are_copied() {
 }
 
 #[test]
+fn of_blobs_whose_strings_match_no_rule_only_the_beginning_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "60000");
+    let [output, stats] = ["out.osm.pbf", "stats.json"].map(|name| dir.path().join(name));
+    let rules = ["--drop", "no_such_key", "--stats", stats.to_str().unwrap()];
+    let found = report(&input, &rules, &output);
+    assert_eq!(found["edited"], 0);
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    let len = std::fs::metadata(&input).unwrap().len();
+    assert!(stats["bytes_read"].as_u64().unwrap() < len / 2, "{stats}");
+    assert!(decode::objects(&output) == decode::objects(&input));
+}
+
+#[test]
 fn blobs_whose_ids_no_rule_or_table_concerns_are_not_read() {
     let dir = tempfile::tempdir().unwrap();
     let input = world(dir.path(), "60000");

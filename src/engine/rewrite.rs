@@ -105,9 +105,16 @@ impl<'f> Rewrite<'f> {
                 if is_complete && stays(&entry, None) {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
                 }
-                let mut stored = reader.read(&entry)?;
                 let copies = |strings: &StringTable<'_>| stays(&entry, Some(strings)).then_some(());
-                if is_complete && stored.decide(copies)?.is_some() {
+                let mut decided = Some(None);
+                if is_complete {
+                    decided = reader.decide_by_beginning(&entry, copies)?;
+                }
+                let mut stored = match decided {
+                    Some(Some(())) => return Ok((BlobOutcome::Copy(entry), T::default())),
+                    _ => reader.read(&entry)?,
+                };
+                if decided.is_none() && stored.decide(copies)?.is_some() {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
                 }
                 stored.decode_in_segments(|payload, segments| {

@@ -10,6 +10,9 @@ use crate::runtime::{Cancellation, Context, PayloadWatch, Stats};
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
+/// The number of bytes of a frame that are read to decide by the strings of its block. Most string tables are shorter.
+const BEGINNING: usize = 16 << 10;
+
 /// Reads and decompresses blobs of one file. Its buffers are reused. Each worker has its own decoder.
 #[derive(Debug)]
 pub struct BlobDecoder {
@@ -100,6 +103,49 @@ impl BlobDecoder {
     ) -> Result<R> {
         let result = work(self.payload(entry)?);
         result.map_err(|error| self.error(entry, error))
+    }
+
+    /// Returns the decision of `prefilter` about the string table of a blob, of which only the beginning is read. The
+    /// inner `None` means that there is no decision. Returns `None` if the beginning does not have the whole table, or
+    /// is damaged. As [`CompressedBlob::decide`] does, omits calls of `prefilter` that rarely come to a decision.
+    pub(crate) fn decide_by_beginning<R>(
+        &mut self,
+        entry: &BlobEntry,
+        prefilter: impl FnOnce(&StringTable<'_>) -> Option<R>,
+    ) -> Result<Option<Option<R>>> {
+        if (entry.frame_len as usize) < 2 * BEGINNING {
+            return Ok(None);
+        }
+        self.cancellation.check()?;
+        if self.state.prefilters.should_skip() {
+            return Ok(Some(None));
+        }
+        if self.frame.len() < BEGINNING {
+            self.frame.resize(BEGINNING, 0);
+        }
+        let (frame, state) = (&mut self.frame[..BEGINNING], &mut self.state);
+        if state.input.read_at(frame, entry.offset)? < frame.len() {
+            return Ok(None);
+        }
+        state.stats.bytes_read.add(BEGINNING as u64);
+        let header = BlobHeader::read(frame).ok().filter(|(header, rest)| {
+            let header_len = frame.len() - rest.len();
+            header.kind == BlobKind::Data
+                && header_len == entry.header_len as usize
+                && header_len + header.blob_len as usize == entry.frame_len as usize
+        });
+        let blob = header.and_then(|(_, rest)| Blob::parse_beginning(rest));
+        let table = blob.and_then(|blob| state.decompressor.string_table(&blob).ok().flatten());
+        let Some(table) = table else {
+            return Ok(None);
+        };
+        let Ok(strings) = StringTable::parse(table) else {
+            return Ok(None);
+        };
+        let decision = prefilter(&strings);
+        state.stats.bytes_decoded.add(table.len() as u64);
+        state.prefilters.count(decision.is_some());
+        Ok(Some(decision))
     }
 
     /// Reads a blob without decompressing it. Fails if the work has been cancelled.

@@ -2,7 +2,9 @@
 
 use crate::error::FormatError;
 use crate::pbf::wire::schema::{blob, blob_header};
-use crate::pbf::wire::{Fields, put_bytes_field, put_bytes_head, put_varint_field, varint_len};
+use crate::pbf::wire::{
+    Fields, put_bytes_field, put_bytes_head, put_varint_field, read_varint, varint_len,
+};
 
 /// The size in bytes of the length field at the start of a frame.
 pub const FRAME_PREFIX_LEN: usize = 4;
@@ -200,6 +202,31 @@ impl<'a> Blob<'a> {
         Ok(Self {
             encoding,
             data,
+            payload_len,
+        })
+    }
+}
+
+impl<'a> Blob<'a> {
+    /// Reads the beginning of a Blob whose data is compressed with zlib. The data is cut where `beginning` ends. Returns
+    /// `None` for other Blobs, and if `raw_size` comes after the data.
+    pub(crate) fn parse_beginning(beginning: &'a [u8]) -> Option<Self> {
+        const RAW_SIZE: u64 = (blob::RAW_SIZE << 3) as u64;
+        const ZLIB_DATA: u64 = (blob::ZLIB_DATA << 3 | 2) as u64;
+        let mut pos = 0;
+        let mut next = || read_varint(beginning, &mut pos).ok();
+        if next()? != RAW_SIZE {
+            return None;
+        }
+        let payload_len = u32::try_from(next()?).ok()?;
+        if payload_len > MAX_PAYLOAD_LEN || next()? != ZLIB_DATA {
+            return None;
+        }
+        let data_len = usize::try_from(next()?).ok()?;
+        let data = beginning.get(pos..)?;
+        Some(Self {
+            encoding: Encoding::Zlib,
+            data: &data[..data.len().min(data_len)],
             payload_len,
         })
     }
