@@ -44,13 +44,21 @@ WORK = [
     "pbfhogg.split(path, out + '.parts', parts=3, overwrite=True)",
     "pbfhogg.synth(out, objects=300000, overwrite=True)",
     "pbfhogg.tags_filter(path, ['highway'], out, overwrite=True)",
+    "pbfhogg.inspect(path, html=out + '.html', overwrite=True)",
+    "pbfhogg.fileinfo(path, extended=True)",
+    "pbfhogg.getparents(path, ['n1', 'w1'], out, overwrite=True)",
+    "pbfhogg.time_filter(path, '2026-01-01T00:00:00Z', output=out, overwrite=True)",
+    "pbfhogg.merge([path, path], out, overwrite=True)",
+    "pbfhogg.tags_edit(path, out, drop='name', overwrite=True)",
+    "pbfhogg.degrade(path, out, unsort=True, overwrite=True)",
+    "pbfhogg.create_locations_index(path, index_file=out + '.index'); os.remove(out + '.index')",
     """
         with pbfhogg.Writer(out, overwrite=True) as writer:
             for number in range(1, 300000): writer.node(300000 - number, 1.0, 1.0)
     """,
 ]
 #: The times in seconds between the start of the work and the interrupt.
-MOMENTS = [0.02, 0.1, 0.2, 0.4, 0.8]
+MOMENTS = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2]
 
 
 @pytest.mark.parametrize(

@@ -106,17 +106,13 @@ impl<'f> Rewrite<'f> {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
                 }
                 let copies = |strings: &StringTable<'_>| stays(&entry, Some(strings)).then_some(());
-                let mut decided = Some(None);
-                if is_complete {
-                    decided = reader.decide_by_beginning(&entry, copies)?;
-                }
-                let mut stored = match decided {
-                    Some(Some(())) => return Ok((BlobOutcome::Copy(entry), T::default())),
-                    _ => reader.read(&entry)?,
+                let stored = match is_complete {
+                    true => reader.read_unless_decided(&entry, copies)?,
+                    false => Some(reader.read(&entry)?),
                 };
-                if decided.is_none() && stored.decide(copies)?.is_some() {
+                let Some(stored) = stored else {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
-                }
+                };
                 stored.decode_in_segments(|payload, segments| {
                     write.check_strings(payload)?;
                     work(&DecodedBlob {

@@ -108,7 +108,7 @@ impl BlobDecoder {
     /// Returns the decision of `prefilter` about the string table of a blob, of which only the beginning is read. The
     /// inner `None` means that there is no decision. Returns `None` if the beginning does not have the whole table, or
     /// is damaged. As [`CompressedBlob::decide`] does, omits calls of `prefilter` that rarely come to a decision.
-    pub(crate) fn decide_by_beginning<R>(
+    fn decide_by_beginning<R>(
         &mut self,
         entry: &BlobEntry,
         prefilter: impl FnOnce(&StringTable<'_>) -> Option<R>,
@@ -146,6 +146,22 @@ impl BlobDecoder {
         state.stats.bytes_decoded.add(table.len() as u64);
         state.prefilters.count(decision.is_some());
         Ok(Some(decision))
+    }
+
+    /// Reads a blob unless `prefilter` decides by its strings, so that the blob is not needed. Tries to read only the
+    /// beginning of the blob to decide.
+    pub(crate) fn read_unless_decided<'d, 'e>(
+        &'d mut self,
+        entry: &'e BlobEntry,
+        prefilter: impl Fn(&StringTable<'_>) -> Option<()>,
+    ) -> Result<Option<CompressedBlob<'d, 'e>>> {
+        let by_beginning = self.decide_by_beginning(entry, &prefilter)?;
+        if by_beginning == Some(Some(())) {
+            return Ok(None);
+        }
+        let mut blob = self.read(entry)?;
+        let is_decided = by_beginning.is_none() && blob.decide(prefilter)?.is_some();
+        Ok((!is_decided).then_some(blob))
     }
 
     /// Reads a blob without decompressing it. Fails if the work has been cancelled.

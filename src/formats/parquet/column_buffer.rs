@@ -4,7 +4,7 @@ use super::columns::{GroupEncoder, Values};
 use super::facts::degrees;
 use super::schema::{bbox, int_list, primitive, text_map};
 use crate::error::Result;
-use crate::formats::table::{ColumnGetter, RowType, TableColumn};
+use crate::formats::table::{ColumnGetter, RowType, TableColumn, TagPairs};
 use crate::osm::Edges;
 use bytes::Bytes;
 use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as PhysicalType};
@@ -197,27 +197,37 @@ impl ColumnBuffer {
                 values.push(is_nullable, Some(is_true(row)));
             }
             (Self::Map(sides), ColumnGetter::Tags(tags)) => {
-                let [keys, values] = sides;
-                let before = keys.values.len();
-                let tags = tags(row);
-                let is_there = tags.is_some();
-                for (key, value) in tags.into_iter().flatten() {
-                    keys.values.push(text(key.as_bytes()));
-                    values.values.push(text(value.as_bytes()));
-                }
-                let count = keys.values.len() - before;
-                for side in sides {
-                    if is_nullable {
-                        side.end_optional_list(is_there.then_some(count));
-                    } else {
-                        side.end_list(count);
-                    }
-                }
+                push_tags(sides, is_nullable, tags(row), text);
             }
             (Self::Bbox(edges), ColumnGetter::Bbox(bbox)) => {
                 push_bbox(edges, is_nullable, bbox(row))
             }
             _ => {}
+        }
+    }
+}
+
+/// Adds tags to the columns of their keys and values.
+#[inline]
+fn push_tags(
+    sides: &mut [Values<ByteArray>; 2],
+    is_nullable: bool,
+    tags: Option<TagPairs<'_>>,
+    text: impl Fn(&[u8]) -> ByteArray,
+) {
+    let [keys, values] = sides;
+    let before = keys.values.len();
+    let is_there = tags.is_some();
+    for (key, value) in tags.into_iter().flatten() {
+        keys.values.push(text(key.as_bytes()));
+        values.values.push(text(value.as_bytes()));
+    }
+    let count = keys.values.len() - before;
+    for side in sides {
+        if is_nullable {
+            side.end_optional_list(is_there.then_some(count));
+        } else {
+            side.end_list(count);
         }
     }
 }
