@@ -85,8 +85,10 @@ impl<'f> Rewrite<'f> {
         BlobPass::new(self.name, input, ctx).holding(4).run(
             self.entries,
             || {
-                let encoder = FrameEncoder::new(write.compression, write.blob_index);
-                (encoder, init())
+                (
+                    FrameEncoder::new(write.compression, write.blob_index),
+                    init(),
+                )
             },
             |reader, (encoder, scratch), entry| {
                 let mut work = |blob: &DecodedBlob<'_>| {
@@ -106,9 +108,10 @@ impl<'f> Rewrite<'f> {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
                 }
                 let copies = |strings: &StringTable<'_>| stays(&entry, Some(strings)).then_some(());
-                let stored = match is_complete {
-                    true => reader.read_unless_decided(&entry, copies)?,
-                    false => Some(reader.read(&entry)?),
+                let stored = if is_complete {
+                    reader.read_unless_decided(&entry, copies)?
+                } else {
+                    Some(reader.read(&entry)?)
                 };
                 let Some(stored) = stored else {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
