@@ -108,12 +108,8 @@ impl<'f> Rewrite<'f> {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
                 }
                 let copies = |strings: &StringTable<'_>| stays(&entry, Some(strings)).then_some(());
-                let stored = if is_complete {
-                    reader.read_unless_decided(&entry, copies)?
-                } else {
-                    Some(reader.read(&entry)?)
-                };
-                let Some(stored) = stored else {
+                let copies = is_complete.then_some(copies);
+                let Some(stored) = reader.read_unless_decided(&entry, copies)? else {
                     return Ok((BlobOutcome::Copy(entry), T::default()));
                 };
                 stored.decode_in_segments(|payload, segments| {

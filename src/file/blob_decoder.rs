@@ -153,8 +153,11 @@ impl BlobDecoder {
     pub(crate) fn read_unless_decided<'d, 'e>(
         &'d mut self,
         entry: &'e BlobEntry,
-        prefilter: impl Fn(&StringTable<'_>) -> Option<()>,
+        prefilter: Option<impl Fn(&StringTable<'_>) -> Option<()>>,
     ) -> Result<Option<CompressedBlob<'d, 'e>>> {
+        let Some(prefilter) = prefilter else {
+            return self.read(entry).map(Some);
+        };
         let by_beginning = self.decide_by_beginning(entry, &prefilter)?;
         if by_beginning == Some(Some(())) {
             return Ok(None);
