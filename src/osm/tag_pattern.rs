@@ -14,7 +14,7 @@ pub struct TagPattern {
     pub has_value: bool,
 }
 
-/// What an object needs: tags that match all of the patterns, and no tag that matches one of the others.
+/// The conditions on the tags of an object: it must match all of `needed`, and none of `excluded`.
 #[derive(Debug, Default)]
 pub(super) struct TagConditions {
     pub needed: Vec<TagPattern>,

@@ -57,7 +57,7 @@ pub(crate) struct FormatFacts {
     pub magic: &'static [u8],
 }
 
-/// What most formats have.
+/// The facts of most formats.
 const COMMON: FormatFacts = FormatFacts {
     format: TextFormat::Opl,
     names: &[],

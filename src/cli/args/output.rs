@@ -71,7 +71,7 @@ impl OutputArgs {
     }
 }
 
-/// What the long help says of the formats of outputs.
+/// The part of the long help about the formats of outputs.
 const MORE_OF_FORMATS: &str = "
 
 All formats except pbf can be compressed: osm.gz, opl.bz2, osc.zst. Options follow after commas, as in \

@@ -16,7 +16,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the long help says of the formats of inputs.
+/// The part of the long help about the formats of inputs.
 const MORE_OF_INPUTS: &str = "
 
 OSM XML, OsmChange, OPL and o5m, compressed or not, are first converted to a temporary PBF file. osc.opl and osc.pbf \

@@ -1,4 +1,4 @@
-//! What an output of features does and needs. Each format has one.
+//! The functions of an output of features, and the data that it needs. Each format has one.
 
 use crate::area::WayStore;
 use crate::error::{FormatError, Result};

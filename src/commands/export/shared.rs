@@ -1,4 +1,4 @@
-//! What all visitors of an export share.
+//! The values that all visitors of an export share.
 
 use super::FeatureRules;
 use super::cuts::Cuts;
