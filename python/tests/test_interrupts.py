@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import IS_LONG, run, world
 
+import pbfhogg
+
 #: Work on the file ``path``, which is repeated until an interrupt. An output is ``out``.
 WORK = [
     "table.to_arrow()",
@@ -52,6 +54,10 @@ WORK = [
     "pbfhogg.tags_edit(path, out, drop='name', overwrite=True)",
     "pbfhogg.degrade(path, out, unsort=True, overwrite=True)",
     "pbfhogg.create_locations_index(path, index_file=out + '.index'); os.remove(out + '.index')",
+    "pbfhogg.query_locations_index(index_file=nodes, dump=True, output=out, overwrite=True)",
+    "pbfhogg.changeset_filter(changesets, out + '.osm.bz2', with_changes=True, overwrite=True)",
+    "pbfhogg.update(path, out, server=server, overwrite=True)",
+    "pbfhogg.Geocoder(places).reverse_many([40.0] * 300000, [-10.0] * 300000).to_arrow()",
     """
         with pbfhogg.Writer(out, overwrite=True) as writer:
             for number in range(1, 300000): writer.node(300000 - number, 1.0, 1.0)
@@ -59,6 +65,27 @@ WORK = [
 ]
 #: The times in seconds between the start of the work and the interrupt.
 MOMENTS = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2]
+
+
+def other_inputs(path: Path) -> None:
+    """Make what else the work reads, beside a file with five days of changes."""
+    directory = path.parent
+    days = directory / "server" / "000" / "000"
+    days.mkdir(parents=True)
+    for day in range(1, 6):
+        for suffix in ("osc.gz", "state.txt"):
+            (days / f"{day:03}.{suffix}").symlink_to(directory / f"{day:03}.{suffix}")
+    (directory / "server" / "state.txt").symlink_to(days / "005.state.txt")
+    changeset = "<changeset id='{}' created_at='2026-01-01T00:00:00Z' open='true' num_changes='1'/>\n"
+    changesets = "".join(changeset.format(number) for number in range(1, 200_000))
+    (directory / "changesets.osm").write_text(f"<osm version='0.6'>\n{changesets}</osm>\n")
+
+
+def test_each_function_is_interrupted() -> None:
+    """No command and no iterator is left out above."""
+    names = [name for name in pbfhogg.__all__ if callable(getattr(pbfhogg, name))]
+    left_out = {name for name in names if not any(f"pbfhogg.{name}(" in work for work in WORK)}
+    assert left_out == {"Error", "Split", "Table"}
 
 
 @pytest.mark.parametrize(
@@ -72,14 +99,20 @@ MOMENTS = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2]
 def test_an_interrupt_ends_the_work(tmp_path: Path, work: str, moment: float) -> None:
     """Ctrl-C raises KeyboardInterrupt within two seconds, and leaves no temporary file."""
     path = world(tmp_path, 300_000, changes=5)
+    other_inputs(path)
     out = tmp_path / "out"
     out.mkdir()
     code = f"""
 import os
 path, directory = sys.argv[1:]
-out, day = os.path.join(directory, "out.osm.pbf"), os.path.join(os.path.dirname(path), "005.osc.gz")
-table = pbfhogg.read(path)
-work = compile({work.strip() + chr(10)!r}, "work", "exec")
+out, inputs = os.path.join(directory, "out.osm.pbf"), os.path.dirname(path)
+day, server, changesets, nodes, places = (
+    os.path.join(inputs, name) for name in ("005.osc.gz", "server", "changesets.osm", "nodes.index", "places.index")
+)
+table, work = pbfhogg.read(path), {work.strip() + chr(10)!r}
+if "nodes" in work: pbfhogg.create_locations_index(path, index_file=nodes)
+if "places" in work: pbfhogg.build_geocode_index(path, places)
+work = compile(work, "work", "exec")
 print("ready", flush=True)
 while True: exec(work)
 """
