@@ -24,6 +24,39 @@ pub(in crate::pbf) fn check_string_count(count: usize) -> Result<(), FormatError
     }
 }
 
+/// A part of a StringTable message that is UTF-8. Most messages are UTF-8 as a whole, with the lengths between their
+/// strings, and checking many strings at once takes a fraction of the time.
+#[derive(Default)]
+struct ValidText<'a> {
+    /// The offset of the part in the message.
+    start: usize,
+    text: &'a str,
+}
+
+impl<'a> ValidText<'a> {
+    /// Returns the text of the string `bytes`, which ends at the offset `end` of `message`. Returns `None` if it is not
+    /// UTF-8. The calls must be in the order of the strings.
+    #[inline]
+    fn text(&mut self, message: &'a [u8], bytes: &'a [u8], end: usize) -> Option<&'a str> {
+        let start = end - bytes.len();
+        self.within(start, end).or_else(|| {
+            // The length of a string of 128 bytes or more is not UTF-8. The next part begins with the string.
+            let rest = &message[start..];
+            let text = match std::str::from_utf8(rest) {
+                Ok(text) => text,
+                Err(error) => std::str::from_utf8(&rest[..error.valid_up_to()]).ok()?,
+            };
+            *self = Self { start, text };
+            self.within(start, end)
+        })
+    }
+
+    fn within(&self, start: usize, end: usize) -> Option<&'a str> {
+        self.text
+            .get(start.checked_sub(self.start)?..end - self.start)
+    }
+}
+
 /// The end of the error message for a string that is not UTF-8.
 pub(super) const NOT_UTF8: &str = "is not UTF-8";
 
@@ -31,10 +64,12 @@ impl<'a> StringTable<'a> {
     /// Reads a StringTable message. Fails if a string is not UTF-8, or if there are more than 2^22 strings.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut strings = Vec::with_capacity(message.len() / 12);
+        let mut valid = ValidText::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
             if field.number == string_table::S {
-                let text = std::str::from_utf8(field.bytes()?).map_err(|_| {
+                let end = message.len() - fields.rest().len();
+                let text = valid.text(message, field.bytes()?, end).ok_or_else(|| {
                     FormatError::with(format!("string {} {NOT_UTF8}", strings.len()))
                 })?;
                 strings.push(text);
