@@ -22,6 +22,9 @@ pub(crate) struct PhaseLimits<'c> {
 
 /// The number of results of an item that wait to be merged before its worker waits.
 const MAX_WAITING: usize = 4;
+/// The number of items that end before the thread that merges is woken, if more than half of the budget is free. To wake
+/// it for each small item takes longer than the work on the item.
+const WAKING_ITEMS: usize = 8;
 /// The total size in bytes of the results that wait to be merged at which the workers of all items but the first wait.
 const MAX_WAITING_BYTES: u64 = 32 << 20;
 
@@ -198,11 +201,19 @@ struct State<I, R> {
     front: u64,
     /// The total number of bytes of the items that have been claimed but not merged.
     held: u64,
+    /// The number of items that ended and whose last result is not merged.
+    ended: usize,
     /// The total size in bytes of the results that were sent and not merged.
     waiting: u64,
     stopped: bool,
     /// The first error of a worker between two items.
     failure: Option<Error>,
+    /// Whether the thread that merges waits for a result.
+    merger_waits: bool,
+    /// The number of workers that wait until fewer bytes are held.
+    waiting_claims: usize,
+    /// The number of workers that wait until results are merged.
+    waiting_sends: usize,
 }
 
 /// An item that was claimed and whose results are not all merged.
@@ -219,9 +230,10 @@ struct ClaimedItem<R> {
 struct Queue<I, R> {
     state: Mutex<State<I, R>>,
     budget: u64,
-    /// Notified after each result that was merged, and at the end of the phase.
+    /// Notified after results were merged, and at the end of the phase. The workers wait for it.
     has_merged: Condvar,
-    /// Notified when the first item has a result or has ended.
+    /// Notified when the first item has a result, when it and several others have ended, and when a worker waits. The
+    /// thread that merges waits for it.
     has_result: Condvar,
 }
 
@@ -236,9 +248,13 @@ where
                 slots: VecDeque::new(),
                 front: 0,
                 held: 0,
+                ended: 0,
                 waiting: 0,
                 stopped: false,
                 failure: None,
+                merger_waits: false,
+                waiting_claims: 0,
+                waiting_sends: 0,
             }),
             budget,
             has_merged: Condvar::new(),
@@ -252,7 +268,9 @@ where
     fn claim(&self, cost: &impl Fn(&T) -> u64) -> Option<(u64, Result<T>)> {
         let mut state = self.lock();
         while !state.stopped && state.held >= self.budget {
+            state.waiting_claims += 1;
             state = self.wait_for_merge(state);
+            state.waiting_claims -= 1;
         }
         if state.stopped {
             return None;
@@ -287,8 +305,12 @@ where
         let mut state = self.lock();
         let slot = (index - state.front) as usize;
         state.slots[slot].end = Some(end);
-        if slot == 0 {
-            self.has_result.notify_all();
+        state.ended += 1;
+        let is_first_ended = state.slots.front().is_some_and(|first| first.end.is_some());
+        let is_worth_waking =
+            state.ended >= WAKING_ITEMS || state.held >= self.budget / 2 || state.source.is_none();
+        if is_first_ended && is_worth_waking {
+            self.wake_merger(&state);
         }
     }
 
@@ -318,25 +340,30 @@ where
             let held = first.held;
             state.slots.pop_front();
             state.front += 1;
+            state.ended -= 1;
             if let Some(result) = end? {
                 return Ok(Some((held, result)));
             }
             state.held -= held;
-            self.has_merged.notify_all();
+            self.wake_workers(&state);
         }
     }
 
     fn wait_for_result<'s>(
         &self,
-        state: MutexGuard<'s, State<I, R>>,
+        mut state: MutexGuard<'s, State<I, R>>,
     ) -> MutexGuard<'s, State<I, R>> {
+        state.merger_waits = true;
         let waited = self.has_result.wait(state);
-        waited.unwrap_or_else(PoisonError::into_inner)
+        state = waited.unwrap_or_else(PoisonError::into_inner);
+        state.merger_waits = false;
+        state
     }
 
     fn release(&self, held: u64) {
-        self.lock().held -= held;
-        self.has_merged.notify_all();
+        let mut state = self.lock();
+        state.held -= held;
+        self.wake_workers(&state);
     }
 }
 
@@ -362,10 +389,37 @@ impl<I, R> Queue<I, R> {
         self.lock().failure.take()
     }
 
+    fn wait_to_send<'s>(
+        &self,
+        mut state: MutexGuard<'s, State<I, R>>,
+    ) -> MutexGuard<'s, State<I, R>> {
+        state.waiting_sends += 1;
+        state = self.wait_for_merge(state);
+        state.waiting_sends -= 1;
+        state
+    }
+
+    /// Wakes the thread that merges, if it waits.
+    fn wake_merger(&self, state: &State<I, R>) {
+        if state.merger_waits {
+            self.has_result.notify_all();
+        }
+    }
+
+    /// Wakes the workers that wait, after a result was merged. Those that wait to claim items are woken when a quarter
+    /// of the budget is free, and not for each item.
+    fn wake_workers(&self, state: &State<I, R>) {
+        let has_room = state.held <= self.budget - self.budget / 4;
+        if state.waiting_sends > 0 || state.waiting_claims > 0 && has_room {
+            self.has_merged.notify_all();
+        }
+    }
+
     fn wait_for_merge<'s>(
         &self,
         state: MutexGuard<'s, State<I, R>>,
     ) -> MutexGuard<'s, State<I, R>> {
+        self.wake_merger(&state);
         let waited = self.has_merged.wait(state);
         waited.unwrap_or_else(PoisonError::into_inner)
     }
@@ -383,11 +437,11 @@ impl<I, R> ReceiveResults<R> for Queue<I, R> {
                 sent.push_back((result, bytes));
                 state.waiting += bytes;
                 if slot == 0 {
-                    self.has_result.notify_all();
+                    self.wake_merger(&state);
                 }
                 return Ok(());
             }
-            state = self.wait_for_merge(state);
+            state = self.wait_to_send(state);
         }
         Err(Error::Cancelled)
     }
@@ -398,7 +452,7 @@ impl<I, R> ReceiveResults<R> for Queue<I, R> {
             if state.stopped {
                 return Err(Error::Cancelled);
             }
-            state = self.wait_for_merge(state);
+            state = self.wait_to_send(state);
         }
         Ok(())
     }
