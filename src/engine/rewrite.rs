@@ -4,7 +4,7 @@ use super::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPass, PbfFile, WriteOptions, completed_entry};
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, FrameEncoder, Segmented, StringTable};
+use crate::pbf::{BlobEntry, Compression, FrameEncoder, Segmented, StringTable};
 use crate::runtime::Context;
 
 /// The decision about a decoded blob.
@@ -82,7 +82,11 @@ impl<'f> Rewrite<'f> {
         mut note: impl FnMut(T),
     ) -> Result<()> {
         let (input, write, stays) = (&self.file.input, self.write, self.stays);
-        BlobPass::new(self.name, input, ctx).holding(4).run(
+        // Without compression, the new blobs of a result may be several times as large as the blob.
+        let is_small = stays.is_some() && write.compression != Compression::None;
+        let factor = if is_small { 1 } else { 4 };
+        let pass = BlobPass::new(self.name, input, ctx).holding(factor);
+        pass.run(
             self.entries,
             || {
                 (
