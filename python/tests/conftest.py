@@ -40,10 +40,12 @@ def in_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(DATA)
 
 
-def world(directory: Path, objects: int, changes: int = 0) -> Path:
-    """Return a file of a size. Beside it are change files of some days."""
+@pytest.fixture(scope="session")
+def large_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file of 300,000 objects that no test changes. Beside it are change files of five days."""
+    directory = tmp_path_factory.mktemp("large")
     path = directory / "world.osm.pbf"
-    pbfhogg.synth(path, objects=objects, changes=changes or None, changes_dir=directory if changes else None)
+    pbfhogg.synth(path, objects=300_000, changes=5, changes_dir=directory)
     return path
 
 

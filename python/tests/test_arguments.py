@@ -9,7 +9,6 @@ import numpy
 import pandas
 import pytest
 import shapely
-from conftest import world
 
 import pbfhogg
 
@@ -115,11 +114,11 @@ def test_numbers_beyond_their_range_are_named(helsinki: Path) -> None:
         pbfhogg.read(helsinki, bbox=(1, 2, 3))
 
 
-def test_iterators_are_threads_that_do_not_hold_the_interpreter(tmp_path: Path) -> None:
+def test_iterators_are_threads_that_do_not_hold_the_interpreter(large_world: Path) -> None:
     """Another thread of Python runs while one waits for batches and objects."""
     import threading
 
-    path = world(tmp_path, 300_000)
+    path = large_world
     for iterator in (pbfhogg.read(path).batches(), pbfhogg.features(path).batches(), pbfhogg.objects(path)):
         ended = threading.Event()
         turns = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from conftest import run, world
+from conftest import run
 
 import pbfhogg
 
@@ -105,9 +105,8 @@ def test_two_threads_read_at_once(helsinki: Path) -> None:
     assert len(found) == 4 and all(one == expected for one in found)
 
 
-def test_an_interpreter_ends_with_a_stream_open(tmp_path: Path) -> None:
+def test_an_interpreter_ends_with_a_stream_open(large_world: Path) -> None:
     """Threads that make batches do not hinder the end."""
-    path = world(tmp_path, 300_000)
     code = """
         import pyarrow
         table = pbfhogg.read(sys.argv[1])
@@ -116,6 +115,6 @@ def test_an_interpreter_ends_with_a_stream_open(tmp_path: Path) -> None:
         objects = pbfhogg.objects(sys.argv[1]); next(objects)
         print("read")
     """
-    program = run(code, str(path))
+    program = run(code, str(large_world))
     output, errors = program.communicate(timeout=20)
     assert (program.returncode, output, errors) == (0, b"read\n", b"")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import IS_LONG, run, world
+from conftest import IS_LONG, run
 
 import pbfhogg
 
@@ -67,9 +67,10 @@ WORK = [
 MOMENTS = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2]
 
 
-def other_inputs(path: Path) -> None:
-    """Make what else the work reads, beside a file with five days of changes."""
-    directory = path.parent
+@pytest.fixture(scope="session")
+def path(large_world: Path) -> Path:
+    """Return the file, beside which is what else the work reads."""
+    directory = large_world.parent
     days = directory / "server" / "000" / "000"
     days.mkdir(parents=True)
     for day in range(1, 6):
@@ -79,6 +80,9 @@ def other_inputs(path: Path) -> None:
     changeset = "<changeset id='{}' created_at='2026-01-01T00:00:00Z' open='true' num_changes='1'/>\n"
     changesets = "".join(changeset.format(number) for number in range(1, 200_000))
     (directory / "changesets.osm").write_text(f"<osm version='0.6'>\n{changesets}</osm>\n")
+    pbfhogg.create_locations_index(large_world, index_file=directory / "nodes.index")
+    pbfhogg.build_geocode_index(large_world, directory / "places.index")
+    return large_world
 
 
 def test_each_function_is_interrupted() -> None:
@@ -96,10 +100,8 @@ def test_each_function_is_interrupted() -> None:
         for moment in (MOMENTS if IS_LONG else [MOMENTS[number % len(MOMENTS)]])
     ],
 )
-def test_an_interrupt_ends_the_work(tmp_path: Path, work: str, moment: float) -> None:
+def test_an_interrupt_ends_the_work(tmp_path: Path, path: Path, work: str, moment: float) -> None:
     """Ctrl-C raises KeyboardInterrupt within two seconds, and leaves no temporary file."""
-    path = world(tmp_path, 300_000, changes=5)
-    other_inputs(path)
     out = tmp_path / "out"
     out.mkdir()
     code = f"""
@@ -109,10 +111,8 @@ out, inputs = os.path.join(directory, "out.osm.pbf"), os.path.dirname(path)
 day, server, changesets, nodes, places = (
     os.path.join(inputs, name) for name in ("005.osc.gz", "server", "changesets.osm", "nodes.index", "places.index")
 )
-table, work = pbfhogg.read(path), {work.strip() + chr(10)!r}
-if "nodes" in work: pbfhogg.create_locations_index(path, index_file=nodes)
-if "places" in work: pbfhogg.build_geocode_index(path, places)
-work = compile(work, "work", "exec")
+table = pbfhogg.read(path)
+work = compile({work.strip() + chr(10)!r}, "work", "exec")
 print("ready", flush=True)
 while True: exec(work)
 """
