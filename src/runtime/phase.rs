@@ -5,6 +5,7 @@ use super::threads::{Condvar, Mutex, MutexGuard, Scope, ScopedJoinHandle, scope,
 use crate::error::{Error, Result};
 use crate::runtime::Cancellation;
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
@@ -65,52 +66,54 @@ pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
     after: impl Fn(&mut S) + Sync,
     mut merge: impl FnMut(R) -> Result<()>,
 ) -> Result<()> {
-    let PhaseLimits {
-        jobs,
-        budget,
-        cancellation,
-    } = limits;
-    let source = source.map(|item| item.and_then(|item| cancellation.check().map(|()| item)));
-    // A budget of 0 would make every claim wait forever, so it counts as 1.
-    let queue = Queue::new(source, budget.max(1));
+    // Only these functions know the types of items and results: all others are compiled once, and not for every phase.
+    let source = Mutex::new(source);
+    let next = Mutex::new(None);
+    let queue = Queue::new(limits);
     let worker = || {
-        let mut scratch = None;
-        while let Some((index, claimed)) = queue.claim(&cost) {
+        let (claimed, mut scratch) = (Cell::new(None), None);
+        let claim = || {
+            let item = lock(&source).next()?;
+            Some(item.map(|item| {
+                let held = cost(&item);
+                claimed.set(Some(item));
+                held
+            }))
+        };
+        let mut run = |index| {
+            let Some(item) = claimed.take() else { return };
             let results = ItemResults {
-                queue: &queue,
-                index,
+                send: &|result, bytes| queue.receive(index, message(result, &next), bytes),
+                wait_until: &|is_done| queue.wait_until(is_done),
             };
-            let done = claimed.and_then(|item| {
-                catch_panic(|| work(scratch.get_or_insert_with(&init), item, &results))
-            });
-            queue.end_item(index, done);
-            if let Some(scratch) = &mut scratch
-                && let Err(error) = catch_panic(|| {
-                    after(scratch);
-                    Ok(())
-                })
-            {
-                queue.fail(error);
-            }
-        }
+            let scratch = scratch.get_or_insert_with(&init);
+            let last = work(scratch, item, &results);
+            queue.end_item(
+                index,
+                last.map(|last| last.map(|last| message(last, &next))),
+            );
+            after(scratch);
+        };
+        queue.run_items(&claim, &mut run);
     };
-    let stop = || queue.stop();
-    scope(|scope| {
-        let workers = Workers::start(scope, jobs, &worker, &stop)?;
-        while let Some((held, result)) = queue.next_result()? {
-            cancellation.check()?;
-            merge(result)?;
-            queue.release(held);
-        }
-        drop(workers);
-        queue.failure().map_or(Ok(()), Err)
+    queue.run(&worker, &mut || {
+        let result = lock(&next).take();
+        result.map_or(Ok(()), &mut merge)
     })
+}
+
+/// A result on its way from its worker to the calling thread, which calls the function to get it.
+type Message<'q> = Box<dyn FnOnce() + Send + 'q>;
+
+/// Returns a message that puts `result` into `next`.
+fn message<'q, R: Send + 'q>(result: R, next: &'q Mutex<Option<R>>) -> Message<'q> {
+    Box::new(move || *lock(next) = Some(result))
 }
 
 /// The receiver of the results of one item.
 pub(crate) struct ItemResults<'q, R> {
-    queue: &'q (dyn ReceiveResults<R> + Sync + 'q),
-    index: u64,
+    send: &'q (dyn Fn(R, u64) -> Result<()> + Sync),
+    wait_until: &'q (dyn Fn(&dyn Fn() -> bool) -> Result<()> + Sync),
 }
 
 impl<R> ItemResults<'_, R> {
@@ -118,21 +121,18 @@ impl<R> ItemResults<'_, R> {
     /// merged, or, unless the item is the first, while results of [`MAX_WAITING_BYTES`] are not. Fails if the phase has
     /// ended.
     pub(crate) fn send(&self, result: R, bytes: u64) -> Result<()> {
-        self.queue.receive(self.index, result, bytes)
+        (self.send)(result, bytes)
     }
 
     /// Waits until `is_done` returns true, which is asked again after each result that is merged. Fails if the phase
     /// has ended.
     pub(crate) fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
-        self.queue.wait_until(is_done)
+        (self.wait_until)(is_done)
     }
 }
 
-/// The functions of a [`Queue`] that do not depend on the source of its items.
-trait ReceiveResults<R> {
-    fn receive(&self, index: u64, result: R, bytes: u64) -> Result<()>;
-
-    fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()>;
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls `run` and turns a panic into an error.
@@ -148,8 +148,6 @@ fn internal_error(panic: &(dyn Any + Send)) -> Error {
 
 /// The threads of a phase. Dropping this value stops the queue and joins the threads, however the phase ends. The scope
 /// alone would wait only until the closures of the threads return, not until the threads end.
-///
-/// The type has no type parameters, so that the code that starts threads is compiled once and not for every phase.
 struct Workers<'scope, 'q> {
     threads: Vec<ScopedJoinHandle<'scope, ()>>,
     stop: &'q dyn Fn(),
@@ -192,11 +190,10 @@ impl Drop for Workers<'_, '_> {
     }
 }
 
-/// The source of the items, and the items that have been claimed but not merged.
-struct State<I, R> {
-    source: Option<I>,
+/// The items that have been claimed but not merged.
+struct State<'q> {
     /// The claimed items in order.
-    slots: VecDeque<ClaimedItem<R>>,
+    slots: VecDeque<ClaimedItem<'q>>,
     /// The index of the item in the first slot.
     front: u64,
     /// The total number of bytes of the items that have been claimed but not merged.
@@ -205,6 +202,8 @@ struct State<I, R> {
     ended: usize,
     /// The total size in bytes of the results that were sent and not merged.
     waiting: u64,
+    /// Whether no more items are claimed.
+    has_ended: bool,
     stopped: bool,
     /// The first error of a worker between two items.
     failure: Option<Error>,
@@ -217,19 +216,19 @@ struct State<I, R> {
 }
 
 /// An item that was claimed and whose results are not all merged.
-struct ClaimedItem<R> {
+struct ClaimedItem<'q> {
     /// The number of bytes that the item holds.
     held: u64,
     /// The results that were sent and not merged yet, each with its size in bytes.
-    sent: VecDeque<(R, u64)>,
+    sent: VecDeque<(Message<'q>, u64)>,
     /// The last result or the error, once the worker is done with the item. The inner `None` means that all results
     /// were sent.
-    end: Option<Result<Option<R>>>,
+    end: Option<Result<Option<Message<'q>>>>,
 }
 
-struct Queue<I, R> {
-    state: Mutex<State<I, R>>,
-    budget: u64,
+struct Queue<'q> {
+    state: Mutex<State<'q>>,
+    limits: PhaseLimits<'q>,
     /// Notified after results were merged, and at the end of the phase. The workers wait for it.
     has_merged: Condvar,
     /// Notified when the first item has a result, when it and several others have ended, and when a worker waits. The
@@ -237,93 +236,165 @@ struct Queue<I, R> {
     has_result: Condvar,
 }
 
-impl<I, R, T> Queue<I, R>
-where
-    I: Iterator<Item = Result<T>>,
-{
-    fn new(source: I, budget: u64) -> Self {
+impl<'q> Queue<'q> {
+    fn new(limits: PhaseLimits<'q>) -> Self {
         Self {
             state: Mutex::new(State {
-                source: Some(source),
                 slots: VecDeque::new(),
                 front: 0,
                 held: 0,
                 ended: 0,
                 waiting: 0,
+                has_ended: false,
                 stopped: false,
                 failure: None,
                 merger_waits: false,
                 waiting_claims: 0,
                 waiting_sends: 0,
             }),
-            budget,
+            limits,
             has_merged: Condvar::new(),
             has_result: Condvar::new(),
         }
     }
 
-    /// Claims the next item and returns it with its index. Waits while the budget is exhausted. Returns `None` if no
-    /// item is left or the phase has stopped. An error of the source is claimed like an item, so that it has a position
-    /// in the order.
-    fn claim(&self, cost: &impl Fn(&T) -> u64) -> Option<(u64, Result<T>)> {
-        let mut state = self.lock();
-        while !state.stopped && state.held >= self.budget {
+    /// Calls `worker` on the threads of the phase. Calls each message in the order of the items, and then `merge`.
+    fn run(&self, worker: &(dyn Fn() + Sync), merge: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let stop = || self.stop();
+        scope(|scope| {
+            let workers = Workers::start(scope, self.limits.jobs, worker, &stop)?;
+            while let Some((held, result)) = self.next_result()? {
+                self.limits.cancellation.check()?;
+                result();
+                merge()?;
+                self.release(held);
+            }
+            drop(workers);
+            lock(&self.state).failure.take().map_or(Ok(()), Err)
+        })
+    }
+
+    /// Claims items by `claim`, which returns the number of bytes that the next item holds, and calls `run` with the
+    /// index of each, until no item is left or the phase has stopped. `run` ends the item unless it panics.
+    fn run_items(&self, claim: &dyn Fn() -> Option<Result<u64>>, run: &mut dyn FnMut(u64)) {
+        while let Some((index, claimed)) = self.claim(claim) {
+            let done = claimed.and_then(|()| {
+                catch_panic(|| {
+                    run(index);
+                    Ok(())
+                })
+            });
+            if let Err(error) = done {
+                self.fail(index, error);
+            }
+        }
+    }
+
+    /// Claims the next item and returns its index. Waits while the budget is exhausted. Returns `None` if no item is
+    /// left or the phase has stopped. An error of the source is claimed like an item, so that it has a position in the
+    /// order.
+    fn claim(&self, next: &dyn Fn() -> Option<Result<u64>>) -> Option<(u64, Result<()>)> {
+        let mut state = lock(&self.state);
+        // A budget of 0 would make every claim wait forever, so it counts as 1.
+        while !state.stopped && state.held >= self.limits.budget.max(1) {
             state.waiting_claims += 1;
             state = self.wait_for_merge(state);
             state.waiting_claims -= 1;
         }
-        if state.stopped {
+        if state.has_ended {
             return None;
         }
-        let claimed = state.source.as_mut().and_then(|source| {
-            let next = || {
-                let item = source.next();
-                Ok(item.map(|item| (item.as_ref().map_or(0, cost), item)))
-            };
-            catch_panic(next).unwrap_or_else(|error| Some((0, Err(error))))
-        });
-        let Some((held, item)) = claimed else {
-            state.source = None;
+        let Some(item) = catch_panic(|| Ok(next())).unwrap_or_else(|error| Some(Err(error))) else {
+            state.has_ended = true;
             self.has_result.notify_all();
             return None;
         };
-        if item.is_err() {
-            state.source = None;
-        }
+        let item = item.and_then(|held| self.limits.cancellation.check().map(|()| held));
+        state.has_ended = item.is_err();
         let index = state.front + state.slots.len() as u64;
+        let held = *item.as_ref().unwrap_or(&0);
         state.held += held;
         state.slots.push_back(ClaimedItem {
             held,
             sent: VecDeque::new(),
             end: None,
         });
-        Some((index, item))
+        Some((index, item.map(drop)))
+    }
+
+    /// Adds a result of an item. Waits as [`ItemResults::send`] says.
+    fn receive(&self, index: u64, result: Message<'q>, bytes: u64) -> Result<()> {
+        let mut state = lock(&self.state);
+        while !state.stopped {
+            let slot = (index - state.front) as usize;
+            // The first item never waits for others, so that it always ends.
+            let has_room = slot == 0 || state.waiting < MAX_WAITING_BYTES;
+            let sent = &mut state.slots[slot].sent;
+            if has_room && sent.len() < MAX_WAITING {
+                sent.push_back((result, bytes));
+                state.waiting += bytes;
+                if slot == 0 {
+                    self.wake_merger(&state);
+                }
+                return Ok(());
+            }
+            state = self.wait_to_send(state);
+        }
+        Err(Error::Cancelled)
+    }
+
+    fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
+        let mut state = lock(&self.state);
+        while !is_done() {
+            if state.stopped {
+                return Err(Error::Cancelled);
+            }
+            state = self.wait_to_send(state);
+        }
+        Ok(())
     }
 
     /// Records that the worker is done with an item.
-    fn end_item(&self, index: u64, end: Result<Option<R>>) {
-        let mut state = self.lock();
+    fn end_item(&self, index: u64, end: Result<Option<Message<'q>>>) {
+        let mut state = lock(&self.state);
         let slot = (index - state.front) as usize;
         state.slots[slot].end = Some(end);
         state.ended += 1;
         let is_first_ended = state.slots.front().is_some_and(|first| first.end.is_some());
         let is_worth_waking =
-            state.ended >= WAKING_ITEMS || state.held >= self.budget / 2 || state.source.is_none();
+            state.ended >= WAKING_ITEMS || state.held >= self.limits.budget / 2 || state.has_ended;
         if is_first_ended && is_worth_waking {
             self.wake_merger(&state);
         }
     }
 
+    /// Ends an item with an error. If the item has ended, the error ends the phase at once.
+    fn fail(&self, index: u64, error: Error) {
+        let mut state = lock(&self.state);
+        let slot = index.checked_sub(state.front);
+        match slot.and_then(|slot| state.slots.get_mut(slot as usize)) {
+            Some(item) if item.end.is_none() => {
+                item.end = Some(Err(error));
+                state.ended += 1;
+            }
+            _ => {
+                state.failure.get_or_insert(error);
+            }
+        }
+        self.has_result.notify_all();
+    }
+
     /// Waits for the next result of the first item that is not merged. Returns the number of bytes that are released
     /// when it is merged, and the result. Returns `None` if all items are merged.
-    fn next_result(&self) -> Result<Option<(u64, R)>> {
-        let mut state = self.lock();
+    fn next_result(&self) -> Result<Option<(u64, Message<'q>)>> {
+        let mut state = lock(&self.state);
         loop {
             if let Some(error) = state.failure.take() {
                 return Err(error);
             }
+            let has_ended = state.has_ended;
             let Some(first) = state.slots.front_mut() else {
-                if state.source.is_none() {
+                if has_ended {
                     return Ok(None);
                 }
                 state = self.wait_for_result(state);
@@ -349,58 +420,21 @@ where
         }
     }
 
-    fn wait_for_result<'s>(
-        &self,
-        mut state: MutexGuard<'s, State<I, R>>,
-    ) -> MutexGuard<'s, State<I, R>> {
-        state.merger_waits = true;
-        let waited = self.has_result.wait(state);
-        state = waited.unwrap_or_else(PoisonError::into_inner);
-        state.merger_waits = false;
-        state
-    }
-
     fn release(&self, held: u64) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.held -= held;
         self.wake_workers(&state);
     }
-}
-
-impl<I, R> Queue<I, R> {
-    fn lock(&self) -> MutexGuard<'_, State<I, R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 
     fn stop(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.stopped = true;
-        state.source = None;
+        state.has_ended = true;
         self.has_merged.notify_all();
     }
 
-    /// Ends the phase with an error of a worker between two items.
-    fn fail(&self, error: Error) {
-        self.lock().failure.get_or_insert(error);
-        self.has_result.notify_all();
-    }
-
-    fn failure(&self) -> Option<Error> {
-        self.lock().failure.take()
-    }
-
-    fn wait_to_send<'s>(
-        &self,
-        mut state: MutexGuard<'s, State<I, R>>,
-    ) -> MutexGuard<'s, State<I, R>> {
-        state.waiting_sends += 1;
-        state = self.wait_for_merge(state);
-        state.waiting_sends -= 1;
-        state
-    }
-
     /// Wakes the thread that merges, if it waits.
-    fn wake_merger(&self, state: &State<I, R>) {
+    fn wake_merger(&self, state: &State<'_>) {
         if state.merger_waits {
             self.has_result.notify_all();
         }
@@ -408,52 +442,35 @@ impl<I, R> Queue<I, R> {
 
     /// Wakes the workers that wait, after a result was merged. Those that wait to claim items are woken when a quarter
     /// of the budget is free, and not for each item.
-    fn wake_workers(&self, state: &State<I, R>) {
-        let has_room = state.held <= self.budget - self.budget / 4;
+    fn wake_workers(&self, state: &State<'_>) {
+        let budget = self.limits.budget.max(1);
+        let has_room = state.held <= budget - budget / 4;
         if state.waiting_sends > 0 || state.waiting_claims > 0 && has_room {
             self.has_merged.notify_all();
         }
     }
 
-    fn wait_for_merge<'s>(
+    fn wait_for_result<'s>(
         &self,
-        state: MutexGuard<'s, State<I, R>>,
-    ) -> MutexGuard<'s, State<I, R>> {
+        mut state: MutexGuard<'s, State<'q>>,
+    ) -> MutexGuard<'s, State<'q>> {
+        state.merger_waits = true;
+        let waited = self.has_result.wait(state);
+        state = waited.unwrap_or_else(PoisonError::into_inner);
+        state.merger_waits = false;
+        state
+    }
+
+    fn wait_to_send<'s>(&self, mut state: MutexGuard<'s, State<'q>>) -> MutexGuard<'s, State<'q>> {
+        state.waiting_sends += 1;
+        state = self.wait_for_merge(state);
+        state.waiting_sends -= 1;
+        state
+    }
+
+    fn wait_for_merge<'s>(&self, state: MutexGuard<'s, State<'q>>) -> MutexGuard<'s, State<'q>> {
         self.wake_merger(&state);
         let waited = self.has_merged.wait(state);
         waited.unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<I, R> ReceiveResults<R> for Queue<I, R> {
-    fn receive(&self, index: u64, result: R, bytes: u64) -> Result<()> {
-        let mut state = self.lock();
-        while !state.stopped {
-            let slot = (index - state.front) as usize;
-            // The first item never waits for others, so that it always ends.
-            let has_room = slot == 0 || state.waiting < MAX_WAITING_BYTES;
-            let sent = &mut state.slots[slot].sent;
-            if has_room && sent.len() < MAX_WAITING {
-                sent.push_back((result, bytes));
-                state.waiting += bytes;
-                if slot == 0 {
-                    self.wake_merger(&state);
-                }
-                return Ok(());
-            }
-            state = self.wait_to_send(state);
-        }
-        Err(Error::Cancelled)
-    }
-
-    fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
-        let mut state = self.lock();
-        while !is_done() {
-            if state.stopped {
-                return Err(Error::Cancelled);
-            }
-            state = self.wait_to_send(state);
-        }
-        Ok(())
     }
 }
