@@ -5,6 +5,12 @@
 pub mod area {
     pub use crate::area::*;
 }
+/// System calls that fail on demand.
+#[cfg(all(feature = "faults", unix))]
+pub mod faults {
+    pub use crate::system::Call;
+    pub use crate::system::faults::{CallFault, Faults};
+}
 /// PBF files, with plans, blobs, passes and writers.
 pub mod file {
     pub use crate::file::*;

@@ -55,6 +55,7 @@ mod extract_boxes;
 mod extract_located;
 mod extract_output;
 mod extract_regions;
+mod faults;
 mod first_read;
 mod force;
 mod formats;

@@ -8,7 +8,7 @@ use std::thread::{self, ThreadId};
 
 /// A way in which a system call fails or transfers too little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CallFault {
+pub enum CallFault {
     /// The call fails with the given error.
     Fails(Errno),
     /// A signal interrupts the call before it transfers anything.
@@ -45,7 +45,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A guard for the exclusive use of the fault plan. Tests that own a guard run one at a time. Dropping the guard clears
 /// the plan.
-pub(crate) struct Faults {
+pub struct Faults {
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -55,7 +55,7 @@ fn plan() -> MutexGuard<'static, Option<Plan>> {
 
 impl Faults {
     /// Waits until no other test uses the plan, and clears the plan.
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         *plan() = None;
         Self { _alone: alone }
@@ -63,13 +63,13 @@ impl Faults {
 
     /// Plans `fault` for the `nth` system call of kind `call`. Calls are counted from 1, beginning now.
     /// [`CallFault::Fails`] also applies to all later calls of that kind, because a full disk stays full.
-    pub(crate) fn plan(&self, call: Call, nth: u64, fault: CallFault) {
+    pub fn plan(&self, call: Call, nth: u64, fault: CallFault) {
         Self::set(call, nth, fault, None);
     }
 
     /// Plans a fault as [`plan`](Self::plan) does, but only for calls of the current thread, so that other tests can
     /// run concurrently.
-    pub(crate) fn plan_here(&self, call: Call, nth: u64, fault: CallFault) {
+    pub fn plan_here(&self, call: Call, nth: u64, fault: CallFault) {
         Self::set(call, nth, fault, Some(thread::current().id()));
     }
 
@@ -86,7 +86,7 @@ impl Faults {
     }
 
     /// Clears the plan. Returns whether any call has had the fault.
-    pub(crate) fn end(&self) -> bool {
+    pub fn end(&self) -> bool {
         plan().take().is_some_and(|plan| plan.happened > 0)
     }
 }

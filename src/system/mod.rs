@@ -4,14 +4,12 @@
 //! report that a value is unknown, or fail with the error kind `Unsupported`. If a function fails, its caller reads and
 //! writes instead.
 
-#[cfg(all(test, unix))]
+#[cfg(all(any(test, feature = "faults"), unix))]
 pub(crate) mod faults;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(target_os = "linux"))]
 mod portable;
-#[cfg(all(test, unix))]
-mod tests;
 
 #[cfg(target_os = "linux")]
 use linux as platform;
@@ -35,14 +33,22 @@ use std::time::Duration;
 
 /// The kind of a system call. Tests choose by kind which calls fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Call {
+pub enum Call {
+    /// Reading bytes of a file.
     Read,
+    /// Writing bytes.
     Write,
+    /// Copying bytes from file to file within the kernel.
     Copy,
+    /// Sharing blocks of a file with another file.
     Clone,
+    /// Reserving disk space.
     Reserve,
+    /// Flushing a file or a directory.
     Sync,
+    /// Giving a file its name.
     Rename,
+    /// Exchanging the names of two directories.
     Exchange,
 }
 
@@ -50,9 +56,9 @@ pub(crate) enum Call {
 /// transfer. Fails if a test has planned an error. Must be called before each system call that tests can make fail.
 #[inline]
 pub(crate) fn admit(call: Call, len: usize) -> io::Result<usize> {
-    #[cfg(all(test, unix))]
+    #[cfg(all(any(test, feature = "faults"), unix))]
     return faults::admit(call, len);
-    #[cfg(not(all(test, unix)))]
+    #[cfg(not(all(any(test, feature = "faults"), unix)))]
     {
         let _ = call;
         Ok(len)

@@ -110,8 +110,9 @@ fn hash_of_pair(kind: ObjectKind, first: u64, blob: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::commands::check;
+    use super::super::index::check_index;
     use crate::engine::{OutputOptions, sink::Sink};
+    use crate::file::PbfFile;
     use crate::io::SizeHint;
     use crate::osm::{Location, ObjectKind, id_rank};
     use crate::pbf::{Compression, FrameEncoder, HeaderBlock, IdTableBuilder, Object, feature};
@@ -148,8 +149,8 @@ mod tests {
         let fingerprint = writer.id_fingerprint();
         writer.finish_id_table(fingerprint).unwrap();
         closed.finish().unwrap();
-        let report = check::run(&check::Options::new(&path).index(true), &ctx).unwrap();
-        let findings = report.index.unwrap().listed.into_iter();
+        let report = check_index(&PbfFile::open(&path, &ctx).unwrap(), 10, &ctx).unwrap();
+        let findings = report.listed.into_iter();
         findings.map(|finding| finding.what).collect()
     }
 
