@@ -6,7 +6,7 @@
 //! reason in the row KEY of `reference/osmium-parity.md`; with `~KEY@NAME,NAME`, only for extracts or writers with one
 //! of these names.
 //!
-//! Short runs have the middle of each extract, written by one program, and a third of the lines. `.ci/long writers` has
+//! Short runs have the middle of each extract, written by one program, and an eighth of the lines. `.ci/long writers` has
 //! every line on every middle by every program, and on all extracts as they are.
 
 use crate::common::decode;
@@ -424,7 +424,7 @@ fn each_command_does_the_same_under_the_second_name_with_files_of_other_programs
     let findings = Mutex::new(Findings::default());
     let work = || {
         while let Some((turn, shape)) = { shapes.lock().unwrap().next() } {
-            compare(&shape, in_turn(turn, 5, lines.iter().copied()), &findings);
+            compare(&shape, in_turn(turn, 8, lines.iter().copied()), &findings);
         }
     };
     std::thread::scope(|scope| {
