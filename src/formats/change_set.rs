@@ -307,14 +307,12 @@ impl ChangeSet {
         ctx: &Context,
     ) {
         // The sort is stable, so changes that are equal under the order keep the order in which they were read.
-        match versions {
-            KeptVersions::Newest => {
-                sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));
-            }
-            KeptVersions::All => sort_by(&mut self.changes, ctx, |one, other| {
-                (one.key, one.rank()).cmp(&(other.key, other.rank()))
-            }),
-        }
+        sort_by(&mut self.changes, ctx, |one, other| {
+            one.key.cmp(&other.key).then_with(|| match versions {
+                KeptVersions::Newest => Ordering::Equal,
+                KeptVersions::All => one.rank().cmp(&other.rank()),
+            })
+        });
         self.changes.dedup_by(|later, kept| {
             let is_same_version = match later.version {
                 Some(_) => later.version == kept.version,
