@@ -1,23 +1,23 @@
 //! Change sets: the changes of one or more change files.
 
+mod draft;
 mod limits;
 mod newest;
 mod objects;
 #[cfg(test)]
 mod tests;
 
+pub(super) use draft::Draft;
 pub(crate) use newest::KeptVersions;
 pub(super) use newest::NewestChanges;
 
 use super::change_action::ChangeAction;
 use super::change_state::ChangeState;
 use super::document_header::{DocumentHeader, Replication};
-use crate::osm::{
-    Age, Location, ObjectId, ObjectKind, StringPool, TypeThenId, Unversioned, id_rank,
-};
+use crate::osm::{Age, Location, ObjectId, ObjectKind, StringPool, TypeThenId, Unversioned};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use crate::runtime::{Context, sort_by};
-use limits::{check_lens, check_parts};
+use limits::check_lens;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -42,8 +42,9 @@ pub struct Change {
     pub(super) location: Option<Location>,
     pub(super) tags: Span,
     pub(super) refs: Span,
-    /// The locations of the nodes of a way, one per entry of `refs`; empty if the file gives no locations.
-    pub(super) locations: Span,
+    /// For a way, the locations of its nodes, one per entry of `refs`; empty if the file gives no locations. For a
+    /// relation, the kinds and roles of its members.
+    pub(super) details: Span,
 }
 
 // The documentation of commands states this size.
@@ -166,7 +167,7 @@ pub struct ChangeSet {
     pub(super) tags: Vec<u32>,
     /// Node ids of ways, member ids of relations.
     pub(super) refs: Vec<i64>,
-    /// Kind and role (a string id) for each entry of `refs`. For a node of a way, the kind is node and the role is 0.
+    /// Kind and role (a string id) of the members of relations.
     pub(super) roles: Vec<(ObjectKind, u32)>,
     /// The locations of nodes of ways; `None` for nodes whose location the file does not give.
     pub(super) locations: Vec<Option<Location>>,
@@ -268,7 +269,12 @@ impl ChangeSet {
             .map(|id| self.strings.add(other.strings.get(id)))
             .collect();
         let string = |id: u32| strings[id as usize];
-        let starts = [self.tags.len(), self.refs.len(), self.locations.len()];
+        let starts = [
+            self.tags.len(),
+            self.refs.len(),
+            self.locations.len(),
+            self.roles.len(),
+        ];
         self.tags.extend(other.tags.iter().map(|id| string(*id)));
         self.refs.extend_from_slice(&other.refs);
         let roles = other
@@ -279,13 +285,16 @@ impl ChangeSet {
         self.locations.extend_from_slice(&other.locations);
         let lens = [self.tags.len(), self.refs.len(), self.locations.len()];
         check_lens(&self.strings, lens)?;
-        let [tags, refs, locations] = starts.map(|start| start as u32);
+        let [tags, refs, locations, roles] = starts.map(|start| start as u32);
         self.changes
             .extend(other.changes.iter().map(|change| Change {
                 user: string(change.user),
                 tags: change.tags.shifted_by(tags),
                 refs: change.refs.shifted_by(refs),
-                locations: change.locations.shifted_by(locations),
+                details: change.details.shifted_by(match change.kind() {
+                    ObjectKind::Relation => roles,
+                    ObjectKind::Node | ObjectKind::Way => locations,
+                }),
                 ..*change
             }));
         self.document_header.add(other.document_header);
@@ -361,7 +370,7 @@ impl ChangeSet {
     /// none, for deletions, and for other kinds.
     pub(crate) fn way_locations(&self, change: &Change) -> &[Option<Location>] {
         match change.key.0 {
-            ObjectKind::Way if !change.is_deletion() => change.locations.of(&self.locations),
+            ObjectKind::Way if !change.is_deletion() => self.given_locations(change),
             _ => &[],
         }
     }
@@ -369,12 +378,8 @@ impl ChangeSet {
     /// The ids of the node members of a changed relation; empty for other kinds. Unlike [`refs`](Self::refs), includes
     /// members that a deletion lists.
     pub(crate) fn node_members(&self, change: &Change) -> impl Iterator<Item = i64> {
-        let members = match change.key.0 {
-            ObjectKind::Relation => change.refs,
-            ObjectKind::Node | ObjectKind::Way => Span::default(),
-        };
-        let kinds = members.of(&self.roles).iter().map(|(kind, _)| *kind);
-        let members = members.of(&self.refs).iter().copied().zip(kinds);
+        let kinds = self.roles(change).iter().map(|(kind, _)| *kind);
+        let members = change.refs.of(&self.refs).iter().copied().zip(kinds);
         members
             .filter(|(_, kind)| *kind == ObjectKind::Node)
             .map(|(id, _)| id)
@@ -382,19 +387,30 @@ impl ChangeSet {
 
     /// The members of a changed relation; empty for deletions and for other kinds.
     pub(crate) fn member_ids(&self, change: &Change) -> impl Iterator<Item = ObjectId> {
-        let members = match change.key.0 {
-            ObjectKind::Relation if !change.is_deletion() => change.refs,
-            _ => Span::default(),
+        let roles = match change.is_deletion() {
+            true => &[],
+            false => self.roles(change),
         };
-        let kinds = members.of(&self.roles).iter().map(|(kind, _)| *kind);
-        let ids = members.of(&self.refs).iter().copied().zip(kinds);
+        let kinds = roles.iter().map(|(kind, _)| *kind);
+        let ids = change.refs.of(&self.refs).iter().copied().zip(kinds);
         ids.map(|(id, kind)| ObjectId { kind, id })
     }
 
     /// The locations that the change file gives the nodes of a changed way, in the order of [`refs`](Self::refs); empty
-    /// if it gives none.
+    /// if it gives none, and for other kinds.
     pub(crate) fn given_locations(&self, change: &Change) -> &[Option<Location>] {
-        change.locations.of(&self.locations)
+        match change.kind() {
+            ObjectKind::Way => change.details.of(&self.locations),
+            ObjectKind::Node | ObjectKind::Relation => &[],
+        }
+    }
+
+    /// The kinds and roles of the members of a changed relation, in the order of its refs; empty for other kinds.
+    fn roles(&self, change: &Change) -> &[(ObjectKind, u32)] {
+        match change.kind() {
+            ObjectKind::Relation => change.details.of(&self.roles),
+            ObjectKind::Node | ObjectKind::Way => &[],
+        }
     }
 
     /// Removes the changes that `is_kept` rejects.
@@ -410,19 +426,22 @@ impl ChangeSet {
     ) {
         let mut locations = Vec::new();
         for change in &mut self.changes {
-            if change.key.0 != ObjectKind::Way || change.is_deletion() {
-                change.locations = Span::default();
+            if change.kind() != ObjectKind::Way {
+                continue;
+            }
+            if change.is_deletion() {
+                change.details = Span::default();
                 continue;
             }
             let refs = change.refs.of(&self.refs);
-            let given = change.locations.of(&self.locations);
+            let given = change.details.of(&self.locations);
             let start = locations.len() as u32;
             locations.extend(
                 refs.iter()
                     .enumerate()
                     .map(|(at, id)| find(*id, given.get(at).copied().flatten())),
             );
-            change.locations = Span {
+            change.details = Span {
                 start,
                 end: locations.len() as u32,
             };
@@ -459,7 +478,7 @@ impl ChangeSet {
                 },
                 ObjectKind::Way => ObjectBody::Way {
                     refs: change.refs.of(&self.refs).into(),
-                    locations: change.locations.of(&self.locations).into(),
+                    locations: self.given_locations(change).into(),
                 },
                 ObjectKind::Relation => ObjectBody::Relation {
                     members: self.members(change).collect(),
@@ -471,7 +490,7 @@ impl ChangeSet {
     /// The members of a relation.
     fn members(&self, change: &Change) -> impl Iterator<Item = Member<'_>> {
         let refs = change.refs.of(&self.refs).iter();
-        let members = refs.zip(change.refs.of(&self.roles));
+        let members = refs.zip(self.roles(change));
         members.map(|(&id, &(kind, role))| Member {
             kind,
             id,
@@ -499,91 +518,5 @@ impl Change {
     /// not on earth.
     pub fn location(&self) -> Option<Location> {
         ChangeSet::location(self)
-    }
-}
-
-/// A change that a parser is reading. Its tags, refs and locations are the last entries in the lists of the
-/// [`ChangeSet`].
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Draft {
-    pub kind: ObjectKind,
-    pub id: i64,
-    pub action: ChangeAction,
-    pub version: Option<u32>,
-    pub timestamp: Option<i64>,
-    pub changeset: Option<i64>,
-    pub uid: Option<i32>,
-    pub user: u32,
-    pub location: Option<Location>,
-    pub tags_start: usize,
-    pub refs_start: usize,
-    pub locations_start: usize,
-    /// Whether the object is left out of the set, because the user of an editor deleted it.
-    pub is_left_out: bool,
-}
-
-impl Draft {
-    /// Returns a draft without content. The tags, refs and locations that are appended to the lists of `set` after this
-    /// call belong to the draft.
-    pub(super) fn new(set: &mut ChangeSet, kind: ObjectKind, action: ChangeAction) -> Self {
-        Self {
-            kind,
-            id: 0,
-            action,
-            version: None,
-            timestamp: None,
-            changeset: None,
-            uid: None,
-            user: set.strings.add(""),
-            location: None,
-            tags_start: set.tags.len(),
-            refs_start: set.refs.len(),
-            locations_start: set.locations.len(),
-            is_left_out: false,
-        }
-    }
-}
-
-impl ChangeSet {
-    /// Appends the change in a draft. If the draft [is left out](Draft::is_left_out), only counts it and removes its
-    /// list entries. Fails if the object has more than 2,000,000 tags, nodes or members, or if the lists or strings
-    /// become longer than 32 bits can address.
-    pub(super) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
-        if draft.is_left_out {
-            self.tags.truncate(draft.tags_start);
-            self.refs.truncate(draft.refs_start);
-            self.roles.truncate(draft.refs_start);
-            self.locations.truncate(draft.locations_start);
-            self.deleted_in_editor += 1;
-            return Ok(());
-        }
-        let lens = [self.tags.len(), self.refs.len(), self.locations.len()];
-        check_parts(draft, lens)?;
-        check_lens(&self.strings, lens)?;
-        let span = |start: usize, end: usize| Span {
-            start: start as u32,
-            end: end as u32,
-        };
-        let change = Change {
-            key: (draft.kind, id_rank(draft.id)),
-            id: draft.id,
-            action: draft.action,
-            version: draft.version,
-            timestamp: draft.timestamp,
-            file: 0,
-            changeset: draft.changeset,
-            uid: draft.uid,
-            user: draft.user,
-            location: draft.location,
-            tags: span(draft.tags_start, self.tags.len()),
-            refs: span(draft.refs_start, self.refs.len()),
-            locations: span(draft.locations_start, self.locations.len()),
-        };
-        self.is_history |= self
-            .changes
-            .last()
-            .is_some_and(|last| change.is_other_version_of(last));
-        self.changes.push(change);
-        Ok(())
     }
 }

@@ -170,7 +170,6 @@ impl OplParser {
                 self.objects.locations.push(location);
             }
             self.objects.refs.push(number(node, id)?);
-            self.objects.roles.push((ObjectKind::Node, 0));
             count += 1;
         }
         let locations = &mut self.objects.locations;

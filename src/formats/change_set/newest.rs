@@ -1,7 +1,7 @@
 //! Keeping only the newest change of each object while changes are read.
 
 use super::{Change, ChangeSet, SameTime, Span};
-use crate::osm::StringPool;
+use crate::osm::{ObjectKind, StringPool};
 use crate::runtime::Context;
 
 /// The memory in bytes at which replaced changes are removed for the first time.
@@ -89,8 +89,7 @@ impl ChangeSet {
         let mut used = size_of_val(self.changes.as_slice());
         for change in &self.changes {
             let (tags, refs) = (change.tags.of(&self.tags), change.refs.of(&self.refs));
-            let roles = change.refs.of(&self.roles);
-            let locations = change.locations.of(&self.locations);
+            let (roles, locations) = (self.roles(change), self.given_locations(change));
             used +=
                 size_of_val(tags) + size_of_val(refs) + size_of_val(roles) + size_of_val(locations);
             mark(change.user);
@@ -137,9 +136,13 @@ impl ChangeSet {
         for change in &mut self.changes {
             change.user = new_id(change.user);
             change.tags = move_span(change.tags, &self.tags, &mut tags);
-            move_span(change.refs, &self.roles, &mut roles);
             change.refs = move_span(change.refs, &self.refs, &mut refs);
-            change.locations = move_span(change.locations, &self.locations, &mut locations);
+            change.details = match change.kind() {
+                ObjectKind::Relation => move_span(change.details, &self.roles, &mut roles),
+                ObjectKind::Node | ObjectKind::Way => {
+                    move_span(change.details, &self.locations, &mut locations)
+                }
+            };
         }
         tags.iter_mut().for_each(|id| *id = new_id(*id));
         roles.iter_mut().for_each(|(_, role)| *role = new_id(*role));

@@ -92,8 +92,6 @@ impl ChangeSet {
             ObjectBody::Node { location } => draft.location = *location,
             ObjectBody::Way { refs, locations } => {
                 self.refs.extend_from_slice(refs);
-                let roles = refs.iter().map(|_| (ObjectKind::Node, 0));
-                self.roles.extend(roles);
                 self.locations.extend_from_slice(locations);
             }
             ObjectBody::Relation { members } => {

@@ -151,7 +151,6 @@ impl DeltaState {
             let delta = nodes.signed().map_err(|fault| within(start, fault))?;
             self.last.way_ref = self.last.way_ref.wrapping_add(delta);
             set.refs.push(self.last.way_ref);
-            set.roles.push((ObjectKind::Node, 0));
         }
         Ok(())
     }
