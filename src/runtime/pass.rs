@@ -46,8 +46,7 @@ impl<R> PassResults<'_, R> {
         self.send_sized(result, 0)
     }
 
-    /// Sends a result that takes `bytes` bytes of memory. Also waits while results of many bytes are not merged, unless
-    /// the item is the first.
+    /// Sends a result that takes `bytes` bytes of memory. Also waits while results of many bytes are not merged.
     pub(crate) fn send_sized(&self, result: R, bytes: usize) -> Result<()> {
         self.0.send(PassMessage::Result(result), bytes as u64)
     }

@@ -26,7 +26,8 @@ const MAX_WAITING: usize = 4;
 /// The number of items that end before the thread that merges is woken, if more than half of the budget is free. To wake
 /// it for each small item takes longer than the work on the item.
 const WAKING_ITEMS: usize = 8;
-/// The total size in bytes of the results that wait to be merged at which the workers of all items but the first wait.
+/// The total size in bytes of the results that wait to be merged at which workers wait. The worker of the first item
+/// waits only while a result of this item is not merged.
 const MAX_WAITING_BYTES: u64 = 32 << 20;
 
 /// Runs `work`, which returns one result, over the items of `source`. Otherwise does the same as
@@ -49,7 +50,7 @@ pub(crate) fn parallel_classify_phase<T: Send, S, R: Send>(
 /// - `cost` must return the number of bytes that an item holds from its claim until its last result is merged. Workers
 ///   wait to claim items while the bytes of the budget or more are held, so that memory does not grow with the number
 ///   of items. A worker also waits while [`MAX_WAITING`] results of its item are not merged, or while results of
-///   [`MAX_WAITING_BYTES`] wait and its item is not the first.
+///   [`MAX_WAITING_BYTES`] wait, unless its item is the first and none of its results waits.
 /// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
 /// - `after` is called with the scratch value after each item, whose last result may be merged meanwhile.
 /// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
@@ -118,8 +119,8 @@ pub(crate) struct ItemResults<'q, R> {
 
 impl<R> ItemResults<'_, R> {
     /// Sends a result that takes `bytes` bytes of memory. Waits while [`MAX_WAITING`] results of the item are not
-    /// merged, or, unless the item is the first, while results of [`MAX_WAITING_BYTES`] are not. Fails if the phase has
-    /// ended.
+    /// merged, or while results of [`MAX_WAITING_BYTES`] are not. The first item has one more result. Fails if the
+    /// phase has ended.
     pub(crate) fn send(&self, result: R, bytes: u64) -> Result<()> {
         (self.send)(result, bytes)
     }
@@ -327,9 +328,10 @@ impl<'q> Queue<'q> {
         let mut state = lock(&self.state);
         while !state.stopped {
             let slot = (index - state.front) as usize;
-            // The first item never waits for others, so that it always ends.
-            let has_room = slot == 0 || state.waiting < MAX_WAITING_BYTES;
+            // The first item waits only for its own results, so that it always ends.
+            let has_room = state.waiting < MAX_WAITING_BYTES;
             let sent = &mut state.slots[slot].sent;
+            let has_room = has_room || slot == 0 && sent.is_empty();
             if has_room && sent.len() < MAX_WAITING {
                 sent.push_back((result, bytes));
                 state.waiting += bytes;

@@ -271,6 +271,29 @@ fn many_results_of_an_item_come_in_order_and_few_wait() {
 }
 
 #[test]
+fn few_large_results_of_the_first_item_wait() {
+    let (held, most, merged) = (AtomicI64::new(0), AtomicI64::new(0), AtomicU64::new(0));
+    let work = |(): &mut (), item: u64, results: &ItemResults<'_, u64>| {
+        for _ in 0..6 {
+            most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            results.send(item, 20 << 20)?;
+        }
+        Ok(None)
+    };
+    let merge = |_| {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        held.fetch_sub(1, Ordering::SeqCst);
+        merged.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    };
+    let source = (0..5).map(Ok);
+    parallel_results_phase(limits(1, 3), source, |_| 1, || (), work, |()| (), merge).unwrap();
+    assert_eq!(merged.load(Ordering::SeqCst), 30);
+    // Two results wait, one is being merged, and one is being sent.
+    assert!(most.load(Ordering::SeqCst) <= 4, "{most:?}");
+}
+
+#[test]
 fn a_worker_waits_for_a_merge_and_not_beyond_the_end_of_the_phase() {
     for fails in [false, true] {
         let is_merged = AtomicI64::new(0);
