@@ -36,6 +36,10 @@ fn an_object_of_millions_of_parts_is_refused_where_it_would_be_held() {
         let is_said = message.contains(said) && message.contains("in.osm.pbf: blob 1");
         assert!(is_said, "{message}");
         assert!(!output.exists());
+        let checked = ask(&[&"check", &"--full", &input]);
+        let (_, cause) = said.split_once(" has ").unwrap();
+        let is_found = checked.status == 1 && checked.stdout.contains(cause);
+        assert!(is_found, "{checked:?}");
         // Commands that hold nothing of the object go on.
         run_ok(&[&"cat", &input, &"-o", &output]);
         run_ok(&[&"removeid", &input, &taken, &"-O", &"-o", &output]);

@@ -4,6 +4,7 @@
 //! is `bytes`, so some writers store text in another encoding, or text that was cut within a character.
 
 use super::contents::ContentFacts;
+use super::limits::MAX_PARTS;
 use super::object::{Object, ObjectBody};
 use super::outline::{BlockOutline, NOT_UTF8, StringTable, check_string_count};
 use super::parsed::Block;
@@ -125,8 +126,8 @@ fn name_object(payload: &[u8], error: FormatError) -> FormatError {
 }
 
 /// Checks all objects of the block in `payload`, and calls `take` with each use of a faulty string, with each tag whose
-/// key an earlier tag of the object has, and with each tag without a key. Fails if the objects cannot be decoded for a
-/// reason other than a faulty string.
+/// key an earlier tag of the object has, with each tag without a key, and with each object that has too many parts for
+/// most commands. Fails if the objects cannot be decoded for a reason other than a faulty string.
 pub(crate) fn content_faults(
     payload: &[u8],
     mut take: impl FnMut(ContentFault),
@@ -142,6 +143,10 @@ pub(crate) fn content_faults(
     let facts = block.check_contents()?;
     if facts.faulty_tags.any() {
         faulty_tags(&block, &mut take)?;
+    }
+    // A part takes a byte at least.
+    if payload.len() > MAX_PARTS {
+        oversized_objects(&block, &mut take)?;
     }
     Ok(ContentFacts {
         inexpressible,
@@ -167,6 +172,26 @@ fn faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> Result<
                 what,
                 is_readable: true,
                 is_repeated_key,
+            });
+        }
+        Ok(())
+    })
+}
+
+/// Calls `take` with each object that has more than [`MAX_PARTS`] tags, nodes or members.
+fn oversized_objects(
+    block: &Block<'_>,
+    mut take: impl FnMut(ContentFault),
+) -> Result<(), FormatError> {
+    block.try_for_each(|element| {
+        if let Err(error) = element.check_size() {
+            let (kind, id) = (element.kind(), element.id());
+            let (cause, name) = (error.to_string(), format!("{kind} {id} "));
+            take(ContentFault {
+                object: Some((kind, id)),
+                what: cause.strip_prefix(&name).unwrap_or(&cause).to_owned(),
+                is_readable: true,
+                is_repeated_key: false,
             });
         }
         Ok(())
