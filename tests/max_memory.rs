@@ -405,3 +405,28 @@ fn unordered_nodes_take_no_more_memory_than_ordered_ones() {
         );
     }
 }
+
+#[test]
+fn differences_of_ways_with_many_references_take_bounded_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let (short, long, output) = (path("short.osm.pbf"), path("long.osm.pbf"), path("out.csv"));
+    let (count, limit) = if is_long() {
+        (1_000_000, 200_000_000)
+    } else {
+        (200_000, 130_000_000)
+    };
+    hostile::write(&short, &[""], &[hostile::nodes(1)]);
+    hostile::write(&long, &[""], &[hostile::ways(30, count)]);
+    // A deletion needs the ways of the old file.
+    let found = peak_of(&[&"diff", &long, &short, &"-o", &output], dir.path());
+    println!("diff: {:.1} MB", found as f64 / 1e6);
+    assert!(found < limit, "{found}");
+    let rows = std::fs::read_to_string(&output).unwrap();
+    assert_eq!(rows.lines().count(), 31);
+    // The states of the nodes of the ways are bounded, too.
+    let few: [Arg; 6] = [&"diff", &long, &short, &"-O", &"-o", &output];
+    let message = run_fail(&[&few[..], &[&"--max-memory", &"4M"]].concat());
+    let said = format!("what the changes concern has {count} nodes, which take more memory");
+    assert!(message.contains(&said), "{message}");
+}

@@ -78,7 +78,7 @@ options! {
         /// The rules that select the actions to write.
         selection: Selection,
         /// The maximum memory in bytes for ways that are members of relations; `None` for 1 GB. What does not fit goes
-        /// to a temporary file in the directory of the output.
+        /// to a temporary file in the directory of the output. A row of a table has at most a sixteenth of it.
         max_memory: Option<u64>,
     }
 }
@@ -334,12 +334,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let scratch = options.output.scratch_directory();
     let paths = (options.base.as_path(), options.changes.as_slice());
     with_changes(paths, versions, &scratch, ctx, |base, changes| {
-        let base = Base {
-            max_memory: options
-                .max_memory
-                .map_or(MAX_MEMORY, |memory| memory as usize),
-            ..*base
-        };
+        let base = base.with_memory(options.max_memory);
         write(&base, changes, &options.output, &options.selection)
     })
 }
@@ -518,7 +513,7 @@ const MAX_MEMORY: usize = 1 << 30;
 struct Base<'b> {
     file: &'b PbfFile,
     plan: &'b BlobPlan,
-    /// The maximum memory in bytes for ways that are members of relations.
+    /// The maximum memory in bytes for ways that are members of relations, and sixteen times that of a row of a table.
     max_memory: usize,
     replaces: Replaces,
     ctx: &'b Context,
@@ -537,6 +532,14 @@ impl<'b> Base<'b> {
             max_memory: MAX_MEMORY,
             replaces,
             ctx,
+        }
+    }
+
+    /// Returns the same base with another maximum of memory; `None` for the default.
+    fn with_memory(self, max_memory: Option<u64>) -> Self {
+        Self {
+            max_memory: max_memory.map_or(MAX_MEMORY, |bytes| bytes as usize),
+            ..self
         }
     }
 

@@ -304,29 +304,24 @@ pub(crate) struct DerivedChanges {
 /// The memory in bytes that changes between two files may always take, and the memory for each byte of the files. Real
 /// files have changes of at most half of that size. A file of a few repetitions may have those of a thousand times its
 /// size.
-const CHANGE_MEMORY: u64 = 128 << 20;
+const CHANGE_MEMORY: u64 = 64 << 20;
 const CHANGE_MEMORY_PER_BYTE: u64 = 64;
 
-/// Returns the changes that turn the file `old` into `new`, both of current data. Fails if the changes take more than
-/// `max_memory` bytes; `None` for a maximum in proportion to the files.
+/// Returns the changes that turn the file `old` into `new`, both of current data. Fails if the changes take more bytes
+/// than `max_memory` returns, which is called with a maximum in proportion to the files.
 pub(crate) fn changes_between(
     old: &Path,
     new: &Path,
     deletions: Deletions,
-    max_memory: Option<u64>,
+    max_memory: impl FnOnce(u64) -> u64,
     ctx: &Context,
 ) -> Result<DerivedChanges> {
     ctx.expect_phases(1);
     let options = Options::new(old, new);
     let sides = open_sides(&options, ctx)?;
     let format = Format::Osc(deletions);
-    let bytes: u64 = sides
-        .iter()
-        .map(|side| &side.file.input)
-        .map(|input| input.original_len().unwrap_or_else(|| input.len()))
-        .sum();
-    let in_proportion = CHANGE_MEMORY + CHANGE_MEMORY_PER_BYTE * bytes;
-    let max_memory = Some(max_memory.unwrap_or(in_proportion));
+    let bytes: u64 = sides.iter().map(|side| side.file.input.given_len()).sum();
+    let max_memory = Some(max_memory(CHANGE_MEMORY + CHANGE_MEMORY_PER_BYTE * bytes));
     let (found, ()) = compare_in(&options, &sides, Some(&format), max_memory, ctx)?;
     let mut changes = found.changes;
     changes.keep_newest(ctx);
@@ -345,10 +340,10 @@ struct Differences {
     changes: ChangeSet,
 }
 
-/// Fails if the changes so far, to the file `new`, take more than `max_memory` bytes.
-fn check_memory(changes: &ChangeSet, max_memory: Option<u64>, new: &Path) -> Result<()> {
+/// Fails if changes to the file `new` that take `memory` bytes are more than `max_memory` allows.
+fn check_memory(memory: usize, max_memory: Option<u64>, new: &Path) -> Result<()> {
     match max_memory {
-        Some(max) if changes.memory() as u64 > max => {
+        Some(max) if memory as u64 > max => {
             let cause = "the changes take more memory than is allowed";
             Err(Error::file(new, cause).advise(Advice::AllowMemory(max)))
         }
@@ -415,9 +410,10 @@ fn compare_in<C: DifferenceCounts>(
         if let Some(more) = found.counts {
             counts.merge(*more);
         }
+        let memory = changes.memory() + found.changes.memory();
+        check_memory(memory, max_changes, &options.new)?;
         let added = changes.append(found.changes);
         added.map_err(|cause| Error::file(&options.new, cause))?;
-        check_memory(&changes, max_changes, &options.new)?;
         put(&found.text)
     })?;
     if let Some(Format::Osc(_)) = format {

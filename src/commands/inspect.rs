@@ -445,7 +445,7 @@ fn report(
     let form = LocationForm::of_header(header, has_locations).name();
     Ok(Summary {
         path: path_without_credentials(&options.input).into_owned(),
-        bytes: file.input.original_len().unwrap_or(file.input.len()),
+        bytes: file.input.given_len(),
         generator: header.writing_program.clone(),
         source: header.source.clone(),
         header_bbox: header.bbox(),

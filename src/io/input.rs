@@ -230,6 +230,11 @@ impl Input {
         self.0.original_len
     }
 
+    /// The size in bytes of the file that was given, also if this is one to which it was converted.
+    pub(crate) fn given_len(&self) -> u64 {
+        self.original_len().unwrap_or_else(|| self.len())
+    }
+
     /// Returns the size that the file had when it was opened, in bytes.
     pub fn len(&self) -> u64 {
         self.0.len

@@ -17,7 +17,7 @@ use crate::engine::block_observer::{BlockObserver, CandidateRefs};
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::engine::way_search::WaySearch;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, Result};
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, SortedIds};
 use crate::osm::{Location, ObjectKind};
@@ -331,6 +331,7 @@ impl Needs<'_, '_> {
         let base = self.base;
         let needed = std::mem::take(&mut self.nodes);
         let all = needed.all().clone();
+        check_node_count(base, self.history.changes, all.len())?;
         let mut nodes = Nodes::new(needed);
         read_nodes(base, &all, &mut nodes)?;
         for (id, place) in &self.places {
@@ -341,6 +342,26 @@ impl Needs<'_, '_> {
         }
         Ok(nodes)
     }
+}
+
+/// The maximum memory for the states of nodes, for each byte of the base, and for each byte of the changes in memory.
+/// Real files need at most an eighth of it.
+const NODE_MEMORY_PER_BYTE: u64 = 64;
+const NODE_MEMORY_OF_CHANGES: u64 = 4;
+
+/// Fails if the states of a number of nodes take more memory than is in proportion to the files, and more than a
+/// quarter of what is allowed. A few bytes of a file can refer to a million nodes that it does not have.
+fn check_node_count(base: &Base<'_>, changes: &ChangeSet, count: u64) -> Result<()> {
+    let of_base = NODE_MEMORY_PER_BYTE.saturating_mul(base.file.input.given_len());
+    let in_proportion = of_base + NODE_MEMORY_OF_CHANGES * changes.memory() as u64;
+    let allowed = base.max_memory as u64;
+    if Nodes::memory_of(count) <= in_proportion.max(allowed / 4) {
+        return Ok(());
+    }
+    let cause = format!(
+        "what the changes concern has {count} nodes, which take more memory than is allowed"
+    );
+    Err(Error::file(base.file.input.path(), cause).advise(Advice::AllowMemory(allowed)))
 }
 
 /// Creates a cache of relations that are read again.

@@ -47,13 +47,13 @@ impl NeededNodes {
         &self.all
     }
 
-    /// Adds nodes of a way. `locations` are their locations in the way, or empty.
-    pub(super) fn add_of_way(&mut self, refs: &[i64], locations: &[Option<Location>]) {
-        self.all.extend(refs.iter().copied());
-        let taken: &[Option<Location>] = if self.takes_stored { locations } else { &[] };
-        let is_unlocated = |at: usize| taken.get(at).copied().flatten().is_none();
-        let unlocated = refs.iter().enumerate().filter(|(at, _)| is_unlocated(*at));
-        self.unlocated.extend(unlocated.map(|(_, id)| *id));
+    /// Adds nodes of ways.
+    pub(super) fn add_of_ways(&mut self, nodes: &NodesOfWays) {
+        let [unlocated, located] = &nodes.batches;
+        unlocated
+            .iter()
+            .for_each(|ids| self.add_unlocated_batch(ids));
+        located.iter().for_each(|ids| self.all.add(ids));
     }
 
     /// Adds nodes whose location is needed.
@@ -69,6 +69,40 @@ impl NeededNodes {
     }
 }
 
+/// The nodes of ways of the base that a thread has found. A block of 32 MiB may have 30 million of them.
+#[derive(Debug, Default)]
+pub(super) struct NodesOfWays {
+    /// The last nodes whose location is needed, and the last ones whose location is taken from their way.
+    last: [Vec<i64>; 2],
+    /// The other nodes, likewise.
+    batches: [Vec<IdBatch>; 2],
+}
+
+impl NodesOfWays {
+    /// Adds a node. `is_located` is whether its location is taken from its way.
+    pub(super) fn push(&mut self, id: i64, is_located: bool) {
+        /// The number of nodes at which a batch ends.
+        const BATCH: usize = 1 << 16;
+        let list = usize::from(is_located);
+        self.last[list].push(id);
+        if self.last[list].len() == BATCH {
+            self.end_batch(list);
+        }
+    }
+
+    fn end_batch(&mut self, list: usize) {
+        if !self.last[list].is_empty() {
+            self.batches[list].push(IdBatch::from(self.last[list].as_slice()));
+            self.last[list].clear();
+        }
+    }
+
+    /// Makes batches of all nodes.
+    pub(super) fn finish(&mut self) {
+        (0..self.last.len()).for_each(|list| self.end_batch(list));
+    }
+}
+
 /// The nodes of the base that are needed.
 pub(super) struct Nodes {
     needed: RankSet,
@@ -80,6 +114,11 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
+    /// Returns the memory of a number of nodes in bytes.
+    pub(super) const fn memory_of(count: u64) -> u64 {
+        count.saturating_mul(size_of::<Option<NodeState>>() as u64)
+    }
+
     pub(super) fn new(needed: NeededNodes) -> Self {
         let NeededNodes {
             all,

@@ -27,8 +27,9 @@ options! {
         metadata: bool,
         /// The rules that select the actions.
         selection: Selection,
-        /// The maximum memory in bytes for the changes between the files; `None` for 128 MiB and 64 bytes for each byte
-        /// of the files, which is more than real data need.
+        /// The maximum memory in bytes for the changes between the files; `None` for 64 MiB and 64 bytes for each byte
+        /// of the files, which is more than real data need. A row of a table has at most a sixteenth of it; with
+        /// `None`, at most 64 MB.
         max_memory: Option<u64>,
     }
 }
@@ -55,7 +56,7 @@ impl FilePair {
 /// more than [`FilePair::max_memory`].
 pub fn between(pair: &FilePair, output: &Output, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(7 + u64::from(output.has_features()));
-    with_differences(pair, pair.max_memory, ctx, |base, changes, counts| {
+    with_differences(pair, u64::MAX, ctx, |base, changes, counts| {
         let summary = write(base, changes, output, &pair.selection)?;
         Ok(Summary {
             new_version_only: counts.new_version_only,
@@ -71,8 +72,7 @@ pub fn between(pair: &FilePair, output: &Output, ctx: &Context) -> Result<Summar
 /// Those of [`between`], except those of the output. The changes may take at most 256 MiB in memory.
 pub fn list_between(pair: &FilePair, ctx: &Context) -> Result<ActionList> {
     let scratch = std::env::temp_dir();
-    let max_memory = pair.max_memory.unwrap_or(u64::MAX).min(feed::MAX_CHANGES);
-    with_differences(pair, Some(max_memory), ctx, |base, changes, _| {
+    with_differences(pair, feed::MAX_CHANGES, ctx, |base, changes, _| {
         let findings = find(base, changes, &pair.selection, &scratch)?;
         feed::list(base, &findings, &pair.selection)
     })
@@ -85,7 +85,7 @@ pub fn list_between(pair: &FilePair, ctx: &Context) -> Result<ActionList> {
 /// Those of [`between`], except those of the output.
 pub fn ids_between(pair: &FilePair, ctx: &Context) -> Result<Vec<ObjectId>> {
     let scratch = std::env::temp_dir();
-    with_differences(pair, pair.max_memory, ctx, |base, changes, _| {
+    with_differences(pair, u64::MAX, ctx, |base, changes, _| {
         let findings = find(base, changes, &pair.selection, &scratch)?;
         feed::ids(base, &findings, &pair.selection)
     })
@@ -104,7 +104,7 @@ pub fn groups_between(
 ) -> Result<(Vec<EditGroup>, Summary)> {
     ctx.expect_phases(8);
     let scratch = std::env::temp_dir();
-    with_differences(pair, pair.max_memory, ctx, |base, changes, counts| {
+    with_differences(pair, u64::MAX, ctx, |base, changes, counts| {
         let findings = find(base, changes, &pair.selection, &scratch)?;
         let (groups, summary) = feed::group(base, &findings, &pair.selection, by)?;
         let summary = Summary {
@@ -116,10 +116,10 @@ pub fn groups_between(
 }
 
 /// Calls `take` with the old file as the base, with the changes that turn it into the new one, and with the numbers of
-/// differences. Fails if the changes take more than `max_memory` bytes.
+/// differences. Fails if the changes take more than [`FilePair::max_memory`] or `most` bytes.
 fn with_differences<T>(
     pair: &FilePair,
-    max_memory: Option<u64>,
+    most: u64,
     ctx: &Context,
     take: impl FnOnce(&Base<'_>, &ChangeSet, &diff::Summary) -> Result<T>,
 ) -> Result<T> {
@@ -127,8 +127,10 @@ fn with_differences<T>(
         content_only: !pair.metadata,
         ..diff::Deletions::default()
     };
+    let max_memory = |default| pair.max_memory.unwrap_or(default).min(most);
     let found = diff::changes_between(&pair.old, &pair.new, deletions, max_memory, ctx)?;
     with_base(&found.old, &found.plan, Replaces::Always, ctx, |base| {
-        take(base, &found.changes, &found.summary)
+        let base = base.with_memory(pair.max_memory);
+        take(&base, &found.changes, &found.summary)
     })
 }

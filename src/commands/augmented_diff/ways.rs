@@ -1,7 +1,9 @@
 //! Finds the ways that changes concern, and reads the ways that are members of relations.
 
 use super::Base;
-use super::geometry::{NeededNodes, NodeState, SelectedWays, StoredWays, base_location};
+use super::geometry::{
+    NeededNodes, NodeState, NodesOfWays, SelectedWays, StoredWays, base_location,
+};
 use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::block_observer::CandidateRefs;
@@ -24,9 +26,7 @@ pub(super) struct FoundWays {
     reshaped: Vec<(i64, u32)>,
     /// The locations that the ways store for changed nodes that the base does not have as objects.
     places: Vec<(i64, Location)>,
-    /// The nodes of the ways, and their locations in the ways.
-    refs: Vec<i64>,
-    locations: Vec<Option<Location>>,
+    nodes: NodesOfWays,
     /// Ways that are members of relations.
     members: StoredWays,
 }
@@ -39,8 +39,7 @@ impl FoundWays {
             kept: KeptRows::default(),
             reshaped: Vec::new(),
             places: Vec::new(),
-            refs: Vec::new(),
-            locations: Vec::new(),
+            nodes: NodesOfWays::default(),
             members: StoredWays::of(entry, block),
         }
     }
@@ -73,12 +72,20 @@ impl FoundWays {
             }
         }
         if is_concerned {
-            self.refs.extend_from_slice(refs);
-            self.locations.extend_from_slice(locations);
-            self.locations.resize(self.refs.len(), None);
+            for (at, id) in refs.iter().enumerate() {
+                let is_stored = locations.get(at).is_some_and(Option::is_some);
+                self.nodes.push(*id, is_stored && moves.takes_stored);
+            }
         }
         // A way whose changes are all outdated is kept, too, because its changes are counted when objects are written.
         self.kept.push(way);
+    }
+
+    /// Returns the ways in the form in which they are added to a tally.
+    fn finish(mut self) -> Self {
+        self.nodes.finish();
+        self.members.shrink();
+        self
     }
 }
 
@@ -156,15 +163,18 @@ impl WayFinder<'_, '_> {
         entry: &BlobEntry,
         block: &Block<'_>,
     ) -> std::result::Result<FoundWays, FormatError> {
-        let nodes = WayNodes::of(block)?;
-        let mut candidates = Vec::new();
+        let mut found = FoundWays::of(entry, block);
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
-        changed_nodes.for_each_present(&nodes.refs, |at| candidates.push(at));
-        let refs = CandidateRefs {
-            nodes: &nodes,
-            candidates: &candidates,
-        };
-        self.find_by_refs(entry, block, refs)
+        block.visit_in_parts(|part| {
+            let (nodes, mut candidates) = (WayNodes::of(part)?, Vec::new());
+            changed_nodes.for_each_present(&nodes.refs, |at| candidates.push(at));
+            let refs = CandidateRefs {
+                nodes: &nodes,
+                candidates: &candidates,
+            };
+            self.find_in_part(entry, part, refs, &mut found)
+        })?;
+        Ok(found.finish())
     }
 
     /// Does the same as [`find_in_block`](Self::find_in_block) if the references of the ways are known.
@@ -172,8 +182,21 @@ impl WayFinder<'_, '_> {
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
-        CandidateRefs { nodes, candidates }: CandidateRefs<'_>,
+        refs: CandidateRefs<'_>,
     ) -> std::result::Result<FoundWays, FormatError> {
+        let mut found = FoundWays::of(entry, block);
+        self.find_in_part(entry, block, refs, &mut found)?;
+        Ok(found.finish())
+    }
+
+    /// Adds the ways of a part of a block that are searched for. The references are those of the ways of the part.
+    fn find_in_part(
+        &self,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+        CandidateRefs { nodes, candidates }: CandidateRefs<'_>,
+        found: &mut FoundWays,
+    ) -> std::result::Result<(), FormatError> {
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         let ids: Vec<i64> = nodes.ways.iter().map(|(id, _)| *id).collect();
         // For each way, whether changes concern it, and whether it is kept for relations.
@@ -192,7 +215,7 @@ impl WayFinder<'_, '_> {
                 wanted.1 = members.may_have(*id);
             }
         }
-        let (mut found, mut object) = (FoundWays::of(entry, block), Object::default());
+        let mut object = Object::default();
         block.for_each_stored_way(|index, way| {
             let (is_concerned, is_member) = wanted[index];
             if is_concerned {
@@ -203,9 +226,7 @@ impl WayFinder<'_, '_> {
                 found.members.push(ids[index], way)?;
             }
             Ok(())
-        })?;
-        found.members.shrink();
-        Ok(found)
+        })
     }
 }
 
@@ -259,7 +280,7 @@ impl WayTally {
             let known = self.places.entry(id).or_insert(place);
             *known = std::cmp::min_by_key(*known, place, key);
         }
-        self.nodes.add_of_way(&found.refs, &found.locations);
+        self.nodes.add_of_ways(&found.nodes);
         self.members.add(found.members, ids);
         self.kept.add(found.kept)
     }

@@ -22,9 +22,7 @@ impl GeometryPass<'_> {
         ways: &mut WayStore,
         members: u64,
     ) -> Result<()> {
-        let input = &self.file.input;
-        let bytes = input.original_len().unwrap_or_else(|| input.len());
-        let most = NODES + NODES_PER_BYTE.saturating_mul(bytes);
+        let most = NODES + NODES_PER_BYTE.saturating_mul(self.file.input.given_len());
         if members.saturating_mul(ways.longest() as u64) <= most {
             return Ok(());
         }
