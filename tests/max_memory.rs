@@ -407,6 +407,49 @@ fn unordered_nodes_take_no_more_memory_than_ordered_ones() {
 }
 
 #[test]
+fn a_row_takes_at_most_a_sixteenth_of_the_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let (old, new, changes) = (path("old.osm.pbf"), path("new.osm.pbf"), path("day.osc"));
+    // A node with three tags of 1 MB each.
+    let value = "v".repeat(1 << 20);
+    let dense = Message::new()
+        .packed_sint(1, &[7])
+        .packed_sint(8, &[10])
+        .packed_sint(9, &[10])
+        .bytes(10, &[1, 4, 2, 4, 3, 4, 0]);
+    let group = Message::new().message(2, dense);
+    hostile::write(&new, &["", "a", "b", "c", &value], &[group]);
+    hostile::write(&old, &[""], &[hostile::nodes(1)]);
+    let tags = ["a", "b", "c"].map(|key| format!("<tag k=\"{key}\" v=\"{value}\"/>"));
+    let node = format!(
+        "<node id=\"7\" version=\"1\" lat=\"1\" lon=\"1\">{}</node>",
+        tags.concat()
+    );
+    let text = format!("<osmChange version=\"0.6\"><create>{node}</create></osmChange>");
+    std::fs::write(&changes, text).unwrap();
+    let [text, table, raw] = ["out.geojsonseq", "out.parquet", "raw"].map(path);
+    let commands: [Vec<Arg>; 7] = [
+        vec![&"export", &new, &"-o", &text],
+        vec![&"export", &new, &"-o", &table],
+        vec![&"export", &"--raw", &new, &"-o", &raw],
+        vec![&"diff", &old, &new, &"-o", &text],
+        vec![&"diff", &old, &new, &"-o", &table],
+        vec![&"augmented-diff", &old, &changes, &"-o", &text],
+        vec![&"augmented-diff", &old, &changes, &"-o", &table],
+    ];
+    for args in commands {
+        for (memory, is_left_out) in [("32M", true), ("64M", false)] {
+            let answer = ask(&[&args[..], &[&"-O", &"--max-memory", &memory]].concat());
+            let shown = (args[0].as_ref(), memory, &answer);
+            assert!(answer.status <= 1, "{shown:?}");
+            let said = "node 7 is left out: geometry and strings would take more than";
+            assert_eq!(answer.stderr.contains(said), is_left_out, "{shown:?}");
+        }
+    }
+}
+
+#[test]
 fn differences_of_ways_with_many_references_take_bounded_memory() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);

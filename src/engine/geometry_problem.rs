@@ -2,7 +2,7 @@
 
 use crate::area::{AreaProblem, MAX_NODES, ProblemKind};
 use crate::error::Advice;
-use crate::formats::row_limit::{MAX_ROW, OversizedObjects};
+use crate::formats::row_limit::OversizedObjects;
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
@@ -44,8 +44,9 @@ pub enum ProblemCause {
     MissingNodeOf(i64, i64),
     /// The ways of a relation that becomes lines have more than 3,000,000 nodes in all.
     TooManyNodes,
-    /// The feature would take more than 64 MB. The coordinates count as WKB, and the strings with their lengths.
-    TooLarge,
+    /// The feature would take more bytes than are allowed. The coordinates count as WKB, and the strings with their
+    /// lengths. The value is the limit in MiB.
+    TooLarge(u64),
     /// A problem with the polygons of a way or a relation.
     Area(AreaProblem),
 }
@@ -94,7 +95,7 @@ impl Problem {
             ProblemCause::MissingWay(_) => "missing_way",
             ProblemCause::MissingNodeOf(..) => "missing_node_of_way",
             ProblemCause::TooManyNodes => "too_many_nodes",
-            ProblemCause::TooLarge => "too_large",
+            ProblemCause::TooLarge(_) => "too_large",
             ProblemCause::Area(problem) => match problem.kind {
                 ProblemKind::OpenRing => "open_ring",
                 ProblemKind::Crossing => "crossing",
@@ -142,10 +143,9 @@ impl Problem {
                     "its ways have more than {MAX_NODES} nodes, too many for one line"
                 )
             }
-            ProblemCause::TooLarge => write!(
+            ProblemCause::TooLarge(limit) => write!(
                 f,
-                "its geometry and strings would take more than {} MB",
-                MAX_ROW >> 20
+                "its geometry and strings would take more than {limit} MB"
             ),
             ProblemCause::Area(problem) => {
                 problem.describe((self.kind == ObjectKind::Way).then_some(self.id), f)
@@ -174,7 +174,7 @@ impl ProblemCounts {
             Severity::Incomplete => self.incomplete += 1,
             Severity::Warning => *self.warnings.entry(problem.name()).or_default() += 1,
         }
-        if problem.cause == ProblemCause::TooLarge {
+        if matches!(problem.cause, ProblemCause::TooLarge(_)) {
             self.oversized.add(problem.kind, problem.id);
         }
     }

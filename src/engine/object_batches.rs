@@ -3,7 +3,7 @@
 use super::element_reader::ElementReader;
 use crate::error::{FormatError, Result};
 use crate::file::BlobDecoder;
-use crate::formats::row_limit::{OversizedObjects, is_too_large};
+use crate::formats::row_limit::{OversizedObjects, RowLimit};
 use crate::pbf::{BlobEntry, Block, Element};
 use crate::runtime::{Batches, Context, Pass, PassResults};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl ElementReader {
                     }
                 },
             )?;
-        oversized.warn(ctx);
+        oversized.warn(RowLimit::default(), ctx);
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl ElementReader {
                 &Block::parse(payload)?,
                 |element| -> Result<(), FormatError> {
                     element.check_size()?;
-                    if is_too_large(&element, payload.len()) {
+                    if !RowLimit::default().allows_object(&element, payload.len()) {
                         oversized.add(element.kind(), element.id());
                         return Ok(());
                     }

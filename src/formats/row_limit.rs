@@ -8,10 +8,54 @@ use super::features::{Feature, Geometry};
 use crate::osm::ObjectKind;
 use crate::pbf::{Element, Info};
 use crate::runtime::Context;
+use std::fmt;
 
 /// The maximum size of a feature, or of a row of a table, in bytes: the coordinates as WKB, the strings, and the lists.
 /// Larger ones are left out.
-pub(crate) const MAX_ROW: u64 = 64 << 20;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowLimit(u64);
+
+impl Default for RowLimit {
+    fn default() -> Self {
+        Self(64 << 20)
+    }
+}
+
+impl fmt::Display for RowLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} MB", self.mebibytes())
+    }
+}
+
+impl RowLimit {
+    /// Returns the limit of a command that may use `max_memory` bytes: a sixteenth of them, and between 1 MB and
+    /// 512 MB, because threads and the encoder of a table have several copies of a row. `None` for the default.
+    pub(crate) fn of(max_memory: Option<u64>) -> Self {
+        max_memory.map_or_else(Self::default, |bytes| {
+            Self((bytes / 16).clamp(1 << 20, 512 << 20))
+        })
+    }
+
+    /// Returns the limit in MiB.
+    pub(crate) const fn mebibytes(self) -> u64 {
+        self.0 >> 20
+    }
+
+    /// Whether a feature or a row may have a size.
+    pub(crate) const fn allows(self, bytes: u64) -> bool {
+        bytes <= self.0
+    }
+
+    /// Whether a row with all parts of an object may be made. `payload_len` is the size of its block.
+    pub(crate) fn allows_object(self, element: &Element<'_>, payload_len: usize) -> bool {
+        // Most objects have so few parts that their size need not be computed.
+        let parts = element.most_parts();
+        let strings = (2 * parts.tags + parts.members + 1) as u64;
+        let lists = PART * (parts.tags + 2 * parts.refs + parts.members) as u64;
+        self.allows(lists + strings * payload_len as u64) || self.allows(object_size(element))
+    }
+}
+
 /// The size in bytes of a point, of a tag without its strings, and of a member without its role.
 pub(crate) const PART: u64 = 16;
 
@@ -38,18 +82,6 @@ pub(crate) fn feature_size(feature: &Feature<'_>) -> u64 {
         }
     };
     geometry + tags_size(feature.tags.iter().copied()) + user_size(&feature.info)
-}
-
-/// Returns whether a row with all parts of an object would be too large. `payload_len` is the size of its block.
-pub(crate) fn is_too_large(element: &Element<'_>, payload_len: usize) -> bool {
-    // Most objects have so few parts that their size need not be computed.
-    let parts = element.most_parts();
-    let strings = (2 * parts.tags + parts.members + 1) as u64;
-    let lists = PART * (parts.tags + 2 * parts.refs + parts.members) as u64;
-    if lists + strings * payload_len as u64 <= MAX_ROW {
-        return false;
-    }
-    object_size(element) > MAX_ROW
 }
 
 /// Returns the size of a row with all parts of an object, in bytes.
@@ -90,7 +122,7 @@ impl OversizedObjects {
     }
 
     /// Warns of the objects, if any, and names the first one.
-    pub(crate) fn warn(&self, ctx: &Context) {
+    pub(crate) fn warn(&self, limit: RowLimit, ctx: &Context) {
         let Some((kind, id)) = self.first else {
             return;
         };
@@ -100,9 +132,8 @@ impl OversizedObjects {
             count => format!(" and {} other objects are", count - 1),
         };
         ctx.warn(format!(
-            "{} {id}{others} left out: geometry and strings would take more than {} MB",
-            kind.name(),
-            MAX_ROW >> 20
+            "{} {id}{others} left out: geometry and strings would take more than {limit}",
+            kind.name()
         ));
     }
 }

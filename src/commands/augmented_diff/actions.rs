@@ -82,7 +82,7 @@ pub(super) fn for_each<E: Encoder + Send>(
             take(part)
         },
     )?;
-    oversized.warn(base.ctx);
+    oversized.warn(findings.row_limit, base.ctx);
     Ok(summary)
 }
 

@@ -17,7 +17,7 @@ use crate::formats::features::{
 };
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{ActionFacts, ActionTable, ParquetFile};
-use crate::formats::row_limit::{MAX_ROW, PART, tags_size};
+use crate::formats::row_limit::{PART, tags_size};
 use crate::formats::{ChangeAction, FeatureFormat, TextOutput};
 use crate::io::OutputTarget;
 #[cfg(feature = "parquet")]
@@ -53,7 +53,7 @@ impl Rows {
     pub(super) fn add(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
         let geometries = geometries_of(action, findings, &mut self.geometries);
         let size = size(action, &geometries);
-        if size > MAX_ROW {
+        if !findings.row_limit.allows(size) {
             let object = action.new.object;
             return self.left_out.oversized.add(object.kind(), object.id);
         }

@@ -19,6 +19,7 @@ use crate::engine::scan::Scan;
 use crate::engine::way_search::WaySearch;
 use crate::error::{Advice, Error, FormatError, Result};
 use crate::formats::ChangeSet;
+use crate::formats::row_limit::RowLimit;
 use crate::index::{IdSet, SortedIds};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Object, ObjectBody};
@@ -43,6 +44,8 @@ pub(super) struct Findings<'c> {
     pub routes: Routes,
     /// The maximum number of members of a relation whose members are read.
     max_members: u64,
+    /// The maximum size of a row of a table.
+    pub row_limit: RowLimit,
     /// The first error of a thread that read from a temporary file.
     pub failed: Mutex<Option<Error>>,
 }
@@ -210,6 +213,7 @@ impl<'s, 'c> Search<'s, 'c> {
             member_ways,
             routes,
             max_members: needs.geometry.max_members,
+            row_limit: RowLimit::of(Some(self.base.max_memory as u64)),
             failed: Mutex::default(),
         })
     }

@@ -12,6 +12,7 @@ use crate::engine::geometry_pass::{GeometryPass, LocationsInWays, Visits};
 use crate::engine::way_locations::LocateOptions;
 use crate::error::Result;
 use crate::file::PbfFile;
+use crate::formats::row_limit::RowLimit;
 use crate::osm::{ObjectFilter, ObjectKind};
 use crate::runtime::Context;
 
@@ -39,12 +40,14 @@ impl FeaturePass<'_> {
         let reports = report.is_some();
         let (visits, relations) = self.visits(&filter, reports);
         let (stored, locate) = self.locate;
+        let row_limit = RowLimit::of(locate.max_memory);
         let pass = GeometryPass::open(self.file, visits, stored, locate, ctx)?;
         let shared = Shared {
             rules,
             filter,
             cuts: Cuts::new(rules),
             needs: self.needs,
+            row_limit,
             relations,
             reports,
         };
@@ -64,7 +67,7 @@ impl FeaturePass<'_> {
                 }
             },
         )?;
-        totals.problems.oversized.warn(ctx);
+        totals.problems.oversized.warn(row_limit, ctx);
         Ok(Summary {
             index_type,
             ..totals.into_summary(&shared.needs.themes)

@@ -7,7 +7,7 @@ use super::tally::Tally;
 use crate::engine::geometry_problem::{Problem, ProblemCause};
 use crate::error::FormatError;
 use crate::formats::features::Feature;
-use crate::formats::row_limit::{MAX_ROW, feature_size};
+use crate::formats::row_limit::feature_size;
 use crate::pbf::Relation;
 
 /// The number of problems that are collected before they are sent.
@@ -82,8 +82,10 @@ impl<'s, O: FeatureOutput> FeatureWriter<'s, O> {
             geometry,
             ..*feature
         };
-        if feature_size(&feature) > MAX_ROW {
-            return self.problem(problem(ProblemCause::TooLarge, &feature));
+        let limit = self.shared.row_limit;
+        if !limit.allows(feature_size(&feature)) {
+            let cause = ProblemCause::TooLarge(limit.mebibytes());
+            return self.problem(problem(cause, &feature));
         }
         let extent = if matches!(cut, CutGeometry::Whole) {
             whole

@@ -9,7 +9,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::ObjectTableOptions;
 use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, TableFacts, is_part};
-use crate::formats::row_limit::OversizedObjects;
+use crate::formats::row_limit::{OversizedObjects, RowLimit};
 use crate::io::OutputDirectory;
 use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
@@ -67,6 +67,7 @@ fn write_tables(
     let directory = OutputDirectory::create(target.path(), target.may_overwrite(), is_part, ctx)?;
     let table = ObjectTable::new(tables.compression)?;
     let filter = ObjectFilter::new(options.rules.filter.iter().cloned());
+    let row_limit = RowLimit::of(options.lookup.max_memory);
     let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
     ctx.expect_phases(3);
     let path_of = |kind: u64| {
@@ -86,7 +87,8 @@ fn write_tables(
             items.into_iter().map(Ok),
             || BlobDecoder::new(&file.input, ctx),
             |reader, blobs: Blobs, results| {
-                groups(reader, &blobs.0, kind, &filter, &table, results)
+                let rows = || ObjectRows::new(row_limit);
+                groups(reader, &blobs.0, kind, &filter, (&table, &rows), results)
             },
             |_| (),
             |group: RowGroup| {
@@ -102,7 +104,7 @@ fn write_tables(
     }
     summary.bytes = parts.finish(false, ctx)?;
     warn_of_repeated_keys(summary.repeated_keys, ctx);
-    oversized.warn(ctx);
+    oversized.warn(row_limit, ctx);
     ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)
 }
@@ -124,18 +126,19 @@ fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
     items
 }
 
-/// Encodes the objects of `entries` as row groups, and sends each row group as soon as it is complete.
+/// Encodes the objects of `entries` as row groups, and sends each row group as soon as it is complete. The rows of a
+/// group are collected in those that `new_rows` returns.
 fn groups(
     reader: &mut BlobDecoder,
     entries: &[BlobEntry],
     kind: ObjectKind,
     filter: &ObjectFilter,
-    table: &ObjectTable,
+    (table, new_rows): (&ObjectTable, &dyn Fn() -> ObjectRows),
     results: &PassResults<'_, RowGroup>,
 ) -> Result<()> {
-    let mut rows = ObjectRows::default();
+    let mut rows = new_rows();
     let end = |rows: &mut ObjectRows| {
-        let rows = std::mem::take(rows);
+        let rows = std::mem::replace(rows, new_rows());
         let (count, repeated_keys) = (rows.len() as u64, rows.repeated_keys());
         let oversized = rows.oversized();
         let has_rows = count > 0;

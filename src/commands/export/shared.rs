@@ -6,6 +6,7 @@ use super::output::FeatureNeeds;
 use crate::engine::block_matcher::select;
 use crate::engine::geometry_pass::is_area;
 use crate::error::FormatError;
+use crate::formats::row_limit::RowLimit;
 use crate::osm::ObjectFilter;
 use crate::pbf::{Block, Element};
 
@@ -15,6 +16,7 @@ pub(super) struct Shared<'s> {
     pub filter: ObjectFilter,
     pub cuts: Cuts,
     pub needs: FeatureNeeds<'s>,
+    pub row_limit: RowLimit,
     /// Whether relations become features.
     pub relations: bool,
     /// Whether problems are reported one by one.

@@ -4,7 +4,7 @@ use super::PageCompression;
 use super::columns::{EncodedGroup, GroupEncoder, Values};
 use super::schema::{TableForm, compression, group, primitive};
 use crate::error::Result;
-use crate::formats::row_limit::{OversizedObjects, is_too_large};
+use crate::formats::row_limit::{OversizedObjects, RowLimit};
 use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind, UniqueTags};
 use crate::pbf::{Element, Info};
 use bytes::Bytes;
@@ -36,6 +36,7 @@ pub(crate) struct ObjectRows {
     repeated_keys: u64,
     /// The objects that were left out because their rows would be too large.
     oversized: OversizedObjects,
+    limit: RowLimit,
 }
 
 /// An object. Its tags, refs and members are ranges of the lists in [`ObjectRows`].
@@ -203,6 +204,14 @@ impl Lists {
 }
 
 impl ObjectRows {
+    /// Creates an empty list of rows up to a size.
+    pub(crate) fn new(limit: RowLimit) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+
     /// The number of rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
@@ -255,7 +264,7 @@ impl ObjectRows {
 
     /// Adds an object, or leaves it out if its row would be too large. `payload_len` is the size of its block.
     pub(crate) fn push(&mut self, element: &Element<'_>, payload_len: usize) {
-        if is_too_large(element, payload_len) {
+        if !self.limit.allows_object(element, payload_len) {
             return self.oversized.add(element.kind(), element.id());
         }
         self.reserve(element);
