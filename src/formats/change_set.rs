@@ -387,9 +387,10 @@ impl ChangeSet {
 
     /// The members of a changed relation; empty for deletions and for other kinds.
     pub(crate) fn member_ids(&self, change: &Change) -> impl Iterator<Item = ObjectId> {
-        let roles = match change.is_deletion() {
-            true => &[],
-            false => self.roles(change),
+        let roles = if change.is_deletion() {
+            &[]
+        } else {
+            self.roles(change)
         };
         let kinds = roles.iter().map(|(kind, _)| *kind);
         let ids = change.refs.of(&self.refs).iter().copied().zip(kinds);

@@ -5,7 +5,7 @@ use super::{ChangeSet, Draft, Span};
 use crate::error::FormatError;
 use crate::formats::change_action::ChangeAction;
 use crate::formats::document_header::DocumentHeader;
-use crate::osm::{ObjectId, ObjectKind};
+use crate::osm::ObjectId;
 use crate::pbf::{Block, Object, ObjectBody};
 
 impl ChangeSet {
