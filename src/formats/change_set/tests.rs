@@ -16,7 +16,7 @@ fn change(version: Option<u32>, timestamp: Option<i64>, uid: i32) -> Change {
         location: Location::new(0, 0),
         tags: Span::default(),
         refs: Span::default(),
-        locations: Span::default(),
+        details: Span::default(),
     }
 }
 
