@@ -3,7 +3,7 @@
 
 use crate::common::every;
 use crate::common::publisher::Publisher;
-use crate::common::{Arg, in_turn, run_ok};
+use crate::common::{Arg, in_turn, is_alone, run_ok};
 use pbfhogg::changes::{self, Change, ChangeMaker};
 use pbfhogg::cli::{CallError, call, commands};
 use pbfhogg::read::BatchMaker;
@@ -11,7 +11,6 @@ use pbfhogg::{Context, Element, ElementReader, ElementWriter, Error, FormatError
 use pbfhogg::{ErrorKind, OutputOptions};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -157,21 +156,6 @@ fn cancel_at_moments(
         }
         assert!(threads() <= before, "{name} at {moment}: a thread is left");
     }
-}
-
-/// Runs the test `name` again in a process of its own, where it is the only test, so that all threads are those of the
-/// test. Returns whether this process is that one.
-fn is_alone(name: &str) -> bool {
-    const ALONE: &str = "PBFHOGG_TEST_ALONE";
-    if std::env::var_os(ALONE).is_some() {
-        return true;
-    }
-    let mut test = Command::new(std::env::current_exe().unwrap());
-    test.args(["--exact", name, "--test-threads=1", "--nocapture"]);
-    let ran = test.env(ALONE, "1").output().unwrap();
-    let said = [ran.stdout, ran.stderr].concat();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&said));
-    false
 }
 
 #[test]

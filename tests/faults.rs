@@ -1,6 +1,6 @@
 //! Commands with outputs while system calls of each kind fail, at many positions in the sequence of calls.
 
-use crate::common::is_long;
+use crate::common::{is_alone, is_long};
 use pbfhogg::commands::extract::{self, Extract, parse_bbox};
 use pbfhogg::commands::{apply_changes, cat, diff, renumber, sort, synth, tags_filter};
 use pbfhogg::read::ObjectExpression;
@@ -10,7 +10,6 @@ use pbfhogg::{Context, IoMode, OutputOptions, Result};
 use rustix::io::Errno;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const MODES: [IoMode; 4] = [
     IoMode::Buffered,
@@ -55,21 +54,6 @@ fn context(io: IoMode) -> Context {
     let mut ctx = Context::new(2);
     ctx.io = io;
     ctx
-}
-
-/// Runs a test in a process of its own, because all threads of a process have the planned faults. Returns whether this
-/// is that process.
-fn is_alone(test: &str) -> bool {
-    const ALONE: &str = "PBFHOGG_FAULTS";
-    if std::env::var_os(ALONE).is_some() {
-        return true;
-    }
-    let mut alone = Command::new(std::env::current_exe().unwrap());
-    alone.args(["--exact", &format!("faults::{test}")]);
-    let done = alone.env(ALONE, "1").output().unwrap();
-    let said = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success() && said.contains("1 passed"), "{said}");
-    false
 }
 
 impl Bench {
@@ -187,7 +171,7 @@ fn places(job: Job) -> impl Iterator<Item = u64> {
 
 #[test]
 fn every_backend_writes_the_same_bytes() {
-    if !is_alone("every_backend_writes_the_same_bytes") {
+    if !is_alone("faults::every_backend_writes_the_same_bytes") {
         return;
     }
     let (faults, bench) = (Faults::none(), Bench::new());
@@ -236,7 +220,7 @@ fn at_every_place(
 
 #[test]
 fn a_failing_disk_is_named_and_leaves_the_old_file() {
-    if !is_alone("a_failing_disk_is_named_and_leaves_the_old_file") {
+    if !is_alone("faults::a_failing_disk_is_named_and_leaves_the_old_file") {
         return;
     }
     let errors = [Errno::NOSPC, Errno::IO];
@@ -273,7 +257,7 @@ fn a_failing_disk_is_named_and_leaves_the_old_file() {
 
 #[test]
 fn a_call_with_a_substitute_does_not_fail() {
-    if !is_alone("a_call_with_a_substitute_does_not_fail") {
+    if !is_alone("faults::a_call_with_a_substitute_does_not_fail") {
         return;
     }
     for call in [Call::Copy, Call::Clone, Call::Reserve] {
@@ -289,7 +273,7 @@ fn a_call_with_a_substitute_does_not_fail() {
 
 #[test]
 fn interrupted_and_short_calls_are_repeated() {
-    if !is_alone("interrupted_and_short_calls_are_repeated") {
+    if !is_alone("faults::interrupted_and_short_calls_are_repeated") {
         return;
     }
     for call in [Call::Read, Call::Write, Call::Copy, Call::Sync] {

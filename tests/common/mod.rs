@@ -61,6 +61,21 @@ pub fn in_turn<T>(
     all.into_iter().skip(turn % of).step_by(of)
 }
 
+/// Runs the test `name` again in a process of its own, where it is the only test, so that threads and planned faults are
+/// its own. Returns whether this process is that one.
+pub fn is_alone(name: &str) -> bool {
+    const ALONE: &str = "PBFHOGG_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    test.args(["--exact", name, "--test-threads=1", "--nocapture"]);
+    let ran = test.env(ALONE, "1").output().unwrap();
+    let said = [ran.stdout, ran.stderr].concat();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&said));
+    false
+}
+
 // Running the tool.
 
 /// An argument. The type lets strings and paths be elements of one list.
