@@ -34,16 +34,16 @@ fn an_area_of_the_input_is_the_same_region_as_its_copy_in_a_file() {
     run_ok(&[&"cat", &"-q", &input, &"-o", &text]);
     let indexed = at("indexed.osm.pbf");
     run_ok(&[&"cat", &"-q", &input, &"-o", &indexed]);
-    for region in [
-        [&"-p" as Arg, &VADUZ],
-        [&"--area", &"Vaduz"],
-        [&"--area", &"VADUZ"],
+    for (region, input) in [
+        ([&"-p" as Arg, &VADUZ], &input),
+        ([&"-p", &VADUZ], &indexed),
+        ([&"-p", &VADUZ], &text),
+        ([&"--area", &"Vaduz"], &text),
+        ([&"--area", &"VADUZ"], &indexed),
     ] {
-        for input in [&input, &indexed, &text] {
-            let args: [Arg; 5] = [&"-q", &"-O", input, &"-o", &found];
-            run_ok(&[&[&"extract" as Arg], &region[..], &args[..]].concat());
-            assert!(ids(&found) == expected, "{}", input.display());
-        }
+        let args: [Arg; 5] = [&"-q", &"-O", input, &"-o", &found];
+        run_ok(&[&[&"extract" as Arg], &region[..], &args[..]].concat());
+        assert!(ids(&found) == expected, "{}", input.display());
     }
     // Other commands take the same regions.
     let export = |region: &[Arg]| {
