@@ -525,42 +525,55 @@ impl Block<'_> {
                         visit(Element::Node(node?))?;
                     }
                 }
-                BlockMessage::Single(ObjectKind::Node, bytes) => {
-                    let message = NodeMessage::parse(bytes)?;
-                    visit(Element::Node(Node {
-                        id: message.id,
-                        nano_lat: self.units.nano_lat(message.lat),
-                        nano_lon: self.units.nano_lon(message.lon),
-                        tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
-                        info: Info::resolve(&message.info, &self.units, &self.strings)?,
-                    }))?;
-                }
-                BlockMessage::Single(ObjectKind::Way, bytes) => {
-                    if !is_wanted() {
-                        continue;
-                    }
-                    let message = WayMessage::parse(bytes)?;
-                    message.check()?;
-                    visit(Element::Way(Way {
-                        message: &message,
-                        units: self.units,
-                        tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
-                        info: self.resolve_info(message.info.filter(|_| way_info))?,
-                    }))?;
-                }
-                BlockMessage::Single(ObjectKind::Relation, bytes) => {
-                    let message = RelationMessage::parse(bytes)?;
-                    message.check(self.strings.len())?;
-                    visit(Element::Relation(Relation {
-                        message: &message,
-                        strings: &self.strings,
-                        tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
-                        info: self.resolve_info(message.info)?,
-                    }))?;
+                BlockMessage::Single(ObjectKind::Way, _) if !is_wanted() => {}
+                BlockMessage::Single(kind, bytes) => {
+                    self.visit_single(kind, bytes, way_info, &mut visit)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Calls `visit` with the object of a message. Its code is long, and so not compiled for each `visit`.
+    fn visit_single<E: From<FormatError>>(
+        &self,
+        kind: ObjectKind,
+        bytes: &[u8],
+        way_info: bool,
+        visit: &mut dyn FnMut(Element<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match kind {
+            ObjectKind::Node => {
+                let message = NodeMessage::parse(bytes)?;
+                visit(Element::Node(Node {
+                    id: message.id,
+                    nano_lat: self.units.nano_lat(message.lat),
+                    nano_lon: self.units.nano_lon(message.lon),
+                    tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
+                    info: Info::resolve(&message.info, &self.units, &self.strings)?,
+                }))
+            }
+            ObjectKind::Way => {
+                let message = WayMessage::parse(bytes)?;
+                message.check()?;
+                visit(Element::Way(Way {
+                    message: &message,
+                    units: self.units,
+                    tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
+                    info: self.resolve_info(message.info.filter(|_| way_info))?,
+                }))
+            }
+            ObjectKind::Relation => {
+                let message = RelationMessage::parse(bytes)?;
+                message.check(self.strings.len())?;
+                visit(Element::Relation(Relation {
+                    message: &message,
+                    strings: &self.strings,
+                    tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
+                    info: self.resolve_info(message.info)?,
+                }))
+            }
+        }
     }
 
     fn resolve_info(&self, message: Option<&[u8]>) -> Result<Info<'_>, FormatError> {
