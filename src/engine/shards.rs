@@ -299,7 +299,7 @@ impl Sources {
     pub(crate) fn payload(&mut self, source: &Source) -> Result<Vec<u8>> {
         let reader = self.readers.get_mut(source.file);
         let reader = reader.ok_or_else(|| Error::Internal("a blob without its file".into()))?;
-        reader.payload(&source.entry).map(<[u8]>::to_vec)
+        reader.take_payload(&source.entry)
     }
 
     /// Converts an error at the blob with the given index in `shard` to an error that names the blob.

@@ -94,6 +94,12 @@ impl BlobDecoder {
         self.read(entry)?.payload()
     }
 
+    /// Returns the uncompressed payload of a blob, as [`payload`](Self::payload) does, for callers that hold several of
+    /// them.
+    pub(crate) fn take_payload(&mut self, entry: &BlobEntry) -> Result<Vec<u8>> {
+        self.read(entry)?.take_payload()
+    }
+
     /// Calls `work` with the payload of a blob. Adds the file, and the number and offset of the blob, to errors of
     /// `work`.
     pub(crate) fn decode<R>(
@@ -223,6 +229,27 @@ impl<'d> CompressedBlob<'d, '_> {
     pub(crate) fn payload(self) -> Result<&'d [u8]> {
         let (payload, ..) = self.decompress(false)?;
         Ok(payload)
+    }
+
+    fn take_payload(self) -> Result<Vec<u8>> {
+        let Self {
+            message,
+            blob,
+            entry,
+            state,
+        } = self;
+        let stored = CompressedBlob {
+            message,
+            blob,
+            entry,
+            state: &mut *state,
+        };
+        stored.payload()?;
+        Ok(if entry.flags.has(BlobFlags::HAS_TABLE) {
+            std::mem::take(&mut state.without_table)
+        } else {
+            state.decompressor.take_payload(&blob)
+        })
     }
 
     /// Calls `work` with the payload of the blob, as [`BlobDecoder::decode`] does, and with its segments. Then `work`

@@ -540,6 +540,8 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
             }
             _ => return None,
         }
+        // While a part waits to be merged, the lists of a long object would take as much memory.
+        (self.old, self.new) = Default::default();
         Some(StepFindings {
             text,
             changes,

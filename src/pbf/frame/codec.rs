@@ -160,6 +160,15 @@ impl Decompressor {
 }
 
 impl Decompressor {
+    /// Returns the payload of `blob`, which must be the blob that was decompressed last, without a copy of it.
+    pub(crate) fn take_payload(&mut self, blob: &Blob<'_>) -> Vec<u8> {
+        if blob.encoding == Encoding::Raw {
+            return blob.data.to_vec();
+        }
+        self.payload.truncate(blob.payload_len as usize);
+        std::mem::take(&mut self.payload)
+    }
+
     /// Does the same as [`payload`](Self::payload), but also returns the segments of the blob.
     pub(crate) fn payload_in_segments<'a>(
         &'a mut self,
