@@ -407,7 +407,7 @@ fn unordered_nodes_take_no_more_memory_than_ordered_ones() {
 }
 
 #[test]
-fn a_row_takes_at_most_a_sixteenth_of_the_memory() {
+fn a_row_takes_at_most_64_mb_for_each_gb_of_memory() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     let (old, new, changes) = (path("old.osm.pbf"), path("new.osm.pbf"), path("day.osc"));
@@ -443,7 +443,7 @@ fn a_row_takes_at_most_a_sixteenth_of_the_memory() {
             let answer = ask(&[&args[..], &[&"-O", &"--max-memory", &memory]].concat());
             let shown = (args[0].as_ref(), memory, &answer);
             assert!(answer.status <= 1, "{shown:?}");
-            let said = "node 7 is left out: geometry and strings would take more than";
+            let said = "node 7 is left out: geometry and strings would take more than 2 MB";
             assert_eq!(answer.stderr.contains(said), is_left_out, "{shown:?}");
         }
     }

@@ -78,7 +78,7 @@ options! {
         /// The rules that select the actions to write.
         selection: Selection,
         /// The maximum memory in bytes for ways that are members of relations; `None` for 1 GB. What does not fit goes
-        /// to a temporary file in the directory of the output. A row of a table has at most a sixteenth of it.
+        /// to a temporary file in the directory of the output. A row of a table has at most 64 MB for each GB.
         max_memory: Option<u64>,
     }
 }
@@ -506,14 +506,14 @@ fn encode(
 }
 
 /// The default of [`Options::max_memory`].
-const MAX_MEMORY: usize = 1 << 30;
+const MAX_MEMORY: usize = 1_000_000_000;
 
 /// The file before the changes.
 #[derive(Clone, Copy)]
 struct Base<'b> {
     file: &'b PbfFile,
     plan: &'b BlobPlan,
-    /// The maximum memory in bytes for ways that are members of relations, and sixteen times that of a row of a table.
+    /// The maximum memory in bytes for ways that are members of relations, from which that of a row of a table follows.
     max_memory: usize,
     replaces: Replaces,
     ctx: &'b Context,

@@ -45,7 +45,7 @@ pub enum ProblemCause {
     /// The ways of a relation that becomes lines have more than 3,000,000 nodes in all.
     TooManyNodes,
     /// The feature would take more bytes than are allowed. The coordinates count as WKB, and the strings with their
-    /// lengths. The value is the limit in MiB.
+    /// lengths. The value is the limit in MB.
     TooLarge(u64),
     /// A problem with the polygons of a way or a relation.
     Area(AreaProblem),

@@ -10,40 +10,41 @@ use crate::pbf::{Element, Info};
 use crate::runtime::Context;
 use std::fmt;
 
-/// The maximum size of a feature, or of a row of a table, in bytes: the coordinates as WKB, the strings, and the lists.
+/// The maximum size of a feature, or of a row of a table, in MB: the coordinates as WKB, the strings, and the lists.
 /// Larger ones are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowLimit(u64);
 
 impl Default for RowLimit {
     fn default() -> Self {
-        Self(64 << 20)
+        Self(64)
     }
 }
 
 impl fmt::Display for RowLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} MB", self.mebibytes())
+        write!(f, "{} MB", self.0)
     }
 }
 
 impl RowLimit {
-    /// Returns the limit of a command that may use `max_memory` bytes: a sixteenth of them, and between 1 MB and
-    /// 512 MB, because threads and the encoder of a table have several copies of a row. `None` for the default.
+    /// Returns the limit of a command that may use `max_memory` bytes: 64 MB for each GB, from 1 to 512 MB,
+    /// because threads and the encoder of a table have several copies of a row. `None` for the default of 64 MB.
     pub(crate) fn of(max_memory: Option<u64>) -> Self {
+        const BYTES_PER_MEGABYTE: u64 = 1_000_000_000 / 64;
         max_memory.map_or_else(Self::default, |bytes| {
-            Self((bytes / 16).clamp(1 << 20, 512 << 20))
+            Self((bytes / BYTES_PER_MEGABYTE).clamp(1, 512))
         })
     }
 
-    /// Returns the limit in MiB.
-    pub(crate) const fn mebibytes(self) -> u64 {
-        self.0 >> 20
+    /// Returns the limit in MB.
+    pub(crate) const fn megabytes(self) -> u64 {
+        self.0
     }
 
     /// Whether a feature or a row may have a size.
     pub(crate) const fn allows(self, bytes: u64) -> bool {
-        bytes <= self.0
+        bytes <= self.0 * 1_000_000
     }
 
     /// Whether a row with all parts of an object may be made. `payload_len` is the size of its block.

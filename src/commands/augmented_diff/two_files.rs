@@ -28,7 +28,7 @@ options! {
         /// The rules that select the actions.
         selection: Selection,
         /// The maximum memory in bytes for the changes between the files; `None` for 64 MiB and 64 bytes for each byte
-        /// of the files, which is more than real data need. A row of a table has at most a sixteenth of it; with
+        /// of the files, which is more than real data need. A row of a table has at most 64 MB for each GB; with
         /// `None`, at most 64 MB.
         max_memory: Option<u64>,
     }

@@ -20,7 +20,7 @@ options! {
         /// is a stream, the system's temporary directory.
         temp_dir: Option<PathBuf>,
         /// The maximum memory in bytes for locations; `None` for four fifths of the available memory. A feature or a row
-        /// has at most a sixteenth of it; with `None`, at most 64 MB.
+        /// has at most 64 MB for each GB; with `None`, at most 64 MB.
         max_memory: Option<u64>,
     }
 }
