@@ -65,6 +65,16 @@ pub(crate) struct Rewrite<'f> {
 pub(crate) type StaysTest<'a> = &'a (dyn Fn(&BlobEntry, Option<&StringTable<'_>>) -> bool + Sync);
 
 impl<'f> Rewrite<'f> {
+    /// The memory that a blob and its result take together, as a multiple of the size of the blob. Without compression,
+    /// the new blobs may be several times as large as the blob.
+    fn memory_factor(&self) -> u64 {
+        if self.stays.is_some() && self.write.compression != Compression::None {
+            1
+        } else {
+            4
+        }
+    }
+
     /// Calls `rewrite` with each blob and an encoder, and adds the outcomes to the sink in the order of the entries.
     /// Calls `note`, in the same order, with the second value that `rewrite` returns. `init` creates the scratch value
     /// of a worker. For blobs that [stay](Self::stays), `note` gets the default value.
@@ -82,10 +92,7 @@ impl<'f> Rewrite<'f> {
         mut note: impl FnMut(T),
     ) -> Result<()> {
         let (input, write, stays) = (&self.file.input, self.write, self.stays);
-        // Without compression, the new blobs of a result may be several times as large as the blob.
-        let is_small = stays.is_some() && write.compression != Compression::None;
-        let factor = if is_small { 1 } else { 4 };
-        let pass = BlobPass::new(self.name, input, ctx).holding(factor);
+        let pass = BlobPass::new(self.name, input, ctx).holding(self.memory_factor());
         pass.run(
             self.entries,
             || {

@@ -84,14 +84,14 @@ pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
         let mut run = |index| {
             let Some(item) = claimed.take() else { return };
             let results = ItemResults {
-                send: &|result, bytes| queue.receive(index, message(result, &next), bytes),
+                send: &|result, bytes| queue.receive(index, pending(result, &next), bytes),
                 wait_until: &|is_done| queue.wait_until(is_done),
             };
             let scratch = scratch.get_or_insert_with(&init);
             let last = work(scratch, item, &results);
             queue.end_item(
                 index,
-                last.map(|last| last.map(|last| message(last, &next))),
+                last.map(|last| last.map(|last| pending(last, &next))),
             );
             after(scratch);
         };
@@ -104,10 +104,10 @@ pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
 }
 
 /// A result on its way from its worker to the calling thread, which calls the function to get it.
-type Message<'q> = Box<dyn FnOnce() + Send + 'q>;
+type PendingResult<'q> = Box<dyn FnOnce() + Send + 'q>;
 
-/// Returns a message that puts `result` into `next`.
-fn message<'q, R: Send + 'q>(result: R, next: &'q Mutex<Option<R>>) -> Message<'q> {
+/// Returns a function that puts `result` into `next`.
+fn pending<'q, R: Send + 'q>(result: R, next: &'q Mutex<Option<R>>) -> PendingResult<'q> {
     Box::new(move || *lock(next) = Some(result))
 }
 
@@ -221,10 +221,10 @@ struct ClaimedItem<'q> {
     /// The number of bytes that the item holds.
     held: u64,
     /// The results that were sent and not merged yet, each with its size in bytes.
-    sent: VecDeque<(Message<'q>, u64)>,
+    sent: VecDeque<(PendingResult<'q>, u64)>,
     /// The last result or the error, once the worker is done with the item. The inner `None` means that all results
     /// were sent.
-    end: Option<Result<Option<Message<'q>>>>,
+    end: Option<Result<Option<PendingResult<'q>>>>,
 }
 
 struct Queue<'q> {
@@ -259,7 +259,7 @@ impl<'q> Queue<'q> {
         }
     }
 
-    /// Calls `worker` on the threads of the phase. Calls each message in the order of the items, and then `merge`.
+    /// Calls `worker` on the threads of the phase. Calls the pending results in the order of the items, and then `merge`.
     fn run(&self, worker: &(dyn Fn() + Sync), merge: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let stop = || self.stop();
         scope(|scope| {
@@ -324,7 +324,7 @@ impl<'q> Queue<'q> {
     }
 
     /// Adds a result of an item. Waits as [`ItemResults::send`] says.
-    fn receive(&self, index: u64, result: Message<'q>, bytes: u64) -> Result<()> {
+    fn receive(&self, index: u64, result: PendingResult<'q>, bytes: u64) -> Result<()> {
         let mut state = lock(&self.state);
         while !state.stopped {
             let slot = (index - state.front) as usize;
@@ -357,7 +357,7 @@ impl<'q> Queue<'q> {
     }
 
     /// Records that the worker is done with an item.
-    fn end_item(&self, index: u64, end: Result<Option<Message<'q>>>) {
+    fn end_item(&self, index: u64, end: Result<Option<PendingResult<'q>>>) {
         let mut state = lock(&self.state);
         let slot = (index - state.front) as usize;
         state.slots[slot].end = Some(end);
@@ -388,7 +388,7 @@ impl<'q> Queue<'q> {
 
     /// Waits for the next result of the first item that is not merged. Returns the number of bytes that are released
     /// when it is merged, and the result. Returns `None` if all items are merged.
-    fn next_result(&self) -> Result<Option<(u64, Message<'q>)>> {
+    fn next_result(&self) -> Result<Option<(u64, PendingResult<'q>)>> {
         let mut state = lock(&self.state);
         loop {
             if let Some(error) = state.failure.take() {

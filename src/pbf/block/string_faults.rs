@@ -141,12 +141,12 @@ pub(crate) fn content_faults(
         string_uses(&block, &faults, &mut take)?;
     }
     let facts = block.check_contents()?;
-    if facts.faulty_tags.any() {
-        faulty_tags(&block, &mut take)?;
-    }
     // A part takes a byte at least.
     if payload.len() > MAX_PARTS {
         oversized_objects(&block, &mut take)?;
+    }
+    if facts.faulty_tags.any() {
+        faulty_tags(&block, &mut take)?;
     }
     Ok(ContentFacts {
         inexpressible,
