@@ -23,7 +23,7 @@ pub(crate) struct PhaseLimits<'c> {
 
 /// The number of results of an item that wait to be merged before its worker waits.
 const MAX_WAITING: usize = 4;
-/// The number of items that end before the thread that merges is woken, if more than half of the budget is free. To wake
+/// The number of items that end before the thread that merges is woken, if more than half of the budget is free. Waking
 /// it for each small item takes longer than the work on the item.
 const WAKING_ITEMS: usize = 8;
 /// The total size in bytes of the results that wait to be merged at which workers wait. The worker of the first item
@@ -259,7 +259,8 @@ impl<'q> Queue<'q> {
         }
     }
 
-    /// Calls `worker` on the threads of the phase. Calls the pending results in the order of the items, and then `merge`.
+    /// Calls `worker` on the threads of the phase. Calls each pending result, in the order of the items, and then
+    /// `merge`.
     fn run(&self, worker: &(dyn Fn() + Sync), merge: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let stop = || self.stop();
         scope(|scope| {
