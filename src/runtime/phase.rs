@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 /// The limits of a phase.
 #[derive(Debug, Clone, Copy)]
@@ -23,9 +24,11 @@ pub(crate) struct PhaseLimits<'c> {
 
 /// The number of results of an item that wait to be merged before its worker waits.
 const MAX_WAITING: usize = 4;
-/// The number of items that end before the thread that merges is woken, if more than half of the budget is free. Waking
-/// it for each small item takes longer than the work on the item.
+/// The number of items of less than [`SHORT_WORK`] that end before the thread that merges is woken, if more than half of
+/// the budget is free. Waking it takes some microseconds.
 const WAKING_ITEMS: usize = 8;
+/// The time of the work on an item for which the thread that merges need not be woken at once.
+const SHORT_WORK: Duration = Duration::from_micros(200);
 /// The total size in bytes of the results that wait to be merged at which workers wait. The worker of the first item
 /// waits only while a result of this item is not merged.
 const MAX_WAITING_BYTES: u64 = 32 << 20;
@@ -220,6 +223,7 @@ struct State<'q> {
 struct ClaimedItem<'q> {
     /// The number of bytes that the item holds.
     held: u64,
+    claimed_at: Instant,
     /// The results that were sent and not merged yet, each with its size in bytes.
     sent: VecDeque<(PendingResult<'q>, u64)>,
     /// The last result or the error, once the worker is done with the item. The inner `None` means that all results
@@ -318,6 +322,7 @@ impl<'q> Queue<'q> {
         state.held += held;
         state.slots.push_back(ClaimedItem {
             held,
+            claimed_at: Instant::now(),
             sent: VecDeque::new(),
             end: None,
         });
@@ -361,11 +366,15 @@ impl<'q> Queue<'q> {
     fn end_item(&self, index: u64, end: Result<Option<PendingResult<'q>>>) {
         let mut state = lock(&self.state);
         let slot = (index - state.front) as usize;
-        state.slots[slot].end = Some(end);
+        let item = &mut state.slots[slot];
+        let is_short = end.is_ok() && item.claimed_at.elapsed() < SHORT_WORK;
+        item.end = Some(end);
         state.ended += 1;
         let is_first_ended = state.slots.front().is_some_and(|first| first.end.is_some());
-        let is_worth_waking =
-            state.ended >= WAKING_ITEMS || state.held >= self.limits.budget / 2 || state.has_ended;
+        let is_worth_waking = !is_short
+            || state.ended >= WAKING_ITEMS
+            || state.held >= self.limits.budget / 2
+            || state.has_ended;
         if is_first_ended && is_worth_waking {
             self.wake_merger(&state);
         }
