@@ -6,14 +6,15 @@ use super::text_buffer::TextBuffer;
 use super::write_xml::{put_attribute, put_location, put_replaced};
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::{Info, Member, Object, ObjectBody};
+use std::num::NonZeroU32;
 
 /// A node of a way, in one of the two states of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlacedNode {
     /// The id.
     pub id: i64,
-    /// The version; `None` if it is unknown.
-    pub version: Option<u32>,
+    /// The version; `None` if it is unknown. A way may have two million nodes, so that eight bytes count.
+    pub version: Option<NonZeroU32>,
     /// The location; `None` if it is unknown, or if the node is deleted.
     pub location: Option<Location>,
 }
@@ -191,7 +192,7 @@ impl AugmentedXml {
             self.text.push_str("<nd");
             put_attribute(&mut self.text, "ref", node.id);
             if let Some(version) = node.version {
-                put_attribute(&mut self.text, "version", version.into());
+                put_attribute(&mut self.text, "version", version.get().into());
             }
             put_location(&mut self.text, node.location);
             self.text.push_str("/>\n");

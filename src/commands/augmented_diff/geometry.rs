@@ -11,6 +11,7 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, BlockUnits, KeptWay, StoredWay};
 use crate::runtime::WorkItem;
 use rustc_hash::FxHashMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 /// The state of a node.
@@ -177,9 +178,10 @@ impl Nodes {
         moment: u32,
     ) -> PlacedNode {
         if let Some(change) = history.last_change(ObjectKind::Node, id, moment) {
+            let version = change.version.filter(|_| !change.is_deletion());
             return PlacedNode {
                 id,
-                version: change.version.filter(|_| !change.is_deletion()),
+                version: version.and_then(NonZeroU32::new),
                 location: ChangeSet::location(change),
             };
         }
@@ -187,7 +189,7 @@ impl Nodes {
         let version = state.map(|state| state.version);
         PlacedNode {
             id,
-            version: version.filter(|version| *version > 0),
+            version: version.and_then(NonZeroU32::new),
             location: self.location_in_base_or(state, given),
         }
     }
