@@ -56,7 +56,7 @@ WORK = [
     "pbfhogg.create_locations_index(path, index_file=out + '.index'); os.remove(out + '.index')",
     "pbfhogg.query_locations_index(index_file=nodes, dump=True, output=out, overwrite=True)",
     "pbfhogg.changeset_filter(changesets, out + '.osm.bz2', with_changes=True, overwrite=True)",
-    "pbfhogg.update(path, out, server=server, overwrite=True)",
+    "pbfhogg.update(path, out, server=server, max_age=99999, overwrite=True)",
     "pbfhogg.Geocoder(places).reverse_many([40.0] * 300000, [-10.0] * 300000).to_arrow()",
     """
         with pbfhogg.Writer(out, overwrite=True) as writer:
