@@ -42,10 +42,12 @@ pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
 pub(crate) use nested::{MAX_DEPTH, MAX_KEPT, NestedRelations, RouteMember};
 use problems::ProblemList;
+pub(crate) use segment::{AreaSegment, Meeting, from_west, intersection, meeting};
 use segments::Segments;
 pub(crate) use simple::simple_polygon;
 use std::fmt;
 use std::sync::Mutex;
+pub(crate) use sweep::{OrderedSweep, first_crossing};
 pub(crate) use way_store::{StoredWay, WayBatch, WayStore};
 
 /// The maximum number of nodes of the ways of one area. It bounds the memory of an assembly to 400 MB.

@@ -4,8 +4,8 @@ use crate::geometry::{Edge, EdgeRelation, HalfUnitPoint, Point};
 use std::cmp::Ordering;
 
 /// A segment between two different locations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AreaSegment {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct AreaSegment {
     /// The western end, or the southern end of a vertical segment.
     pub first: Point,
     /// The eastern end, or the northern end of a vertical segment.
@@ -15,7 +15,7 @@ pub(super) struct AreaSegment {
 }
 
 /// Compares two points: west before east, then south before north.
-pub(super) fn from_west(a: Point, b: Point) -> Ordering {
+pub(crate) fn from_west(a: Point, b: Point) -> Ordering {
     (a.lon_e7, a.lat_e7).cmp(&(b.lon_e7, b.lat_e7))
 }
 
@@ -25,7 +25,7 @@ pub(super) fn side_of_line(a: Point, b: Point, point: Point) -> i128 {
 }
 
 impl AreaSegment {
-    pub(super) fn new(a: Point, b: Point, way: u32) -> Self {
+    pub(crate) fn new(a: Point, b: Point, way: u32) -> Self {
         let (first, second) = match from_west(a, b) {
             Ordering::Greater => (b, a),
             _ => (a, b),
@@ -33,12 +33,12 @@ impl AreaSegment {
         Self { first, second, way }
     }
 
-    pub(super) fn ends(&self) -> (Point, Point) {
+    pub(crate) fn ends(&self) -> (Point, Point) {
         (self.first, self.second)
     }
 
     /// Returns on which side of the segment a point lies. `Greater` is left, seen from the first end.
-    pub(super) fn side(&self, point: Point) -> Ordering {
+    pub(crate) fn side(&self, point: Point) -> Ordering {
         side_of_line(self.first, self.second, point).cmp(&0)
     }
 
@@ -52,7 +52,7 @@ impl AreaSegment {
 
 /// How two different segments meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meeting {
+pub(crate) enum Meeting {
     /// The segments share no point, or only a point that is an end of both.
     Allowed,
     /// The segments cross, or an end of one lies within the other.
@@ -62,7 +62,7 @@ pub(super) enum Meeting {
 }
 
 /// Returns how two segments meet. The second must not begin west of the first.
-pub(super) fn meeting(a: &AreaSegment, b: &AreaSegment) -> Meeting {
+pub(crate) fn meeting(a: &AreaSegment, b: &AreaSegment) -> Meeting {
     match a.edge().relation_to(&b.edge()) {
         EdgeRelation::Apart => Meeting::Allowed,
         EdgeRelation::Crossing => Meeting::Crossing,
@@ -87,7 +87,7 @@ pub(super) fn meeting(a: &AreaSegment, b: &AreaSegment) -> Meeting {
 }
 
 /// Returns the intersection of two segments that cross, rounded.
-pub(super) fn intersection(a: &AreaSegment, b: &AreaSegment) -> Point {
+pub(crate) fn intersection(a: &AreaSegment, b: &AreaSegment) -> Point {
     let (one, two) = (
         side_of_line(b.first, b.second, a.first),
         side_of_line(b.first, b.second, a.second),

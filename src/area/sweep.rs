@@ -80,22 +80,23 @@ impl SweepLine {
 }
 
 /// The segments above and below points that follow one another from west to east.
-pub(super) struct OrderedSweep<'a> {
+pub(crate) struct OrderedSweep<'a> {
     /// The segments, sorted by their ends. They must not cross.
     segments: &'a [AreaSegment],
     /// The number of segments that have begun.
     begun: usize,
-    /// The same segments, sorted by their second ends.
-    by_end: Vec<AreaSegment>,
+    /// The indices of the segments, sorted by their second ends.
+    by_end: Vec<u32>,
     /// The number of segments that have ended.
     ended: usize,
     line: SweepLine,
 }
 
 impl<'a> OrderedSweep<'a> {
-    pub(super) fn new(segments: &'a [AreaSegment]) -> Self {
-        let mut by_end = segments.to_vec();
-        by_end.sort_unstable_by(|a, b| from_west(a.second, b.second));
+    pub(crate) fn new(segments: &'a [AreaSegment]) -> Self {
+        let mut by_end: Vec<u32> = (0..segments.len() as u32).collect();
+        let end = |index: &u32| segments[*index as usize].second;
+        by_end.sort_unstable_by(|a, b| from_west(end(a), end(b)).then(a.cmp(b)));
         Self {
             segments,
             begun: 0,
@@ -108,7 +109,7 @@ impl<'a> OrderedSweep<'a> {
     /// Returns the index of the highest segment below a point. A segment that begins or ends at the longitude of the
     /// point counts if it begins there. The points of successive calls must go from west to east, and must not lie on a
     /// segment that begins further west.
-    pub(super) fn segment_below(&mut self, point: Point) -> Option<usize> {
+    pub(crate) fn segment_below(&mut self, point: Point) -> Option<usize> {
         while let Some(next) = self.segments.get(self.begun)
             && from_west(next.first, point) == Ordering::Less
         {
@@ -134,6 +135,7 @@ impl<'a> OrderedSweep<'a> {
     /// Removes the segments that end at `point` or west of it.
     fn end_before(&mut self, point: Point) {
         while let Some(ended) = self.by_end.get(self.ended)
+            && let ended = &self.segments[*ended as usize]
             && from_west(ended.second, point) != Ordering::Greater
         {
             self.line.0.remove(&Met(*ended));
@@ -154,7 +156,7 @@ fn split_at_crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]>
 /// Returns two of the segments that cross or overlap; `None` if no two do. The segments are sorted by their ends, from
 /// west to east, and are all different. A line sweeps over them, and compares each segment only with its neighbours on
 /// the line (M. Shamos, D. Hoey, "Geometric intersection problems", 1976).
-pub(super) fn first_crossing(segments: &[AreaSegment]) -> Option<[AreaSegment; 2]> {
+pub(crate) fn first_crossing(segments: &[AreaSegment]) -> Option<[AreaSegment; 2]> {
     let mut by_end = segments.to_vec();
     by_end.sort_unstable_by(|a, b| from_west(a.second, b.second));
     let mut ends = by_end.into_iter().peekable();

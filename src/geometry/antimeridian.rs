@@ -48,9 +48,7 @@ pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> 
     for pair in points.windows(2) {
         let (from, to) = (pair[0], pair[1]);
         if is_across(from, to) {
-            let lat_e7 = lat_at_antimeridian(from, to);
-            let side = |of: Point| HALF_TURN as i32 * of.lon_e7.signum();
-            let [end, start] = [from, to].map(side).map(|lon_e7| Point { lat_e7, lon_e7 });
+            let [end, start] = antimeridian_ends(from, to);
             part.push(end);
             parts.push(std::mem::replace(&mut part, vec![start]));
         }
@@ -62,6 +60,13 @@ pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> 
     parts.iter_mut().for_each(Vec::dedup);
     parts.retain(|part| part.len() > 1);
     Some(parts)
+}
+
+/// Returns where an edge that crosses the antimeridian leaves the map, and where it enters the map again.
+pub(crate) fn antimeridian_ends(from: Point, to: Point) -> [Point; 2] {
+    let lat_e7 = lat_at_antimeridian(from, to);
+    let side = |of: Point| HALF_TURN as i32 * of.lon_e7.signum();
+    [from, to].map(side).map(|lon_e7| Point { lat_e7, lon_e7 })
 }
 
 /// Whether an edge crosses the antimeridian, which is the case if its ends are more than half a turn apart.

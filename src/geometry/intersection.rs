@@ -1,6 +1,6 @@
-//! The polygons in which two areas intersect.
+//! The polygons in which two areas intersect, those of one area without another, and those around which rings wind.
 
-use super::{Extent, Point};
+use super::{Extent, Point, doubled_area};
 use i_overlay::core::fill_rule::FillRule;
 use i_overlay::core::overlay::{IntOverlayOptions, Overlay, ShapeType};
 use i_overlay::core::overlay_rule::OverlayRule;
@@ -15,18 +15,50 @@ const MAX_EXACT: i64 = 1 << 30;
 pub(crate) type Rings = Vec<Vec<Point>>;
 
 /// Returns the polygons in which two areas intersect. The rings of both areas must be directed as in [`Rings`].
-pub(super) fn intersection<'r>(
+pub(crate) fn intersection<'r>(
     one: impl Iterator<Item = &'r Vec<Point>> + Clone,
     other: &[Vec<Point>],
+) -> Vec<Rings> {
+    overlay(one, other, OverlayRule::Intersect, FillRule::NonZero)
+}
+
+/// Returns the polygons around which rings wind counter-clockwise more often than clockwise; with `is_clockwise`, the
+/// other way round. The rings may cross.
+pub(crate) fn region_of_winding<'r>(
+    rings: impl Iterator<Item = &'r Vec<Point>> + Clone,
+    is_clockwise: bool,
+) -> Vec<Rings> {
+    let fill = if is_clockwise {
+        FillRule::Negative
+    } else {
+        FillRule::Positive
+    };
+    overlay(rings, &[], OverlayRule::Subject, fill)
+}
+
+/// Returns the polygons of an area without another. The rings of both areas must be directed as in [`Rings`].
+pub(crate) fn difference<'r>(
+    one: impl Iterator<Item = &'r Vec<Point>> + Clone,
+    other: &[Vec<Point>],
+) -> Vec<Rings> {
+    overlay(one, other, OverlayRule::Difference, FillRule::NonZero)
+}
+
+fn overlay<'r>(
+    one: impl Iterator<Item = &'r Vec<Point>> + Clone,
+    other: &[Vec<Point>],
+    rule: OverlayRule,
+    fill: FillRule,
 ) -> Vec<Rings> {
     let extents = (
         Extent::of(one.clone().flatten()),
         Extent::of(other.iter().flatten()),
     );
-    let (Some(of_one), Some(of_other)) = extents else {
-        return Vec::new();
+    let Extent { low, high } = match extents {
+        (None, _) => return Vec::new(),
+        (Some(of_one), None) => of_one,
+        (Some(of_one), Some(of_other)) => of_one.and(&of_other),
     };
-    let Extent { low, high } = of_one.and(&of_other);
     let (lon, lon_reach) = middle(low.lon_e7, high.lon_e7);
     let (lat, lat_reach) = middle(low.lat_e7, high.lat_e7);
     // Intersections are exact only below `MAX_EXACT`, so the coordinates of wide areas are halved.
@@ -52,11 +84,18 @@ pub(super) fn intersection<'r>(
         lat_e7: (i64::from(point.y) * unit + lat) as i32,
         lon_e7: (i64::from(point.x) * unit + lon) as i32,
     };
-    let polygons = overlay.overlay(OverlayRule::Intersect, FillRule::NonZero);
-    let ring = |ring: Vec<IntPoint>| ring.into_iter().map(point).collect();
+    let polygons = overlay.overlay(rule, fill);
+    let ring = |(index, ring): (usize, Vec<IntPoint>)| {
+        let mut points: Vec<Point> = ring.into_iter().map(point).collect();
+        // A hole that touches the outer ring at a corner may have the direction of the outer ring.
+        if (doubled_area(&points) < 0) != (index > 0) {
+            points.reverse();
+        }
+        points
+    };
     let polygons = polygons.into_iter();
     polygons
-        .map(|rings| rings.into_iter().map(ring).collect())
+        .map(|rings| rings.into_iter().enumerate().map(ring).collect())
         .collect()
 }
 

@@ -16,6 +16,7 @@ mod intersection;
 mod location_test;
 mod nesting;
 mod point_list;
+mod projection;
 mod quadtree;
 mod quadtree_build;
 mod region;
@@ -26,7 +27,8 @@ mod tiles;
 
 pub use antimeridian::Antimeridian;
 pub(crate) use antimeridian::{
-    MapTurn, goes_around_pole, is_across, is_on_antimeridian, line_at_antimeridian, shorter_way,
+    MapTurn, antimeridian_ends, goes_around_pole, is_across, is_on_antimeridian,
+    line_at_antimeridian, shorter_way,
 };
 pub use area_index::{AreaIndex, Cover, Locator};
 pub(crate) use clip::Clip;
@@ -40,10 +42,11 @@ pub(crate) use edge::{Edge, EdgeRelation, Enclosure, HalfUnitPoint, doubled_area
 pub use extent::Extent;
 #[cfg(feature = "parquet")]
 pub(crate) use geodesic::{length_m, ring_area_m2};
-pub(crate) use intersection::Rings;
+pub(crate) use intersection::{Rings, difference, intersection, region_of_winding};
 pub(crate) use location_test::LocationTest;
 pub(crate) use nesting::with_holes;
 pub(crate) use point_list::{ORIGIN, put_points, read_points};
+pub use projection::Projection;
 pub(crate) use region::Region;
 pub use shape::{Point, Polygon, Ring, Shape, ShapeError};
 pub(crate) use tiles::{MAX_ZOOM, TileSet, tile_of};

@@ -24,7 +24,7 @@ pub use context::{Context, Disorder, InputFormat, IoMode};
 pub(crate) use job_queue::JobQueue;
 pub(crate) use lock::{lock, unlocked};
 pub use observer::{NoObserver, Observer, human_bytes};
-pub(crate) use parallel_sort::sort_by;
+pub(crate) use parallel_sort::{sort_by, sort_unstable_by};
 pub(crate) use pass::{Pass, PassResults, WorkItem};
 pub(crate) use payload_watch::PayloadWatch;
 pub(crate) use phase::{PhaseLimits, parallel_classify_phase, parallel_results_phase};

@@ -2,6 +2,7 @@
 
 use super::Context;
 use rayon::slice::ParallelSliceMut;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::cmp::Ordering;
 
 /// The minimum number of items to sort on several threads. For fewer items, starting threads costs more time than it
@@ -15,17 +16,30 @@ pub(crate) fn sort_by<T: Send>(
     ctx: &Context,
     compare: impl Fn(&T, &T) -> Ordering + Send + Sync,
 ) {
-    let is_parallel = ctx.jobs > 1 && items.len() >= MIN_PARALLEL;
-    let pool = is_parallel.then(|| {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(ctx.jobs)
-            .build()
-    });
-    match pool {
-        Some(Ok(pool)) => pool.install(|| items.par_sort_by(&compare)),
-        // The calling thread sorts the items itself if they are few or if the system refuses to start threads.
-        Some(Err(_)) | None => items.sort_by(compare),
+    match pool_for(items.len(), ctx) {
+        Some(pool) => pool.install(|| items.par_sort_by(&compare)),
+        None => items.sort_by(compare),
     }
+}
+
+/// Sorts items as [`sort_by`] does, without additional memory. Items that compare as equal must be equal.
+pub(crate) fn sort_unstable_by<T: Send>(
+    items: &mut [T],
+    ctx: &Context,
+    compare: impl Fn(&T, &T) -> Ordering + Send + Sync,
+) {
+    match pool_for(items.len(), ctx) {
+        Some(pool) => pool.install(|| items.par_sort_unstable_by(&compare)),
+        None => items.sort_unstable_by(compare),
+    }
+}
+
+/// Returns the threads that sort items. The calling thread sorts them itself if they are few or if the system refuses
+/// to start threads.
+fn pool_for(items: usize, ctx: &Context) -> Option<ThreadPool> {
+    let threads = ThreadPoolBuilder::new().num_threads(ctx.jobs);
+    let is_parallel = ctx.jobs > 1 && items >= MIN_PARALLEL;
+    is_parallel.then(|| threads.build().ok()).flatten()
 }
 
 #[cfg(test)]
