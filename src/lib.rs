@@ -65,6 +65,7 @@
 mod area;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod coast;
 pub mod commands;
 mod deflate;
 mod engine;

@@ -11,6 +11,10 @@ pub mod faults {
     pub use crate::system::Call;
     pub use crate::system::faults::{CallFault, Faults};
 }
+/// Coastlines, and the land on their left.
+pub mod coast {
+    pub use crate::coast::*;
+}
 /// PBF files, with plans, blobs, passes and writers.
 pub mod file {
     pub use crate::file::*;

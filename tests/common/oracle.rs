@@ -107,11 +107,26 @@ pub fn osmosis() -> bool {
     has(&FOUND, "osmosis", &["-q", "-v", "0"])
 }
 
+/// Whether osmcoastline can be run, and ogr2ogr, which reads its output.
+#[track_caller]
+pub fn osmcoastline() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    static READ: OnceLock<bool> = OnceLock::new();
+    has(&FOUND, "osmcoastline", &["--version"]) && has(&READ, "ogr2ogr", &["--version"])
+}
+
 /// Whether strace can be run.
 #[track_caller]
 pub fn strace() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     has(&FOUND, "strace", &["-V"])
+}
+
+/// Whether ogrinfo of GDAL can be run.
+#[track_caller]
+pub fn ogrinfo() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    has(&FOUND, "ogrinfo", &["--version"])
 }
 
 /// The first Python that has pyosmium.

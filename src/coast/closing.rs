@@ -1,0 +1,166 @@
+//! Joins pieces of coast along the border of a region to rings. Where a coastline leaves the region, land begins on the
+//! border, and where one enters the region, the land ends.
+
+use super::border::{Border, BorderPlace};
+use super::clipping::{CoastPiece, PieceEnd};
+use super::path::{CoastPath, matched_in_circle};
+use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
+use crate::geometry::{Point, Rings};
+
+/// An end of a piece on the border.
+#[derive(Clone, Copy)]
+struct BorderEnd {
+    place: BorderPlace,
+    piece: usize,
+    is_exit: bool,
+}
+
+/// Rings of land and water within a region.
+pub(super) struct ClosedCoast {
+    /// The rings, with land on their left. The segments along the border have no way.
+    pub rings: Vec<CoastPath>,
+    /// The rings of the border, with the places at which coastlines meet it.
+    pub border: Rings,
+    /// For each ring of the border, whether coastlines meet it.
+    pub is_met: Vec<bool>,
+}
+
+/// Closes pieces along the border.
+pub(super) fn close(
+    pieces: Vec<CoastPiece>,
+    border: &Border,
+    problems: &mut Vec<CoastProblem>,
+) -> ClosedCoast {
+    let mut ends: Vec<Vec<BorderEnd>> = vec![Vec::new(); border.rings.len()];
+    for (piece, CoastPiece { ends: places, .. }) in pieces.iter().enumerate() {
+        for (place, is_exit) in places.iter().zip([false, true]) {
+            if let PieceEnd::Border(place) = *place {
+                let (ring, _) = border.ring_of(place.edge);
+                ends[ring].push(BorderEnd {
+                    place,
+                    piece,
+                    is_exit,
+                });
+            }
+        }
+    }
+    let mut walk = BorderWalk {
+        next: vec![None; pieces.len()],
+        is_entered: vec![false; pieces.len()],
+    };
+    let mut rings = Vec::with_capacity(ends.len());
+    for (ring, ends) in border.rings.iter().zip(&mut ends) {
+        let key = |end: &BorderEnd| (!end.is_exit, end.piece);
+        ends.sort_by(|one, other| {
+            let by_place = one.place.compare(&other.place);
+            by_place.then_with(|| key(one).cmp(&key(other)))
+        });
+        walk.match_ends(ring, border, ends);
+        rings.push(with_places(ring, border, ends));
+    }
+    ClosedCoast {
+        rings: walk.rings(pieces, problems),
+        border: rings,
+        is_met: ends.iter().map(|ends| !ends.is_empty()).collect(),
+    }
+}
+
+/// Returns a ring of the border with the places at which coastlines meet it.
+fn with_places(ring: &[Point], border: &Border, ends: &[BorderEnd]) -> Vec<Point> {
+    let mut points = Vec::with_capacity(ring.len() + ends.len());
+    let mut ends = ends.iter().peekable();
+    for (index, point) in ring.iter().enumerate() {
+        points.push(*point);
+        while let Some(end) = ends.next_if(|end| border.ring_of(end.place.edge).1 <= index) {
+            points.push(end.place.point);
+        }
+    }
+    points.dedup();
+    while points.len() > 1 && points.first() == points.last() {
+        points.pop();
+    }
+    points
+}
+
+/// The ways along the border from piece to piece.
+struct BorderWalk {
+    /// For each piece that leaves the region: the piece that enters it next, and the points of the border between them.
+    next: Vec<Option<(usize, Vec<Point>)>>,
+    /// For each piece, whether another one leads to it.
+    is_entered: Vec<bool>,
+}
+
+impl BorderWalk {
+    /// Matches the exits and the entries along a ring of the border.
+    fn match_ends(&mut self, ring: &[Point], border: &Border, ends: &[BorderEnd]) {
+        let is_exit: Vec<bool> = ends.iter().map(|end| end.is_exit).collect();
+        for (index, partner) in matched_in_circle(&is_exit).into_iter().enumerate() {
+            let (Some(exit), Some(other)) = (ends.get(index), partner) else {
+                continue;
+            };
+            let Some(entry) = ends.get(other).filter(|_| exit.is_exit) else {
+                continue;
+            };
+            let first = border.ring_of(exit.place.edge).1;
+            let last = border.ring_of(entry.place.edge).1;
+            let count = if first == last && other < index {
+                ring.len()
+            } else {
+                (last + ring.len() - first) % ring.len()
+            };
+            let behind = ring.iter().cycle().skip(first + 1).take(count);
+            self.next[exit.piece] = Some((entry.piece, behind.copied().collect()));
+            self.is_entered[entry.piece] = true;
+        }
+    }
+
+    /// Returns the rings that the pieces and the ways along the border form.
+    fn rings(
+        self,
+        mut pieces: Vec<CoastPiece>,
+        problems: &mut Vec<CoastProblem>,
+    ) -> Vec<CoastPath> {
+        let mut is_done = vec![false; pieces.len()];
+        let mut rings = Vec::new();
+        let open = (0..pieces.len()).filter(|piece| !self.is_entered[*piece]);
+        for start in open.chain(0..pieces.len()) {
+            if is_done[start] {
+                continue;
+            }
+            if let PieceEnd::Closed = pieces[start].ends[0] {
+                is_done[start] = true;
+                rings.push(std::mem::take(&mut pieces[start].path));
+                continue;
+            }
+            let (mut ring, mut at, mut is_closed) = (CoastPath::default(), Some(start), false);
+            let mut members = Vec::new();
+            while let Some(piece) = at.filter(|piece| !is_done[*piece]) {
+                is_done[piece] = true;
+                members.push(piece);
+                ring.append(&pieces[piece].path);
+                let next = self.next[piece].as_ref();
+                if let Some((_, points)) = next {
+                    ring.extend(points.iter().copied(), None);
+                }
+                at = next.map(|(next, _)| *next);
+                is_closed = at == Some(start);
+            }
+            if is_closed {
+                ring.extend(ring.points.first().copied(), None);
+                ring.is_closed = true;
+                rings.push(ring);
+                continue;
+            }
+            for piece in members {
+                let path = &pieces[piece].path;
+                problems.push(CoastProblem {
+                    kind: CoastProblemKind::NotClosed,
+                    ways: path.ways(),
+                    node: None,
+                    place: ProblemPlace::of_line(path.points.clone()),
+                });
+            }
+        }
+        rings
+    }
+}

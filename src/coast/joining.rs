@@ -1,0 +1,247 @@
+//! Joins ways by their nodes.
+
+use super::path::{CoastPath, Direction, by_direction, direction, matched_in_circle};
+use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
+use super::ways::{CoastWay, CoastWays};
+use crate::geometry::Point;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+
+/// A part of a way whose nodes have known places: the whole way, unless places are missing.
+struct WayPart {
+    /// The index of the way.
+    way: usize,
+    /// The indices of its nodes.
+    nodes: Range<usize>,
+    /// The nodes at which the part is joined with others: at the start and at the end of the way.
+    ends: [Option<i64>; 2],
+}
+
+/// An end of a part at a node.
+#[derive(Clone, Copy)]
+struct PartEnd {
+    node: i64,
+    part: usize,
+    is_last: bool,
+}
+
+/// Joins ways whose ends are the same node to paths with land on their left. Where several ways begin and end at a
+/// node, those are joined that have land between them.
+pub(super) fn join(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<CoastPath> {
+    let parts = parts_of(ways, problems);
+    let next = Joints {
+        ways,
+        parts: &parts,
+    }
+    .find(problems);
+    let mut is_behind = vec![false; parts.len()];
+    next.iter()
+        .flatten()
+        .for_each(|part| is_behind[*part] = true);
+    let open = (0..parts.len()).filter(|part| !is_behind[*part]);
+    let mut is_done = vec![false; parts.len()];
+    let mut paths = Vec::new();
+    // The parts that no other precedes come first, so that what is left is closed.
+    for first in open.chain(0..parts.len()) {
+        let (mut path, mut at) = (CoastPath::default(), Some(first));
+        let mut last = None;
+        while let Some(part) = at.filter(|part| !is_done[*part]) {
+            is_done[part] = true;
+            let way = ways.way(parts[part].way);
+            if let Some(way) = way {
+                let points = parts[part].nodes.clone().filter_map(|node| way.point(node));
+                path.extend(points, Some(way.id));
+            }
+            (last, at) = (Some(part), next[part]);
+        }
+        let Some(last) = last else { continue };
+        path.is_closed = next[last] == Some(first);
+        path.nodes = [parts[first].ends[0], parts[last].ends[1]];
+        keep(path, &mut paths, problems);
+    }
+    paths
+}
+
+/// Adds a path, unless it is no line or ring.
+fn keep(path: CoastPath, paths: &mut Vec<CoastPath>, problems: &mut Vec<CoastProblem>) {
+    let mut points = path.points.iter();
+    let (first, second) = (points.next(), points.next());
+    let has_three = points.any(|point| Some(point) != first && Some(point) != second);
+    if path.is_closed && !has_three {
+        problems.push(CoastProblem {
+            kind: CoastProblemKind::NotARing,
+            ways: path.ways(),
+            node: path.nodes[0],
+            place: ProblemPlace::of_line(path.points),
+        });
+    } else if path.points.len() > 1 {
+        paths.push(path);
+    }
+}
+
+/// Returns the parts of the ways, without ways that occurred before under another id.
+fn parts_of(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<WayPart> {
+    let mut parts = Vec::with_capacity(ways.len());
+    let mut known: FxHashMap<u64, usize> = FxHashMap::default();
+    for (index, way) in ways.iter().enumerate() {
+        let problem = |kind, ways: Vec<i64>, node, place| CoastProblem {
+            kind,
+            ways,
+            node,
+            place,
+        };
+        if let [node] = way.nodes {
+            let place = way
+                .point(0)
+                .map_or(ProblemPlace::Unknown, ProblemPlace::Point);
+            let kind = CoastProblemKind::SinglePointInRing;
+            problems.push(problem(kind, vec![way.id], Some(*node), place));
+            continue;
+        }
+        if way.nodes.is_empty() {
+            continue;
+        }
+        let mut hasher = FxHasher::default();
+        way.nodes.hash(&mut hasher);
+        let first = *known.entry(hasher.finish()).or_insert(index);
+        if let Some(other) = ways.way(first).filter(|_| first != index)
+            && other.nodes == way.nodes
+        {
+            let points = (0..way.nodes.len()).filter_map(|node| way.point(node));
+            let place = ProblemPlace::of_line(points.collect());
+            let both = vec![other.id, way.id];
+            problems.push(problem(CoastProblemKind::Overlap, both, None, place));
+            continue;
+        }
+        let missing = (0..way.nodes.len()).find(|node| way.point(*node).is_none());
+        if let Some(missing) = missing {
+            let kind = CoastProblemKind::MissingNode;
+            let near = [missing.checked_sub(1), Some(missing + 1)];
+            let near = near.into_iter().flatten().find_map(|node| way.point(node));
+            let place = near.map_or(ProblemPlace::Unknown, ProblemPlace::Point);
+            let node = way.nodes.get(missing).copied();
+            problems.push(problem(kind, vec![way.id], node, place));
+        }
+        add_parts(index, &way, &mut parts);
+    }
+    parts
+}
+
+/// Adds the parts of a way between the nodes whose places are not known.
+fn add_parts(index: usize, way: &CoastWay<'_>, parts: &mut Vec<WayPart>) {
+    let count = way.nodes.len();
+    let mut start = 0;
+    while start < count {
+        let known = |node: &usize| way.point(*node).is_some();
+        let end = (start..count).find(|node| !known(node)).unwrap_or(count);
+        if end > start + 1 {
+            let end_at =
+                |is_end: bool, node: usize| way.nodes.get(node).copied().filter(|_| is_end);
+            parts.push(WayPart {
+                way: index,
+                nodes: start..end,
+                ends: [end_at(start == 0, start), end_at(end == count, end - 1)],
+            });
+        }
+        start = end + 1;
+    }
+}
+
+/// The nodes at which parts are joined.
+struct Joints<'j> {
+    ways: &'j CoastWays,
+    parts: &'j [WayPart],
+}
+
+impl Joints<'_> {
+    /// Returns for each part the one that follows.
+    fn find(&self, problems: &mut Vec<CoastProblem>) -> Vec<Option<usize>> {
+        let mut ends = Vec::with_capacity(2 * self.parts.len());
+        for (part, WayPart { ends: nodes, .. }) in self.parts.iter().enumerate() {
+            for (node, is_last) in nodes.iter().zip([false, true]) {
+                ends.extend(node.map(|node| PartEnd {
+                    node,
+                    part,
+                    is_last,
+                }));
+            }
+        }
+        ends.sort_unstable_by_key(|end| (end.node, end.part, end.is_last));
+        let mut next = vec![None; self.parts.len()];
+        for at_node in ends.chunk_by(|one, other| one.node == other.node) {
+            match at_node {
+                [one, other] if one.is_last != other.is_last => {
+                    let [before, behind] = if one.is_last {
+                        [one, other]
+                    } else {
+                        [other, one]
+                    };
+                    next[before.part] = Some(behind.part);
+                }
+                [_] => {}
+                _ => self.join_by_land(at_node, &mut next, problems),
+            }
+        }
+        next
+    }
+
+    /// Returns the place of a node, and the direction from it to the nearest node of the part at another place.
+    fn direction(&self, end: &PartEnd) -> Option<(Point, Direction)> {
+        let part = self.parts.get(end.part)?;
+        let way = self.ways.way(part.way)?;
+        let (first, last) = (part.nodes.start, part.nodes.end - 1);
+        let centre = way.point(if end.is_last { last } else { first })?;
+        let mut places = part.nodes.clone().filter_map(|node| way.point(node));
+        let other = if end.is_last {
+            places.rev().find(|place| *place != centre)
+        } else {
+            places.find(|place| *place != centre)
+        };
+        Some((centre, direction(centre, other?)))
+    }
+
+    /// Joins the parts that begin and end at a node. Each part that ends is joined with the next one clockwise that
+    /// begins: between them is land. So no paths cross there.
+    fn join_by_land(
+        &self,
+        ends: &[PartEnd],
+        next: &mut [Option<usize>],
+        problems: &mut Vec<CoastProblem>,
+    ) {
+        let directions = ends.iter().map(|end| (self.direction(end), *end));
+        let mut ends: Vec<(Option<(Point, Direction)>, PartEnd)> = directions.collect();
+        ends.sort_by(|(one, one_end), (other, other_end)| {
+            let by_direction = match (one, other) {
+                (Some((_, one)), Some((_, other))) => by_direction(one, other),
+                (one, other) => one.is_some().cmp(&other.is_some()),
+            };
+            by_direction.then(one_end.is_last.cmp(&other_end.is_last))
+        });
+        let is_opening: Vec<bool> = ends.iter().map(|(_, end)| !end.is_last).collect();
+        let partners = matched_in_circle(&is_opening);
+        for ((_, end), partner) in ends.iter().zip(&partners) {
+            if let Some(partner) = partner
+                && end.is_last
+            {
+                next[end.part] = Some(ends[*partner].1.part);
+            }
+        }
+        if is_opening.contains(&true) && is_opening.contains(&false) {
+            return;
+        }
+        let way = |end: &PartEnd| Some(self.ways.way(self.parts.get(end.part)?.way)?.id);
+        let mut ways: Vec<i64> = ends.iter().filter_map(|(_, end)| way(end)).collect();
+        ways.sort_unstable();
+        ways.dedup();
+        let place = ends.iter().find_map(|(direction, _)| *direction);
+        problems.push(CoastProblem {
+            kind: CoastProblemKind::Direction,
+            ways,
+            node: ends.first().map(|(_, end)| end.node),
+            place: place.map_or(ProblemPlace::Unknown, |(centre, _)| {
+                ProblemPlace::Point(centre)
+            }),
+        });
+    }
+}

@@ -1,0 +1,352 @@
+//! The polygons of the land on the left of rings.
+
+use super::contacts::{RingGroup, groups_of};
+use super::path::CoastPath;
+use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
+use crate::area::{AreaPolygon, AreaSegment, OrderedSweep, from_west, polygon_of};
+use crate::error::Result;
+use crate::geometry::{Extent, Point, Rings, doubled_area, region_of_winding};
+use crate::runtime::{Context, sort_unstable_by};
+use rustc_hash::FxHashMap;
+
+/// The region that one ring encloses, or several rings that meet.
+struct Patch {
+    /// The indices of the rings.
+    rings: Vec<usize>,
+    /// Whether most of the rings are counter-clockwise, so that they enclose land.
+    is_land: bool,
+    /// The polygons of the region.
+    polygons: Vec<Rings>,
+    /// The westernmost point of the region.
+    west: Point,
+}
+
+/// The surfaces inside and outside of a patch that was placed.
+#[derive(Clone, Copy)]
+struct Placed {
+    /// The land polygon around the patch; `None` if water is around it.
+    outside: Option<usize>,
+    inside: Inside,
+}
+
+/// The surface inside of a patch.
+#[derive(Clone, Copy)]
+enum Inside {
+    /// The land polygons of the patch.
+    Land,
+    /// Water within land.
+    Water,
+    /// The same as outside of the patch.
+    Same,
+}
+
+/// The land polygons that are known so far.
+#[derive(Default)]
+struct Land {
+    polygons: Vec<AreaPolygon>,
+    placed: Vec<Option<Placed>>,
+    /// For segments of the border between land and water, the index of the land polygon. Only of patches that may have
+    /// several.
+    polygon_at: FxHashMap<(Point, Point), usize>,
+    /// For each patch, the index of its land polygon, if it has only one.
+    polygon_of: Vec<Option<usize>>,
+}
+
+/// Returns the land on the left of closed rings: valid polygons whose insides are disjoint, in the order of their
+/// westernmost corners. A ring in the water that goes clockwise is turned around. Where rings cross, land is where more
+/// of them go around counter-clockwise than clockwise.
+pub(super) fn land_of(
+    rings: Vec<CoastPath>,
+    problems: &mut Vec<CoastProblem>,
+    ctx: &Context,
+) -> Result<Vec<AreaPolygon>> {
+    ctx.cancellation.check()?;
+    let groups = groups_of(&rings, problems, ctx);
+    ctx.cancellation.check()?;
+    let patches = patches_of(groups, &rings, problems);
+    let below = segments_below(&patches, ctx);
+    ctx.cancellation.check()?;
+    let mut land = Land {
+        placed: vec![None; patches.len()],
+        polygon_of: vec![None; patches.len()],
+        ..Land::default()
+    };
+    let mut patches: Vec<Option<Patch>> = patches.into_iter().map(Some).collect();
+    for (number, below) in below {
+        if let Some(patch) = patches[number].take() {
+            land.place(number, patch, below, &rings, problems);
+        }
+    }
+    Ok(in_order(land.polygons))
+}
+
+/// Rotates rings so that their westernmost corners come first, and sorts polygons and holes by these corners.
+fn in_order(mut polygons: Vec<AreaPolygon>) -> Vec<AreaPolygon> {
+    let key = |ring: &Vec<Point>| ring.first().map(|point| (point.lon_e7, point.lat_e7));
+    for polygon in &mut polygons {
+        for ring in std::iter::once(&mut polygon.outer).chain(&mut polygon.holes) {
+            let least = (0..ring.len()).min_by(|a, b| from_west(ring[*a], ring[*b]));
+            ring.rotate_left(least.unwrap_or(0));
+        }
+        polygon.holes.sort_by_key(key);
+    }
+    polygons.sort_by_key(|polygon| key(&polygon.outer));
+    polygons
+}
+
+/// Returns a ring without its last point, which repeats the first.
+fn ring_of(path: &CoastPath) -> Vec<Point> {
+    let points = path.points.split_last();
+    points
+        .map(|(_, points)| points.to_vec())
+        .unwrap_or_default()
+}
+
+fn patches_of(
+    groups: Vec<RingGroup>,
+    rings: &[CoastPath],
+    problems: &mut Vec<CoastProblem>,
+) -> Vec<Patch> {
+    let mut patches = Vec::with_capacity(groups.len());
+    for group in groups {
+        let named = group.rings.first().and_then(|ring| rings.get(*ring));
+        let mut report = |kind| problems.extend(named.and_then(|ring| problem_of(kind, ring)));
+        if group.is_tangled {
+            report(CoastProblemKind::Invalid);
+            continue;
+        }
+        let (is_land, polygons) = if group.has_contacts {
+            mended(&group, rings, problems)
+        } else {
+            simple(&group, rings)
+        };
+        let outer = polygons.iter().filter_map(|rings| rings.first()).flatten();
+        match outer.copied().min_by(|a, b| from_west(*a, *b)) {
+            Some(west) => patches.push(Patch {
+                rings: group.rings,
+                is_land,
+                polygons,
+                west,
+            }),
+            None => {
+                problems.extend(named.and_then(|ring| problem_of(CoastProblemKind::NotARing, ring)))
+            }
+        }
+    }
+    patches
+}
+
+/// Returns the region of a ring that meets neither itself nor others, and whether it is land.
+fn simple(group: &RingGroup, rings: &[CoastPath]) -> (bool, Vec<Rings>) {
+    let ring = group.rings.first().and_then(|ring| rings.get(*ring));
+    let mut points = ring.map(ring_of).unwrap_or_default();
+    let area = doubled_area(&points);
+    if area == 0 {
+        return (true, Vec::new());
+    }
+    if area < 0 {
+        points.reverse();
+    }
+    (area > 0, vec![vec![points]])
+}
+
+/// Returns the region of rings that touch or cross, and whether it is land: the larger one of the regions around which
+/// they wind counter-clockwise and clockwise.
+fn mended(
+    group: &RingGroup,
+    rings: &[CoastPath],
+    problems: &mut Vec<CoastProblem>,
+) -> (bool, Vec<Rings>) {
+    let members = || group.rings.iter().filter_map(|ring| rings.get(*ring));
+    let contours: Vec<Vec<Point>> = members().map(ring_of).collect();
+    let land = region_of_winding(contours.iter(), false);
+    let water = region_of_winding(contours.iter(), true);
+    let area =
+        |region: &[Rings]| -> i128 { region.iter().flatten().map(|ring| doubled_area(ring)).sum() };
+    let is_land = area(&land) >= area(&water);
+    if !land.is_empty() && !water.is_empty() {
+        // Part of the rings contradicts the others.
+        let against = members().zip(&contours);
+        let against = against.filter(|(_, ring)| (doubled_area(ring) > 0) != is_land);
+        let found = against.filter_map(|(path, _)| problem_of(CoastProblemKind::Direction, path));
+        problems.extend(found);
+    }
+    (is_land, if is_land { land } else { water })
+}
+
+/// Returns a problem of a ring; `None` if the ring is a border without ways.
+fn problem_of(kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> {
+    let ways = ring.ways();
+    (!ways.is_empty()).then(|| CoastProblem {
+        kind,
+        ways,
+        node: None,
+        place: ProblemPlace::Line(ring.points.clone()),
+    })
+}
+
+/// A segment of the border of a patch.
+#[derive(Clone, Copy)]
+struct BorderSegment {
+    patch: usize,
+    ends: (Point, Point),
+    /// Whether the patch is above the segment.
+    is_below_patch: bool,
+}
+
+/// Returns the patches in the order of their westernmost points, each with the segment of another patch below that
+/// point.
+fn segments_below(patches: &[Patch], ctx: &Context) -> Vec<(usize, Option<BorderSegment>)> {
+    let mut segments = Vec::new();
+    for (patch, Patch { polygons, .. }) in (0u32..).zip(patches) {
+        for ring in polygons.iter().flatten() {
+            let ends = ring.iter().zip(ring.iter().cycle().skip(1));
+            segments.extend(ends.map(|(from, to)| {
+                // The patch is on the left.
+                let is_below = from_west(*from, *to).is_lt();
+                AreaSegment::new(*from, *to, patch << 1 | u32::from(is_below))
+            }));
+        }
+    }
+    sort_unstable_by(&mut segments, ctx, |one, other| {
+        from_west(one.first, other.first)
+            .then_with(|| from_west(one.second, other.second))
+            .then(one.way.cmp(&other.way))
+    });
+    let mut order: Vec<usize> = (0..patches.len()).collect();
+    order.sort_by(|a, b| from_west(patches[*a].west, patches[*b].west).then(a.cmp(b)));
+    let mut sweep = OrderedSweep::new(&segments);
+    let below = order.into_iter().map(|patch| {
+        let index = sweep.segment_below(patches[patch].west);
+        let segment = index.and_then(|index| segments.get(index));
+        let segment = segment.map(|segment| BorderSegment {
+            patch: (segment.way >> 1) as usize,
+            ends: segment.ends(),
+            is_below_patch: segment.way & 1 == 1,
+        });
+        (patch, segment.filter(|segment| segment.patch != patch))
+    });
+    below.collect()
+}
+
+impl Land {
+    /// Returns the land polygon above a segment of a patch that was placed; `None` if there is water.
+    fn above(&self, segment: &BorderSegment) -> Option<usize> {
+        let placed = self.placed.get(segment.patch).copied().flatten()?;
+        match (placed.inside, segment.is_below_patch) {
+            (Inside::Same, _) => placed.outside,
+            (Inside::Land, true) | (Inside::Water, false) => {
+                let known = self.polygon_at.get(&segment.ends).copied();
+                known.or(self.polygon_of.get(segment.patch).copied().flatten())
+            }
+            (Inside::Land, false) | (Inside::Water, true) => None,
+        }
+    }
+
+    /// Adds a patch. All patches that begin west of it were added before.
+    fn place(
+        &mut self,
+        number: usize,
+        patch: Patch,
+        below: Option<BorderSegment>,
+        rings: &[CoastPath],
+        problems: &mut Vec<CoastProblem>,
+    ) {
+        let outside = below.and_then(|segment| self.above(&segment));
+        let inside = match (outside, patch.is_land) {
+            (None, _) => Inside::Land,
+            (Some(_), true) => Inside::Same,
+            (Some(_), false) => Inside::Water,
+        };
+        let kind = match inside {
+            Inside::Land if patch.is_land => None,
+            Inside::Land => Some(CoastProblemKind::Direction),
+            Inside::Same | Inside::Water => Some(CoastProblemKind::Questionable),
+        };
+        if let Some(kind) = kind {
+            let members = patch.rings.iter().filter_map(|ring| rings.get(*ring));
+            problems.extend(members.filter_map(|ring| problem_of(kind, ring)));
+        }
+        match (inside, outside) {
+            (Inside::Land, _) => {
+                let has_one = patch.polygons.len() == 1;
+                for polygon in patch.polygons {
+                    self.add_polygon(number, polygon, has_one);
+                }
+            }
+            (Inside::Water, Some(around)) => self.add_water(number, &patch, around),
+            (Inside::Water | Inside::Same, _) => {}
+        }
+        self.placed[number] = Some(Placed { outside, inside });
+    }
+
+    /// Adds a land polygon of a patch.
+    fn add_polygon(&mut self, patch: usize, rings: Rings, is_only_one: bool) {
+        let polygon = self.polygons.len();
+        if is_only_one {
+            self.polygon_of[patch] = Some(polygon);
+        } else {
+            self.note_segments(&rings, polygon);
+        }
+        self.polygons.extend(polygon_of(rings));
+    }
+
+    /// Adds water within a land polygon.
+    fn add_water(&mut self, number: usize, patch: &Patch, around: usize) {
+        if let [polygon] = patch.polygons.as_slice()
+            && let [ring] = polygon.as_slice()
+        {
+            let mut hole = ring.clone();
+            hole.reverse();
+            self.polygons[around].holes.push(hole);
+            self.polygon_of[number] = Some(around);
+            return;
+        }
+        // The land around the water within a frame. If lakes touch each other, land may be enclosed between them.
+        let Some(extent) = Extent::of(patch.polygons.iter().flatten().flatten()) else {
+            return;
+        };
+        let (low, high) = (extent.low, extent.high);
+        let corner = |lat_e7: i32, lon_e7: i32| Point { lat_e7, lon_e7 };
+        let frame = vec![
+            corner(low.lat_e7 - 2, low.lon_e7 - 2),
+            corner(low.lat_e7 - 2, high.lon_e7 + 2),
+            corner(high.lat_e7 + 2, high.lon_e7 + 2),
+            corner(high.lat_e7 + 2, low.lon_e7 - 2),
+        ];
+        let start = frame.first().copied();
+        let mut contours = vec![frame];
+        contours.extend(patch.polygons.iter().flatten().map(|ring| {
+            let mut ring = ring.clone();
+            ring.reverse();
+            ring
+        }));
+        for rings in region_of_winding(contours.iter(), false) {
+            let is_frame = rings.first().is_some_and(|outer| {
+                start.is_some_and(|start| {
+                    outer.iter().any(|point| {
+                        (point.lat_e7 - start.lat_e7).abs() <= 1
+                            && (point.lon_e7 - start.lon_e7).abs() <= 1
+                    })
+                })
+            });
+            if is_frame {
+                let holes: Rings = rings.into_iter().skip(1).collect();
+                self.note_segments(&holes, around);
+                self.polygons[around].holes.extend(holes);
+            } else {
+                self.add_polygon(number, rings, false);
+            }
+        }
+    }
+
+    /// Notes the land polygon at the segments of rings.
+    fn note_segments(&mut self, rings: &[Vec<Point>], polygon: usize) {
+        for ring in rings {
+            for (from, to) in ring.iter().zip(ring.iter().cycle().skip(1)) {
+                let ends = AreaSegment::new(*from, *to, 0).ends();
+                self.polygon_at.insert(ends, polygon);
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The coast of a file: ways with `natural=coastline`, joined to rings, and the polygons of the land on their left.
+//!
+//! The steps:
+//!
+//! 1. The ways are read, then the nodes that they need (`ways`).
+//! 2. Ways that end and begin at a node are joined (`joining`). Gaps are closed, the shortest first (`gaps`).
+//! 3. Paths are cut at the antimeridian and at the border of the region (`clipping`), and joined along the border
+//!    (`closing`). The border of the world is the antimeridian and the poles, so Antarctica is no special case. All
+//!    decisions there are exact (`border`).
+//! 4. If no coastline meets the border, what the file shows decides on its surface (`region`).
+//! 5. Rings that touch or cross are mended together (`contacts`). A sweep finds the ring below each ring, and with it
+//!    whether the ring is in land or in water (`land`).
+
+mod border;
+mod box_part;
+mod clipping;
+mod closing;
+mod contacts;
+mod gaps;
+mod grid;
+mod joining;
+mod land;
+mod nearest;
+mod path;
+mod polygons;
+mod problem;
+mod ratio;
+mod region;
+mod ways;
+
+use crate::area::AreaPolygon;
+use crate::engine::input;
+use crate::error::Result;
+use crate::geometry::{Point, Shape};
+use crate::runtime::Context;
+pub(crate) use box_part::BoxPart;
+use clipping::{CoastPiece, clip, cut_at_antimeridian};
+use closing::{ClosedCoast, close};
+use gaps::{GapRules, close_gaps};
+pub(crate) use grid::{Grid, GridCells};
+use joining::join;
+use land::land_of;
+use path::CoastPath;
+use problem::in_order;
+pub use problem::{CoastProblem, CoastProblemKind, ProblemPlace};
+use region::{CoastRegion, ShownSurfaces, Surroundings, polygons_with};
+use serde::Serialize;
+use std::path::PathBuf;
+use ways::CoastWays;
+
+/// The maximum length of a gap that is closed unless the user gives another, in metres.
+pub const CLOSE_DISTANCE_M: f64 = 1000.0;
+
+/// The surface of a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Surface {
+    /// Land.
+    Land,
+    /// Water.
+    Water,
+}
+
+/// The options of [`read_coast`].
+#[derive(Debug, Clone)]
+pub struct CoastOptions {
+    /// The input file; `-` is standard input.
+    pub input: PathBuf,
+    /// The maximum length of a gap that is closed, in metres; 0 closes none.
+    pub close_distance_m: f64,
+    /// The region whose coast the file has. `None` stands for the box in the header, else the box of the data. A box
+    /// that spans nearly all longitudes stands for the whole world.
+    pub region: Option<Shape>,
+    /// The surface of a part of the region whose border no coastline meets. `None` stands for what the file shows.
+    pub inside: Option<Surface>,
+}
+
+impl CoastOptions {
+    /// Creates options with defaults: gaps of up to [`CLOSE_DISTANCE_M`] are closed, and the file gives the region.
+    pub fn new(input: impl Into<PathBuf>) -> Self {
+        Self {
+            input: input.into(),
+            close_distance_m: CLOSE_DISTANCE_M,
+            region: None,
+            inside: None,
+        }
+    }
+}
+
+/// A line of the coast: consecutive ways, with land on the left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CoastLine {
+    /// The points, two or more. A closed line repeats its first point at the end. A line across the antimeridian is cut
+    /// there.
+    pub points: Vec<Point>,
+    /// The ids of the ways, in the order of the line.
+    pub ways: Vec<i64>,
+}
+
+/// The source of the region of a coast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum RegionSource {
+    /// The whole world.
+    World,
+    /// The region of the options.
+    Given,
+    /// The box in the header of the file.
+    Header,
+    /// The box of the nodes of the file.
+    Data,
+}
+
+/// The coast of a file.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Coast {
+    /// The lines, in the order of their smallest way ids. The lines that close gaps and those along the border of the
+    /// region are not among them.
+    pub lines: Vec<CoastLine>,
+    /// The land within the region: valid polygons whose insides are disjoint, cut at the antimeridian, in the order of
+    /// their westernmost corners.
+    pub land: Vec<AreaPolygon>,
+    /// The problems, in the order of their kinds and ids.
+    pub problems: Vec<CoastProblem>,
+    /// The region within which the coast is known: valid polygons whose insides are disjoint. The whole world is one
+    /// rectangle.
+    pub region: Vec<AreaPolygon>,
+    /// The source of the region.
+    pub source: RegionSource,
+    /// The number of closed rings that coastlines form without a border.
+    pub rings: u64,
+    /// The surface that was taken for a border without coastlines; `None` if each border has some, or if the region is
+    /// the whole world.
+    pub inside: Option<Surface>,
+}
+
+/// Reads the coast of a file.
+///
+/// # Memory
+///
+/// About 50 bytes for each node of a coastline.
+///
+/// # Errors
+///
+/// The file cannot be read, is damaged, or is a history file. The region has no inside.
+pub fn read_coast(options: &CoastOptions, ctx: &Context) -> Result<Coast> {
+    let file = input::open(&options.input, ctx)?;
+    let mut problems = Vec::new();
+    let (ways, plan) = CoastWays::read(&file, ctx, &mut problems)?;
+    let region = CoastRegion::of(options, &file, &plan, ctx)?;
+    let paths = join(&ways, &mut problems);
+    drop(ways);
+    let surroundings = Surroundings {
+        options,
+        file: &file,
+        plan: &plan,
+        ctx,
+    };
+    coast_of(paths, &region, &surroundings, problems)
+}
+
+/// Makes the coast of paths.
+fn coast_of(
+    paths: Vec<CoastPath>,
+    region: &CoastRegion,
+    surroundings: &Surroundings<'_>,
+    mut problems: Vec<CoastProblem>,
+) -> Result<Coast> {
+    let ctx = surroundings.ctx;
+    let (border, owners) = region.border();
+    let rules = GapRules {
+        close_distance_m: surroundings.options.close_distance_m,
+        border: &border,
+        is_extract: region.source != RegionSource::World,
+    };
+    ctx.cancellation.check()?;
+    let paths = close_gaps(paths, &rules, &mut problems);
+    ctx.cancellation.check()?;
+    let mut shown = ShownSurfaces::of_paths(&paths, region);
+    let parts = paths
+        .into_iter()
+        .flat_map(|path| cut_at_antimeridian(path, &border));
+    let pieces = parts.flat_map(|path| clip(path, &border));
+    let pieces: Vec<CoastPiece> = pieces.collect();
+    let lines = lines_of(&pieces);
+    let ClosedCoast {
+        mut rings,
+        border: border_rings,
+        is_met,
+    } = close(pieces, &border, &mut problems);
+    shown.add_rings(&rings);
+    let count = rings.len() as u64;
+    let inside = match region.source {
+        RegionSource::World => None,
+        _ => surroundings.add_border(&mut rings, region, &is_met, &shown)?,
+    };
+    let land = land_of(rings, &mut problems, ctx)?;
+    Ok(Coast {
+        lines,
+        land,
+        problems: in_order(problems),
+        region: polygons_with(border_rings, &owners),
+        source: region.source,
+        rings: count,
+        inside,
+    })
+}
+
+/// Returns the lines of pieces, without the segments that close gaps.
+fn lines_of(pieces: &[CoastPiece]) -> Vec<CoastLine> {
+    let mut lines = Vec::with_capacity(pieces.len());
+    for CoastPiece { path, .. } in pieces {
+        for part in path.parts_of_ways() {
+            let ways = part.ways();
+            lines.push(CoastLine {
+                points: part.points,
+                ways,
+            });
+        }
+    }
+    let first = |line: &CoastLine| line.points.first().copied();
+    lines.sort_by(|one, other| {
+        let by_way = one.ways.iter().min().cmp(&other.ways.iter().min());
+        by_way.then_with(|| first(one).cmp(&first(other)))
+    });
+    lines
+}

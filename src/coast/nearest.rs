@@ -1,0 +1,198 @@
+//! The nearest of many places on a sphere.
+
+use crate::geometry::Point;
+
+/// The radius of the earth in metres.
+const EARTH_RADIUS_M: f64 = 6_371_008.8;
+
+/// A place on the unit sphere.
+type SpherePoint = [f64; 3];
+
+fn on_sphere(point: Point) -> SpherePoint {
+    let (lat, lon) = (point.lat().to_radians(), point.lon().to_radians());
+    [lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin()]
+}
+
+fn squared_chord(one: &SpherePoint, other: &SpherePoint) -> f64 {
+    let differences = one.iter().zip(other).map(|(a, b)| a - b);
+    differences.map(|difference| difference * difference).sum()
+}
+
+/// Returns the distance of two points in metres, on a sphere.
+#[cfg(test)]
+fn distance_m(one: Point, other: Point) -> f64 {
+    metres(squared_chord(&on_sphere(one), &on_sphere(other)))
+}
+
+fn metres(squared_chord: f64) -> f64 {
+    2.0 * EARTH_RADIUS_M * (squared_chord.sqrt() / 2.0).clamp(0.0, 1.0).asin()
+}
+
+/// Places in a k-d tree (J. Bentley, "Multidimensional binary search trees used for associative searching", 1975), from
+/// which places can be removed.
+pub(super) struct NearestPlaces {
+    /// The places. The root of a range of the tree is in its middle. The places before the root are not behind it on
+    /// the axis of its level.
+    places: Vec<SpherePoint>,
+    /// For each place of the tree, its number.
+    numbers: Vec<usize>,
+    /// For each number, the index in the tree.
+    index_of: Vec<usize>,
+    is_there: Vec<bool>,
+    /// For the root of each range, the number of places in the range that are still there.
+    count: Vec<usize>,
+    /// The number of steps that searches may still take. It bounds the time on hostile data.
+    steps: u64,
+}
+
+impl NearestPlaces {
+    /// Creates a tree of points, whose numbers are their indices.
+    pub(super) fn new(points: &[Point]) -> Self {
+        let mut items: Vec<(SpherePoint, usize)> =
+            points.iter().copied().map(on_sphere).zip(0..).collect();
+        arrange(&mut items, 0);
+        let mut index_of = vec![0; items.len()];
+        for (index, (_, number)) in items.iter().enumerate() {
+            index_of[*number] = index;
+        }
+        let (places, numbers): (Vec<_>, Vec<_>) = items.into_iter().unzip();
+        let mut tree = Self {
+            is_there: vec![true; places.len()],
+            count: vec![0; places.len()],
+            steps: (places.len() as u64).saturating_mul(4096).max(1 << 24),
+            places,
+            numbers,
+            index_of,
+        };
+        tree.set_counts(0, tree.places.len());
+        tree
+    }
+
+    fn set_counts(&mut self, low: usize, high: usize) -> usize {
+        if low >= high {
+            return 0;
+        }
+        let middle = low.midpoint(high);
+        let count = 1 + self.set_counts(low, middle) + self.set_counts(middle + 1, high);
+        self.count[middle] = count;
+        count
+    }
+
+    /// Removes a place.
+    pub(super) fn remove(&mut self, number: usize) {
+        let Some(index) = self.index_of.get(number).copied() else {
+            return;
+        };
+        if !std::mem::replace(&mut self.is_there[index], false) {
+            return;
+        }
+        let (mut low, mut high) = (0, self.places.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            self.count[middle] -= 1;
+            match index.cmp(&middle) {
+                std::cmp::Ordering::Less => high = middle,
+                std::cmp::Ordering::Equal => return,
+                std::cmp::Ordering::Greater => low = middle + 1,
+            }
+        }
+    }
+
+    /// Returns the number of the nearest place that is still there, and its distance in metres.
+    pub(super) fn nearest(&mut self, point: Point) -> Option<(usize, f64)> {
+        let mut best = None;
+        self.search(&on_sphere(point), 0, self.places.len(), 0, &mut best);
+        best.map(|(index, squared): (usize, f64)| (self.numbers[index], metres(squared)))
+    }
+
+    fn search(
+        &mut self,
+        at: &SpherePoint,
+        low: usize,
+        high: usize,
+        axis: usize,
+        best: &mut Option<(usize, f64)>,
+    ) {
+        let middle = low.midpoint(high);
+        if low >= high || self.count[middle] == 0 || self.steps == 0 {
+            return;
+        }
+        self.steps -= 1;
+        let place = self.places[middle];
+        if self.is_there[middle] {
+            let squared = squared_chord(at, &place);
+            if best.is_none_or(|(_, known)| squared < known) {
+                *best = Some((middle, squared));
+            }
+        }
+        let apart = at[axis] - place[axis];
+        let (near, far) = ((low, middle), (middle + 1, high));
+        let (near, far) = if apart <= 0.0 {
+            (near, far)
+        } else {
+            (far, near)
+        };
+        let next = (axis + 1) % 3;
+        self.search(at, near.0, near.1, next, best);
+        if best.is_none_or(|(_, known)| apart * apart < known) {
+            self.search(at, far.0, far.1, next, best);
+        }
+    }
+}
+
+/// Arranges items as a tree.
+fn arrange(items: &mut [(SpherePoint, usize)], axis: usize) {
+    if items.len() < 2 {
+        return;
+    }
+    let middle = items.len() / 2;
+    items.select_nth_unstable_by(middle, |one, other| {
+        one.0[axis]
+            .total_cmp(&other.0[axis])
+            .then(one.1.cmp(&other.1))
+    });
+    let (before, behind) = items.split_at_mut(middle);
+    arrange(before, (axis + 1) % 3);
+    arrange(&mut behind[1..], (axis + 1) % 3);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::for_tests::random::Random;
+
+    #[test]
+    fn the_nearest_place_is_that_of_a_comparison_with_all_places() {
+        let mut random = Random(3);
+        let mut point = || Point {
+            lat_e7: (random.below(1_800_000) as i32 - 900_000) * 1000,
+            lon_e7: (random.below(3_600_000) as i32 - 1_800_000) * 1000,
+        };
+        let points: Vec<Point> = (0..300).map(|_| point()).collect();
+        let mut tree = NearestPlaces::new(&points);
+        let mut left: Vec<usize> = (0..points.len()).collect();
+        while !left.is_empty() {
+            let at = point();
+            let (number, distance) = tree.nearest(at).unwrap();
+            let distances = left.iter().map(|other| distance_m(at, points[*other]));
+            let expected = distances.fold(f64::INFINITY, f64::min);
+            assert!((distance - expected).abs() < 1e-3, "{distance} {expected}");
+            tree.remove(number);
+            left.retain(|other| *other != number);
+        }
+        assert_eq!(tree.nearest(points[0]), None);
+    }
+
+    #[test]
+    fn distances_are_those_of_degrees_also_across_the_antimeridian() {
+        let at = |lon: f64, lat: f64| Point {
+            lat_e7: (lat * 1e7) as i32,
+            lon_e7: (lon * 1e7) as i32,
+        };
+        let degree = distance_m(at(0.0, 0.0), at(1.0, 0.0));
+        assert!((degree - 111_195.0).abs() < 1.0, "{degree}");
+        let across = distance_m(at(179.5, 0.0), at(-179.5, 0.0));
+        assert!((across - degree).abs() < 1e-3);
+        assert_eq!(distance_m(at(180.0, 5.0), at(180.0, 5.0)), 0.0);
+    }
+}

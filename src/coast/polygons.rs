@@ -1,0 +1,50 @@
+//! Polygons in a box.
+
+use super::box_part::BoxPart;
+use crate::area::AreaPolygon;
+use crate::geometry::{Point, Rings, Shape, difference, intersection};
+
+impl BoxPart {
+    /// Returns the polygons of the area in the box. They are valid, also where rounding has moved a line across a
+    /// point.
+    pub(crate) fn polygons(&self) -> Vec<AreaPolygon> {
+        if self.is_uniform() {
+            return polygons(vec![self.rings()]);
+        }
+        polygons(intersection(self.rings().iter(), &[self.edges()]))
+    }
+
+    /// Returns the polygons of the box without the area. Together with the area, they are exactly the box.
+    pub(crate) fn rest(&self) -> Vec<AreaPolygon> {
+        if self.is_full() {
+            return Vec::new();
+        }
+        polygons(difference([self.edges()].iter(), &self.rings()))
+    }
+
+    /// Returns the polygons of the area that are not in another one. Both parts have the same box.
+    pub(crate) fn without(&self, other: &Self) -> Vec<AreaPolygon> {
+        if self.is_full() {
+            return other.rest();
+        }
+        polygons(difference(self.rings().iter(), &other.rings()))
+    }
+
+    /// Returns the edges of the box as a ring.
+    fn edges(&self) -> Vec<Point> {
+        let shape = Shape::of_bbox(&self.bounds.to_bbox());
+        let polygons = shape.polygons.into_iter();
+        polygons.flat_map(|polygon| polygon.outer.points).collect()
+    }
+}
+
+fn polygons(polygons: Vec<Rings>) -> Vec<AreaPolygon> {
+    let polygon = |rings: Rings| {
+        let mut rings = rings.into_iter();
+        Some(AreaPolygon {
+            outer: rings.next()?,
+            holes: rings.collect(),
+        })
+    };
+    polygons.into_iter().filter_map(polygon).collect()
+}

@@ -1,0 +1,273 @@
+//! Reads the ways with `natural=coastline` and the locations of their nodes, in one pass over the ways and one over the
+//! blobs that may have these nodes.
+
+use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
+use crate::engine::filter::BlobDecision;
+use crate::engine::geometry_pass::on_earth;
+use crate::engine::id_search::IdSearch;
+use crate::engine::input_content::not_current_error;
+use crate::engine::location_form::location_of_reference;
+use crate::engine::references::each_once;
+use crate::engine::repeats::refuse_repeats;
+use crate::engine::scan::{PlanningScan, Scan};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile};
+use crate::geometry::Point;
+use crate::index::{IdSet, LocationStore, NodeBatch};
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{Block, Element, StringTable, feature};
+use crate::runtime::Context;
+
+/// The tag of coastlines.
+const TAG: (&str, &str) = ("natural", "coastline");
+
+/// The number of nodes that are looked up at a time.
+const AT_ONCE: usize = 1 << 16;
+
+/// The ways of a coast, in file order.
+#[derive(Default)]
+pub(super) struct CoastWays {
+    /// For each way, its id and the index behind its last node.
+    ways: Vec<(i64, usize)>,
+    nodes: Vec<i64>,
+    locations: Vec<Option<Location>>,
+}
+
+/// A way of a coast.
+#[derive(Clone, Copy)]
+pub(super) struct CoastWay<'w> {
+    pub id: i64,
+    pub nodes: &'w [i64],
+    locations: &'w [Option<Location>],
+}
+
+impl CoastWay<'_> {
+    /// Returns the place of a node; `None` if it is not known, or not on the earth.
+    pub(super) fn point(&self, index: usize) -> Option<Point> {
+        self.locations
+            .get(index)
+            .copied()
+            .flatten()
+            .and_then(on_earth)
+    }
+}
+
+impl CoastWays {
+    pub(super) fn len(&self) -> usize {
+        self.ways.len()
+    }
+
+    pub(super) fn way(&self, index: usize) -> Option<CoastWay<'_>> {
+        let (id, end) = *self.ways.get(index)?;
+        let start = match index.checked_sub(1) {
+            Some(before) => self.ways.get(before)?.1,
+            None => 0,
+        };
+        Some(CoastWay {
+            id,
+            nodes: self.nodes.get(start..end)?,
+            locations: self.locations.get(start..end)?,
+        })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = CoastWay<'_>> {
+        (0..self.len()).filter_map(|index| self.way(index))
+    }
+
+    fn append(&mut self, other: Self) {
+        let start = self.nodes.len();
+        let moved = other.ways.into_iter().map(|(id, end)| (id, end + start));
+        self.ways.extend(moved);
+        self.nodes.extend(other.nodes);
+        self.locations.extend(other.locations);
+    }
+
+    /// Adds the coastlines of a block.
+    fn add_block(&mut self, block: &Block<'_>) -> Result<(), FormatError> {
+        block.try_for_each(|element| {
+            let Element::Way(way) = &element else {
+                return Ok(());
+            };
+            if !way.tags().any(|tag| tag == TAG) {
+                return Ok(());
+            }
+            element.check_size()?;
+            self.nodes.extend(way.refs());
+            way.read_locations(&mut self.locations)?;
+            self.locations.resize(self.nodes.len(), None);
+            self.ways.push((way.id(), self.nodes.len()));
+            Ok(())
+        })
+    }
+
+    /// Reads the coastlines of a file. Returns them with a plan of the file. Adds the nodes with the tag of coastlines
+    /// to `problems`.
+    pub(super) fn read(
+        file: &PbfFile,
+        ctx: &Context,
+        problems: &mut Vec<CoastProblem>,
+    ) -> Result<(Self, BlobPlan)> {
+        ctx.expect_phases(2);
+        let mut coast = Self::default();
+        let scan = PlanningScan {
+            name: "coastlines",
+            file,
+            prefilter: &|strings: &StringTable<'_>| BlobDecision::visit_if(has_tag(strings)),
+            ctx,
+        };
+        let plan = scan.run(
+            |entry| entry.kinds.contains(ObjectKind::Way),
+            |_, block| {
+                let mut found = Self::default();
+                found.add_block(block)?;
+                Ok(found)
+            },
+            |found| coast.append(found),
+        )?;
+        plan.check_current(file, ctx)?;
+        if plan.is_history(file, ctx) {
+            let cause = "this is a history file, and a coast is made of one version of each object";
+            return Err(not_current_error(file, cause, ctx));
+        }
+        let ctx = &refuse_repeats(file, &plan, ctx)?;
+        coast.leave_out_repeats();
+        coast.locate(file, &plan, ctx, problems)?;
+        Ok((coast, plan))
+    }
+
+    /// Leaves out all but the last of the ways with the same id, which an unsorted file may have.
+    fn leave_out_repeats(&mut self) {
+        let mut ids: Vec<i64> = self.ways.iter().map(|(id, _)| *id).collect();
+        let count = ids.len();
+        ids = each_once(ids);
+        if ids.len() == count {
+            return;
+        }
+        let mut last = rustc_hash::FxHashMap::default();
+        for (index, (id, _)) in self.ways.iter().enumerate() {
+            last.insert(*id, index);
+        }
+        let mut kept = Self::default();
+        for (index, way) in self.iter().enumerate() {
+            if last.get(&way.id) == Some(&index) {
+                kept.nodes.extend(way.nodes);
+                kept.locations.extend(way.locations);
+                kept.ways.push((way.id, kept.nodes.len()));
+            }
+        }
+        *self = kept;
+    }
+
+    /// Looks up the nodes. If the header declares that ways store locations, only the nodes without one are looked up.
+    fn locate(
+        &mut self,
+        file: &PbfFile,
+        plan: &BlobPlan,
+        ctx: &Context,
+        problems: &mut Vec<CoastProblem>,
+    ) -> Result<()> {
+        let takes_stored = file.header.has(feature::LOCATIONS);
+        let pairs = self.nodes.iter().zip(&self.locations);
+        let wanted = pairs.filter(|(_, stored)| !takes_stored || stored.is_none());
+        let wanted = each_once(wanted.map(|(node, _)| *node).collect());
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let found = NodePlaces::read(file, plan, wanted, ctx)?;
+        let mut locations = Vec::new();
+        let stored = self.locations.chunks_mut(AT_ONCE);
+        for (nodes, stored) in self.nodes.chunks(AT_ONCE).zip(stored) {
+            locations.clear();
+            found.store.get_all(nodes, &mut locations);
+            for (stored, found) in stored.iter_mut().zip(&locations) {
+                *stored = location_of_reference(*found, *stored);
+            }
+        }
+        for (node, location) in found.tagged {
+            problems.push(CoastProblem {
+                kind: CoastProblemKind::TaggedNode,
+                ways: Vec::new(),
+                node: Some(node),
+                place: location
+                    .and_then(on_earth)
+                    .map_or(ProblemPlace::Unknown, ProblemPlace::Point),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Whether strings have those of the tag of coastlines.
+fn has_tag(strings: &StringTable<'_>) -> bool {
+    strings.indexes_of(&[TAG.0]).len() + strings.indexes_of(&[TAG.1]).len() > 1
+}
+
+/// Locations of nodes.
+pub(super) struct NodePlaces {
+    pub store: LocationStore,
+    /// The nodes with the tag of coastlines.
+    tagged: Vec<(i64, Option<Location>)>,
+}
+
+impl NodePlaces {
+    /// Reads the locations of the nodes in `wanted`, which are in ascending order.
+    pub(super) fn read(
+        file: &PbfFile,
+        plan: &BlobPlan,
+        wanted: Vec<i64>,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let mut ids = IdSet::default();
+        ids.add(&wanted.as_slice().into());
+        drop(wanted);
+        let is_met = |kind, first, last| kind == ObjectKind::Node && ids.may_meet(first, last);
+        let search = IdSearch::new(file, is_met, ctx)?;
+        let mut found = Self {
+            store: LocationStore::of_ids(ids.clone(), ctx.jobs),
+            tagged: Vec::new(),
+        };
+        let preparation = found.store.preparation();
+        Scan::without_strings("nodes of coastlines", file, plan, ctx)
+            .with_strings()
+            .run(
+                |entry| search.may_find_in(entry),
+                |_, block| {
+                    let mut nodes = NodeBatch::default();
+                    block.for_each_node(|id, location, _| {
+                        if ids.contains(id) {
+                            nodes.push(id, location);
+                        }
+                    })?;
+                    preparation.prepare(&mut nodes);
+                    Ok((nodes, tagged_nodes(block, &ids)?))
+                },
+                |(nodes, tagged)| {
+                    found.store.add(&nodes);
+                    found.tagged.extend(tagged);
+                },
+            )?;
+        found.tagged.sort_unstable_by_key(|(id, _)| *id);
+        found.tagged.dedup_by_key(|(id, _)| *id);
+        Ok(found)
+    }
+}
+
+/// Returns the nodes of a block with the tag of coastlines whose ids are in `ids`.
+fn tagged_nodes(
+    block: &Block<'_>,
+    ids: &IdSet,
+) -> Result<Vec<(i64, Option<Location>)>, FormatError> {
+    let mut tagged = Vec::new();
+    if has_tag(&block.strings) {
+        block.try_for_each(|element| {
+            if let Element::Node(node) = element
+                && ids.contains(node.id())
+                && node.tags().any(|tag| tag == TAG)
+            {
+                tagged.push((node.id(), node.location()));
+            }
+            Ok::<_, FormatError>(())
+        })?;
+    }
+    Ok(tagged)
+}
