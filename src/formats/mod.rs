@@ -30,6 +30,7 @@ mod opl_fields;
 pub(crate) mod parquet;
 mod read;
 pub(crate) mod row_limit;
+pub(crate) mod shapefile;
 // Only the Python package, which turns on `unstable`, has tables with lists.
 #[cfg_attr(not(feature = "unstable"), allow(dead_code))]
 pub(crate) mod table;

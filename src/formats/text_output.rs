@@ -125,19 +125,17 @@ impl TextOutput {
 
     /// Writes the rest of the text and the trailer, flushes the file to disk, and gives the file its name. Returns the
     /// size of the file in bytes.
-    pub fn finish(mut self) -> Result<u64> {
-        self.end()?;
-        self.output.commit()
+    pub fn finish(self) -> Result<u64> {
+        self.complete()?.commit()
     }
 
     /// Ends the file as [`finish`](Self::finish) does, but does not wait until it is on disk.
-    pub(crate) fn finish_unflushed(mut self) -> Result<u64> {
-        self.end()?;
-        self.output.commit_unflushed()
+    pub(crate) fn finish_unflushed(self) -> Result<u64> {
+        self.complete()?.commit_unflushed()
     }
 
-    /// Writes the rest of the text and the trailer.
-    fn end(&mut self) -> Result<()> {
+    /// Writes the rest of the text and the trailer. The file gets its name when the returned output is committed.
+    pub(crate) fn complete(mut self) -> Result<StreamOutput> {
         self.end_chunk()?;
         if self.compression == TextCompression::Zstd
             && self.output.len() == 0
@@ -154,7 +152,8 @@ impl TextOutput {
         }
         let tail = self.tally.tail(self.compression);
         self.bytes.extend_from_slice(&tail);
-        self.flush()
+        self.flush()?;
+        Ok(self.output)
     }
 }
 

@@ -98,6 +98,14 @@ impl StreamOutput {
         Ok(())
     }
 
+    /// Replaces the first bytes of the output, which must not be a stream and must have as many bytes. Nothing can be
+    /// appended afterwards.
+    pub(crate) fn replace_start(&mut self, bytes: &[u8]) -> Result<()> {
+        self.end()?;
+        let written = system::write_at(&self.file, bytes, 0);
+        written.map_err(|error| Error::io(self.output.path(), "cannot write", error))
+    }
+
     /// Makes the system start writing to disk, so that the flush at the end has little left to do. Threads of the
     /// output do this themselves.
     fn start_writeback(&mut self) {

@@ -5,7 +5,7 @@ use super::options::FeatureOptions;
 use super::text::{ChunkText, FeatureChunk, FeatureText};
 use crate::error::{Error, Result};
 use crate::formats::TextOutput;
-use crate::io::OpenOutput;
+use crate::io::{OpenOutput, StreamOutput};
 
 /// Writes features to a file or to standard output.
 pub(crate) struct FeatureDocument {
@@ -62,8 +62,13 @@ impl FeatureDocument {
     }
 
     /// Completes the file, flushes it to disk, and gives it its name. Returns its size in bytes.
-    pub(crate) fn finish(mut self) -> Result<u64> {
+    pub(crate) fn finish(self) -> Result<u64> {
+        self.complete()?.commit()
+    }
+
+    /// Completes the file, which gets its name when the returned output is committed.
+    pub(crate) fn complete(mut self) -> Result<StreamOutput> {
         self.output.write(self.frame[1])?;
-        self.output.finish()
+        self.output.complete()
     }
 }

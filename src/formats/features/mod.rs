@@ -3,6 +3,7 @@
 
 mod action;
 mod action_columns;
+mod coast_row;
 mod csv;
 mod document;
 mod edit_group;
@@ -29,6 +30,9 @@ pub(crate) use action::{ActionRow, ActionText, OwnedTags};
 pub use action_columns::ACTION_COLUMNS;
 pub(crate) use action_columns::{ACTION_CSV, is_action_csv};
 pub use action_columns::{ActionRows, ActionView};
+#[cfg(feature = "parquet")]
+pub(crate) use coast_row::CoastColumn;
+pub(crate) use coast_row::{CoastColumns, CoastRow};
 pub(crate) use document::FeatureDocument;
 pub(crate) use edit_group::{EDIT_GROUP_COLUMNS, EditGroups};
 pub use edit_group::{EditGroup, GroupBy};

@@ -2,6 +2,7 @@
 
 mod action_table;
 mod admin_areas;
+mod coast_table;
 mod column_buffer;
 mod columns;
 mod country;
@@ -21,6 +22,7 @@ mod theme;
 
 pub(crate) use action_table::{ActionFacts, ActionTable};
 pub(crate) use admin_areas::{AdminArea, AdminAreas, COUNTRY_LEVEL, LOWEST_LEVEL};
+pub(crate) use coast_table::CoastTable;
 pub(crate) use columns::EncodedGroup;
 pub(crate) use edit_table::write_edit_groups;
 pub(crate) use facts::TableFacts;
