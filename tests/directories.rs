@@ -11,8 +11,8 @@ use std::time::Duration;
 
 type Content = Option<Vec<(PathBuf, Vec<u8>)>>;
 
-/// The commands that write tables as a directory.
-const TABLES: [&[&str]; 2] = [
+/// The commands that write tables, or the layers of a coast, as a directory.
+const TABLES: [&[&str]; 3] = [
     &[
         "export",
         "-q",
@@ -22,6 +22,7 @@ const TABLES: [&[&str]; 2] = [
         "geoparquet",
     ],
     &["export", "-q", "--raw"],
+    &["coastline", "-q"],
 ];
 
 fn command(job: &[&str], input: &Path, output: &Path) -> Command {

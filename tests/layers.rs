@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, from the lowest to the highest. `reference/pipeline.md` has a diagram of them.
-const LAYERS: [&str; 19] = [
+const LAYERS: [&str; 20] = [
     "error",
     "deflate",
     "osm",
@@ -22,6 +22,7 @@ const LAYERS: [&str; 19] = [
     "formats",
     "engine",
     "region_file",
+    "coast",
     "commands",
     "cli",
 ];

@@ -12,6 +12,7 @@ mod cat;
 mod changeset_filter;
 mod check;
 mod check_areas;
+mod coastline;
 mod completions;
 mod conventions;
 mod degrade;
@@ -164,6 +165,7 @@ commands! {
         Split(split::Args): split::run;
         Export(export::Args): export::run
             as ("export", "Turn objects into features: GeoJSON, GeoParquet, CSV, WKT, tables");
+        Coastline(coastline::Args): coastline::run;
         AddLocationsToWays(add_locations_to_ways::Args): add_locations_to_ways::run;
         CreateLocationsIndex(locations_index::CreateArgs): locations_index::create;
         QueryLocationsIndex(locations_index::QueryArgs): locations_index::query;

@@ -85,6 +85,7 @@ pub mod cat;
 pub mod changeset_filter;
 mod changesets;
 pub mod check;
+pub mod coastline;
 pub mod degrade;
 pub mod diff;
 mod empty_region;

@@ -1,0 +1,272 @@
+//! Compares the land of a coast with that of an earlier one.
+
+use super::SUMMARY;
+use crate::area::AreaPolygon;
+use crate::coast::Grid;
+use crate::error::{Error, Result};
+use crate::formats::shapefile::ShapefileReader;
+use crate::geometry::{Extent, Point, doubled_area};
+use crate::region_file::read_shape;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The size of the cells that are compared, in degrees.
+const CELL: i32 = 10;
+const GRID: Grid = Grid {
+    cell_e7: CELL as u32 * 10_000_000,
+    overlap_e7: 0,
+};
+/// Twice the area of a square degree, in squared units of 1e-7 degree.
+const DOUBLED_DEGREE: f64 = 2e14;
+/// The names of the land in a directory that other programs wrote.
+const LAND: [&str; 2] = [
+    "land-polygons-complete-4326/land_polygons.shp",
+    "land_polygons.shp",
+];
+
+/// The land of a coast, which later runs compare with theirs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct LandCensus {
+    /// The number of rings of all polygons.
+    rings: u64,
+    /// The land in each cell that has some.
+    cells: Vec<LandCell>,
+}
+
+/// The land in a cell of 10 degrees.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct LandCell {
+    /// The western edge in degrees.
+    lon: i32,
+    /// The southern edge in degrees.
+    lat: i32,
+    /// The area in square degrees.
+    land: f64,
+}
+
+/// Something that an earlier coast has more of.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct CoastLoss {
+    /// The western and the southern edge in degrees of the cell of 10 degrees that has lost land; `None` for rings.
+    pub cell: Option<[i32; 2]>,
+    /// The area of the land in square degrees, or the number of rings, in the earlier coast.
+    pub old: f64,
+    /// The same in the new coast.
+    pub new: f64,
+}
+
+impl CoastLoss {
+    fn percent(&self) -> f64 {
+        100.0 * (1.0 - self.new / self.old)
+    }
+}
+
+impl fmt::Display for CoastLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = self.percent();
+        match self.cell {
+            Some([lon, lat]) => write!(
+                f,
+                "the cell from longitude {lon} to {}, latitude {lat} to {} has lost {percent:.1} % of its land",
+                lon + CELL,
+                lat + CELL
+            ),
+            None => write!(
+                f,
+                "{percent:.1} % of the rings are lost: there were {}, and now there are {}",
+                self.old, self.new
+            ),
+        }
+    }
+}
+
+/// Collects the land of a coast.
+#[derive(Default)]
+struct LandCollector {
+    rings: u64,
+    /// Twice the area by the number of the cell, in squared units of 1e-7 degree.
+    cells: BTreeMap<[i32; 2], i128>,
+}
+
+impl LandCollector {
+    /// Adds the area within a ring, or subtracts it. The ring may be of either direction.
+    fn add(&mut self, ring: &[Point], is_hole: bool) {
+        let area = doubled_area(ring);
+        let Some(extent) = Extent::of(ring).filter(|_| area != 0) else {
+            return;
+        };
+        self.rings += 1;
+        let sign = if is_hole { -1 } else { 1 };
+        let mut outer = ring.to_vec();
+        if area < 0 {
+            outer.reverse();
+        }
+        let polygon = AreaPolygon {
+            outer,
+            holes: Vec::new(),
+        };
+        for cell in GRID.cells(extent, [&polygon]) {
+            let rings = cell.part.rings();
+            let area: i128 = rings.iter().map(|ring| doubled_area(ring)).sum();
+            *self.cells.entry(cell.number).or_default() += sign * area;
+        }
+    }
+
+    fn finish(self) -> LandCensus {
+        let cells = self.cells.into_iter().filter(|(_, area)| *area > 0);
+        let cells = cells.map(|([column, row], area)| LandCell {
+            lon: CELL * column - 180,
+            lat: CELL * row - 90,
+            land: area as f64 / DOUBLED_DEGREE,
+        });
+        LandCensus {
+            rings: self.rings,
+            cells: cells.collect(),
+        }
+    }
+}
+
+impl LandCensus {
+    /// Counts the land in polygons.
+    pub(super) fn of(polygons: &[AreaPolygon]) -> Self {
+        let mut collector = LandCollector::default();
+        for polygon in polygons {
+            collector.add(&polygon.outer, false);
+            polygon
+                .holes
+                .iter()
+                .for_each(|hole| collector.add(hole, true));
+        }
+        collector.finish()
+    }
+
+    /// Reads the land of an earlier run from its directory, or from a file of whole polygons of land.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let summary = path.join(SUMMARY);
+        if let Ok(text) = fs::read(&summary) {
+            let stored: serde_json::Result<StoredCensus> = serde_json::from_slice(&text);
+            return stored.map(|stored| stored.census).map_err(|error| {
+                Error::file(&summary, format!("this is no summary of a coast: {error}"))
+            });
+        }
+        let file = if path.is_dir() {
+            let files = LAND.iter().map(|name| path.join(name));
+            files
+                .into_iter()
+                .find(|file| file.is_file())
+                .ok_or_else(|| {
+                    Error::file(
+                        path,
+                        format!(
+                            "the directory has neither {SUMMARY} nor {}",
+                            LAND.join(" or ")
+                        ),
+                    )
+                })?
+        } else {
+            PathBuf::from(path)
+        };
+        match file.extension().and_then(|ending| ending.to_str()) {
+            Some("shp") => Self::of_shapefile(&file),
+            _ => Self::of_shape(&file),
+        }
+    }
+
+    fn of_shapefile(path: &Path) -> Result<Self> {
+        let mut reader = ShapefileReader::open(path)?;
+        let mut collector = LandCollector::default();
+        while let Some(rings) = reader.next_rings()? {
+            for ring in rings {
+                let is_hole = doubled_area(&ring) > 0;
+                collector.add(&ring, is_hole);
+            }
+        }
+        Ok(collector.finish())
+    }
+
+    fn of_shape(path: &Path) -> Result<Self> {
+        let mut collector = LandCollector::default();
+        for (ring, is_hole) in read_shape(path, None)?.rings() {
+            collector.add(&ring.points, is_hole);
+        }
+        Ok(collector.finish())
+    }
+
+    /// Returns what a later coast has lost: land of cells and rings, of which less than a share of `1 - max_loss` is
+    /// left. The greatest loss is the first.
+    pub(super) fn losses(&self, new: &Self, max_loss: f64) -> Vec<CoastLoss> {
+        let key = |cell: &LandCell| [cell.lon, cell.lat];
+        let left: BTreeMap<_, _> = new
+            .cells
+            .iter()
+            .map(|cell| (key(cell), cell.land))
+            .collect();
+        let cells = self.cells.iter().map(|cell| CoastLoss {
+            cell: Some(key(cell)),
+            old: cell.land,
+            new: left.get(&key(cell)).copied().unwrap_or(0.0),
+        });
+        let rings = CoastLoss {
+            cell: None,
+            old: self.rings as f64,
+            new: new.rings as f64,
+        };
+        let is_great = |loss: &CoastLoss| loss.new < loss.old * (1.0 - max_loss);
+        let mut losses: Vec<_> = cells.chain([rings]).filter(is_great).collect();
+        losses.sort_by(|one, other| other.percent().total_cmp(&one.percent()));
+        losses
+    }
+}
+
+/// The part of the summary of a directory that has the land.
+#[derive(Deserialize)]
+struct StoredCensus {
+    census: LandCensus,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn square(lon: i32, lat: i32, side: i32) -> AreaPolygon {
+        let at = |lon: i32, lat: i32| Point {
+            lat_e7: lat * 10_000_000,
+            lon_e7: lon * 10_000_000,
+        };
+        AreaPolygon {
+            outer: vec![
+                at(lon, lat),
+                at(lon + side, lat),
+                at(lon + side, lat + side),
+                at(lon, lat + side),
+            ],
+            holes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn lost_land_and_lost_rings_are_named() {
+        let old = LandCensus::of(&[square(-5, 48, 4), square(55, -12, 1)]);
+        assert_eq!(old.rings, 2);
+        let areas: Vec<_> = old
+            .cells
+            .iter()
+            .map(|cell| (cell.lon, cell.lat, cell.land))
+            .collect();
+        assert_eq!(areas, [(-10, 40, 8.0), (-10, 50, 8.0), (50, -20, 1.0)]);
+        assert_eq!(old.losses(&old, 0.0), []);
+        let losses = old.losses(&LandCensus::of(&[square(-5, 48, 4)]), 0.01);
+        let shown: Vec<_> = losses.iter().map(CoastLoss::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "the cell from longitude 50 to 60, latitude -20 to -10 has lost 100.0 % of its land",
+                "50.0 % of the rings are lost: there were 2, and now there are 1"
+            ]
+        );
+    }
+}

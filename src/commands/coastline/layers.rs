@@ -1,0 +1,272 @@
+//! The layers of a coast, and the files in which they are written.
+
+use super::{Layer, LayerFormat};
+use crate::error::Result;
+use crate::formats::features::{
+    CoastColumns, CoastRow, FeatureChunk, FeatureDocument, FeatureText, OwnedGeometry,
+};
+#[cfg(feature = "parquet")]
+use crate::formats::parquet::CoastTable;
+use crate::formats::shapefile::{
+    FILE_CODE, SHAPEFILE_ENDINGS, ShapeColumns, ShapeRecords, ShapeType, ShapefileWriter,
+    projection_text,
+};
+use crate::formats::{FeatureFormat, FeatureOptions};
+use crate::geometry::Projection;
+use crate::io::{OpenOutput, OutputDirectory, OutputTarget, StreamOutput};
+use crate::runtime::Context;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The name of the file of problems in a directory.
+const PROBLEMS: &str = "errors.geojson";
+
+/// A file of a layer.
+#[derive(Debug, Clone)]
+pub(super) struct LayerSpec {
+    pub layer: Layer,
+    /// Whether polygons are divided into cells.
+    pub is_split: bool,
+    pub projection: Projection,
+    pub format: LayerFormat,
+    pub place: LayerPlace,
+}
+
+/// The place of a file: a target, or a path within the output directory.
+#[derive(Debug, Clone)]
+pub(super) enum LayerPlace {
+    Target(OutputTarget),
+    Directory(PathBuf),
+}
+
+impl LayerSpec {
+    /// Returns the files of a directory: whole land, land and water in cells if `is_split` is set or else whole water,
+    /// lines, and problems. Their names are those that makers of maps expect.
+    pub(super) fn of_directory(is_split: bool, projections: &[Projection]) -> Vec<Self> {
+        let mut specs = Vec::new();
+        let mut add = |layer, is_split, projection, path: String, format| {
+            specs.push(Self {
+                layer,
+                is_split,
+                projection,
+                format,
+                place: LayerPlace::Directory(path.into()),
+            });
+        };
+        for &projection in projections {
+            let code = projection.code();
+            let mut add = |layer, is_split, directory: String, name: &str| {
+                let path = format!("{directory}-{code}/{name}.shp");
+                add(layer, is_split, projection, path, LayerFormat::Shapefile);
+            };
+            add(Layer::Lines, false, "coastlines".into(), "lines");
+            for (layer, name) in [(Layer::Land, "land"), (Layer::Water, "water")] {
+                let file = format!("{name}_polygons");
+                if layer == Layer::Land || !is_split {
+                    add(layer, false, format!("{name}-polygons-complete"), &file);
+                }
+                if is_split {
+                    add(layer, true, format!("{name}-polygons-split"), &file);
+                }
+            }
+        }
+        let text = LayerFormat::Features(FeatureOptions::new(FeatureFormat::GeoJson));
+        add(
+            Layer::Errors,
+            false,
+            Projection::Degrees,
+            PROBLEMS.into(),
+            text,
+        );
+        specs
+    }
+
+    const fn columns(&self) -> CoastColumns {
+        match self.layer {
+            Layer::Lines => CoastColumns::Lines,
+            Layer::Land | Layer::Water if self.is_split => CoastColumns::Cells,
+            Layer::Land | Layer::Water => CoastColumns::Polygons,
+            Layer::Errors => CoastColumns::Problems,
+        }
+    }
+
+    /// The targets of the files, if they are not within a directory.
+    pub(super) fn targets(&self) -> Vec<OutputTarget> {
+        match (&self.place, &self.format) {
+            (LayerPlace::Directory(_), _) => Vec::new(),
+            (LayerPlace::Target(target), LayerFormat::Shapefile) => {
+                let ending = |ending: &str| target_of_ending(target, ending);
+                SHAPEFILE_ENDINGS.into_iter().map(ending).collect()
+            }
+            (LayerPlace::Target(target), _) => vec![target.clone()],
+        }
+    }
+
+    /// Encodes rows.
+    pub(super) fn encode(&self, rows: Vec<CoastRow>) -> Result<EncodedRows> {
+        Ok(match &self.format {
+            LayerFormat::Shapefile => {
+                let mut records = ShapeRecords::new(self.projection);
+                for row in &rows {
+                    match &row.geometry {
+                        OwnedGeometry::MultiPolygon(polygons) => {
+                            let cell = row.cell.unwrap_or_default();
+                            polygons
+                                .iter()
+                                .for_each(|one| records.add_polygon(one, cell));
+                        }
+                        OwnedGeometry::LineString(points) => records.add_line(points),
+                        OwnedGeometry::Point(_) | OwnedGeometry::MultiLineString(_) => {}
+                    }
+                }
+                EncodedRows::Shapes(records)
+            }
+            LayerFormat::Features(options) => {
+                let (mut text, mut chunks) = (FeatureText::new(options), Vec::new());
+                for row in &rows {
+                    row.with_feature(|feature| text.put(feature));
+                }
+                let failed = |error: std::io::Error| crate::Error::Internal(error.to_string());
+                while let Some(chunk) = text.take().map_err(failed)? {
+                    chunks.push(chunk);
+                }
+                EncodedRows::Features(chunks)
+            }
+            #[cfg(feature = "parquet")]
+            LayerFormat::GeoParquet => EncodedRows::Rows(rows),
+        })
+    }
+
+    /// Begins the file.
+    pub(super) fn open(
+        &self,
+        directory: &mut Option<OutputDirectory>,
+        ctx: &Context,
+    ) -> Result<LayerWriter> {
+        let mut open = |ending: &str| -> Result<OpenOutput> {
+            match (&self.place, directory.as_mut()) {
+                (LayerPlace::Target(target), _) => {
+                    OpenOutput::open(target_of_ending(target, ending), ctx)
+                }
+                (LayerPlace::Directory(path), Some(directory)) => {
+                    directory.open(&path.with_extension(ending))
+                }
+                (LayerPlace::Directory(_), None) => {
+                    Err(crate::Error::Internal("a layer without a directory".into()))
+                }
+            }
+        };
+        let own_ending = match &self.place {
+            LayerPlace::Target(_) => String::new(),
+            LayerPlace::Directory(path) => path
+                .extension()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+        };
+        Ok(match &self.format {
+            LayerFormat::Shapefile => {
+                let (shape_type, columns) = match self.columns() {
+                    CoastColumns::Lines => (ShapeType::Line, ShapeColumns::Number),
+                    CoastColumns::Cells => (ShapeType::Polygon, ShapeColumns::Cell),
+                    _ => (ShapeType::Polygon, ShapeColumns::Number),
+                };
+                let writer = ShapefileWriter::create(shape_type, columns, self.projection, open);
+                LayerWriter::Shapefile(writer?)
+            }
+            LayerFormat::Features(options) => {
+                LayerWriter::Features(FeatureDocument::create(open(&own_ending)?, options)?)
+            }
+            #[cfg(feature = "parquet")]
+            LayerFormat::GeoParquet => {
+                LayerWriter::Table(CoastTable::create(self.columns(), open(&own_ending)?)?)
+            }
+        })
+    }
+}
+
+/// Returns the target of another file of a Shapefile, or the same target if the ending is empty.
+fn target_of_ending(target: &OutputTarget, ending: &str) -> OutputTarget {
+    match target {
+        OutputTarget::File { path, overwrite } if !ending.is_empty() => OutputTarget::File {
+            path: path.with_extension(ending),
+            overwrite: *overwrite,
+        },
+        target => target.clone(),
+    }
+}
+
+/// Rows that are encoded for a file.
+pub(super) enum EncodedRows {
+    Shapes(ShapeRecords),
+    Features(Vec<FeatureChunk>),
+    #[cfg(feature = "parquet")]
+    Rows(Vec<CoastRow>),
+}
+
+/// A file that is being written.
+pub(super) enum LayerWriter {
+    Shapefile(ShapefileWriter),
+    Features(FeatureDocument),
+    #[cfg(feature = "parquet")]
+    Table(CoastTable),
+}
+
+impl LayerWriter {
+    /// Appends rows, which must have been encoded for this file.
+    pub(super) fn add(&mut self, rows: EncodedRows) -> Result<()> {
+        match (self, rows) {
+            (Self::Shapefile(writer), EncodedRows::Shapes(records)) => writer.add(records),
+            (Self::Features(document), EncodedRows::Features(chunks)) => {
+                chunks.into_iter().try_for_each(|chunk| document.add(chunk))
+            }
+            #[cfg(feature = "parquet")]
+            (Self::Table(table), EncodedRows::Rows(rows)) => {
+                rows.into_iter().try_for_each(|row| table.add(row))
+            }
+            _ => Err(crate::Error::Internal("rows of another format".into())),
+        }
+    }
+
+    /// Completes the file. Returns its parts, which get their names when they are committed.
+    pub(super) fn finish(self) -> Result<Vec<StreamOutput>> {
+        Ok(match self {
+            Self::Shapefile(writer) => writer.finish()?,
+            Self::Features(document) => vec![document.complete()?],
+            #[cfg(feature = "parquet")]
+            Self::Table(table) => vec![table.finish()?],
+        })
+    }
+}
+
+/// Whether an open file in an output directory was written by an earlier run.
+pub(super) fn is_own(path: &Path, file: &File) -> bool {
+    let mut start = Vec::new();
+    let read = file.take(1 << 12).read_to_end(&mut start);
+    let shown = path.to_string_lossy();
+    let Some((_, ending)) = shown.rsplit_once('.').filter(|_| read.is_ok()) else {
+        return false;
+    };
+    let specs = [true, false].map(|is_split| {
+        LayerSpec::of_directory(is_split, &[Projection::Degrees, Projection::WebMercator])
+    });
+    let mut names = specs.iter().flatten().filter_map(|spec| match &spec.place {
+        LayerPlace::Directory(path) => Some((path, spec.projection)),
+        LayerPlace::Target(_) => None,
+    });
+    if shown == super::SUMMARY || shown == super::WAYS {
+        return start.is_empty()
+            || start.starts_with(b"{")
+            || start[0].is_ascii_digit()
+            || start[0] == b'-';
+    }
+    let found = names.find(|(name, _)| path == name.with_extension(ending));
+    found.is_some_and(|(_, projection)| match ending {
+        "shp" | "shx" => start.starts_with(&FILE_CODE),
+        "dbf" => start.starts_with(&[3]),
+        "prj" => start == projection_text(projection).as_bytes(),
+        "cpg" => start == b"UTF-8",
+        _ => start.starts_with(b"{\"type\":\"FeatureCollection\""),
+    })
+}

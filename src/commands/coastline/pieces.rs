@@ -1,0 +1,247 @@
+//! The parts of a coast that are encoded at a time.
+
+use super::Layer;
+use super::layers::{EncodedRows, LayerSpec};
+use crate::area::AreaPolygon;
+use crate::coast::{BoxPart, Coast, CoastLine, CoastProblem, Grid, GridCells, ProblemPlace};
+use crate::error::Result;
+use crate::formats::features::{CoastRow, OwnedGeometry};
+use crate::geometry::{Extent, Projection};
+use crate::runtime::WorkItem;
+
+/// The number of lines, polygons or problems of a piece.
+const ITEMS: usize = 256;
+/// The size of the cells of water that is written whole, in 1e-7 degree. Those of a wide region are smaller, because
+/// polygons are subtracted from each other exactly only in boxes of less than 214 degrees.
+const WHOLE_E7: u32 = 3_600_000_000;
+const QUARTER_E7: u32 = 900_000_000;
+
+/// A part of a coast.
+pub(super) enum LayerPiece<'c> {
+    Lines(&'c [CoastLine]),
+    Problems(&'c [CoastProblem]),
+    /// Whole polygons of land.
+    Land(&'c [AreaPolygon]),
+    Cell(Box<CoastCell>),
+}
+
+/// A part of a coast in a cell.
+pub(super) struct CoastCell {
+    /// The number of the cell; `None` if polygons are not divided.
+    number: Option<[i32; 2]>,
+    land: BoxPart,
+    /// The part of the region, if it is no box.
+    region: Option<BoxPart>,
+}
+
+impl WorkItem for LayerPiece<'_> {
+    fn input_bytes(&self) -> u64 {
+        let points: usize = match self {
+            Self::Lines(lines) => lines.iter().map(|line| line.points.len()).sum(),
+            Self::Problems(problems) => problems.len(),
+            Self::Land(land) => land.iter().flat_map(AreaPolygon::rings).map(Vec::len).sum(),
+            Self::Cell(cell) => cell.land.points(),
+        };
+        8 * points as u64
+    }
+}
+
+/// Returns the pieces of a coast that the files need. `grid` is the grid of polygons that are divided.
+pub(super) fn pieces<'c>(
+    coast: &'c Coast,
+    grid: Grid,
+    specs: &[LayerSpec],
+) -> impl Iterator<Item = LayerPiece<'c>> + Send {
+    let needs = |layer, is_split| {
+        specs
+            .iter()
+            .any(|spec| spec.layer == layer && spec.is_split == is_split)
+    };
+    let lines = coast.lines.chunks(ITEMS).map(LayerPiece::Lines);
+    let problems = coast.problems.chunks(ITEMS).map(LayerPiece::Problems);
+    let land = coast.land.chunks(ITEMS).map(LayerPiece::Land);
+    let is_wide = Extent::of(coast.region.iter().flat_map(|polygon| &polygon.outer))
+        .is_some_and(|extent| extent.is_wide());
+    let whole = Grid {
+        cell_e7: if is_wide { QUARTER_E7 } else { WHOLE_E7 },
+        overlap_e7: 0,
+    };
+    let water = needs(Layer::Water, false).then(|| cells(coast, whole, false));
+    let is_split = needs(Layer::Land, true) || needs(Layer::Water, true);
+    let split = is_split.then(|| cells(coast, grid, true));
+    lines
+        .chain(problems)
+        .chain(land)
+        .chain(water.into_iter().flatten())
+        .chain(split.into_iter().flatten())
+}
+
+/// Returns the region if it is a box.
+fn region_box(coast: &Coast) -> Option<Extent> {
+    let [polygon] = &coast.region[..] else {
+        return None;
+    };
+    let extent = Extent::of(&polygon.outer)?;
+    let is_corner = |point: &crate::geometry::Point| {
+        (point.lon_e7 == extent.low.lon_e7 || point.lon_e7 == extent.high.lon_e7)
+            && (point.lat_e7 == extent.low.lat_e7 || point.lat_e7 == extent.high.lat_e7)
+    };
+    let is_box =
+        polygon.holes.is_empty() && polygon.outer.len() == 4 && polygon.outer.iter().all(is_corner);
+    is_box.then_some(extent)
+}
+
+/// Returns the cells of a grid that share points with the region.
+fn cells<'c>(
+    coast: &'c Coast,
+    grid: Grid,
+    is_split: bool,
+) -> impl Iterator<Item = LayerPiece<'c>> + Send {
+    let bounds = Extent::of(coast.region.iter().flat_map(|polygon| &polygon.outer));
+    let land = bounds.map(|bounds| grid.cells(bounds, &coast.land));
+    let mut region: Option<GridCells> = match (bounds, region_box(coast)) {
+        (Some(bounds), None) => Some(grid.cells(bounds, &coast.region)),
+        _ => None,
+    };
+    let cells = land.into_iter().flatten().filter_map(move |cell| {
+        // Both iterators have the same cells.
+        let region = region
+            .as_mut()
+            .and_then(Iterator::next)
+            .map(|cell| cell.part);
+        let number = is_split.then_some(cell.number);
+        let is_outside = region.as_ref().is_some_and(BoxPart::is_empty);
+        (!is_outside).then(|| CoastCell {
+            number,
+            land: cell.part,
+            region,
+        })
+    });
+    cells.map(|cell| LayerPiece::Cell(Box::new(cell)))
+}
+
+impl LayerPiece<'_> {
+    /// Encodes the rows of the piece for each file. Returns the number of the file with each.
+    pub(super) fn encode(&self, specs: &[LayerSpec]) -> Result<Vec<(usize, u64, EncodedRows)>> {
+        let mut encoded = Vec::new();
+        for (index, spec) in specs.iter().enumerate() {
+            let rows = self.rows(spec);
+            if !rows.is_empty() {
+                encoded.push((index, rows.len() as u64, spec.encode(rows)?));
+            }
+        }
+        Ok(encoded)
+    }
+
+    fn rows(&self, spec: &LayerSpec) -> Vec<CoastRow> {
+        match (self, spec.layer, spec.is_split) {
+            (Self::Lines(lines), Layer::Lines, _) => lines.iter().map(line_row).collect(),
+            (Self::Problems(problems), Layer::Errors, _) => {
+                problems.iter().filter_map(problem_row).collect()
+            }
+            (Self::Land(land), Layer::Land, false) => {
+                let polygons = land
+                    .iter()
+                    .flat_map(|polygon| on_map(polygon, spec.projection));
+                polygons.map(|polygon| polygon_row(polygon, None)).collect()
+            }
+            (Self::Cell(cell), layer @ (Layer::Land | Layer::Water), is_split)
+                if cell.number.is_some() == is_split && (is_split || layer == Layer::Water) =>
+            {
+                let polygons = cell.polygons(layer, spec.projection).into_iter();
+                polygons
+                    .map(|polygon| polygon_row(polygon, cell.number))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl CoastCell {
+    /// Returns the polygons of land or water on the map of a projection.
+    fn polygons(&self, layer: Layer, projection: Projection) -> Vec<AreaPolygon> {
+        let Some(bounds) = common(&self.land.bounds, &projection.bounds()) else {
+            return Vec::new();
+        };
+        let cut = (bounds != self.land.bounds).then(|| {
+            let region = self.region.clone();
+            let region = region.map(|region| region.within(bounds));
+            (self.land.clone().within(bounds), region)
+        });
+        let (land, region) = match &cut {
+            Some((land, region)) => (land, region.as_ref()),
+            None => (&self.land, self.region.as_ref()),
+        };
+        match (layer, region) {
+            (Layer::Water, Some(region)) => region.without(land),
+            (Layer::Water, None) => land.rest(),
+            _ => land.polygons(),
+        }
+    }
+}
+
+/// Returns the part of a polygon that the map of a projection shows.
+fn on_map(polygon: &AreaPolygon, projection: Projection) -> Vec<AreaPolygon> {
+    let Some(extent) = Extent::of(&polygon.outer) else {
+        return Vec::new();
+    };
+    match common(&extent, &projection.bounds()) {
+        None => Vec::new(),
+        Some(bounds) if bounds == extent => vec![polygon.clone()],
+        Some(bounds) => BoxPart::new(extent, [polygon]).within(bounds).polygons(),
+    }
+}
+
+/// Returns the box that two boxes have in common, if it has an area.
+fn common(one: &Extent, other: &Extent) -> Option<Extent> {
+    let mut both = *one;
+    both.low.lon_e7 = both.low.lon_e7.max(other.low.lon_e7);
+    both.low.lat_e7 = both.low.lat_e7.max(other.low.lat_e7);
+    both.high.lon_e7 = both.high.lon_e7.min(other.high.lon_e7);
+    both.high.lat_e7 = both.high.lat_e7.min(other.high.lat_e7);
+    let has_area = both.low.lon_e7 < both.high.lon_e7 && both.low.lat_e7 < both.high.lat_e7;
+    has_area.then_some(both)
+}
+
+const fn row(geometry: OwnedGeometry) -> CoastRow {
+    CoastRow {
+        cell: None,
+        ways: String::new(),
+        problem: None,
+        geometry,
+    }
+}
+
+fn polygon_row(polygon: AreaPolygon, cell: Option<[i32; 2]>) -> CoastRow {
+    CoastRow {
+        cell,
+        ..row(OwnedGeometry::MultiPolygon(vec![polygon]))
+    }
+}
+
+fn line_row(line: &CoastLine) -> CoastRow {
+    CoastRow {
+        ways: list(&line.ways),
+        ..row(OwnedGeometry::LineString(line.points.clone()))
+    }
+}
+
+/// Returns the row of a problem; `None` if its place is not known.
+fn problem_row(problem: &CoastProblem) -> Option<CoastRow> {
+    let geometry = match &problem.place {
+        ProblemPlace::Point(point) => OwnedGeometry::Point(*point),
+        ProblemPlace::Line(points) => OwnedGeometry::LineString(points.clone()),
+        ProblemPlace::Unknown => return None,
+    };
+    Some(CoastRow {
+        ways: list(&problem.ways),
+        problem: Some((problem.kind.name(), problem.node, problem.to_string())),
+        ..row(geometry)
+    })
+}
+
+fn list(ids: &[i64]) -> String {
+    let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
+    ids.join(",")
+}
