@@ -3,14 +3,14 @@ use super::args::{
 };
 use super::session::Session;
 use super::{CommandAnswer, show};
-use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
+use crate::commands::extract::{self, ConfigExtract, Extract, Extracted, Strategy, Summary};
 use crate::engine::HeaderOption;
 use crate::geometry::Shape;
 use crate::io::OutputTarget;
-use crate::osm::ObjectExpression;
 use crate::region_file::read_config_for;
 use crate::{Context, Disorder, OutputOptions};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,9 @@ use std::path::{Path, PathBuf};
 ///
 /// The configuration is JSON: {"directory": "out", "extracts": [{"output": "a.osm.pbf", "bbox": [11.3, 48, 11.8,
 /// 48.3]}, {"output": "b.osm.pbf", "polygon": {"file_name": "b.geojson"}}]}; "polygon" and "multipolygon" can also hold
-/// coordinates as in GeoJSON; {"relation": 62422} and {"area": "Berlin"} are boundaries of the input.
+/// coordinates as in GeoJSON; {"relation": 62422} and {"area": "Berlin"} are boundaries of the input; {"grid": {"zoom":
+/// 10, "bbox": […]}} stands for the tiles that touch a region, with outputs such as 10-545-361.osm.pbf. "strategy" is
+/// that of an extract. `pbfhogg regions` keeps such extracts up to date, with change files for each.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg extract -b 11.35,48.05,11.73,48.25 bayern.osm.pbf -o muenchen.osm.pbf
@@ -44,6 +46,9 @@ pub struct Args {
     input: PathBuf,
     #[command(flatten)]
     region: ExtractRegionArgs,
+    /// Directory for the outputs that the configuration file names
+    #[arg(short, long, value_name = "DIRECTORY", requires = "config")]
+    directory: Option<PathBuf>,
     #[command(flatten)]
     strategy: StrategyArgs,
     /// Write the bounding box of the region to the header
@@ -93,22 +98,19 @@ struct ExtractRegionArgs {
     config: Option<PathBuf>,
 }
 
-/// The strategy, and the directory of the outputs.
+/// The strategy of an extract.
 #[derive(Debug, clap::Args)]
-struct StrategyArgs {
-    /// Directory for the outputs that the configuration file names
-    #[arg(short, long, value_name = "DIRECTORY", requires = "config")]
-    directory: Option<PathBuf>,
+pub struct StrategyArgs {
     /// Strategy: simple, complete-ways or smart
     #[arg(
         short,
         long,
         value_name = "STRATEGY",
         default_value = "complete-ways",
-        value_enum,
+        value_parser = strategy_names(),
         hide_possible_values = true
     )]
-    strategy: StrategyName,
+    strategy: String,
     /// The same as --strategy simple
     #[arg(long, conflicts_with_all = ["strategy", "smart"])]
     simple: bool,
@@ -126,59 +128,44 @@ struct StrategyArgs {
     options: Vec<String>,
 }
 
-/// The name of a strategy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum StrategyName {
-    Simple,
-    #[value(alias = "complete_ways")]
-    CompleteWays,
-    Smart,
-}
-
 impl StrategyArgs {
-    fn strategy(&self) -> Result<Strategy> {
+    /// Returns the strategy.
+    pub fn strategy(&self) -> Result<Strategy> {
         let name = match (self.simple, self.smart) {
-            (true, _) => StrategyName::Simple,
-            (false, true) => StrategyName::Smart,
-            (false, false) => self.strategy,
+            (true, _) => "simple",
+            (false, true) => "smart",
+            (false, false) => &self.strategy,
         };
-        let mut strategy = match name {
-            StrategyName::Simple => Strategy::Simple,
-            StrategyName::CompleteWays => Strategy::default(),
-            StrategyName::Smart => Strategy::smart(),
-        };
+        let mut strategy = Strategy::parse(name).map_err(anyhow::Error::msg)?;
         for option in &self.options {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            match (name, &mut strategy) {
-                ("types", Strategy::Smart { types, .. }) => *types = RelationTypes::parse(value),
-                ("complete-partial-relations", Strategy::Smart { min_percent, .. }) => {
-                    match value.parse() {
-                        Ok(percent @ 1..=100) => *min_percent = Some(percent),
-                        _ => bail!("-S {option}: expected a whole number from 1 to 100"),
-                    }
-                }
-                ("tags", Strategy::Smart { tags, .. }) => {
-                    for text in value.split(',') {
-                        let tag = ObjectExpression::parse_tag(text);
-                        tags.push(tag.map_err(|error| anyhow::anyhow!("-S {option}: {error}"))?);
-                    }
-                }
-                ("relations", Strategy::CompleteWays { relations }) => match value {
-                    "false" | "no" => *relations = false,
-                    "true" | "yes" => *relations = true,
-                    _ => bail!("-S {option}: expected true or false"),
-                },
-                ("types" | "complete-partial-relations" | "tags", _) => {
-                    bail!("-S {name} is an option of the strategy smart")
-                }
-                ("relations", _) => bail!("-S {name} is an option of the strategy complete-ways"),
-                _ => bail!(
-                    "-S {option}: expected types=…, tags=…, complete-partial-relations=PERCENT or relations=false"
-                ),
-            }
+            let set = strategy.set(name, value);
+            set.map_err(|cause| anyhow!("-S {option}: {cause}"))?;
         }
         Ok(strategy)
     }
+}
+
+/// Returns the parser of the names of strategies.
+fn strategy_names() -> PossibleValuesParser {
+    PossibleValuesParser::new([
+        PossibleValue::new("simple"),
+        PossibleValue::new("complete-ways").alias("complete_ways"),
+        PossibleValue::new("smart"),
+    ])
+}
+
+/// Returns the strategy that a configuration names; `None` if it names none.
+pub fn configured_strategy(extract: &ConfigExtract) -> Result<Option<Strategy>, String> {
+    let strategy = extract.strategy.as_ref().map(|(name, options)| {
+        let mut strategy = Strategy::parse(name).map_err(|cause| format!("strategy: {cause}"))?;
+        for (name, value) in options {
+            let set = strategy.set(name, value);
+            set.map_err(|cause| format!("strategy, {name}: {cause}"))?;
+        }
+        Ok(strategy)
+    });
+    strategy.transpose()
 }
 
 impl Args {
@@ -208,12 +195,13 @@ impl Args {
             output: target,
             format,
             header,
+            strategy: None,
         }])
     }
 
     fn configured(&self, session: &Session, path: &Path, ctx: &Context) -> Result<Vec<Extract>> {
         let config = read_config_for(path, &self.input, session.conventions.corners, ctx)?;
-        let directory = self.strategy.directory.clone().or(config.directory);
+        let directory = self.directory.clone().or(config.directory);
         let directory = directory.unwrap_or_default();
         let mut extracts = Vec::with_capacity(config.extracts.len());
         for extract in config.extracts {
@@ -254,6 +242,7 @@ impl Args {
                 .write
                 .output_as(session, Some(&output), format.as_ref())?;
             extracts.push(Extract {
+                strategy: configured_strategy(&extract).map_err(about)?,
                 shape: extract.shape,
                 output: output.target,
                 format: output.format,

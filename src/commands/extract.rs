@@ -42,6 +42,8 @@ pub struct Extract {
     pub format: Format,
     /// Fields to set in the header of the output.
     pub header: HeaderOptions,
+    /// The strategy for this region; `None` for [`Options::strategy`].
+    pub strategy: Option<Strategy>,
 }
 
 impl Extract {
@@ -52,6 +54,7 @@ impl Extract {
             output,
             format: Format::Pbf,
             header: HeaderOptions::default(),
+            strategy: None,
         }
     }
 }
@@ -67,7 +70,8 @@ options! {
         pub extracts: Vec<Extract>,
     }
     setters {
-        /// The strategy that selects ways, relations and further nodes, based on the nodes in a region.
+        /// The strategy that selects ways, relations and further nodes, based on the nodes in a region. Regions with
+        /// other strategies ([`Extract::strategy`]) are cut out in passes of their own.
         strategy: Strategy,
         /// Whether the header of each output gets the bounding box of its region. Otherwise the headers have no box.
         set_bounds: bool,
@@ -110,6 +114,31 @@ impl Options {
             accepts_changes: false,
             antimeridian: Antimeridian::default(),
         }
+    }
+
+    /// The strategy for the region at an index.
+    fn strategy_of(&self, region: usize) -> &Strategy {
+        let own = self
+            .extracts
+            .get(region)
+            .and_then(|own| own.strategy.as_ref());
+        own.unwrap_or(&self.strategy)
+    }
+
+    /// Returns the indices of the regions, so that regions with equal strategies follow each other.
+    fn order_by_strategy(&self) -> Vec<usize> {
+        let mut known: Vec<&Strategy> = Vec::new();
+        let mut order = Vec::with_capacity(self.extracts.len());
+        for region in 0..self.extracts.len() {
+            let strategy = self.strategy_of(region);
+            let number = known.iter().position(|other| *other == strategy);
+            if number.is_none() {
+                known.push(strategy);
+            }
+            order.push((number.unwrap_or(known.len() - 1), region));
+        }
+        order.sort_unstable();
+        order.into_iter().map(|(_, region)| region).collect()
     }
 }
 
@@ -205,7 +234,24 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(PHASES);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     change_input::check(&file, options, ctx)?;
-    write_extracts(&file, options, ctx)
+    let order = options.order_by_strategy();
+    if order.is_sorted() {
+        return write_extracts(&file, options, ctx);
+    }
+    let of = |region: &usize| options.extracts[*region].clone();
+    let sorted = options.clone();
+    let sorted = Options {
+        extracts: order.iter().map(of).collect(),
+        ..sorted
+    };
+    let mut summary = write_extracts(&file, &sorted, ctx)?;
+    let mut extracts: Vec<_> = order.into_iter().zip(summary.extracts).collect();
+    extracts.sort_unstable_by_key(|(region, _)| *region);
+    summary.extracts = extracts
+        .into_iter()
+        .map(|(_, extracted)| extracted)
+        .collect();
+    Ok(summary)
 }
 
 /// The number of phases. They find nodes, find ways, find relations, complete ways and write objects.
@@ -222,7 +268,7 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     if options.refuses_empty && budget.finds_nothing() {
         return Err(no_nodes_error(file));
     }
-    let mut passes = budget.passes();
+    let mut passes = budget.passes(|region| options.strategy_of(region));
     budget.report(&passes, ctx);
     let mut summary = Summary {
         extracts: Vec::with_capacity(options.extracts.len()),
@@ -232,6 +278,7 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     while let Some(range) = passes.pop() {
         let pass = ExtractPass {
             options,
+            strategy: options.strategy_of(range.start),
             file,
             extracts: &options.extracts[range.clone()],
             budget: &budget,
@@ -254,7 +301,11 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     Ok(summary)
 }
 
-/// Warns about regions without objects, and says why they have none.
+/// The maximum number of empty regions that a run warns of one by one.
+const MAX_EMPTY_WARNINGS: usize = 10;
+
+/// Warns about regions without objects, and says why they have none. Only counts them if they are many, such as the
+/// tiles of an ocean.
 fn warn_of_empty(
     options: &Options,
     summary: &Summary,
@@ -265,10 +316,18 @@ fn warn_of_empty(
     let may_lack_nodes = form_of(file, plan).may_lack_nodes();
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));
-    for (extract, extracted) in options.extracts.iter().zip(&summary.extracts) {
-        if extracted.kept.written.objects != Some(0) {
-            continue;
-        }
+    let all = options.extracts.iter().zip(&summary.extracts);
+    let empty = all.filter(|(_, extracted)| extracted.kept.written.objects == Some(0));
+    let count = empty.clone().count();
+    if count > MAX_EMPTY_WARNINGS {
+        ctx.warn(format!(
+            "{}: {count} of {} regions have no object",
+            shown(&options.input),
+            options.extracts.len()
+        ));
+        return;
+    }
+    for (extract, extracted) in empty {
         let reason = empty_region::reason(&extract.shape.envelope(), &data, may_lack_nodes);
         ctx.warn(format!(
             "{}: no object of {} lies in the region{reason}",
@@ -299,6 +358,7 @@ fn opening_stopped() -> Error {
 /// The regions that are cut out in one pass over the input.
 struct ExtractPass<'a> {
     options: &'a Options,
+    strategy: &'a Strategy,
     file: &'a PbfFile,
     extracts: &'a [Extract],
     budget: &'a Budget,
@@ -372,7 +432,7 @@ impl ExtractPass<'_> {
                 held: self.budget.max_held(),
                 ids: self.budget.for_ids(self.extracts.len()),
             };
-            let (strategy, file) = (&self.options.strategy, self.file);
+            let (strategy, file) = (self.strategy, self.file);
             let found = RegionMembers::find(areas, strategy, file, plan, limits, after_nodes, ctx)?;
             Ok((found, outputs))
         })
@@ -394,7 +454,7 @@ impl ExtractPass<'_> {
     ) -> Result<FilterOutput> {
         let mut header: HeaderBlock = self.file.header.clone();
         let bounds = self.options.set_bounds.then(|| extract.shape.envelope());
-        if !self.options.strategy.completes_ways() {
+        if !self.strategy.completes_ways() {
             // The output lacks the nodes of its ways outside of the region.
             header.set_optional(feature::ALL_NODES, false);
         }

@@ -49,4 +49,4 @@ pub(crate) use point_list::{ORIGIN, put_points, read_points};
 pub use projection::Projection;
 pub(crate) use region::Region;
 pub use shape::{Point, Polygon, Ring, Shape, ShapeError};
-pub(crate) use tiles::{MAX_ZOOM, TileSet, tile_of};
+pub(crate) use tiles::{MAX_ZOOM, TileSet, box_of_tile, tile_of};

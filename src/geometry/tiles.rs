@@ -5,6 +5,7 @@
 //! point is in exactly one tile.
 
 use super::Point;
+use crate::osm::Bbox;
 use rustc_hash::FxHashSet;
 use std::f64::consts::PI;
 
@@ -34,6 +35,21 @@ fn position(point: Point) -> TilePosition {
 /// Returns the column and the row of the tile that contains a point.
 pub(crate) fn tile_of(point: Point, zoom: u8) -> [u32; 2] {
     position(point).map(|at| (at >> (GRID_BITS - u32::from(zoom))) as u32)
+}
+
+/// Returns the box of a tile. That of a tile at the upper or lower edge of the map goes on to the pole.
+pub(crate) fn box_of_tile(zoom: u8, column: u32, row: u32) -> Bbox {
+    let size = f64::from(1u32 << zoom);
+    let lon_e7 = |column: u32| ((f64::from(column) / size * 360.0 - 180.0) * 1e7).round() as i32;
+    let lat_e7 = |row: u32| match f64::from(row) {
+        0.0 => 900_000_000,
+        row if row >= size => -900_000_000,
+        row => ((PI * (1.0 - 2.0 * row / size)).sinh().atan().to_degrees() * 1e7).round() as i32,
+    };
+    let mut bbox = Bbox::EMPTY;
+    bbox.add(lat_e7(row), lon_e7(column));
+    bbox.add(lat_e7(row + 1), lon_e7(column + 1));
+    bbox
 }
 
 /// A set of tiles of one zoom level.

@@ -6,10 +6,11 @@ use crate::error::{Error, Result};
 use crate::geometry::{Antimeridian, Shape, for_message};
 use crate::osm::{ObjectId, ObjectKind};
 use crate::runtime::Context;
+use rustc_hash::FxHashMap;
 use std::path::Path;
 
 /// An area of an OSM file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum AreaOfFile {
     /// The area of a multipolygon or boundary relation, or of a closed way.
     Id(ObjectId),
@@ -46,31 +47,61 @@ pub fn read_area(
     antimeridian: Antimeridian,
     ctx: &Context,
 ) -> Result<Shape> {
+    let mut shapes = read_areas(path, std::slice::from_ref(area), antimeridian, ctx)?;
+    let shape = shapes
+        .pop()
+        .unwrap_or_else(|| Err("there is no area".to_owned()));
+    shape.map_err(|cause| Error::file(path, cause))
+}
+
+/// Reads some areas of an OSM file as [`read_area`] does, and reads the file no more often than for one. Returns the
+/// shape of each, or the cause why it has none.
+pub(super) fn read_areas(
+    path: &Path,
+    areas: &[AreaOfFile],
+    antimeridian: Antimeridian,
+    ctx: &Context,
+) -> Result<Vec<Result<Shape, String>>> {
     if path.as_os_str() == "-" {
         let cause = "the region is an area of the input, which is read several times: it cannot be \
                      standard input";
         return Err(Error::Usage(cause.to_owned()));
     }
-    let failed = |cause: String| Error::file(path, cause);
-    let id = match area {
-        AreaOfFile::Id(id) => *id,
+    let mut named = NamedBoundaries::all(areas);
+    if !named.is_empty() {
+        for_each_area(path, ctx, |id, tags| {
+            named
+                .iter_mut()
+                .for_each(|(name, found)| found.add(name, id, tags));
+        })?;
+    }
+    let id_of = |area: &AreaOfFile| match area {
+        AreaOfFile::Id(id) => Ok(*id),
         AreaOfFile::Name(name) => {
-            let found = NamedBoundaries::read(path, name, ctx)?;
-            let id = found.only_id(name).map_err(failed)?;
+            let found = named.get(name.as_str());
+            let id = found.map_or(Err("the name was not looked for".to_owned()), |found| {
+                found.only_id(name)
+            })?;
             let kind = ObjectKind::Relation;
-            ObjectId { kind, id }
+            Ok(ObjectId { kind, id })
         }
     };
-    let objects = OsmObjects::of_area(path, id, ctx)?;
-    if objects.relations.is_empty() && objects.closed_ways.is_empty() {
-        let cause = match id.kind {
-            ObjectKind::Relation => "there is no multipolygon or boundary with this id",
-            ObjectKind::Node | ObjectKind::Way => "there is no closed way with this id",
-        };
-        return Err(failed(format!("{id}: {cause}")));
-    }
-    let shape = osm_file::shape_of(&objects, antimeridian);
-    shape.and_then(Shape::checked).map_err(failed)
+    let ids: Vec<Result<ObjectId, String>> = areas.iter().map(id_of).collect();
+    let wanted: Vec<ObjectId> = ids.iter().flatten().copied().collect();
+    let mut objects = OsmObjects::of_areas(path, &wanted, ctx)?;
+    let mut others = Vec::new();
+    let shapes = ids.into_iter().map(|id| {
+        let id = id?;
+        if !objects.choose(id, &mut others) {
+            let cause = match id.kind {
+                ObjectKind::Relation => "there is no multipolygon or boundary with this id",
+                ObjectKind::Node | ObjectKind::Way => "there is no closed way with this id",
+            };
+            return Err(format!("{id}: {cause}"));
+        }
+        osm_file::shape_of(&objects, antimeridian).and_then(Shape::checked)
+    });
+    Ok(shapes.collect())
 }
 
 /// A boundary or place with a name that is looked for, or a similar one.
@@ -96,35 +127,41 @@ struct NamedBoundaries {
 const LISTED: usize = 10;
 
 impl NamedBoundaries {
-    fn read(path: &Path, wanted: &str, ctx: &Context) -> Result<Self> {
-        let mut found = Self::default();
+    /// Returns an empty value for each name of an area.
+    fn all(areas: &[AreaOfFile]) -> FxHashMap<&str, Self> {
+        let names = areas.iter().filter_map(|area| match area {
+            AreaOfFile::Id(_) => None,
+            AreaOfFile::Name(name) => Some((name.as_str(), Self::default())),
+        });
+        names.collect()
+    }
+
+    /// Adds an area if its name is the wanted one, or similar.
+    fn add(&mut self, wanted: &str, id: i64, tags: &[(&str, &str)]) {
+        let value = |key: &str| tags.iter().find(|tag| tag.0 == key).map(|tag| tag.1);
+        let Some(class) = value("boundary").or_else(|| value("place")) else {
+            return;
+        };
         let folded = wanted.to_lowercase();
-        for_each_area(path, ctx, |id, tags| {
-            let value = |key: &str| tags.iter().find(|tag| tag.0 == key).map(|tag| tag.1);
-            let Some(class) = value("boundary").or_else(|| value("place")) else {
-                return;
-            };
-            let is_name =
-                |key: &str| key == "name" || key.starts_with("name:") || key.ends_with("_name");
-            let names = || tags.iter().filter(|(key, _)| is_name(key)).map(|tag| tag.1);
-            let list = if value("name") == Some(wanted) {
-                &mut found.same
-            } else if names().any(|name| name.to_lowercase() == folded) {
-                &mut found.other
-            } else if names().any(|name| name.to_lowercase().contains(&folded)) {
-                &mut found.similar
-            } else {
-                return;
-            };
-            let level =
-                value("admin_level").map(|level| format!(", admin_level {}", for_message(level)));
-            list.push(NamedBoundary {
-                id,
-                name: for_message(value("name").unwrap_or(wanted)),
-                about: for_message(class) + level.as_deref().unwrap_or_default(),
-            });
-        })?;
-        Ok(found)
+        let is_name =
+            |key: &str| key == "name" || key.starts_with("name:") || key.ends_with("_name");
+        let names = || tags.iter().filter(|(key, _)| is_name(key)).map(|tag| tag.1);
+        let list = if value("name") == Some(wanted) {
+            &mut self.same
+        } else if names().any(|name| name.to_lowercase() == folded) {
+            &mut self.other
+        } else if names().any(|name| name.to_lowercase().contains(&folded)) {
+            &mut self.similar
+        } else {
+            return;
+        };
+        let level =
+            value("admin_level").map(|level| format!(", admin_level {}", for_message(level)));
+        list.push(NamedBoundary {
+            id,
+            name: for_message(value("name").unwrap_or(wanted)),
+            about: for_message(class) + level.as_deref().unwrap_or_default(),
+        });
     }
 
     /// Returns the id of the boundary with the name.

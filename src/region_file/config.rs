@@ -1,13 +1,17 @@
 //! Reads the config file with the regions and outputs of an extract, in the format of `osmium extract --config`.
 
-use super::area_of_file::{AreaOfFile, read_area};
+use super::area_of_file::{AreaOfFile, read_areas};
 use super::read::{ShapeFileKind, read_shape_as, read_text};
 use super::{geojson, json};
 use crate::error::{Error, Result};
-use crate::geometry::{BoxRegion, CornerOrder, Shape, bbox_of_degrees, for_message};
+use crate::geometry::{
+    BoxRegion, CornerOrder, MAX_ZOOM, Point, Polygon, Shape, TileSet, bbox_of_degrees, box_of_tile,
+    for_message,
+};
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 /// The content of a config file, with the regions to extract and their outputs.
@@ -35,13 +39,15 @@ pub struct ConfigExtract {
     /// The header options of the output. An option without a value keeps the value in the header of the input, except
     /// `generator`, which becomes the name of this program.
     pub output_header: Vec<(String, Option<String>)>,
+    /// The name of the strategy and its options, if the config file has them.
+    pub strategy: Option<(String, Vec<(String, String)>)>,
 }
 
 /// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
 /// the config file. `corners` is the order of the corners of boxes. If no box crosses the antimeridian, areas and
 /// polygons are not cut there either. Ignores unknown fields. Errors name the extract, counted from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<ExtractConfig> {
-    read_with(path, corners, None)
+    read_with(path, corners, None, &|_, cause| Err(cause))
 }
 
 /// Reads a config file as [`read_config`] does. Regions may also be areas of `data`, which is the file to cut.
@@ -51,13 +57,30 @@ pub fn read_config_for(
     corners: CornerOrder,
     ctx: &Context,
 ) -> Result<ExtractConfig> {
-    read_with(path, corners, Some((data, ctx)))
+    read_with(path, corners, Some((data, ctx)), &|_, cause| Err(cause))
+}
+
+/// Returns the shape for an output whose area cannot be read, for a cause; or the cause.
+type StandIn<'s> = dyn Fn(&Path, String) -> Result<Shape, String> + 's;
+
+/// Reads a config file as [`read_config_for`] does. `stand_in` gives the shape of a region that is no area of `data` at
+/// the moment, as when a mapper has broken a boundary.
+#[cfg(feature = "cli")]
+pub(crate) fn read_config_or(
+    path: &Path,
+    data: &Path,
+    corners: CornerOrder,
+    stand_in: &StandIn<'_>,
+    ctx: &Context,
+) -> Result<ExtractConfig> {
+    read_with(path, corners, Some((data, ctx)), stand_in)
 }
 
 fn read_with(
     path: &Path,
     corners: CornerOrder,
     data: Option<(&Path, &Context)>,
+    stand_in: &StandIn<'_>,
 ) -> Result<ExtractConfig> {
     let config = json::parse(&read_text(path)?);
     let config = config.and_then(|config| {
@@ -65,8 +88,11 @@ fn read_with(
             directory: path.parent().unwrap_or(Path::new("")),
             corners,
             data,
+            stand_in,
+            areas: FxHashMap::default(),
             shapes: FxHashMap::default(),
         };
+        reader.read_areas(&config)?;
         reader.config(&config)
     });
     config.map_err(|cause| Error::file(path, cause))
@@ -80,11 +106,31 @@ struct MemberParser<'a> {
     corners: CornerOrder,
     /// The file with the areas that an extract may name.
     data: Option<(&'a Path, &'a Context)>,
+    stand_in: &'a StandIn<'a>,
+    /// The areas of `data` that extracts name, or the causes why they have no shape.
+    areas: FxHashMap<AreaOfFile, Result<Shape, String>>,
     /// The regions of the files that have been read.
     shapes: FxHashMap<(PathBuf, Option<ShapeFileKind>), Shape>,
 }
 
 impl MemberParser<'_> {
+    /// Reads all areas of the data that extracts and grids name, in the same passes.
+    fn read_areas(&mut self, config: &Value) -> Result<(), String> {
+        let extracts = config.get("extracts").and_then(Value::as_array);
+        let regions = extracts.into_iter().flatten();
+        let regions = regions.flat_map(|extract| iter::once(extract).chain(extract.get("grid")));
+        let keys = ["relation", "area"];
+        let named = regions.flat_map(|region| keys.map(|key| (key, region.get(key))));
+        let named = named.filter_map(|(key, value)| area(key, value?).ok());
+        let areas: Vec<AreaOfFile> = named.collect::<FxHashSet<_>>().into_iter().collect();
+        if let (Some((data, ctx)), false) = (self.data, areas.is_empty()) {
+            let shapes = read_areas(data, &areas, self.corners.antimeridian(), ctx);
+            let shapes = shapes.map_err(|error| error.to_string())?;
+            self.areas = areas.into_iter().zip(shapes).collect();
+        }
+        Ok(())
+    }
+
     fn config(&mut self, config: &Value) -> Result<ExtractConfig, String> {
         let fields = config
             .as_object()
@@ -100,7 +146,10 @@ impl MemberParser<'_> {
             directory: text(fields, "directory")?.map(PathBuf::from),
             extracts: extracts
                 .map(|(number, extract)| self.parse_numbered(number, extract))
-                .collect::<Result<_, _>>()?,
+                .collect::<Result<Vec<_>, _>>()?
+                .into_iter()
+                .flatten()
+                .collect(),
         };
         let mut outputs = FxHashSet::default();
         for (number, extract) in (1..).zip(&config.extracts) {
@@ -114,10 +163,17 @@ impl MemberParser<'_> {
         Ok(config)
     }
 
-    fn parse_numbered(&mut self, number: usize, extract: &Value) -> Result<ConfigExtract, String> {
+    fn parse_numbered(
+        &mut self,
+        number: usize,
+        extract: &Value,
+    ) -> Result<Vec<ConfigExtract>, String> {
         let output = extract.get("output").and_then(Value::as_str);
         let read = match extract.as_object() {
-            Some(fields) => self.parse_extract(fields),
+            Some(fields) => match fields.get("grid") {
+                Some(grid) => self.parse_grid(fields, grid),
+                None => self.parse_extract(fields).map(|extract| vec![extract]),
+            },
             None => Err("is not an object".to_owned()),
         };
         read.map_err(|cause| format!("{}: {cause}", extract_name(number, output)))
@@ -125,26 +181,70 @@ impl MemberParser<'_> {
 
     fn parse_extract(&mut self, fields: &ConfigFields) -> Result<ConfigExtract, String> {
         let output = text(fields, "output")?.filter(|output| !output.is_empty());
-        let BoxRegion { shape, warning } = self.region(fields)?;
-        Ok(ConfigExtract {
-            output: output.ok_or("output: a file name is missing")?.into(),
-            output_format: text(fields, "output_format")?,
-            description: text(fields, "description")?,
-            shape,
-            warning,
-            output_header: output_header(fields)?,
-        })
+        let output = output.ok_or("output: a file name is missing")?;
+        let is_area = fields.contains_key("relation") || fields.contains_key("area");
+        let region = self.region(fields).or_else(|cause| {
+            let shape = if is_area {
+                (self.stand_in)(Path::new(&output), cause)
+            } else {
+                Err(cause)
+            };
+            let warning = None;
+            shape.map(|shape| BoxRegion { shape, warning })
+        })?;
+        extract_of(fields, output, region)
+    }
+
+    /// Returns an extract for each tile that touches the region of a grid. The output may have `{tile}` in it.
+    fn parse_grid(
+        &mut self,
+        fields: &ConfigFields,
+        grid: &Value,
+    ) -> Result<Vec<ConfigExtract>, String> {
+        let in_grid = |cause: String| format!("grid: {cause}");
+        if let Some(key) = REGIONS.iter().find(|key| fields.contains_key(**key)) {
+            return Err(format!("grid and {key}: give only one region per extract"));
+        }
+        let grid = grid.as_object().ok_or("grid: an object is wanted")?;
+        let zoom = grid.get("zoom").and_then(Value::as_u64);
+        let zoom = zoom.and_then(|zoom| u8::try_from(zoom).ok());
+        let zoom = zoom.filter(|zoom| *zoom <= MAX_ZOOM);
+        let zoom = zoom.ok_or(format!("grid: \"zoom\" is wanted, from 0 to {MAX_ZOOM}"))?;
+        let BoxRegion { shape, warning } = self.region(grid).map_err(in_grid)?;
+        let output = text(fields, "output")?.filter(|output| !output.is_empty());
+        let output = output.unwrap_or_else(|| format!("{TILE}.osm.pbf"));
+        if !output.contains(TILE) {
+            return Err(format!(
+                "output: the name of a tile, {TILE}, is missing in it"
+            ));
+        }
+        let tiles = tiles_of(&shape, zoom).ok_or("grid: there are too many tiles")?;
+        let extract_of_tile = |[column, row]: [u32; 2]| {
+            let output = output.replace(TILE, &format!("{zoom}-{column}-{row}"));
+            let region = BoxRegion {
+                shape: Shape::of_bbox(&box_of_tile(zoom, column, row)),
+                warning: None,
+            };
+            extract_of(fields, output, region)
+        };
+        let extracts: Result<Vec<_>, _> = tiles.into_iter().map(extract_of_tile).collect();
+        let mut extracts = extracts?;
+        if let Some(first) = extracts.first_mut() {
+            first.warning = warning;
+        }
+        Ok(extracts)
     }
 
     /// Reads the region of an extract. Fails unless the extract has exactly one region.
     fn region(&mut self, fields: &ConfigFields) -> Result<BoxRegion, String> {
-        let given = ["bbox", "polygon", "multipolygon", "relation", "area"]
+        let given = REGIONS
             .into_iter()
             .filter_map(|key| fields.get(key).map(|value| (key, value)));
         let given: Vec<_> = given.collect();
         match given.as_slice() {
             [] => Err(
-                "the region is missing: bbox, polygon, multipolygon, relation or area".to_owned(),
+                "the region is missing: bbox, polygon, multipolygon, relation, area or grid"
+                    .to_owned(),
             ),
             &[(key, value)] => self
                 .one_region(key, value)
@@ -158,15 +258,7 @@ impl MemberParser<'_> {
     fn one_region(&mut self, key: &str, value: &Value) -> Result<BoxRegion, String> {
         let shape = match (key, value) {
             ("bbox", value) => return bbox(value, self.corners),
-            ("relation", value) => {
-                let text = value
-                    .as_str()
-                    .map_or_else(|| format!("r{value}"), str::to_owned);
-                let id = AreaOfFile::parse_id(&text);
-                self.area_of_data(id.ok_or("the id of a relation is wanted, such as 62422")?)
-            }
-            ("area", Value::String(name)) => self.area_of_data(AreaOfFile::Name(name.clone())),
-            ("area", _) => Err("the name of a boundary is wanted".to_owned()),
+            ("relation" | "area", value) => self.area_of_data(&area(key, value)?),
             (_, Value::Object(file)) => self.region_file(file),
             ("polygon", rings) => {
                 let polygons = geojson::polygon(rings, "", self.corners.antimeridian())?;
@@ -184,10 +276,11 @@ impl MemberParser<'_> {
         })
     }
 
-    fn area_of_data(&self, area: AreaOfFile) -> Result<Shape, String> {
-        let (data, ctx) = self.data.ok_or("there is no file with areas")?;
-        let shape = read_area(data, &area, self.corners.antimeridian(), ctx);
-        shape.map_err(|error| error.to_string())
+    fn area_of_data(&self, area: &AreaOfFile) -> Result<Shape, String> {
+        let (data, _) = self.data.ok_or("there is no file with areas")?;
+        let shape = self.areas.get(area).cloned();
+        let shape = shape.unwrap_or_else(|| Err("the area was not read".to_owned()));
+        shape.map_err(|cause| format!("{}: {cause}", data.display()))
     }
 
     fn region_file(&mut self, file: &ConfigFields) -> Result<Shape, String> {
@@ -209,6 +302,77 @@ impl MemberParser<'_> {
         self.shapes.insert(key, shape.clone());
         Ok(shape)
     }
+}
+
+/// Returns the area of the data that the value of `relation` or `area` names.
+fn area(key: &str, value: &Value) -> Result<AreaOfFile, String> {
+    match (key, value) {
+        ("area", Value::String(name)) => Ok(AreaOfFile::Name(name.clone())),
+        ("area", _) => Err("the name of a boundary is wanted".to_owned()),
+        (_, value) => {
+            let text = value.as_str();
+            let text = text.map_or_else(|| format!("r{value}"), str::to_owned);
+            let id = AreaOfFile::parse_id(&text);
+            id.ok_or_else(|| "the id of a relation is wanted, such as 62422".to_owned())
+        }
+    }
+}
+
+/// The keys of regions.
+const REGIONS: [&str; 5] = ["bbox", "polygon", "multipolygon", "relation", "area"];
+/// The part of the name of an output that stands for a tile of a grid.
+const TILE: &str = "{tile}";
+
+/// Returns the extract of a region with the other properties in `fields`.
+fn extract_of(
+    fields: &ConfigFields,
+    output: String,
+    region: BoxRegion,
+) -> Result<ConfigExtract, String> {
+    let BoxRegion { shape, warning } = region;
+    Ok(ConfigExtract {
+        output: output.into(),
+        output_format: text(fields, "output_format")?,
+        description: text(fields, "description")?,
+        shape,
+        warning,
+        output_header: output_header(fields)?,
+        strategy: strategy(fields)?,
+    })
+}
+
+/// Reads the strategy of an extract: its name, or an object with `name` and the options of the strategy.
+fn strategy(fields: &ConfigFields) -> Result<Option<(String, Vec<(String, String)>)>, String> {
+    const WANTED: &str = "strategy: a name is wanted, or an object with \"name\" and options";
+    match fields.get("strategy") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(name)) => Ok(Some((name.clone(), Vec::new()))),
+        Some(Value::Object(strategy)) => {
+            let name = text(strategy, "name")?.ok_or(WANTED)?;
+            let options = strategy.iter().filter(|(key, _)| *key != "name");
+            let options = options.map(|(key, value)| {
+                let value = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
+                (key.clone(), value)
+            });
+            Ok(Some((name, options.collect())))
+        }
+        Some(_) => Err(WANTED.to_owned()),
+    }
+}
+
+/// Returns the tiles that a shape touches, in order; `None` if they are too many.
+fn tiles_of(shape: &Shape, zoom: u8) -> Option<Vec<[u32; 2]>> {
+    let mut tiles = TileSet::new(zoom);
+    for Polygon { outer, holes } in &shape.polygons {
+        let holes = holes.iter().map(|hole| hole.points.as_slice());
+        let rings: Vec<&[Point]> = iter::once(outer.points.as_slice()).chain(holes).collect();
+        tiles.add_polygon(&rings);
+    }
+    let (mut tiles, unfilled) = tiles.take();
+    tiles.sort_unstable();
+    (unfilled == 0).then_some(tiles)
 }
 
 fn extract_name(number: usize, output: Option<&str>) -> String {

@@ -13,5 +13,8 @@ mod poly;
 mod read;
 
 pub use area_of_file::{AreaOfFile, read_area};
+#[cfg(feature = "cli")]
+pub(crate) use config::read_config_or;
 pub use config::{ConfigExtract, ExtractConfig, read_config, read_config_for};
+pub(crate) use poly::to_text as poly_of;
 pub use read::{ShapeFileKind, read_shape, read_shape_as};

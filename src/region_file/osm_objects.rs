@@ -79,28 +79,33 @@ impl OsmObjects {
         Ok(objects)
     }
 
-    /// Reads the objects of one area: a relation with its member ways and their nodes, or a way with its nodes. Both
-    /// `relations` and `closed_ways` are empty if the file has no such area.
-    pub(super) fn of_area(path: &Path, id: ObjectId, ctx: &Context) -> Result<Self> {
-        let mut source = Source::open(path, ctx)?.restricted_to([id]);
+    /// Reads the objects of some areas: relations with their member ways, and ways, with all nodes of these. `relations`
+    /// and `ways` lack those that the file does not have.
+    pub(super) fn of_areas(path: &Path, ids: &[ObjectId], ctx: &Context) -> Result<Self> {
+        let mut source = Source::open(path, ctx)?.restricted_to(ids.iter().copied());
         let mut objects = Self::default();
-        if id.kind == ObjectKind::Relation {
+        let of_kind = |kind: ObjectKind| ids.iter().filter(move |id| id.kind == kind);
+        let wanted: FxHashSet<i64> = of_kind(ObjectKind::Relation).map(|id| id.id).collect();
+        if !wanted.is_empty() {
+            let mut found: FxHashMap<i64, AreaRelation> = FxHashMap::default();
             source.relations(|relation| {
-                if relation.id == id.id {
+                if wanted.contains(&relation.id) {
                     // A history file has several versions, of which the last one counts.
-                    objects.relations = vec![relation];
+                    found.insert(relation.id, relation);
                 }
             })?;
+            objects.relations = found.into_values().collect();
+            objects
+                .relations
+                .sort_unstable_by_key(|relation| relation.id);
         }
-        let members = objects.member_ids();
+        let mut ways = objects.member_ids();
+        ways.extend(of_kind(ObjectKind::Way).map(|id| id.id));
         let kind = ObjectKind::Way;
-        if id.kind == ObjectKind::Relation {
-            source = source.restricted_to(members.iter().map(|id| ObjectId { kind, id: *id }));
-        }
-        let wanted = (id.kind == kind).then_some(id.id);
+        source = source.restricted_to(ways.iter().map(|id| ObjectId { kind, id: *id }));
         source.ways(|id, way| {
-            if members.contains(&id) || wanted == Some(id) {
-                objects.add_way(&members, id, way);
+            if ways.contains(&id) {
+                objects.ways.insert(id, way);
             }
         })?;
         let nodes = objects.node_ids();
@@ -108,6 +113,21 @@ impl OsmObjects {
         let source = source.restricted_to(nodes.into_iter().map(|id| ObjectId { kind, id }));
         objects.read_nodes(&source, path)?;
         Ok(objects)
+    }
+
+    /// Makes one area the only one. Returns `false`, and leaves no area, if the file does not have it.
+    pub(super) fn choose(&mut self, id: ObjectId, relations: &mut Vec<AreaRelation>) -> bool {
+        relations.append(&mut self.relations);
+        self.closed_ways.clear();
+        if id.kind == ObjectKind::Relation {
+            let found = relations.iter().position(|relation| relation.id == id.id);
+            self.relations
+                .extend(found.map(|at| relations.swap_remove(at)));
+        } else {
+            let is_closed = self.ways.get(&id.id).is_some_and(RegionWay::is_closed);
+            self.closed_ways.extend(is_closed.then_some(id.id));
+        }
+        !self.relations.is_empty() || !self.closed_ways.is_empty()
     }
 
     /// Adds the nodes that a relation lists for a member way, unless another relation lists them.

@@ -4,6 +4,7 @@ use super::on_map::on_map;
 use crate::geometry::{
     Antimeridian, Point, Ring, Shape, for_message, point_of_text, ring, with_holes,
 };
+use std::fmt::Write;
 
 /// Parses a polygon file. The file consists of a line with the name of the polygon, sections, and a last `END`, which
 /// may be missing. Each section consists of a line with its name, a line for each point, and `END`. A section with a
@@ -37,6 +38,21 @@ pub(super) fn parse(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, St
             _ => {}
         }
     }
+}
+
+/// Returns a shape as a polygon file. `name` is the name of the polygon.
+pub(crate) fn to_text(name: &str, shape: &Shape) -> String {
+    let mut text = format!("{}\n", name.replace(['\n', '\r'], " "));
+    for (number, (ring, is_hole)) in (1..).zip(shape.rings()) {
+        let mark = if is_hole { "!" } else { "" };
+        let _ = writeln!(text, "{mark}{number}");
+        // The format has closed rings.
+        for point in ring.points.iter().chain(ring.points.first()) {
+            let _ = writeln!(text, "   {:.7}   {:.7}", point.lon(), point.lat());
+        }
+        text.push_str("END\n");
+    }
+    text + "END\n"
 }
 
 /// Parses the sections of a polygon up to the `END` of the polygon. Returns the outer rings and the holes. Adds the

@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::selection::{Sample, form_of};
+use super::strategy::Strategy;
 use crate::engine::location_form::LocationForm;
 use crate::error::{Advice, Error, Result};
 use crate::file::{BlobPlan, PbfFile};
@@ -106,14 +107,17 @@ impl Budget {
         self.fixed + self.max_held() + self.edges + outputs + ids
     }
 
-    /// Returns the range of regions of each pass. Regions keep their order.
-    pub(super) fn passes(&self) -> Vec<std::ops::Range<usize>> {
+    /// Returns the range of regions of each pass. Regions keep their order, and those of a pass have the same strategy.
+    pub(super) fn passes<'s>(
+        &self,
+        strategy_of: impl Fn(usize) -> &'s Strategy,
+    ) -> Vec<std::ops::Range<usize>> {
         let (mut passes, mut start, mut nodes) = (Vec::new(), 0, 0);
         for (region, more) in self.nodes.iter().enumerate() {
             let count = region - start;
             let is_full = count >= self.max_regions_per_pass
                 || (count > 0 && self.bytes(nodes + more, count + 1) > self.limit);
-            if is_full {
+            if is_full || strategy_of(region) != strategy_of(start) {
                 passes.push(start..region);
                 (start, nodes) = (region, 0);
             }

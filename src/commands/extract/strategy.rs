@@ -1,5 +1,6 @@
 //! The rules that select objects by the nodes in a region.
 
+use crate::geometry::for_message;
 use crate::osm::ObjectExpression;
 
 /// The rule that selects objects by the nodes in a region. Every strategy keeps the nodes in the region, the ways with
@@ -45,6 +46,73 @@ impl Strategy {
             min_percent: None,
             tags: Vec::new(),
         }
+    }
+
+    /// Parses the name of a strategy: `simple`, `complete-ways` or `smart`, also with an underscore.
+    ///
+    /// # Errors
+    ///
+    /// The name is unknown. The error is a message for the user.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "simple" => Ok(Self::Simple),
+            "complete-ways" | "complete_ways" => Ok(Self::default()),
+            "smart" => Ok(Self::smart()),
+            _ => Err(format!(
+                "'{}' is no strategy: expected simple, complete-ways or smart",
+                for_message(name)
+            )),
+        }
+    }
+
+    /// Returns the name of the strategy, without its options.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::CompleteWays { .. } => "complete-ways",
+            Self::Smart { .. } => "smart",
+        }
+    }
+
+    /// Sets an option of the strategy, such as `types` of `smart`.
+    ///
+    /// # Errors
+    ///
+    /// The strategy has no such option, or the value is invalid. The error is a message for the user.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match (name, self) {
+            ("types", Self::Smart { types, .. }) => *types = RelationTypes::parse(value),
+            ("complete-partial-relations", Self::Smart { min_percent, .. }) => {
+                match value.parse() {
+                    Ok(percent @ 1..=100) => *min_percent = Some(percent),
+                    _ => return Err("expected a whole number from 1 to 100".to_owned()),
+                }
+            }
+            ("tags", Self::Smart { tags, .. }) => {
+                for text in value.split(',') {
+                    let tag = ObjectExpression::parse_tag(text);
+                    tags.push(tag.map_err(|error| error.to_string())?);
+                }
+            }
+            ("relations", Self::CompleteWays { relations }) => match value {
+                "false" | "no" => *relations = false,
+                "true" | "yes" => *relations = true,
+                _ => return Err("expected true or false".to_owned()),
+            },
+            ("types" | "complete-partial-relations" | "tags", _) => {
+                return Err("this is an option of the strategy smart".to_owned());
+            }
+            ("relations", _) => {
+                return Err("this is an option of the strategy complete-ways".to_owned());
+            }
+            _ => {
+                return Err(
+                    "expected types=…, tags=…, complete-partial-relations=PERCENT or relations=false"
+                        .to_owned(),
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Whether all nodes of kept ways are kept.
