@@ -34,6 +34,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The options contradict each other, or do not fit the environment, such as a memory limit.
     Usage,
+    /// The output is much smaller than the file that it would replace, and the options do not allow that.
+    Shrunk,
     /// Another run is replacing the file, or writing to the directory.
     Locked,
     /// The caller ended the work with [`Context::cancel`](crate::Context::cancel).

@@ -72,6 +72,14 @@ const WORDS: &[(Advice, &str)] = &[
         "`pbfhogg apply-changes -H` adds the versions of change files",
     ),
     (
+        Advice::AllowShrinking,
+        "--max-shrink 100 replaces it all the same",
+    ),
+    (
+        Advice::FollowRegions,
+        "`pbfhogg regions` cuts complete extracts, and their changes, out of the file with everything",
+    ),
+    (
         Advice::ApplyChanges,
         "`pbfhogg apply-changes BASE CHANGES -o OUTPUT` adds the changes to data",
     ),
@@ -104,7 +112,7 @@ const WORDS: &[(Advice, &str)] = &[
     (Advice::ConvertToPbf, "`pbfhogg cat` makes a PBF file of it"),
     (
         Advice::CutDataInstead,
-        "`update --clip` keeps an extract up to date; `apply-changes`, and then `extract`, makes a new one; -H cuts \
+        "`update --clip` keeps an extract up to date; `regions` makes extracts with change files out of data; -H cuts \
          out the objects that have a place in the file",
     ),
     (

@@ -16,6 +16,8 @@ pub struct Session {
     command: String,
     /// The context of the caller, and the text that is printed for the caller, of a [`call`](super::call()).
     caller: Option<(Context, RefCell<String>)>,
+    /// The percentage by which an output may be smaller than the file that it replaces; `None` for any.
+    pub max_shrink: Option<u8>,
     /// The file for --stats, which is open from the start of the run. A run that fails removes it.
     pub stats: RefCell<Option<TextOutput>>,
 }
@@ -31,6 +33,7 @@ impl Session {
             conventions,
             command: matches.subcommand_name().unwrap_or_default().to_owned(),
             caller: caller.map(|ctx| (ctx.clone(), RefCell::default())),
+            max_shrink: max_shrink(matches),
             stats: RefCell::default(),
         }
     }
@@ -81,6 +84,13 @@ impl Session {
             .map(|(_, printed)| printed.into_inner())
             .unwrap_or_default()
     }
+}
+
+/// Returns the value of --max-shrink of the command.
+fn max_shrink(matches: &clap::ArgMatches) -> Option<u8> {
+    let (_, matches) = matches.subcommand()?;
+    let given = matches.try_get_one("max_shrink").ok().flatten();
+    given.copied().or_else(|| max_shrink(matches))
 }
 
 /// Prints to standard error. Ignores a failure, which could not be reported anywhere else.

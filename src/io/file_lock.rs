@@ -49,7 +49,12 @@ impl FileLock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Err(locked_error(path, "another run is replacing this file"));
+                    let cause = if path.is_dir() {
+                        "another run is at work on this directory"
+                    } else {
+                        "another run is replacing this file"
+                    };
+                    return Err(locked_error(path, cause));
                 }
                 Err(TryLockError::Error(error)) => {
                     return Err(Error::io(path, "cannot lock", error));

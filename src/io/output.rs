@@ -33,6 +33,7 @@ impl OpenOutput {
         let is_stream = target.is_stream();
         let (mut output, file) = Output::create(target)?;
         output.cancellation = ctx.cancellation.clone();
+        output.max_shrink = ctx.max_shrink;
         if let Some(warning) = &output.warning {
             ctx.warn(warning.clone());
         }
@@ -63,6 +64,7 @@ impl OpenOutput {
             warning: None,
             claim: None,
             cancellation: cancellation.clone(),
+            max_shrink: None,
         };
         Ok(Self {
             output,
@@ -89,6 +91,8 @@ pub struct Output {
     /// The claim on the path of the file; `None` for streams and temporary files.
     claim: Option<Claim>,
     pub(super) cancellation: Cancellation,
+    /// The percentage by which the file may be smaller than the one that it replaces; `None` for any.
+    max_shrink: Option<u8>,
 }
 
 /// The state of an unfinished output. `Scratch` holds the directory of the temporary file. `Unnamed` and `Named` hold
@@ -159,6 +163,7 @@ impl Output {
             warning,
             claim,
             cancellation: Cancellation::default(),
+            max_shrink: None,
         };
         Ok((output, file))
     }
@@ -236,8 +241,13 @@ impl Output {
             replaced,
             claim: _claim,
             cancellation,
+            max_shrink,
             ..
         } = self;
+        let check_len = |new: &File| match (&replaced, max_shrink) {
+            (Some(old), Some(most)) => old.check_len(new, most),
+            _ => Ok(()),
+        };
         let check = || replaced.as_ref().map_or(Ok(()), ReplacedFile::check);
         let failed = |action| {
             let path = target.path();
@@ -253,6 +263,7 @@ impl Output {
                 pipe.finish()
             }
             UnfinishedFile::Unnamed { file, real_path } => {
+                check_len(&file)?;
                 flush(&file).map_err(failed("cannot flush to disk"))?;
                 cancellation.check()?;
                 let _ = access::keep_attributes(&real_path, &file);
@@ -262,6 +273,7 @@ impl Output {
                     .map_err(failed("cannot give the finished output its name"))
             }
             UnfinishedFile::Named { temp, real_path } => {
+                check_len(temp.as_file())?;
                 flush(temp.as_file()).map_err(failed("cannot flush to disk"))?;
                 cancellation.check()?;
                 let _ = access::keep_attributes(&real_path, temp.as_file());

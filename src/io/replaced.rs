@@ -2,8 +2,8 @@
 
 use super::file_identity::FileIdentity;
 use super::{FileLock, input};
-use crate::error::{Error, Result};
-use std::fs::Metadata;
+use crate::error::{Advice, Error, ErrorKind, Result};
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,10 +57,33 @@ impl ReplacedFile {
         Err(io::Error::other(CHANGED))
     }
 
+    /// Fails if the file that is to replace this one is too small, see [`check_shrink`].
+    pub(super) fn check_len(&self, new: &File, max_shrink: u8) -> Result<()> {
+        let len = |file: io::Result<Metadata>| file.map(|metadata| metadata.len());
+        match (len(self.path.metadata()), len(new.metadata())) {
+            (Ok(old), Ok(new)) => check_shrink(&self.path, old, new, max_shrink),
+            _ => Ok(()),
+        }
+    }
+
     /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Fails if a new file of `new` bytes is smaller than the file of `old` bytes at `path` by more than `max_shrink`
+/// percent. A file that is suddenly small usually comes from an input that was incomplete.
+pub(crate) fn check_shrink(path: &Path, old: u64, new: u64, max_shrink: u8) -> Result<()> {
+    let least = u128::from(old) * u128::from(100 - max_shrink.min(100)) / 100;
+    if u128::from(new) >= least {
+        return Ok(());
+    }
+    let cause = format!(
+        "the new file would have {new} bytes instead of {old}, which is less by more than {max_shrink} %, so that the \
+         old one stays"
+    );
+    Err(Error::file_of(path, ErrorKind::Shrunk, cause).advise(Advice::AllowShrinking))
 }
 
 const CHANGED: &str = "the file was changed or replaced by another program while this run was at work, and is left as \

@@ -90,6 +90,9 @@ pub struct Context {
     /// The treatment of inputs that are not in canonical order or that are history files. Applies to the commands for
     /// which osmium needs ordered or current data.
     pub disorder: Disorder,
+    /// The percentage by which an output may be smaller than the file that it replaces; `None` for any. The output is
+    /// otherwise an error, and the file stays.
+    pub max_shrink: Option<u8>,
     /// The receiver of messages and progress.
     pub(crate) observer: Arc<dyn Observer>,
     /// Counters and phase times of the run.
@@ -129,6 +132,7 @@ impl Context {
             change_format: InputFormat::default(),
             data_as_changes: false,
             disorder: Disorder::default(),
+            max_shrink: None,
             observer: Arc::new(NoObserver),
             stats: Arc::default(),
             files: Vec::new(),

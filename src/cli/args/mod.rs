@@ -13,7 +13,7 @@ pub use format::{
     read_formats, written_formats,
 };
 pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions};
-pub use output::{OutputArgs, OutputBox, WriteArgs, parse_header, text_target};
+pub use output::{OutputArgs, OutputBox, WriteArgs, parse_header, parse_percent, text_target};
 pub use region::{GivenRegion, RegionArgs, region};
 pub use run::{JsonForm, RunArgs, Stdout, open_stats};
 pub use values::{AttributeArg, parse_duration, parse_size, parse_time};

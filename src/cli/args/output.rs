@@ -14,6 +14,7 @@ use crate::osm::Bbox;
 use crate::pbf::Compression;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
+use clap::builder::RangedI64ValueParser;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -86,6 +87,11 @@ fn output_format_help(more: &str) -> String {
     format!("Output format, if not that of the file name: {names}{more}")
 }
 
+/// Returns the parser of the value of --max-shrink.
+pub fn parse_percent() -> RangedI64ValueParser<u8> {
+    clap::value_parser!(u8).range(0..=100)
+}
+
 /// The options for the format, encoding and header of an output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
@@ -93,6 +99,9 @@ pub struct WriteArgs {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     pub overwrite: bool,
+    /// Fail, with exit status 1, if an output is smaller than the file that it replaces by more than PERCENT
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent(), hide_short_help = true)]
+    max_shrink: Option<u8>,
     /// The format of the output
     #[arg(
         short = 'f',

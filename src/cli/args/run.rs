@@ -147,6 +147,7 @@ impl RunArgs {
             ctx.input_is_change = kind.is_change;
         }
         ctx.disorder = session.conventions.disorder;
+        ctx.max_shrink = session.max_shrink;
         let is_person = std::io::stderr().is_terminal();
         let has_bar = self.progress || (is_person && !self.no_progress && !self.quiet);
         ctx.observer = Arc::new(Terminal::new(

@@ -1,0 +1,39 @@
+//! Complete files that get the name under which others read them, and the directories of such files.
+
+use super::access;
+use super::output::Directory;
+use super::temporary::directory_of;
+use crate::error::{Error, Result};
+use crate::runtime::Cancellation;
+use crate::system::{self, Call};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Gives a complete file, which is on disk, the path `place` in the same file system. Replaces an existing file at once,
+/// so that a reader sees the old file or the new one, and keeps its permissions.
+pub(crate) fn publish(file: &Path, place: &Path, cancellation: &Cancellation) -> Result<()> {
+    cancellation.check()?;
+    let renamed = File::open(file).and_then(|opened| {
+        let _ = access::keep_attributes(place, &opened);
+        let directory = Directory::of(place);
+        system::admit(Call::Rename, 0)?;
+        fs::rename(file, place)?;
+        directory.sync()
+    });
+    renamed.map_err(|error| Error::io(place, "cannot give the finished output its name", error))
+}
+
+/// Creates a directory and those above it, and flushes their entries to disk.
+pub(crate) fn create_directories(path: &Path) -> Result<()> {
+    if path.as_os_str().is_empty() || path.is_dir() {
+        return Ok(());
+    }
+    let above = directory_of(path);
+    create_directories(above)?;
+    let created = match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        created => created.and_then(|()| Directory::of(path).sync()),
+    };
+    created.map_err(|error| Error::io(path, "cannot create this directory", error))
+}
