@@ -41,6 +41,8 @@ def calls(helsinki: Path, directory: Path) -> Dict[str, List[Any]]:
     synth = pbfhogg.synth(out("synth"), objects=20_000, changes=2, changes_dir=directory)
     days = [day["path"] for day in synth["days"]]
     sorted_file = out("sorted")
+    regions = directory / "regions.json"
+    regions.write_text('{"extracts": [{"output": "all.osm.pbf", "bbox": [-180, -90, 180, 90]}]}')
     results: Dict[str, List[Any]] = {
         "synth": [synth],
         "extract": [pbfhogg.extract(helsinki, part, bbox=box)],
@@ -70,6 +72,9 @@ def calls(helsinki: Path, directory: Path) -> Dict[str, List[Any]]:
             pbfhogg.tags_edit(helsinki, out("edited"), rule=["w/highway&!name: set unnamed=yes", "drop source"]),
             pbfhogg.tags_edit(helsinki, drop="name", dry_run=True),
             pbfhogg.tags_edit(days[0], directory / "edited.osc", drop="name"),
+        ],
+        "regions": [
+            pbfhogg.regions(out("synth"), config=regions, directory=directory / "regions", max_shrink=100),
         ],
         "export": [
             pbfhogg.export(helsinki, directory / "all.geojson"),

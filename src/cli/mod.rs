@@ -35,6 +35,7 @@ mod locations_index;
 mod man;
 mod merge_changes;
 mod progress;
+mod regions;
 mod renumber;
 mod repack;
 mod repair;
@@ -143,6 +144,7 @@ commands! {
     }
     "Update" {
         Update(update::Args): update::run;
+        Regions(regions::Args): regions::run;
         ApplyChanges(apply_changes::Args): apply_changes::run;
         #[command(visible_alias = "adiff")]
         AugmentedDiff(augmented_diff::Args): augmented_diff::run;
@@ -321,6 +323,7 @@ fn status(conventions: &Conventions, error: &anyhow::Error) -> u8 {
         None => 2,
         Some(error) => match error.kind() {
             crate::ErrorKind::Usage => 2,
+            crate::ErrorKind::Shrunk => 1,
             crate::ErrorKind::Command => COMMAND_FAILED,
             crate::ErrorKind::Locked if conventions.error_status == 2 => LOCKED,
             _ => conventions.error_status,

@@ -150,7 +150,7 @@ pub struct Args {
 /// Access to web servers.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Access")]
-struct WebArgs {
+pub struct WebArgs {
     /// File with cookies in the Netscape format, for servers that require a login
     #[arg(long, value_name = "FILE")]
     cookies: Option<PathBuf>,
@@ -170,6 +170,14 @@ struct WebArgs {
     /// Milliseconds before the second attempt
     #[arg(long, value_name = "MS", default_value_t = 1000, hide = true)]
     first_pause: u64,
+}
+
+/// Returns the URLs of servers on the command line.
+pub fn servers(given: &[String]) -> Vec<String> {
+    match given {
+        [planet] if planet == "planet" => PLANET.map(str::to_owned).to_vec(),
+        servers => servers.to_vec(),
+    }
 }
 
 impl Args {
@@ -311,10 +319,6 @@ impl Args {
         if let Some(cache) = &self.cache {
             names::check_new_directory(session, cache, "--cache is a directory")?;
         }
-        let servers = match self.server.as_slice() {
-            [planet] if planet == "planet" => PLANET.map(str::to_owned).to_vec(),
-            servers => servers.to_vec(),
-        };
         let clip = self.clip.as_deref();
         let clip = clip.map(|clip| self.region(session, file, clip));
         let clip = clip.transpose()?;
@@ -326,7 +330,7 @@ impl Args {
             timestamp: self.end_date,
         };
         Ok(Options::new(file, goal)
-            .servers(servers)
+            .servers(servers(&self.server))
             .cache(self.cache.clone())
             .max_diff_size(self.max_diff_size)
             .max_age(self.max_age)
@@ -337,8 +341,8 @@ impl Args {
             .augmented_diffs(self.augmented_diffs(session, file)?)
             .exec(self.exec(session))
             .wait(Duration::from_secs(self.wait.unwrap_or(0)))
-            .first_pause(Duration::from_millis(self.web.first_pause))
-            .patience(Duration::from_secs(self.web.timeout)))
+            .first_pause(self.web.first_pause())
+            .patience(self.web.patience()))
     }
 }
 
@@ -354,7 +358,7 @@ fn parse_moment(text: &str) -> Result<i64, String> {
 
 impl WebArgs {
     /// Returns the transport of a run. `servers` are those that the user names.
-    fn files(&self, servers: &[String]) -> Result<AnyFiles> {
+    pub fn files(&self, servers: &[String]) -> Result<AnyFiles> {
         // The header of a file names a server of whoever made the file.
         if self.token_file.is_some() && servers.is_empty() {
             bail!(
@@ -367,8 +371,20 @@ impl WebArgs {
             cookies: cookies.unwrap_or_default(),
             token: token.transpose()?,
         };
-        let timeout = Duration::from_secs(self.timeout);
-        Ok(AnyFiles::new(WebFiles::new(credentials, Some(timeout))))
+        Ok(AnyFiles::new(WebFiles::new(
+            credentials,
+            Some(self.patience()),
+        )))
+    }
+
+    /// The pause before a second attempt.
+    pub const fn first_pause(&self) -> Duration {
+        Duration::from_millis(self.first_pause)
+    }
+
+    /// The time after which a transfer that receives no data fails.
+    pub const fn patience(&self) -> Duration {
+        Duration::from_secs(self.timeout)
     }
 }
 

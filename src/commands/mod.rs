@@ -103,6 +103,7 @@ mod object_census;
 #[cfg(feature = "pages")]
 mod pages;
 mod random;
+pub mod regions;
 pub mod renumber;
 pub mod repack;
 pub mod repair;

@@ -48,6 +48,7 @@ SUMMARIES: Dict[str, Any] = {
     "sort": summaries.SortSummary,
     "merge": summaries.SortSummary,
     "update": summaries.UpdateSummary,
+    "regions": summaries.RegionsSummary,
     "apply_changes": summaries.ApplyChangesSummary,
     "merge_changes": summaries.MergeChangesSummary,
     "extract": summaries.ExtractSummary,

@@ -175,6 +175,35 @@ class ExtractSummary(TypedDict):
     passes: int
 
 
+class RegionChanges(TypedDict):
+    """The numbers of objects in a change file of a region."""
+
+    created: int
+    modified: int
+    deleted: int
+
+
+class RegionReport(TypedDict):
+    """A region that ``regions`` keeps up to date."""
+
+    name: str
+    outcome: str
+    sequence: Optional[int]
+    timestamp: Optional[str]
+    bytes: Optional[int]
+    changes: Optional[RegionChanges]
+    cause: Optional[str]
+
+
+class RegionsSummary(TypedDict):
+    """The summary of ``regions``."""
+
+    timestamp: str
+    regions: List[RegionReport]
+    passes: int
+    removed: int
+
+
 class LocationsSummary(TypedDict):
     """The changes of locations in ways."""
 
@@ -246,6 +275,8 @@ class ClippedChanges(TypedDict):
 
     cut_away: int
     missing_references: int
+    incomplete_ways: int
+    incomplete_relations: int
 
 
 class ExecutedCommand(TypedDict):

@@ -236,7 +236,7 @@ class CellMap {
     const lon_of = left => (left - this.x) / this.size * 360;
     const lat_of = top => Math.atan(Math.sinh(-(top - this.y) / this.size * 2 * Math.PI)) * 180 / Math.PI;
     const [west, east, south, north] = [lon_of(0), lon_of(width), lat_of(height), lat_of(0)];
-    const steps = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
+    const steps = [90, 60, 30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
     const step = steps.find(step => Math.max((east - west) / width, (north - south) / height) * 130 >= step) || 0.0005;
     const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
     pen.font = '12px system-ui, sans-serif';

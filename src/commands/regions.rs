@@ -1,0 +1,376 @@
+//! `regions`: keeps the extracts of many regions up to date, each with change files from one state to the next.
+//!
+//! Each run cuts all regions out of the present planet, derives the changes of each from its extract of the run before,
+//! and publishes both. A region is a replication server of its own.
+
+mod chain;
+mod index;
+mod layout;
+#[cfg(feature = "pages")]
+mod page;
+mod region_run;
+mod sha256;
+
+use crate::commands::extract::{self, Extract, Strategy};
+use crate::error::{Advice, Error, ErrorKind, Result};
+use crate::file::{PbfFile, WriteOptions};
+use crate::geometry::{Antimeridian, Shape};
+use crate::io::{FileLock, OutputTarget, ScratchDirectory, create_directories};
+use crate::osm::format_timestamp;
+use crate::pbf::feature;
+use crate::runtime::{Cancellation, Context};
+use index::RegionIndex;
+use layout::RegionLayout;
+use region_run::{NewExtract, RegionRun};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The default of [`Options::max_shrink`].
+pub const MAX_SHRINK: u8 = 20;
+
+/// A region that is kept up to date.
+#[derive(Debug, Clone)]
+pub struct FollowedRegion {
+    /// The name, which is the path of the extract within the directory, without `.osm.pbf`.
+    pub name: String,
+    /// The area of the region.
+    pub shape: Shape,
+    /// The strategy of the region; `None` for [`Options::strategy`].
+    pub strategy: Option<Strategy>,
+}
+
+options! {
+    /// The options of `regions`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The file from which all regions are cut out. Its header has the time up to which it has all changes.
+        pub planet: PathBuf,
+        /// The directory with the files of all regions, which is created if it does not exist.
+        pub directory: PathBuf,
+        /// The regions.
+        pub regions: Vec<FollowedRegion>,
+    }
+    setters {
+        /// The change files that made the planet what it is, since the last run.
+        changes: Vec<PathBuf>,
+        /// The URL of the directory. The header of an extract gets that of its change files; `None` for no URL.
+        base_url: Option<String>,
+        /// The strategy of regions that have none of their own.
+        strategy: Strategy,
+        /// The number of days for which change files are kept; `None` for ever.
+        keep_days: Option<u32>,
+        /// Whether only change files are published. The extracts, from which the next change files are derived, are kept
+        /// in a hidden directory.
+        diffs_only: bool,
+        /// The percentage by which an extract may be smaller than the one that it replaces. A smaller one, or one
+        /// without objects, is not published. With 100, everything is published.
+        max_shrink: u8,
+        /// The compression, the indexes and the verification of the extracts.
+        write: WriteOptions,
+        /// The maximum memory of the search for objects, see [`extract::Options`].
+        max_memory: Option<u64>,
+        /// The treatment of the meridian of 180 degrees, see [`extract::Options`].
+        antimeridian: Antimeridian,
+    }
+}
+
+impl Options {
+    /// Creates options with the given planet, directory and regions, and defaults otherwise.
+    pub fn new(
+        planet: impl Into<PathBuf>,
+        directory: impl Into<PathBuf>,
+        regions: Vec<FollowedRegion>,
+    ) -> Self {
+        Self {
+            planet: planet.into(),
+            directory: directory.into(),
+            regions,
+            changes: Vec::new(),
+            base_url: None,
+            strategy: Strategy::default(),
+            keep_days: None,
+            diffs_only: false,
+            max_shrink: MAX_SHRINK,
+            write: WriteOptions::default(),
+            max_memory: None,
+            antimeridian: Antimeridian::default(),
+        }
+    }
+
+    fn strategy_of<'o>(&'o self, region: &'o FollowedRegion) -> &'o Strategy {
+        region.strategy.as_ref().unwrap_or(&self.strategy)
+    }
+
+    /// Fails if there is no region, or if the files of a region would be those of another one or the planet.
+    fn check(&self) -> Result<()> {
+        if self.regions.is_empty() {
+            return Err(Error::Usage("no region was given".into()));
+        }
+        let names = self.regions.iter().map(|region| region.name.as_str());
+        layout::check_names(names.clone()).map_err(Error::Usage)?;
+        let extracts = names.map(|name| RegionLayout::new(&self.directory, name, false).extract);
+        let extracts: Vec<OutputTarget> = extracts.map(OutputTarget::file).collect();
+        OutputTarget::check_distinct(&extracts, &[&self.planet])
+    }
+}
+
+/// What a run did with a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum RunOutcome {
+    /// The region is new.
+    Created,
+    /// The region has a new change file, and a new extract.
+    Updated,
+    /// The region already had the data of the planet.
+    Unchanged,
+    /// The new extract has no objects, or is too small, and was not published.
+    Withheld,
+    /// The region could not be brought up to date, and is as it was.
+    Failed,
+}
+
+/// The numbers of objects in a change file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct RegionChanges {
+    /// The number of objects that entered the region.
+    pub created: u64,
+    /// The number of objects that changed.
+    pub modified: u64,
+    /// The number of objects that left the region.
+    pub deleted: u64,
+}
+
+/// The result for a region.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct RegionReport {
+    /// The name.
+    pub name: String,
+    /// What the run did with the region.
+    pub outcome: RunOutcome,
+    /// The sequence number of the region after the run; `None` if it has none.
+    pub sequence: Option<i64>,
+    /// The time up to which the region has all changes.
+    pub timestamp: Option<String>,
+    /// The size of the extract in bytes.
+    pub bytes: Option<u64>,
+    /// The content of the new change file; `None` if there is none.
+    pub changes: Option<RegionChanges>,
+    /// The cause, if the region was withheld or failed.
+    pub cause: Option<String>,
+}
+
+/// The result of `regions`.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The time up to which the planet has all changes.
+    pub timestamp: String,
+    /// The result for each region, in the order of [`Options::regions`].
+    pub regions: Vec<RegionReport>,
+    /// The number of passes over the planet that wrote extracts.
+    pub passes: usize,
+    /// The number of old change files that were removed.
+    pub removed: u64,
+}
+
+impl Summary {
+    /// Returns the number of regions with an outcome.
+    pub fn count(&self, outcome: RunOutcome) -> u64 {
+        let regions = self.regions.iter();
+        regions.filter(|region| region.outcome == outcome).count() as u64
+    }
+
+    /// Whether all regions have the data of the planet.
+    pub fn is_complete(&self) -> bool {
+        self.count(RunOutcome::Withheld) + self.count(RunOutcome::Failed) == 0
+    }
+}
+
+/// The facts about the planet.
+struct PlanetState {
+    /// The time up to which it has all changes, in seconds since 1970.
+    timestamp: i64,
+    /// What tells it from another state of the planet.
+    identity: String,
+}
+
+impl PlanetState {
+    fn of(path: &Path, ctx: &Context) -> Result<Self> {
+        let file = PbfFile::open(path, ctx)?;
+        if file.header.has(feature::HISTORY) {
+            let cause = "this is a history file, and regions have current data";
+            return Err(Error::file(path, cause).advise(Advice::TimeFilter));
+        }
+        let Some(timestamp) = file.header.replication_timestamp else {
+            let cause = "the header does not say up to which time the data has all changes";
+            return Err(Error::file(path, cause).advise(Advice::SetTime));
+        };
+        let sequence = file.header.replication_sequence.unwrap_or(-1);
+        let len = file.input.len();
+        Ok(Self {
+            timestamp,
+            identity: format!("{} {sequence} {len}", format_timestamp(timestamp)),
+        })
+    }
+}
+
+/// Brings the extracts of all regions up to date with the planet, and writes change files from one state to the next.
+///
+/// For each region `NAME`, the directory has the extract `NAME.osm.pbf`, its polygon `NAME.poly`, and `NAME-updates`,
+/// which is a replication server: `state.txt`, and a change file with its state for each run that found a newer planet.
+/// `index.json` and, with the feature `pages`, `index.html` list all regions. The first run makes a region with the
+/// sequence number 0.
+///
+/// An extract has exactly the objects that [`extract`] gives. A change file that is applied to the extract before gives
+/// the extract: objects that enter the region are created with all that completes them, and objects that leave it are
+/// deleted. A deletion has the version of the object that is deleted, so that the object can come back as it was.
+///
+/// The files of a region are published one after the other: the change file, its state, the extract, and `state.txt`.
+/// After a run that was killed, the next one goes on. Two runs for the same directory exclude each other.
+///
+/// A region that cannot be brought up to date stays as it is, and the others are published.
+///
+/// # Memory
+///
+/// The larger of the memory of [`extract::run`] and of [`diff::run`].
+///
+/// # Errors
+///
+/// - The planet cannot be opened or read, is damaged, is a history file, or has no time in its header.
+/// - There is no region, or two have the same files.
+/// - Another run is at work on the directory, or a file in it cannot be written.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    options.check()?;
+    let planet = PlanetState::of(&options.planet, ctx)?;
+    create_directories(&options.directory)?;
+    // The lock lasts until the end of the run.
+    let _lock = FileLock::of(&options.directory)?;
+    let work = WorkDirectory::create(&options.directory)?;
+    let index = RegionIndex::read(&options.directory);
+    let mut runs = Vec::with_capacity(options.regions.len());
+    for region in &options.regions {
+        runs.push(RegionRun::new(region, options, &index, &planet, ctx)?);
+    }
+    let passes = prepare(&mut runs, options, &planet, &work, ctx)?;
+    // What is published from here on would be half of a run if it was cancelled.
+    let ctx = &Context {
+        cancellation: Cancellation::default(),
+        max_shrink: None,
+        ..ctx.clone()
+    };
+    runs.iter_mut().for_each(|run| run.publish(ctx));
+    let mut removed = 0;
+    for run in &runs {
+        if let (Some(days), Ok(chain)) = (options.keep_days, &run.chain) {
+            removed += chain.remove_older(&run.layout, days);
+        }
+    }
+    let records = runs.iter().map(|run| run.record(options));
+    let records = records.collect::<Result<_>>()?;
+    let index = RegionIndex::new(&options.planet, planet.timestamp, records);
+    index.write(&options.directory, ctx)?;
+    #[cfg(feature = "pages")]
+    page::write(&index, &options.regions, &options.directory, ctx)?;
+    Ok(Summary {
+        timestamp: format_timestamp(planet.timestamp),
+        regions: runs.iter().map(RegionRun::report).collect(),
+        passes,
+        removed,
+    })
+}
+
+/// The hidden directory for files that are not published yet.
+struct WorkDirectory {
+    path: PathBuf,
+    /// The files, which a signal that ends the program removes. `None` only while the value is dropped.
+    scratch: Option<ScratchDirectory>,
+}
+
+impl WorkDirectory {
+    /// Creates the directory. Removes what a killed run has left.
+    fn create(directory: &Path) -> Result<Self> {
+        let path = directory.join(layout::WORK);
+        let _ = fs::remove_dir_all(&path);
+        create_directories(&path)?;
+        let scratch = Some(ScratchDirectory::create(Some(&path))?);
+        Ok(Self { path, scratch })
+    }
+
+    /// Returns the path of a file with the given name.
+    fn file(&self, name: String) -> PathBuf {
+        let directory = self
+            .scratch
+            .as_ref()
+            .map_or(self.path.as_path(), ScratchDirectory::path);
+        directory.join(name)
+    }
+}
+
+impl Drop for WorkDirectory {
+    fn drop(&mut self) {
+        self.scratch = None;
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// Cuts out the regions that do not have the data of the planet, and derives their changes. Returns the number of passes
+/// over the planet that wrote extracts.
+fn prepare(
+    runs: &mut [RegionRun<'_>],
+    options: &Options,
+    planet: &PlanetState,
+    work: &WorkDirectory,
+    ctx: &Context,
+) -> Result<usize> {
+    let due: Vec<usize> = (0..runs.len())
+        .filter(|index| runs[*index].is_due(planet))
+        .collect();
+    if due.is_empty() {
+        return Ok(0);
+    }
+    // All due regions are cut out, whatever `options.changes` has: those whose changes can be found from change files
+    // alone would be taken out of `due` here.
+    //
+    // Warnings about an extract have the name of its region.
+    let file_of = |index: usize, run: &RegionRun<'_>, suffix: &str| {
+        work.file(format!(
+            "{index}-{}.{suffix}",
+            run.region.name.replace('/', "-")
+        ))
+    };
+    let mut extracts = Vec::with_capacity(due.len());
+    for &index in &due {
+        let run = &runs[index];
+        let target = OutputTarget::file(file_of(index, run, "osm.pbf"));
+        let mut extract = Extract::new(run.region.shape.clone(), target);
+        extract.strategy.clone_from(&run.region.strategy);
+        extract.header = run.header(options, planet);
+        extracts.push(extract);
+    }
+    let cut = extract::Options::new(&options.planet, extracts)
+        .strategy(options.strategy.clone())
+        .write(options.write)
+        .max_memory(options.max_memory)
+        .antimeridian(options.antimeridian);
+    let cut = extract::run(&cut, ctx)?;
+    for (&index, extracted) in due.iter().zip(&cut.extracts) {
+        let run = &mut runs[index];
+        let new = NewExtract {
+            path: file_of(index, run, "osm.pbf"),
+            sha256: String::new(),
+            is_empty: extracted.kept.written.objects == Some(0),
+            changes: file_of(index, run, "osc.gz"),
+        };
+        match run.prepare(new, options, planet, ctx) {
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+            Err(error) => run.fail(RunOutcome::Failed, error.to_string(), ctx),
+            Ok(()) => {}
+        }
+    }
+    Ok(cut.passes)
+}

@@ -1,0 +1,285 @@
+//! A region during a run: whether it has to be cut out, and how its new extract is published.
+
+use super::chain::{RegionChain, RegionPublication};
+use super::index::{self, RegionIndex, RegionRecord};
+use super::layout::{self, RegionLayout};
+use super::{
+    FollowedRegion, Options, PlanetState, RegionChanges, RegionReport, RunOutcome, sha256,
+};
+use crate::commands::diff::{self, Deletions};
+use crate::engine::headers::HeaderOptions;
+use crate::engine::{HeaderOption, KeptField};
+use crate::error::{Advice, Error, ErrorKind, Result};
+use crate::io::{OutputTarget, check_shrink};
+use crate::osm::format_timestamp;
+use crate::replication::State;
+use crate::runtime::Context;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A region during a run.
+pub(super) struct RegionRun<'o> {
+    pub region: &'o FollowedRegion,
+    pub layout: RegionLayout,
+    /// The fingerprint of the shape and the strategy.
+    fingerprint: String,
+    poly: String,
+    pub chain: Result<RegionChain>,
+    /// The record of an earlier run.
+    record: Option<RegionRecord>,
+    /// The new extract that is to be published, with its state.
+    new: Option<(State, NewExtract)>,
+    outcome: RunOutcome,
+    changes: Option<RegionChanges>,
+    cause: Option<String>,
+}
+
+/// An extract that is not published yet.
+pub(super) struct NewExtract {
+    pub path: PathBuf,
+    pub is_empty: bool,
+    /// The checksum, which is empty until the extract is to be published.
+    pub sha256: String,
+    /// The path for the change file.
+    pub changes: PathBuf,
+}
+
+impl<'o> RegionRun<'o> {
+    pub(super) fn new(
+        region: &'o FollowedRegion,
+        options: &'o Options,
+        index: &RegionIndex,
+        planet: &PlanetState,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let layout = RegionLayout::new(&options.directory, &region.name, options.diffs_only);
+        let poly = crate::region_file::poly_of(&region.name, &region.shape);
+        let chain = RegionChain::open(&layout, ctx);
+        let mut run = Self {
+            region,
+            fingerprint: index::fingerprint(&poly, options.strategy_of(region), planet),
+            poly,
+            record: index.record(&region.name),
+            chain: Ok(RegionChain::default()),
+            layout,
+            new: None,
+            outcome: RunOutcome::Unchanged,
+            changes: None,
+            cause: None,
+        };
+        let is_ahead = |state: &State| state.timestamp > planet.timestamp;
+        match &chain {
+            Err(error) if error.kind() == ErrorKind::Cancelled => return chain.map(|_| run),
+            Err(error) => run.fail(RunOutcome::Failed, error.to_string(), ctx),
+            Ok(RegionChain { state: Some(state) }) if is_ahead(state) => {
+                let cause = format!(
+                    "the region has the data of {}, and the planet is older: {}",
+                    format_timestamp(state.timestamp),
+                    format_timestamp(planet.timestamp)
+                );
+                run.fail(RunOutcome::Failed, cause, ctx);
+            }
+            Ok(_) => {}
+        }
+        run.chain = chain;
+        Ok(run)
+    }
+
+    /// Keeps the region as it is, and reports why.
+    pub(super) fn fail(&mut self, outcome: RunOutcome, cause: String, ctx: &Context) {
+        ctx.warn(format!("{}: not published: {cause}", self.region.name));
+        (self.outcome, self.cause) = (outcome, Some(cause));
+    }
+
+    /// Whether the region has to be cut out.
+    pub(super) fn is_due(&self, planet: &PlanetState) -> bool {
+        let Ok(chain) = &self.chain else {
+            return false;
+        };
+        let is_same = |record: &RegionRecord| {
+            let is_named = chain.state.is_some_and(|state| record.is_at(state));
+            is_named && record.fingerprint == self.fingerprint
+        };
+        let is_current = self.record.as_ref().is_some_and(is_same)
+            && chain
+                .state
+                .is_some_and(|state| state.timestamp == planet.timestamp);
+        self.outcome != RunOutcome::Failed && !is_current
+    }
+
+    /// The state that the region gets.
+    fn next(&self, planet: &PlanetState) -> State {
+        let state = self.chain.as_ref().ok().and_then(|chain| chain.state);
+        State {
+            sequence: state.map_or(0, |state| state.sequence + 1),
+            timestamp: planet.timestamp,
+        }
+    }
+
+    /// Returns the header of the extract, which names the change files of the region.
+    pub(super) fn header(&self, options: &Options, planet: &PlanetState) -> HeaderOptions {
+        let State {
+            sequence,
+            timestamp,
+        } = self.next(planet);
+        let url = options.base_url.as_deref();
+        let url = url.map(|base| layout::url_of_updates(base, &self.region.name));
+        let mut header = HeaderOptions::default();
+        header.set = vec![
+            HeaderOption::ReplicationTimestamp(timestamp),
+            HeaderOption::ReplicationSequence(sequence),
+            url.map_or(
+                HeaderOption::Clear(KeptField::ReplicationUrl),
+                HeaderOption::ReplicationUrl,
+            ),
+        ];
+        header
+    }
+
+    /// Derives the changes from the published extract to a new one, and decides whether the new one is published.
+    pub(super) fn prepare(
+        &mut self,
+        mut new: NewExtract,
+        options: &Options,
+        planet: &PlanetState,
+        ctx: &Context,
+    ) -> Result<()> {
+        let Ok(chain) = &self.chain else {
+            return Ok(());
+        };
+        let next = self.next(planet);
+        if let Some(before) = chain.state {
+            if let Err(error) = check_size(&self.layout.extract, &new, options.max_shrink) {
+                let cause = match error {
+                    Error::File { cause, .. } => cause,
+                    other => other.to_string(),
+                };
+                self.fail(RunOutcome::Withheld, cause, ctx);
+                return Ok(());
+            }
+            let counts = derive(&self.layout.extract, &new, ctx)?;
+            if counts == RegionChanges::default() && before.timestamp == next.timestamp {
+                return Ok(());
+            }
+            self.changes = Some(counts);
+        }
+        new.sha256 = sha256::of_file(&new.path, ctx)?;
+        self.new = Some((next, new));
+        Ok(())
+    }
+
+    /// Publishes the new extract, if there is one, and the polygon.
+    pub(super) fn publish(&mut self, ctx: &Context) {
+        if self.outcome != RunOutcome::Unchanged {
+            return;
+        }
+        let published = match &self.new {
+            Some((state, new)) => {
+                let publication = RegionPublication {
+                    state: *state,
+                    extract: &new.path,
+                    changes: self.changes.is_some().then_some(new.changes.as_path()),
+                };
+                publication.put(&self.layout, ctx).map(Some)
+            }
+            None => Ok(None),
+        };
+        let published = published.and_then(|chain| {
+            self.layout.write_poly(&self.poly, ctx)?;
+            Ok(chain)
+        });
+        match published {
+            Ok(Some(chain)) => {
+                self.chain = Ok(chain);
+                self.outcome = match self.changes {
+                    Some(_) => RunOutcome::Updated,
+                    None => RunOutcome::Created,
+                };
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.changes = None;
+                self.fail(RunOutcome::Failed, error.to_string(), ctx);
+            }
+        }
+    }
+
+    /// Returns the record of the region for the index.
+    pub(super) fn record(&self, options: &Options) -> Result<Option<RegionRecord>> {
+        let Some(state) = self.chain.as_ref().ok().and_then(|chain| chain.state) else {
+            let record = self.record.clone();
+            return Ok(record.map(|record| record.with("", self.cause.clone())));
+        };
+        let known = self.record.clone().filter(|record| record.is_at(state));
+        let is_failed = matches!(self.outcome, RunOutcome::Withheld | RunOutcome::Failed);
+        // A region that was not published is cut out again by the next run.
+        let fingerprint = if is_failed { "" } else { &self.fingerprint };
+        let record = match known {
+            Some(record) => record,
+            None => {
+                let strategy = options.strategy_of(self.region);
+                let sha256 = match &self.new {
+                    Some((published, new)) if *published == state => new.sha256.clone(),
+                    _ => sha256::of_file(&self.layout.extract, &Context::default())?,
+                };
+                RegionRecord::of(&self.layout, self.region, strategy, state, sha256)?
+            }
+        };
+        let cause = self.cause.clone();
+        Ok(Some(record.with(fingerprint, cause)))
+    }
+
+    pub(super) fn report(&self) -> RegionReport {
+        let state = self.chain.as_ref().ok().and_then(|chain| chain.state);
+        let len = fs::metadata(&self.layout.extract).map(|metadata| metadata.len());
+        RegionReport {
+            name: self.region.name.clone(),
+            outcome: self.outcome,
+            sequence: state.map(|state| state.sequence),
+            timestamp: state.map(|state| format_timestamp(state.timestamp)),
+            bytes: len.ok(),
+            changes: self.changes,
+            cause: self.cause.clone(),
+        }
+    }
+}
+
+/// Fails if a new extract has no objects, or is too small to replace the old one.
+fn check_size(old: &Path, new: &NewExtract, max_shrink: u8) -> Result<()> {
+    let len = |path: &Path| {
+        let metadata = fs::metadata(path);
+        let len = metadata.map(|metadata| metadata.len());
+        len.map_err(|error| Error::io(path, "cannot read", error))
+    };
+    let (old_len, new_len) = (len(old)?, len(&new.path)?);
+    // The files of regions without objects are equal but for their headers.
+    if new.is_empty && max_shrink < 100 && new_len < old_len * 3 / 4 {
+        let cause = "the new extract has no objects";
+        let error = Error::file_of(old, ErrorKind::Shrunk, cause);
+        return Err(error.advise(Advice::AllowShrinking));
+    }
+    check_shrink(old, old_len, new_len, max_shrink)
+}
+
+/// Writes the changes from the extract `old` to the new one.
+fn derive(old: &Path, new: &NewExtract, ctx: &Context) -> Result<RegionChanges> {
+    let target = OutputTarget::file(&new.changes);
+    let format = diff::Format::Osc(Deletions::default());
+    let summary = diff::run(
+        &diff::Options::new(old, &new.path).output(Some((format, target))),
+        ctx,
+    )?;
+    if summary.going_back > 0 {
+        ctx.warn(format!(
+            "{}: objects that were newer in the extract before: {}; clients keep them",
+            old.display(),
+            summary.going_back
+        ));
+    }
+    let total = summary.total();
+    Ok(RegionChanges {
+        created: total.right,
+        modified: total.different + summary.new_version_only,
+        deleted: total.left,
+    })
+}
