@@ -13,7 +13,7 @@ mod region;
 
 use crate::commands::apply_changes::ChangeFilter;
 use crate::commands::extract::Strategy;
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{Change, ChangeSet};
 use crate::geometry::{LocationTest, Shape};
@@ -38,6 +38,10 @@ pub struct Clipped {
     /// ways have locations, only references to nodes without a known location count. With [`Strategy::Simple`], no
     /// references count.
     pub missing_references: u64,
+    /// The number of ways that came into the file without all their nodes; counted as `missing_references`.
+    pub incomplete_ways: u64,
+    /// The number of relations that came into the file without all their members.
+    pub incomplete_relations: u64,
 }
 
 /// The filter that cuts changes to a region.
@@ -65,16 +69,23 @@ impl<'a> RegionCut<'a> {
         let Clipped {
             cut_away,
             missing_references,
+            incomplete_ways,
+            incomplete_relations,
         } = self.clipped;
         ctx.stats.objects_cut_away.add(cut_away);
         // Where ways have locations, unknown locations are reported with the other locations.
         let is_located = self.facts.is_some_and(|facts| facts.is_located);
-        if missing_references > 0 && !is_located {
-            ctx.warn(format!(
-                "{}: references of changed ways to nodes that the file does not have: {missing_references}; nodes \
-                 outside of the region are cut away unless a way refers to them in the same run",
-                path.display()
-            ));
+        let missing_references = if is_located { 0 } else { missing_references };
+        if missing_references + incomplete_ways > 0 {
+            ctx.warn_with_advice(
+                format!(
+                    "{}: references of changed ways to nodes that the file does not have: {missing_references}; nodes \
+                     outside of the region are cut away unless a way refers to them in the same run; entered without all \
+                     their nodes or members: {incomplete_ways} ways, {incomplete_relations} relations",
+                    path.display()
+                ),
+                Advice::FollowRegions,
+            );
         }
         self.clipped
     }
@@ -109,11 +120,12 @@ impl ChangeFilter for RegionCut<'_> {
         };
         let kept = KeptChanges::find(changes, &facts, self.strategy, &self.region);
         self.clipped.cut_away += cut_changes(changes, &facts, &kept, self.strategy);
-        self.clipped.missing_references = if self.strategy.completes_ways() {
-            missing_references(changes, &facts)
-        } else {
-            0
-        };
+        let missing = MissingParts::count(changes, &facts);
+        if self.strategy.completes_ways() {
+            self.clipped.missing_references = missing.references;
+            self.clipped.incomplete_ways = missing.ways;
+        }
+        self.clipped.incomplete_relations = missing.relations;
         self.facts = Some(facts);
         Ok(())
     }
@@ -169,25 +181,54 @@ fn keep_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
     changes.set_way_locations(|id, given| locations.get(&id).copied().or(given));
 }
 
-/// Counts the references of changed ways to nodes that neither the base nor the changes have.
-fn missing_references(changes: &ChangeSet, facts: &BaseFacts) -> u64 {
-    let all = changes.changes();
-    let nodes = all
-        .iter()
-        .filter(|change| change.kind() == ObjectKind::Node);
-    let nodes: IdSet = nodes.map(|change| change.id).collect();
-    let mut count = 0;
-    let is_effective = |way: &&Change| !facts.outdated.contains(way.kind(), way.id);
-    for way in all.iter().filter(is_effective) {
-        let given = changes.given_locations(way);
-        for (at, id) in changes.refs(way).iter().enumerate() {
-            let is_there = nodes.contains(*id) || facts.present.contains(ObjectKind::Node, *id);
-            let is_given = given.get(at).is_some_and(Option::is_some);
-            let is_located = facts.is_located && (is_given || facts.stored.contains(*id));
-            count += u64::from(!is_there && !is_located);
+/// What neither the base nor the changes have of changed objects.
+#[derive(Debug, Default)]
+struct MissingParts {
+    /// The number of references of changed ways.
+    references: u64,
+    /// The number of ways that the base does not have, and that lack a node.
+    ways: u64,
+    /// The number of relations that the base does not have, and that lack a member.
+    relations: u64,
+}
+
+impl MissingParts {
+    fn count(changes: &ChangeSet, facts: &BaseFacts) -> Self {
+        let all = changes.changes();
+        let changed: IdSets = all.iter().map(object_of).collect();
+        let is_there = |kind, id| changed.contains(kind, id) || facts.present.contains(kind, id);
+        let mut missing = Self::default();
+        for change in all {
+            let (kind, id) = (change.kind(), change.id);
+            if change.is_deletion() || facts.outdated.contains(kind, id) {
+                continue;
+            }
+            let is_new = !facts.present.contains(kind, id);
+            match kind {
+                ObjectKind::Node => {}
+                ObjectKind::Way => {
+                    let given = changes.given_locations(change);
+                    let refs = changes.refs(change).iter().enumerate();
+                    let lacking = refs.filter(|&(at, &id)| {
+                        let is_given = given.get(at).is_some_and(Option::is_some);
+                        let is_located =
+                            facts.is_located && (is_given || facts.stored.contains(id));
+                        !is_there(ObjectKind::Node, id) && !is_located
+                    });
+                    let lacking = lacking.count() as u64;
+                    missing.references += lacking;
+                    missing.ways += u64::from(is_new && lacking > 0);
+                }
+                ObjectKind::Relation => {
+                    let mut members = changes.member_ids(change);
+                    let is_incomplete =
+                        is_new && members.any(|member| !is_there(member.kind, member.id));
+                    missing.relations += u64::from(is_incomplete);
+                }
+            }
         }
+        missing
     }
-    count
 }
 
 /// The search for the objects that the file gets although it does not have them.
