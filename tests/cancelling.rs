@@ -75,6 +75,9 @@ impl Inputs {
         let changesets: String = (1..5000).map(changeset).collect();
         std::fs::write(at("changesets.opl"), changesets).unwrap();
         inputs.publisher.copy("old.osm.pbf");
+        let regions = r#"{"extracts":[{"output":"a.osm.pbf","bbox":[-180,-90,0,90]},
+            {"output":"b.osm.pbf","bbox":[-180,-90,180,90],"strategy":"smart"}]}"#;
+        std::fs::write(at("regions.json"), regions).unwrap();
         inputs
     }
 
@@ -96,6 +99,7 @@ impl Inputs {
             ("{opl}", "opl.opl"),
             ("{changesets}", "changesets.opl"),
             ("{index}", "index"),
+            ("{regions}", "regions.json"),
         ];
         let inputs = names.map(|(placeholder, name)| (placeholder, self.at(name)));
         let others = [

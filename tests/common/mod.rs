@@ -36,6 +36,7 @@ pub mod random;
 pub mod regions;
 pub mod repaired;
 pub mod retag;
+pub mod served;
 pub mod service;
 pub mod shapefiles;
 pub mod town;
