@@ -118,6 +118,7 @@ mod promised_nodes;
 mod properties;
 mod raw_tables;
 mod real_files;
+mod region_changes;
 mod region_files;
 mod regions_clients;
 mod regions_forms;

@@ -27,7 +27,8 @@ use crate::osm::Bbox;
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;
 use memory::Budget;
-use selection::{Limits, RegionMembers, form_of};
+pub(super) use selection::{CompletedTypes, RegionLookup, form_of, regions_with_percent};
+use selection::{Limits, RegionMembers};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -262,7 +263,7 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(file, ctx)?;
     let ctx = &repeats::refuse_repeats(file, &plan, ctx)?;
-    let areas = areas_of(&options.extracts, options.antimeridian);
+    let areas = areas_of(shapes(&options.extracts), options.antimeridian);
     let budget = Budget::estimate(options, &areas, file, &plan, ctx)?;
     budget.check(options)?;
     if options.refuses_empty && budget.finds_nothing() {
@@ -283,7 +284,7 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
             extracts: &options.extracts[range.clone()],
             budget: &budget,
         };
-        let areas = areas_of(pass.extracts, options.antimeridian);
+        let areas = areas_of(shapes(pass.extracts), options.antimeridian);
         match pass.run(&areas, &plan, ctx)? {
             Some(kept) => {
                 summary.passes += 1;
@@ -337,9 +338,16 @@ fn warn_of_empty(
     }
 }
 
-fn areas_of(extracts: &[Extract], antimeridian: Antimeridian) -> AreaIndex {
-    let shapes = extracts.iter().map(|extract| extract.shape.clone());
-    let shapes: Vec<Shape> = shapes.collect();
+fn shapes(extracts: &[Extract]) -> impl Iterator<Item = &Shape> {
+    extracts.iter().map(|extract| &extract.shape)
+}
+
+/// Returns the index of regions with the given shapes.
+pub(super) fn areas_of<'s>(
+    shapes: impl Iterator<Item = &'s Shape>,
+    antimeridian: Antimeridian,
+) -> AreaIndex {
+    let shapes: Vec<Shape> = shapes.cloned().collect();
     match antimeridian {
         Antimeridian::Cut => AreaIndex::on_map(&shapes),
         Antimeridian::Keep => AreaIndex::new(&shapes),

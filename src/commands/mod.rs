@@ -104,6 +104,7 @@ mod object_census;
 mod pages;
 mod random;
 pub mod regions;
+pub mod region_changes;
 pub mod renumber;
 pub mod repack;
 pub mod repair;

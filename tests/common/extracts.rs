@@ -250,7 +250,8 @@ pub fn random_world(seed: u64, count: i64, history: bool) -> Vec<Object> {
     objects
 }
 
-fn random_object(random: &mut Random, kind: Kind, id: i64, count: i64) -> Object {
+/// A random object of a [`random_world`] of `count` objects of each kind, without metadata.
+pub fn random_object(random: &mut Random, kind: Kind, id: i64, count: i64) -> Object {
     // Most references are to objects with similar ids, some to missing objects.
     let near = |random: &mut Random| match random.below(4) {
         0 => 1 + random.below(count + 2),

@@ -18,9 +18,10 @@ use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, feature};
 use crate::runtime::Context;
-use located::RegionLookup;
-pub(super) use located::{Sample, form_of};
+pub(super) use located::Sample;
+pub(in crate::commands) use located::{RegionLookup, form_of};
 use outside::OutsideObjects;
+pub(in crate::commands) use relations::{CompletedTypes, regions_with_percent};
 use rustc_hash::FxHashMap;
 
 /// Ids of objects, each with the set of regions that keep the object.

@@ -42,6 +42,27 @@ impl WayNodes {
         Ok(nodes)
     }
 
+    /// Returns the id and the nodes of each way.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, &[i64])> {
+        let mut start = 0;
+        self.ways.iter().map(move |(id, end)| {
+            let refs = &self.refs[start..*end];
+            start = *end;
+            (*id, refs)
+        })
+    }
+
+    /// Adds a way with its nodes.
+    pub(crate) fn push(&mut self, id: i64, refs: &[i64]) {
+        self.refs.extend(refs);
+        self.ways.push((id, self.refs.len()));
+    }
+
+    /// Adds the ways of another list.
+    pub(crate) fn append(&mut self, more: &Self) {
+        more.iter().for_each(|(id, refs)| self.push(id, refs));
+    }
+
     /// Returns the index in [`WayNodes::ways`] of the way that has the node reference `refs[node]`.
     pub(crate) fn way_index_of(&self, node: usize) -> usize {
         self.ways.partition_point(|(_, end)| *end <= node)

@@ -12,7 +12,7 @@ use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
 /// Finds the set of regions that contain a location. Fast if consecutive locations are near each other.
-pub(super) struct RegionLookup<'s> {
+pub(in crate::commands) struct RegionLookup<'s> {
     sets: &'s SetTable,
     areas: &'s AreaIndex,
     locator: Locator<'s>,
@@ -25,7 +25,7 @@ pub(super) struct RegionLookup<'s> {
 }
 
 impl<'s> RegionLookup<'s> {
-    pub(super) fn new(areas: &'s AreaIndex, sets: &'s SetTable) -> Self {
+    pub(in crate::commands) fn new(areas: &'s AreaIndex, sets: &'s SetTable) -> Self {
         Self {
             sets,
             areas,
@@ -36,7 +36,7 @@ impl<'s> RegionLookup<'s> {
     }
 
     #[inline]
-    pub(super) fn regions_at(&mut self, location: Location) -> SetNumber {
+    pub(in crate::commands) fn regions_at(&mut self, location: Location) -> SetNumber {
         let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
         if self.locator.is_in_last_leaf(lat_e7, lon_e7) {
             return self.last.2;
@@ -59,7 +59,7 @@ impl<'s> RegionLookup<'s> {
 /// Returns the form of a file with regard to the locations of its ways. A file with a blob whose entry does not tell
 /// whether its ways store locations may have located ways. A file without any node does not have all nodes, whatever
 /// its header says. In a history file, locations in ways do not count.
-pub(in crate::commands::extract) fn form_of(file: &PbfFile, plan: &BlobPlan) -> LocationForm {
+pub(in crate::commands) fn form_of(file: &PbfFile, plan: &BlobPlan) -> LocationForm {
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
         return LocationForm::Plain;
     }

@@ -4,7 +4,7 @@ use super::{IdsWithRegions, RegionMembers, SelectionInput, add, add_all, keep_in
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::engine::distinct_list::DistinctList;
 use crate::error::{FormatError, Result};
-use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
+use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::{Bbox, ObjectExpression, ObjectKind};
 use crate::pbf::{BlobEntry, Block, BlockWalk, TagIds};
 use rustc_hash::FxHashMap;
@@ -83,7 +83,7 @@ impl RegionMembers<'_> {
     ) -> Result<KeptRelations, FormatError> {
         let mut found = KeptRelations::default();
         let mut algebra = SetAlgebra::new(&self.sets);
-        let types = Types::new(strategy, block);
+        let types = CompletedTypes::new(strategy, block);
         let (mut kept, mut index) = (Vec::new(), 0u32);
         let mut object = block.walk();
         while let Some(kind) = object.next()? {
@@ -91,9 +91,8 @@ impl RegionMembers<'_> {
             if kind != ObjectKind::Relation {
                 continue;
             }
-            let (id, mut direct, mut members) = (object.id()?, EMPTY_SET, 0u64);
+            let (id, mut direct) = (object.id()?, EMPTY_SET);
             object.any_member(|kind, member| {
-                members += 1;
                 match kind {
                     ObjectKind::Relation if *strategy != Strategy::Simple => {
                         found.nested.push((id, member));
@@ -114,7 +113,7 @@ impl RegionMembers<'_> {
                     if types.has(tag_ids)? {
                         direct
                     } else {
-                        self.regions_that_keep_most(&object, direct, members, *min_percent)?
+                        self.regions_that_keep_most(&object, direct, *min_percent)?
                     }
                 }
                 Strategy::Simple | Strategy::CompleteWays { .. } => EMPTY_SET,
@@ -147,13 +146,12 @@ impl RegionMembers<'_> {
     }
 
     /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. A region
-    /// keeps a member if the region is in the [`set_of_member`](RegionMembers::set_of_member) of the member. `members`
-    /// is the number of all members. Returns the empty set if `min_percent` is `None`.
+    /// keeps a member if the region is in the [`set_of_member`](RegionMembers::set_of_member) of the member. Returns
+    /// the empty set if `min_percent` is `None`.
     fn regions_that_keep_most(
         &self,
         relation: &BlockWalk<'_>,
         direct: SetNumber,
-        members: u64,
         min_percent: Option<u32>,
     ) -> Result<SetNumber, FormatError> {
         let Some(min_percent) = min_percent else {
@@ -164,16 +162,31 @@ impl RegionMembers<'_> {
             *counts.entry(self.set_of_member(kind, id)).or_default() += 1;
             false
         })?;
-        let kept_in = |region: u32| {
-            let counts = counts.iter();
-            let holding = counts.filter(|(set, _)| self.sets.contains(**set, region));
-            holding.map(|(_, count)| count).sum::<u64>()
-        };
-        let is_enough = |region: &u32| kept_in(*region) * 100 >= members * u64::from(min_percent);
-        Ok(self
-            .sets
-            .of(self.sets.members(direct).into_iter().filter(is_enough)))
+        Ok(regions_with_percent(
+            &self.sets,
+            &counts,
+            direct,
+            min_percent,
+        ))
     }
+}
+
+/// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. `counts` has
+/// the number of members that each set of regions keeps; the empty set stands for members that no region keeps.
+pub(in crate::commands) fn regions_with_percent(
+    sets: &SetTable,
+    counts: &FxHashMap<SetNumber, u64>,
+    direct: SetNumber,
+    min_percent: u32,
+) -> SetNumber {
+    let members: u64 = counts.values().sum();
+    let kept_in = |region: u32| {
+        let counts = counts.iter();
+        let holding = counts.filter(|(set, _)| sets.contains(**set, region));
+        holding.map(|(_, count)| count).sum::<u64>()
+    };
+    let is_enough = |region: &u32| kept_in(*region) * 100 >= members * u64::from(min_percent);
+    sets.of(sets.members(direct).into_iter().filter(is_enough))
 }
 
 /// The relations of a block that are kept, and the references that later steps need.
@@ -193,13 +206,13 @@ struct KeptRelations {
 }
 
 /// Recognizes the relations of a block that are completed because of their tags.
-struct Types<'b> {
+pub(in crate::commands) struct CompletedTypes<'b> {
     types: Option<&'b RelationTypes>,
     block: &'b Block<'b>,
 }
 
-impl<'b> Types<'b> {
-    fn new(strategy: &'b Strategy, block: &'b Block<'b>) -> Self {
+impl<'b> CompletedTypes<'b> {
+    pub(in crate::commands) fn new(strategy: &'b Strategy, block: &'b Block<'b>) -> Self {
         let types = match strategy {
             Strategy::Smart { types, .. } => Some(types),
             Strategy::Simple | Strategy::CompleteWays { .. } => None,
@@ -208,7 +221,7 @@ impl<'b> Types<'b> {
     }
 
     /// Whether one of the expressions matches a tag of a relation, or there are no expressions.
-    fn has_any_of(
+    pub(in crate::commands) fn has_any_of(
         &self,
         expressions: &[ObjectExpression],
         tags: TagIds<'_>,
@@ -229,7 +242,7 @@ impl<'b> Types<'b> {
     }
 
     /// Whether a relation with these tags is completed because of its tag `type`.
-    fn has(&self, tags: TagIds<'_>) -> Result<bool, FormatError> {
+    pub(in crate::commands) fn has(&self, tags: TagIds<'_>) -> Result<bool, FormatError> {
         let wanted = match self.types {
             None => return Ok(false),
             Some(RelationTypes::Any) => return Ok(true),

@@ -1,0 +1,395 @@
+//! The change files that bring extracts forward, made of the changes of the file from which they were cut out.
+//!
+//! An object can change in an extract only if it changed, or if an object changed that decides about it: a node that
+//! moved into a region or out of it concerns its ways, their other nodes, and the relations of them (`affected`). What
+//! an extract had is in the extract itself (`before`); where objects are now is in the planet. Together they tell which
+//! of these objects a region keeps (`membership`). They are fetched in one pass over the planet, and compared with the
+//! extracts (`output`).
+
+mod affected;
+mod before;
+mod membership;
+mod output;
+mod regions;
+mod rows;
+mod sorted_file;
+
+use crate::commands::diff::{self, Deletions};
+use crate::commands::extract::Strategy;
+use crate::error::{Error, Result};
+use crate::formats::{ChangeSet, change_sources, read_sources};
+use crate::geometry::{Antimeridian, Shape};
+use crate::index::{EMPTY_SET, IdMap, IdSet, IdSets, SetAlgebra};
+use crate::io::{Input, OutputTarget, ScratchDirectory};
+use crate::osm::{ObjectId, ObjectKind};
+use crate::runtime::Context;
+use affected::{Affected, AffectedSearch};
+use before::Before;
+use membership::Membership;
+use output::{NewVersions, concerned_ids, write_changes};
+use regions::{MAX_STRATEGIES, Regions};
+use rustc_hash::FxHashMap;
+use sorted_file::SortedFile;
+use std::path::PathBuf;
+
+/// A region with its extract of the state before the changes.
+#[derive(Debug, Clone)]
+pub struct RegionBefore {
+    /// The area of the region.
+    pub shape: Shape,
+    /// The strategy by which the extract was cut out.
+    pub strategy: Strategy,
+    /// The extract of the file before the changes.
+    pub extract: PathBuf,
+    /// The destination of the change file.
+    pub output: OutputTarget,
+}
+
+options! {
+    /// The options of [`run`].
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The file from which the regions are cut out, after the changes.
+        pub planet: PathBuf,
+        /// The change files that made the planet what it is. Objects that they do not name must be as they were when
+        /// the extracts were cut out.
+        pub changes: Vec<PathBuf>,
+        /// The regions.
+        pub regions: Vec<RegionBefore>,
+    }
+    setters {
+        /// The rule for the meridians of 180 degrees, as in [`extract`](crate::commands::extract::Options).
+        antimeridian: Antimeridian,
+        /// The form of the change files.
+        deletions: Deletions,
+        /// The largest part of an extract, in percent of its objects, that may change. If more may change, the extract is
+        /// better cut out anew.
+        max_percent: u32,
+        /// The directory for temporary files; `None` for the system's directory.
+        scratch: Option<PathBuf>,
+    }
+}
+
+impl Options {
+    /// Creates options with the given inputs and regions, and defaults otherwise. At most a quarter of an extract may
+    /// change.
+    pub fn new(
+        planet: impl Into<PathBuf>,
+        changes: Vec<PathBuf>,
+        regions: Vec<RegionBefore>,
+    ) -> Self {
+        Self {
+            planet: planet.into(),
+            changes,
+            regions,
+            antimeridian: Antimeridian::default(),
+            deletions: Deletions::default(),
+            max_percent: 25,
+            scratch: None,
+        }
+    }
+}
+
+/// The result for a region.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum RegionOutcome {
+    /// The change file is written.
+    Written(diff::Summary),
+    /// No change file is written, because the region has to be cut out anew. The text says why.
+    CutAnew(String),
+}
+
+/// Writes the change file of each region that turns its extract of the file before the changes into its extract of the
+/// file after them: the file that [`diff`](crate::commands::diff) derives of both extracts.
+///
+/// Reads the change files for the ids of the objects that they name. Reads the blobs of each extract that may have one
+/// of these objects, the blobs of the planet with changed nodes, all its ways if a node moved into a region or out of
+/// it, and all its relations if a region keeps relations. Then reads the blobs of the planet that may have an object
+/// which decides about affected ones, and the blobs of extracts and planet with objects that may change. The ways of an
+/// extract are read if a node may leave it that another way keeps.
+///
+/// A region is not followed, and has to be cut out anew, if the planet or its extract is a history file, not in canonical
+/// order, not proven to have each object once, or has locations in its ways; if its extract contradicts another one; or
+/// if more than [`Options::max_percent`] of it may change.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and 3 MB for each region. 2 to 6 bytes for each id of: the changes; the
+/// nodes and members of affected ways and relations; and for each region, the objects that may change in it. 8 bytes for
+/// each node of an affected way or of a way that is a member of an affected relation, and 16 bytes for each member of an
+/// affected relation and each pair of nested relations.
+///
+/// # Errors
+///
+/// An input cannot be opened or read, or is damaged; an output exists and may not be overwritten, or it cannot be written
+/// ([details](crate::commands#errors)).
+pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
+    let outputs = options.regions.iter().map(|region| &region.output);
+    outputs.clone().try_for_each(OutputTarget::check)?;
+    OutputTarget::check_distinct(outputs, &[&options.planet])?;
+    let cut_all = |reason: String| {
+        let count = options.regions.len();
+        Ok(vec![RegionOutcome::CutAnew(reason); count])
+    };
+    let planet = SortedFile::open(&options.planet, ctx)?;
+    if let Some(fault) = planet.fault() {
+        return cut_all(format!("{}: {fault}", options.planet.display()));
+    }
+    let given = options.regions.iter();
+    let given: Vec<_> = given.map(|one| (&one.shape, &one.strategy)).collect();
+    let regions = Regions::new(&given, options.antimeridian);
+    if regions.strategy_count() > MAX_STRATEGIES {
+        return cut_all("the regions have too many different strategies".into());
+    }
+    let changed = changed_ids(&options.changes, ctx)?;
+    let mut update = RegionUpdate {
+        options,
+        planet,
+        regions: &regions,
+        changed,
+        before: Before::default(),
+        counts: vec![0; options.regions.len()],
+        outcomes: vec![None; options.regions.len()],
+        ctx,
+    };
+    update.read_before()?;
+    update.write()?;
+    let none = || Error::Internal("a region has no outcome".into());
+    let outcomes = update.outcomes.into_iter();
+    outcomes.map(|outcome| outcome.ok_or_else(none)).collect()
+}
+
+/// Returns the objects that change files name.
+fn changed_ids(paths: &[PathBuf], ctx: &Context) -> Result<IdSets> {
+    let _phase = ctx.phase("read changes", 0);
+    let inputs = paths.iter().map(|path| Input::open_in(path, ctx));
+    let inputs = inputs.collect::<Result<Vec<_>>>()?;
+    let mut all = IdSets::default();
+    read_sources(
+        &change_sources(&inputs, ctx)?,
+        ctx,
+        || (),
+        |(), _, changes: ChangeSet| {
+            let changes = changes.changes().iter();
+            let ids = changes.map(|change| ObjectId {
+                kind: change.kind(),
+                id: change.id,
+            });
+            Ok(ids.collect::<Vec<_>>())
+        },
+        |ids| {
+            all.extend(ids);
+            Ok(())
+        },
+    )?;
+    Ok(all)
+}
+
+/// The regions while their change files are made.
+struct RegionUpdate<'a> {
+    options: &'a Options,
+    planet: SortedFile,
+    regions: &'a Regions<'a>,
+    changed: IdSets,
+    before: Before,
+    /// The number of objects of each extract.
+    counts: Vec<u64>,
+    outcomes: Vec<Option<RegionOutcome>>,
+    ctx: &'a Context,
+}
+
+/// The changed nodes of the planet.
+#[derive(Default)]
+struct NodesInRegions {
+    /// The regions that contain each node.
+    located: IdMap,
+    present: IdSet,
+}
+
+impl RegionUpdate<'_> {
+    fn cut_anew(&mut self, region: usize, reason: String) {
+        self.outcomes[region] = Some(RegionOutcome::CutAnew(reason));
+    }
+
+    /// The regions that are followed.
+    fn followed(&self) -> Vec<usize> {
+        let outcomes = self.outcomes.iter().enumerate();
+        let open = outcomes.filter(|(_, outcome)| outcome.is_none());
+        open.map(|(region, _)| region).collect()
+    }
+
+    fn open(&self, region: usize) -> Result<SortedFile> {
+        SortedFile::open(&self.options.regions[region].extract, self.ctx)
+    }
+
+    /// Reads the changed objects in the extracts.
+    fn read_before(&mut self) -> Result<()> {
+        for region in self.followed() {
+            let extract = self.open(region)?;
+            if let Some(fault) = extract.fault() {
+                let path = self.options.regions[region].extract.display();
+                self.cut_anew(region, format!("{path}: {fault}"));
+                continue;
+            }
+            self.counts[region] = extract.plan.count();
+            let (number, changed) = (region as u32, &self.changed);
+            (self.before).read(number, &extract, changed, self.regions, self.ctx)?;
+        }
+        let mut algebra = SetAlgebra::new(&self.regions.sets);
+        let contradicted = self.before.contradicted(&mut algebra);
+        for region in self.regions.sets.members(contradicted) {
+            let reason = "its extract is not of the state before the changes";
+            self.outcomes[region as usize]
+                .get_or_insert_with(|| RegionOutcome::CutAnew(reason.into()));
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let NodesInRegions { located, present } = self.changed_nodes()?;
+        let nodes = self.changed.of(ObjectKind::Node);
+        let is_moved = |id: &i64| self.before.located.get(*id) != located.get(*id);
+        let is_new = |id: &i64| {
+            present.contains(*id) && self.before.kept_in(ObjectKind::Node, *id) == EMPTY_SET
+        };
+        let moved: IdSet = nodes
+            .ids()
+            .filter(|id| is_moved(id) || is_new(id))
+            .collect();
+        let affected = AffectedSearch {
+            planet: &self.planet,
+            regions: self.regions,
+            changed: &self.changed,
+            moved: &moved,
+            before: &self.before,
+            ctx: self.ctx,
+        };
+        let affected = affected.run()?;
+        self.read_unchanged(&affected)?;
+        let located = self.locate(&affected, located)?;
+        let deleted: IdSet = (self.changed.of(ObjectKind::Node).ids())
+            .filter(|id| !present.contains(*id))
+            .collect();
+        let mut membership =
+            Membership::find(self.regions, &affected, &self.before, &located, &moved);
+        let undecided = membership.undecided(&deleted);
+        for region in self.followed() {
+            if let Some(nodes) = undecided.get(&(region as u32)) {
+                let kept = self.kept_by_ways(region, nodes, &affected.ways)?;
+                membership.keep_nodes(region as u32, &kept);
+            }
+        }
+        let ids = concerned_ids(&membership, self.regions);
+        self.check_shares(&ids);
+        let followed = self.followed().into_iter().map(|region| region as u32);
+        let followed = self.regions.sets.of(followed);
+        let objects = NewVersions::of(&membership, followed, self.regions);
+        drop(membership);
+        self.write_regions(&objects, &ids)
+    }
+
+    /// Gives up regions of which too much may change.
+    fn check_shares(&mut self, ids: &FxHashMap<u32, IdSets>) {
+        let max = self.options.max_percent;
+        for region in self.followed() {
+            let concerned = ids.get(&(region as u32)).map_or(0, IdSets::len);
+            if concerned * 100 > self.counts[region] * u64::from(max) {
+                let reason = format!("more than {max} percent of its extract may change");
+                self.cut_anew(region, reason);
+            }
+        }
+    }
+
+    fn write_regions(
+        &mut self,
+        objects: &NewVersions<'_>,
+        ids: &FxHashMap<u32, IdSets>,
+    ) -> Result<()> {
+        let scratch = ScratchDirectory::create(self.options.scratch.as_deref())?;
+        let count = self.options.regions.len();
+        let files = objects.write(count, &self.planet, &scratch, self.ctx)?;
+        let none = IdSets::default();
+        for (region, new) in files.into_iter().enumerate() {
+            if self.outcomes[region].is_none() {
+                let ids = ids.get(&(region as u32)).unwrap_or(&none);
+                let written = write_changes(self.options, region, new, ids, self.ctx)?;
+                self.outcomes[region] = Some(RegionOutcome::Written(written));
+            }
+        }
+        Ok(())
+    }
+
+    fn changed_nodes(&self) -> Result<NodesInRegions> {
+        let mut found = NodesInRegions::default();
+        let nodes = self.changed.of(ObjectKind::Node);
+        self.add_locations("find changed nodes", nodes, &mut found)?;
+        Ok(found)
+    }
+
+    fn add_locations(
+        &self,
+        name: &'static str,
+        nodes: &IdSet,
+        found: &mut NodesInRegions,
+    ) -> Result<()> {
+        let mut algebra = SetAlgebra::new(&self.regions.sets);
+        self.planet.locate(
+            name,
+            nodes,
+            self.ctx,
+            |nodes| {
+                let mut lookup = self.regions.lookup();
+                let located = nodes.into_iter();
+                let located =
+                    located.map(|(id, location)| (id, Regions::at(&mut lookup, location)));
+                located.collect::<Vec<_>>()
+            },
+            |nodes| {
+                for (id, set) in nodes {
+                    found.present.insert(id);
+                    regions::add(&mut found.located, id, set, &mut algebra);
+                }
+            },
+        )
+    }
+
+    /// Returns the regions that contain the nodes which decide about affected objects, and the changed nodes, which are
+    /// in `located`.
+    fn locate(&self, affected: &Affected, located: IdMap) -> Result<IdMap> {
+        let changed = self.changed.of(ObjectKind::Node);
+        let nodes = affected.nodes(&self.before);
+        let unchanged: IdSet = nodes.ids().filter(|id| !changed.contains(*id)).collect();
+        let mut found = NodesInRegions {
+            located,
+            present: IdSet::default(),
+        };
+        self.add_locations("find nodes", &unchanged, &mut found)?;
+        Ok(found.located)
+    }
+
+    /// Finds the unchanged objects in the extracts that decide about others.
+    fn read_unchanged(&mut self, affected: &Affected) -> Result<()> {
+        let ids = affected.unchanged(&self.changed);
+        if ids.is_empty() {
+            return Ok(());
+        }
+        for region in self.followed() {
+            let extract = self.open(region)?;
+            let found = extract.present("find old objects", &ids, self.ctx)?;
+            (self.before).add_kept(region as u32, &found, self.regions);
+        }
+        Ok(())
+    }
+
+    /// Returns those of `nodes` that a way of an extract has which is not affected.
+    fn kept_by_ways(&self, region: usize, nodes: &IdSet, affected: &IdSet) -> Result<Vec<i64>> {
+        let extract = self.open(region)?;
+        let ids = (&IdSet::default(), nodes);
+        let ways = extract.ways("find ways that keep nodes", ids, self.ctx)?;
+        let ways = ways.iter().filter(|(id, _)| !affected.contains(*id));
+        let refs = ways.flat_map(|(_, refs)| refs);
+        Ok(refs.copied().filter(|id| nodes.contains(*id)).collect())
+    }
+}

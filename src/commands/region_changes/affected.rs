@@ -1,0 +1,222 @@
+//! The objects whose membership in a region may change, and the objects that decide it.
+
+use super::before::Before;
+use super::regions::Regions;
+use super::rows::{RelationRow, RelationRows};
+use super::sorted_file::SortedFile;
+use crate::error::Result;
+use crate::index::{IdSet, IdSets};
+use crate::osm::ObjectKind;
+use crate::pbf::WayNodes;
+use crate::runtime::Context;
+use rustc_hash::FxHashMap;
+
+/// The objects whose membership in a region may change.
+///
+/// A way is affected if it changed or has a node that moved into a region or out of it, or that may be new. A relation is affected if it
+/// changed or has an affected member; so are its parents, if a region keeps them. If a region completes relations, the
+/// members of affected relations are affected, too.
+#[derive(Default)]
+pub(super) struct Affected {
+    pub ways: IdSet,
+    pub relations: IdSet,
+    /// The affected ways of the planet.
+    pub way_rows: WayNodes,
+    /// The other ways that are members of the relations in `relation_rows`.
+    pub member_ways: WayNodes,
+    /// The affected relations of the planet, and the relations that may be completed, and thereby keep an affected way
+    /// or a node that may leave a region.
+    pub relation_rows: RelationRows,
+    /// The relations that changed or have a member whose membership in a region may change.
+    pub direct: IdSet,
+}
+
+/// The input of a search for affected objects.
+pub(super) struct AffectedSearch<'s> {
+    pub planet: &'s SortedFile,
+    pub regions: &'s Regions<'s>,
+    pub changed: &'s IdSets,
+    /// The nodes that lie in other regions than before, or that may not have existed before.
+    pub moved: &'s IdSet,
+    pub before: &'s Before,
+    pub ctx: &'s Context,
+}
+
+impl AffectedSearch<'_> {
+    /// Reads all ways of the planet if a node moved, and all relations if a region keeps relations.
+    pub(super) fn run(&self) -> Result<Affected> {
+        let changed_ways = self.changed.of(ObjectKind::Way);
+        let ids = (changed_ways, self.moved);
+        let way_rows = self.planet.ways("find ways", ids, self.ctx)?;
+        let mut ways = changed_ways.clone();
+        ways.extend(way_rows.ways.iter().map(|(id, _)| *id));
+        let mut affected = Affected {
+            ways,
+            way_rows,
+            ..Affected::default()
+        };
+        if self.regions.with_relations != 0 {
+            self.find_relations(&mut affected)?;
+        }
+        Ok(affected)
+    }
+
+    fn find_relations(&self, affected: &mut Affected) -> Result<()> {
+        let changed = self.changed.of(ObjectKind::Relation);
+        let is_affected = |&(kind, id): &(ObjectKind, i64)| match kind {
+            ObjectKind::Node => self.moved.contains(id),
+            ObjectKind::Way => affected.ways.contains(id),
+            ObjectKind::Relation => false,
+        };
+        let is_direct = |row: RelationRow, members: &[(ObjectKind, i64)]| {
+            changed.contains(row.id) || members.iter().any(is_affected)
+        };
+        let mut rows = self.relations("find relations", None, is_direct)?;
+        let mut direct = changed.clone();
+        direct.extend(rows.iter().map(|(row, _)| row.id));
+        let mut relations = direct.clone();
+        if self.regions.with_parents != 0 {
+            self.add_parents(&mut relations)?;
+        }
+        let nodes = self.complete(&rows, affected)?;
+        rows.append(&self.deciding_relations(&direct, &relations, &affected.ways, &nodes)?);
+        affected.member_ways = self.member_ways(&rows, &affected.ways)?;
+        affected.relation_rows = rows;
+        (affected.relations, affected.direct) = (relations, direct);
+        Ok(())
+    }
+
+    fn relations(
+        &self,
+        name: &'static str,
+        ids: Option<&IdSet>,
+        is_wanted: impl Fn(RelationRow, &[(ObjectKind, i64)]) -> bool + Sync,
+    ) -> Result<RelationRows> {
+        let (planet, regions) = (self.planet, self.regions);
+        planet.relations(name, ids, regions, is_wanted, self.ctx)
+    }
+
+    /// Adds the relations that have one of `relations` as a member, directly or through other relations.
+    fn add_parents(&self, relations: &mut IdSet) -> Result<()> {
+        let mut parents = FxHashMap::<i64, Vec<i64>>::default();
+        for (parent, child) in self.planet.nested_relations(self.ctx)? {
+            parents.entry(child).or_default().push(parent);
+        }
+        let mut open: Vec<i64> = parents.keys().copied().collect();
+        open.retain(|child| relations.contains(*child));
+        while let Some(child) = open.pop() {
+            for parent in parents.get(&child).into_iter().flatten() {
+                if relations.insert(*parent) {
+                    open.push(*parent);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the ways that are members of affected relations which may be or may have been completed. Returns the nodes
+    /// that a completed relation may keep in a region that they may leave. Without regions that complete relations, adds
+    /// and returns nothing.
+    fn complete(&self, rows: &RelationRows, affected: &mut Affected) -> Result<IdSet> {
+        let mut nodes = IdSet::default();
+        if !self.regions.completes_relations() {
+            return Ok(nodes);
+        }
+        let mut more = IdSet::default();
+        let completed = rows.iter().filter(|(row, _)| row.completion.is_possible());
+        for (_, members) in completed.chain(self.before.relations.iter()) {
+            for &(kind, id) in members {
+                match kind {
+                    ObjectKind::Node => _ = nodes.insert(id),
+                    ObjectKind::Way if !affected.ways.contains(id) => _ = more.insert(id),
+                    ObjectKind::Way | ObjectKind::Relation => {}
+                }
+            }
+        }
+        if !more.is_empty() {
+            let found = (self.planet).ways(
+                "find members of relations",
+                (&more, &IdSet::default()),
+                self.ctx,
+            )?;
+            affected.way_rows.append(&found);
+            affected.ways.extend(more.ids());
+        }
+        let of_ways = affected.way_rows.refs.iter().chain(&self.before.ways.refs);
+        nodes.extend(of_ways.copied());
+        nodes.extend(self.moved.ids());
+        Ok(nodes)
+    }
+
+    /// Returns the relations of `relations` that are not in `direct`, and the other relations that may be completed and
+    /// have a member in `ways` or in `nodes`.
+    fn deciding_relations(
+        &self,
+        direct: &IdSet,
+        relations: &IdSet,
+        ways: &IdSet,
+        nodes: &IdSet,
+    ) -> Result<RelationRows> {
+        let ids = (!self.regions.completes_relations()).then_some(relations);
+        if ids.is_some() && relations.len() == direct.len() {
+            return Ok(RelationRows::default());
+        }
+        let keeps = |&(kind, id): &(ObjectKind, i64)| match kind {
+            ObjectKind::Node => nodes.contains(id),
+            ObjectKind::Way => ways.contains(id),
+            ObjectKind::Relation => false,
+        };
+        self.relations("find further relations", ids, |row, members| {
+            let may_keep = || row.completion.is_possible() && members.iter().any(keeps);
+            !direct.contains(row.id) && (relations.contains(row.id) || may_keep())
+        })
+    }
+
+    /// Returns the ways that are members of relations and not in `known`.
+    fn member_ways(&self, rows: &RelationRows, known: &IdSet) -> Result<WayNodes> {
+        let members = rows.iter().flat_map(|(_, members)| members);
+        let ways = members.filter(|(kind, id)| *kind == ObjectKind::Way && !known.contains(*id));
+        let ways: IdSet = ways.map(|(_, id)| *id).collect();
+        if ways.is_empty() {
+            return Ok(WayNodes::default());
+        }
+        let ids = (&ways, &IdSet::default());
+        self.planet.ways("find ways of relations", ids, self.ctx)
+    }
+}
+
+impl Affected {
+    /// Returns the ids of the objects that did not change, and whose presence in the extracts decides about others: the
+    /// affected ways and relations, and the members of these relations that are relations.
+    pub(super) fn unchanged(&self, changed: &IdSets) -> IdSets {
+        let mut ids = IdSets::default();
+        let mut add = |kind, id| {
+            if !changed.contains(kind, id) {
+                ids.insert(kind, id);
+            }
+        };
+        self.ways.ids().for_each(|id| add(ObjectKind::Way, id));
+        self.relations
+            .ids()
+            .for_each(|id| add(ObjectKind::Relation, id));
+        for (_, members) in self.relation_rows.iter() {
+            let nested = members
+                .iter()
+                .filter(|(kind, _)| *kind == ObjectKind::Relation);
+            nested.for_each(|(kind, id)| add(*kind, *id));
+        }
+        ids
+    }
+
+    /// Returns the nodes whose locations decide about ways, relations and nodes.
+    pub(super) fn nodes(&self, before: &Before) -> IdSet {
+        let ways = [&self.way_rows, &self.member_ways, &before.ways].into_iter();
+        let mut nodes: IdSet = ways.flat_map(|ways| &ways.refs).copied().collect();
+        for rows in [&self.relation_rows, &before.relations] {
+            let members = rows.iter().flat_map(|(_, members)| members);
+            let of_nodes = members.filter(|(kind, _)| *kind == ObjectKind::Node);
+            nodes.extend(of_nodes.map(|(_, id)| *id));
+        }
+        nodes
+    }
+}

@@ -1,0 +1,136 @@
+//! The changed objects as the extracts have them, which are of the state before the changes.
+
+use super::regions::{Regions, add};
+use super::rows::RelationRows;
+use super::sorted_file::SortedFile;
+use crate::error::{FormatError, Result};
+use crate::index::{EMPTY_SET, IdMap, IdSet, IdSets, SetAlgebra, SetNumber};
+use crate::osm::{ObjectId, ObjectKind};
+use crate::pbf::{BlobEntry, Block, WayNodes};
+use crate::runtime::Context;
+
+/// The changed objects before the changes.
+#[derive(Default)]
+pub(super) struct Before {
+    /// The regions that contained each node.
+    pub located: IdMap,
+    /// The regions whose extracts have each object, by kind.
+    pub kept: [IdMap; 3],
+    /// The ways, each once.
+    pub ways: WayNodes,
+    /// The relations, each once, if a region completes relations.
+    pub relations: RelationRows,
+    known: IdSets,
+}
+
+/// The changed objects of a blob of an extract.
+#[derive(Default)]
+struct ChangedInBlob {
+    /// The nodes, each with the regions that contain its location.
+    nodes: Vec<(i64, SetNumber)>,
+    ways: WayNodes,
+    relations: RelationRows,
+}
+
+impl Before {
+    /// Adds the changed objects of the extract of region `region`.
+    pub(super) fn read(
+        &mut self,
+        region: u32,
+        extract: &SortedFile,
+        changed: &IdSets,
+        regions: &Regions<'_>,
+        ctx: &Context,
+    ) -> Result<()> {
+        let own = regions.sets.of([region]);
+        let mut algebra = SetAlgebra::new(&regions.sets);
+        let mut scan = extract.scan("find old versions", ctx);
+        if regions.completes_relations() {
+            scan = scan.with_strings();
+        }
+        scan.run(
+            |entry| changed.may_meet(entry),
+            |entry, block| changed_in(entry, block, changed, regions),
+            |found| self.take(found, own, &mut algebra),
+        )
+    }
+
+    fn take(&mut self, found: ChangedInBlob, own: SetNumber, algebra: &mut SetAlgebra<'_>) {
+        let [nodes, ways, relations] = &mut self.kept;
+        for (id, located) in found.nodes {
+            add(nodes, id, own, algebra);
+            add(&mut self.located, id, located, algebra);
+        }
+        for (id, refs) in found.ways.iter() {
+            add(ways, id, own, algebra);
+            if self.known.insert(ObjectKind::Way, id) {
+                self.ways.push(id, refs);
+            }
+        }
+        for (row, members) in found.relations.iter() {
+            add(relations, row.id, own, algebra);
+            if self.known.insert(ObjectKind::Relation, row.id) {
+                self.relations.push(row, members);
+            }
+        }
+    }
+
+    /// Returns the regions whose extracts lack a node that the extract of another region has, although they contain it.
+    /// Such an extract is not of the state before the changes.
+    pub(super) fn contradicted(&self, algebra: &mut SetAlgebra<'_>) -> SetNumber {
+        let mut all = EMPTY_SET;
+        self.located.for_each(|id, located| {
+            let lacking = algebra.difference(located, self.kept_in(ObjectKind::Node, id));
+            all = algebra.union(all, lacking);
+        });
+        all
+    }
+
+    /// The regions whose extracts have an object.
+    pub(super) fn kept_in(&self, kind: ObjectKind, id: i64) -> SetNumber {
+        self.kept[kind as usize].get(id)
+    }
+
+    /// Adds the regions whose extracts have objects that did not change.
+    pub(super) fn add_kept(&mut self, region: u32, found: &[ObjectId], regions: &Regions<'_>) {
+        let own = regions.sets.of([region]);
+        let mut algebra = SetAlgebra::new(&regions.sets);
+        for object in found {
+            add(
+                &mut self.kept[object.kind as usize],
+                object.id,
+                own,
+                &mut algebra,
+            );
+        }
+    }
+}
+
+fn changed_in(
+    entry: &BlobEntry,
+    block: &Block<'_>,
+    changed: &IdSets,
+    regions: &Regions<'_>,
+) -> Result<ChangedInBlob, FormatError> {
+    let mut found = ChangedInBlob::default();
+    let of = |kind| -> &IdSet { changed.of(kind) };
+    if of(ObjectKind::Node).may_be_in(entry, ObjectKind::Node) {
+        let (nodes, mut lookup) = (of(ObjectKind::Node), regions.lookup());
+        block.for_each_location(|id, location| {
+            if nodes.contains(id) {
+                found.nodes.push((id, Regions::at(&mut lookup, location)));
+            }
+        })?;
+    }
+    if of(ObjectKind::Way).may_be_in(entry, ObjectKind::Way) {
+        let is_changed = |id| of(ObjectKind::Way).contains(id);
+        let (refs, ways) = (&mut found.ways.refs, &mut found.ways.ways);
+        block.collect_refs(|| true, |way| is_changed(way.id), refs, ways)?;
+    }
+    if of(ObjectKind::Relation).may_be_in(entry, ObjectKind::Relation) {
+        let relations = of(ObjectKind::Relation);
+        found.relations =
+            RelationRows::of_block(block, regions, |row, _| relations.contains(row.id))?;
+    }
+    Ok(found)
+}

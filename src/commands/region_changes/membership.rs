@@ -1,0 +1,291 @@
+//! The regions that keep an object after the changes, and the regions whose extracts may change.
+
+use super::affected::Affected;
+use super::before::Before;
+use super::regions::{Regions, add, within};
+use super::rows::RelationRow;
+use crate::commands::extract::regions_with_percent;
+use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
+use crate::osm::ObjectKind;
+use crate::pbf::WayNodes;
+use rustc_hash::FxHashMap;
+
+/// For objects that may change in an extract, the regions that keep them after the changes.
+pub(super) struct Membership<'a> {
+    regions: &'a Regions<'a>,
+    algebra: SetAlgebra<'a>,
+    affected: &'a Affected,
+    before: &'a Before,
+    /// The regions that contain each node.
+    located: &'a IdMap,
+    /// The regions with a node of each way.
+    ways_inside: IdMap,
+    /// The regions that complete a relation which has the object as a member.
+    completed: [IdMap; 3],
+    /// The regions that keep each object after the changes.
+    pub kept: [IdMap; 3],
+    /// The regions whose extracts may change in each object.
+    pub concerned: [IdMap; 3],
+}
+
+impl<'a> Membership<'a> {
+    /// Finds the regions of all objects except of those nodes that only ways keep which are not affected, see
+    /// [`undecided`](Self::undecided). `located` has the regions of all nodes that decide about others, and of the
+    /// changed nodes.
+    pub(super) fn find(
+        regions: &'a Regions<'a>,
+        affected: &'a Affected,
+        before: &'a Before,
+        located: &'a IdMap,
+        moved: &IdSet,
+    ) -> Self {
+        let mut found = Self {
+            regions,
+            algebra: SetAlgebra::new(&regions.sets),
+            affected,
+            before,
+            located,
+            ways_inside: IdMap::default(),
+            completed: Default::default(),
+            kept: Default::default(),
+            concerned: Default::default(),
+        };
+        found.locate_ways(&affected.way_rows);
+        found.locate_ways(&affected.member_ways);
+        found.find_relations();
+        found.find_ways();
+        found.find_nodes(moved);
+        found
+    }
+
+    fn locate_ways(&mut self, ways: &WayNodes) {
+        let mut nodes = self.located.walk();
+        for (id, refs) in ways.iter() {
+            let sets = refs.iter().map(|id| nodes.get(*id));
+            let set = sets.fold(EMPTY_SET, |all, set| self.algebra.union(all, set));
+            add(&mut self.ways_inside, id, set, &mut self.algebra);
+        }
+    }
+
+    /// Returns the regions that contain a member, or a node of it.
+    fn inside(&self, kind: ObjectKind, id: i64) -> SetNumber {
+        match kind {
+            ObjectKind::Node => self.located.get(id),
+            ObjectKind::Way => self.ways_inside.get(id),
+            ObjectKind::Relation => EMPTY_SET,
+        }
+    }
+
+    fn find_relations(&mut self) {
+        let affected = self.affected;
+        for (row, members) in affected.relation_rows.iter() {
+            let mut direct = EMPTY_SET;
+            for (kind, id) in members {
+                direct = self.algebra.union(direct, self.inside(*kind, *id));
+            }
+            direct = within(&mut self.algebra, direct, self.regions.with_relations);
+            if affected.relations.contains(row.id) {
+                let relations = &mut self.kept[ObjectKind::Relation as usize];
+                add(relations, row.id, direct, &mut self.algebra);
+            }
+            let completed = self.completed_in(row, members, direct);
+            for (kind, id) in members {
+                add(
+                    &mut self.completed[*kind as usize],
+                    *id,
+                    completed,
+                    &mut self.algebra,
+                );
+            }
+            if affected.direct.contains(row.id) {
+                self.concern_nodes(row.id, members, completed);
+            }
+        }
+        for (row, members) in self.before.relations.iter() {
+            self.concern_nodes(row.id, members, EMPTY_SET);
+        }
+        self.add_parents();
+        for id in affected.relations.ids() {
+            let before = self.before.kept_in(ObjectKind::Relation, id);
+            let after = self.kept[ObjectKind::Relation as usize].get(id);
+            let both = self.algebra.union(before, after);
+            let relations = &mut self.concerned[ObjectKind::Relation as usize];
+            add(relations, id, both, &mut self.algebra);
+        }
+    }
+
+    fn completed_in(
+        &mut self,
+        row: RelationRow,
+        members: &[(ObjectKind, i64)],
+        direct: SetNumber,
+    ) -> SetNumber {
+        if !row.completion.is_possible() || direct == EMPTY_SET {
+            return EMPTY_SET;
+        }
+        let enough = |regions: SetNumber, percent: u32| {
+            let mut counts = FxHashMap::<SetNumber, u64>::default();
+            for (kind, id) in members {
+                let inside = match kind {
+                    ObjectKind::Node => self.located.get(*id),
+                    ObjectKind::Way => self.ways_inside.get(*id),
+                    ObjectKind::Relation => EMPTY_SET,
+                };
+                *counts.entry(inside).or_default() += 1;
+            }
+            regions_with_percent(&self.regions.sets, &counts, regions, percent)
+        };
+        let algebra = &mut self.algebra;
+        (self.regions).completed_in(row.completion, direct, algebra, enough)
+    }
+
+    /// Notes that the nodes which are members of a relation may change in the regions that completed the relation or
+    /// complete it.
+    fn concern_nodes(&mut self, id: i64, members: &[(ObjectKind, i64)], completed: SetNumber) {
+        let before = self.before.kept_in(ObjectKind::Relation, id);
+        let completing = self.regions.completing_relations;
+        let before = within(&mut self.algebra, before, completing);
+        let both = self.algebra.union(before, completed);
+        for (_, id) in members.iter().filter(|(kind, _)| *kind == ObjectKind::Node) {
+            let nodes = &mut self.concerned[ObjectKind::Node as usize];
+            add(nodes, *id, both, &mut self.algebra);
+        }
+    }
+
+    /// Adds the regions of relations to their parents, until nothing changes.
+    fn add_parents(&mut self) {
+        let mut parents = FxHashMap::<i64, Vec<i64>>::default();
+        let mut open = IdSet::default();
+        for (row, members) in self.affected.relation_rows.iter() {
+            if !self.affected.relations.contains(row.id) {
+                continue;
+            }
+            for (kind, child) in members {
+                if *kind == ObjectKind::Relation {
+                    parents.entry(*child).or_default().push(row.id);
+                    open.insert(*child);
+                }
+            }
+        }
+        let mut open: Vec<i64> = open.ids().collect();
+        let relations = &mut self.kept[ObjectKind::Relation as usize];
+        while let Some(child) = open.pop() {
+            let set = if self.affected.relations.contains(child) {
+                relations.get(child)
+            } else {
+                self.before.kept_in(ObjectKind::Relation, child)
+            };
+            let set = within(&mut self.algebra, set, self.regions.with_parents);
+            for parent in parents.get(&child).into_iter().flatten() {
+                let before = relations.get(*parent);
+                add(relations, *parent, set, &mut self.algebra);
+                if relations.get(*parent) != before {
+                    open.push(*parent);
+                }
+            }
+        }
+    }
+
+    fn find_ways(&mut self) {
+        let (kind, affected) = (ObjectKind::Way as usize, self.affected);
+        for (id, refs) in affected.way_rows.iter() {
+            let (inside, completed) = (self.ways_inside.get(id), self.completed[kind].get(id));
+            let kept = self.algebra.union(inside, completed);
+            add(&mut self.kept[kind], id, kept, &mut self.algebra);
+            let before = self.before.kept_in(ObjectKind::Way, id);
+            let both = self.algebra.union(before, kept);
+            self.add_nodes(refs, both, kept);
+        }
+        for (id, refs) in self.before.ways.iter() {
+            let before = self.before.kept_in(ObjectKind::Way, id);
+            self.add_nodes(refs, before, EMPTY_SET);
+        }
+        for id in affected.ways.ids() {
+            let before = self.before.kept_in(ObjectKind::Way, id);
+            let both = self.algebra.union(before, self.kept[kind].get(id));
+            add(&mut self.concerned[kind], id, both, &mut self.algebra);
+        }
+    }
+
+    /// Notes that nodes may change in the regions of `concerned`, and that those of `kept` keep them, unless a region
+    /// does not keep all nodes of its ways.
+    fn add_nodes(&mut self, nodes: &[i64], concerned: SetNumber, kept: SetNumber) {
+        let kind = ObjectKind::Node as usize;
+        let completing = self.regions.completing;
+        let concerned = within(&mut self.algebra, concerned, completing);
+        let kept = within(&mut self.algebra, kept, completing);
+        for id in nodes {
+            add(&mut self.concerned[kind], *id, concerned, &mut self.algebra);
+            add(&mut self.kept[kind], *id, kept, &mut self.algebra);
+        }
+    }
+
+    fn find_nodes(&mut self, moved: &IdSet) {
+        let kind = ObjectKind::Node as usize;
+        for id in moved.ids() {
+            for set in [self.before.located.get(id), self.located.get(id)] {
+                add(&mut self.concerned[kind], id, set, &mut self.algebra);
+            }
+        }
+        let (kept, algebra) = (&mut self.kept[kind], &mut self.algebra);
+        let concerned = &mut self.concerned[kind];
+        concerned.for_each(|id, _| {
+            let inside = algebra.union(self.located.get(id), self.completed[kind].get(id));
+            add(kept, id, inside, algebra);
+        });
+        // Where nothing concerns a changed node, it stays what it was.
+        let mut stays = Vec::new();
+        self.before.kept[kind].for_each(|id, set| {
+            let unconcerned = algebra.difference(set, concerned.get(id));
+            if unconcerned != EMPTY_SET {
+                stays.push((id, unconcerned));
+            }
+        });
+        for (id, set) in stays {
+            add(kept, id, set, algebra);
+            add(concerned, id, set, algebra);
+        }
+    }
+
+    /// Returns, for each region, the nodes that it keeps only if a way of its extract has them that is not affected.
+    /// `deleted` are nodes that the planet does not have.
+    pub(super) fn undecided(&mut self, deleted: &IdSet) -> FxHashMap<u32, IdSet> {
+        let kind = ObjectKind::Node as usize;
+        let (kept, algebra) = (&self.kept[kind], &mut self.algebra);
+        let mut sets = FxHashMap::<SetNumber, IdSet>::default();
+        self.concerned[kind].for_each(|id, set| {
+            let lost = algebra.difference(set, kept.get(id));
+            let lost = within(algebra, lost, self.regions.completing);
+            if lost != EMPTY_SET && !deleted.contains(id) {
+                sets.entry(lost).or_default().insert(id);
+            }
+        });
+        by_region(&sets, self.regions, |all: &mut IdSet, ids| {
+            all.extend(ids.ids());
+        })
+    }
+
+    /// Notes that a region keeps nodes.
+    pub(super) fn keep_nodes(&mut self, region: u32, nodes: &[i64]) {
+        let own = self.regions.sets.of([region]);
+        let kept = &mut self.kept[ObjectKind::Node as usize];
+        nodes
+            .iter()
+            .for_each(|id| add(kept, *id, own, &mut self.algebra));
+    }
+}
+
+/// Distributes what belongs to sets of regions to the regions.
+pub(super) fn by_region<T, R: Default>(
+    sets: &FxHashMap<SetNumber, T>,
+    regions: &Regions<'_>,
+    mut put: impl FnMut(&mut R, &T),
+) -> FxHashMap<u32, R> {
+    let mut all = FxHashMap::<u32, R>::default();
+    for (set, item) in sets {
+        for region in regions.sets.members(*set) {
+            put(all.entry(region).or_default(), item);
+        }
+    }
+    all
+}

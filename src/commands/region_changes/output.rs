@@ -1,0 +1,143 @@
+//! Writes the change files of regions: the objects of the planet that may change in an extract go to a temporary file
+//! for each region, which is compared with the extract.
+
+use super::Options;
+use super::membership::{Membership, by_region};
+use super::regions::{Regions, add, within};
+use super::sorted_file::SortedFile;
+use crate::commands::diff;
+use crate::engine::filter::{
+    BlobDecision, FilterItem, FilterJob, FilterOutput, Selection, write_outputs,
+};
+use crate::engine::{Format, GroupId};
+use crate::error::{FormatError, Result};
+use crate::file::WriteOptions;
+use crate::index::{IdMap, IdSets, SetAlgebra, SetNumber};
+use crate::io::{OpenOutput, OutputTarget, ScratchDirectory};
+use crate::osm::ObjectKind;
+use crate::pbf::{Block, Compression, InfoFields};
+use crate::runtime::Context;
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+
+/// The objects that each of several extracts gets, as far as they may change.
+pub(super) struct NewVersions<'a> {
+    regions: &'a Regions<'a>,
+    /// The regions that get each object, by kind.
+    kept: [IdMap; 3],
+}
+
+/// Returns the ids of the objects that may change in each region.
+pub(super) fn concerned_ids(
+    membership: &Membership<'_>,
+    regions: &Regions<'_>,
+) -> FxHashMap<u32, IdSets> {
+    let mut sets = FxHashMap::<SetNumber, IdSets>::default();
+    for kind in ObjectKind::ALL {
+        membership.concerned[kind as usize].for_each(|id, concerned| {
+            sets.entry(concerned).or_default().insert(kind, id);
+        });
+    }
+    by_region(&sets, regions, |all: &mut IdSets, ids| {
+        all.extend(ids.ids());
+    })
+}
+
+impl<'a> NewVersions<'a> {
+    /// Selects the objects of the regions of `followed`.
+    pub(super) fn of(
+        membership: &Membership<'_>,
+        followed: SetNumber,
+        regions: &'a Regions<'a>,
+    ) -> Self {
+        let mut algebra = SetAlgebra::new(&regions.sets);
+        let mut kept: [IdMap; 3] = Default::default();
+        for (kept, (concerned, all)) in kept
+            .iter_mut()
+            .zip(membership.concerned.iter().zip(&membership.kept))
+        {
+            concerned.for_each(|id, concerned| {
+                let set = within(&mut algebra, concerned, all.get(id));
+                let set = within(&mut algebra, set, followed);
+                add(kept, id, set, &mut algebra);
+            });
+        }
+        Self { regions, kept }
+    }
+
+    /// Writes the objects of each region to a file of its own in `directory`. Returns the paths.
+    pub(super) fn write(
+        &self,
+        count: usize,
+        planet: &SortedFile,
+        directory: &ScratchDirectory,
+        ctx: &Context,
+    ) -> Result<Vec<PathBuf>> {
+        let paths: Vec<PathBuf> = (0..count)
+            .map(|number| directory.path().join(format!("{number}.osm.pbf")))
+            .collect();
+        let open = |path: &PathBuf| {
+            Ok(FilterOutput {
+                output: OpenOutput::open(OutputTarget::file(path), ctx)?,
+                format: Format::Pbf,
+                header: planet.file.header.clone(),
+            })
+        };
+        let job = FilterJob {
+            name: "get objects",
+            file: &planet.file,
+            plan: planet.plan.clone(),
+            prefilter: None,
+            cache: None,
+            clean: InfoFields::NONE,
+            outputs: paths.iter().map(open).collect::<Result<_>>()?,
+            write: WriteOptions {
+                compression: Compression::Lz4,
+                ..WriteOptions::default()
+            },
+        };
+        let may_keep =
+            |kind: &ObjectKind, ids: (i64, i64)| self.kept[*kind as usize].may_meet(ids.0, ids.1);
+        write_outputs(
+            job,
+            |entry| {
+                let is_visited = match entry.kinds.single() {
+                    Some(kind) => may_keep(&kind, (entry.min_id, entry.max_id)),
+                    None => true,
+                };
+                FilterItem::new(*entry, BlobDecision::visit_if(is_visited))
+            },
+            |_, block, selection| self.select(block, selection),
+            |()| (),
+            ctx,
+        )?;
+        Ok(paths)
+    }
+
+    fn select(&self, block: &Block<'_>, selection: &mut Selection) -> Result<(), FormatError> {
+        let mut groups = FxHashMap::<SetNumber, GroupId>::default();
+        block.for_each_id(|kind, id| {
+            let set = self.kept[kind as usize].get(id);
+            let group = *groups
+                .entry(set)
+                .or_insert_with(|| selection.add_group(self.regions.sets.members(set)));
+            selection.push_in_group(group);
+        })
+    }
+}
+
+/// Writes the change file of a region. `new` has the new versions of the objects in `ids` that the extract gets.
+pub(super) fn write_changes(
+    options: &Options,
+    region: usize,
+    new: PathBuf,
+    ids: &IdSets,
+    ctx: &Context,
+) -> Result<diff::Summary> {
+    let region = &options.regions[region];
+    let format = diff::Format::Osc(options.deletions.clone());
+    let compared = diff::Options::new(&region.extract, new)
+        .only(Some(ids.ids().collect()))
+        .output(Some((format, region.output.clone())));
+    diff::run(&compared, ctx)
+}

@@ -1,0 +1,177 @@
+//! A file in canonical order in which objects are looked up by id and by reference.
+
+use super::regions::Regions;
+use super::rows::{RelationRow, RelationRows};
+use crate::commands::extract::form_of;
+use crate::engine::input;
+use crate::engine::location_form::LocationForm;
+use crate::engine::scan::Scan;
+use crate::engine::stored_locations::ways_with_nodes;
+use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::index::{IdSet, IdSets};
+use crate::osm::{Location, ObjectId, ObjectKind};
+use crate::pbf::{BlobFlags, WayNodes, feature};
+use crate::runtime::Context;
+use std::path::Path;
+
+/// A file in canonical order, with the entries of its blobs.
+pub(super) struct SortedFile {
+    pub file: PbfFile,
+    pub plan: BlobPlan,
+}
+
+impl SortedFile {
+    pub(super) fn open(path: &Path, ctx: &Context) -> Result<Self> {
+        let file = input::open(path, ctx)?;
+        let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+        Ok(Self { file, plan })
+    }
+
+    /// Returns why changes of regions cannot be found with this file; `None` if they can.
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        if self.file.header.has(feature::HISTORY) || self.plan.any(BlobFlags::DELETED) {
+            Some("it is a history file")
+        } else if self.file.has_spatial_layout() || self.plan.is_sorted() != Some(true) {
+            Some("its objects are not in canonical order")
+        } else if !self.plan.has_each_object_once() {
+            Some("an object may occur twice in it")
+        } else if form_of(&self.file, &self.plan) != LocationForm::Plain {
+            Some("its ways store locations")
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn scan<'a>(&'a self, name: &'static str, ctx: &'a Context) -> Scan<'a> {
+        Scan::without_strings(name, &self.file, &self.plan, ctx)
+    }
+
+    /// Calls `take` with the nodes of each block that are in `ids`, and with their locations.
+    pub(super) fn locate<T: Send>(
+        &self,
+        name: &'static str,
+        ids: &IdSet,
+        ctx: &Context,
+        find: impl Fn(Vec<(i64, Option<Location>)>) -> T + Sync,
+        take: impl FnMut(T),
+    ) -> Result<()> {
+        self.scan(name, ctx).run(
+            |entry| ids.may_be_in(entry, ObjectKind::Node),
+            |_, block| {
+                let mut found = Vec::new();
+                block.for_each_location(|id, location| {
+                    if ids.contains(id) {
+                        found.push((id, location));
+                    }
+                })?;
+                Ok(find(found))
+            },
+            take,
+        )
+    }
+
+    /// Returns the ways that are in `ids` or have a node in `nodes`.
+    pub(super) fn ways(
+        &self,
+        name: &'static str,
+        (ids, nodes): (&IdSet, &IdSet),
+        ctx: &Context,
+    ) -> Result<WayNodes> {
+        let mut all = WayNodes::default();
+        self.scan(name, ctx).run(
+            |entry| {
+                let may_have_node = !nodes.is_empty() && entry.kinds.contains(ObjectKind::Way);
+                may_have_node || ids.may_be_in(entry, ObjectKind::Way)
+            },
+            |_, block| {
+                let mut found = WayNodes::default();
+                if nodes.is_empty() {
+                    let (refs, ways) = (&mut found.refs, &mut found.ways);
+                    block.collect_refs(|| true, |way| ids.contains(way.id), refs, ways)?;
+                    return Ok(found);
+                }
+                let ways = WayNodes::of(block)?;
+                let mut with_nodes = ways_with_nodes(&ways, nodes).into_iter().peekable();
+                for (index, (id, refs)) in ways.iter().enumerate() {
+                    let has_node = with_nodes.next_if_eq(&index).is_some();
+                    if has_node || ids.contains(id) {
+                        found.push(id, refs);
+                    }
+                }
+                Ok(found)
+            },
+            |found| all.append(&found),
+        )?;
+        Ok(all)
+    }
+
+    /// Returns the relations that `is_wanted` selects, in the blobs that may have a relation of `ids`, or in all blobs
+    /// if `ids` is `None`.
+    pub(super) fn relations(
+        &self,
+        name: &'static str,
+        ids: Option<&IdSet>,
+        regions: &Regions<'_>,
+        is_wanted: impl Fn(RelationRow, &[(ObjectKind, i64)]) -> bool + Sync,
+        ctx: &Context,
+    ) -> Result<RelationRows> {
+        let mut all = RelationRows::default();
+        let mut scan = self.scan(name, ctx);
+        if regions.completes_relations() {
+            scan = scan.with_strings();
+        }
+        scan.run(
+            |entry| match ids {
+                Some(ids) => ids.may_be_in(entry, ObjectKind::Relation),
+                None => entry.kinds.contains(ObjectKind::Relation),
+            },
+            |_, block| RelationRows::of_block(block, regions, &is_wanted),
+            |found| all.append(&found),
+        )?;
+        Ok(all)
+    }
+
+    /// Returns the pairs of a relation and a relation that is its member.
+    pub(super) fn nested_relations(&self, ctx: &Context) -> Result<Vec<(i64, i64)>> {
+        let mut all = Vec::new();
+        self.scan("find parents of relations", ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| {
+                let mut pairs = Vec::new();
+                block.for_each_member(|relation, kind, member| {
+                    if kind == ObjectKind::Relation {
+                        pairs.push((relation, member));
+                    }
+                })?;
+                Ok(pairs)
+            },
+            |pairs| all.extend(pairs),
+        )?;
+        Ok(all)
+    }
+
+    /// Returns the objects of `ids` that the file has.
+    pub(super) fn present(
+        &self,
+        name: &'static str,
+        ids: &IdSets,
+        ctx: &Context,
+    ) -> Result<Vec<ObjectId>> {
+        let mut all = Vec::new();
+        self.scan(name, ctx).run(
+            |entry| ids.may_meet(entry),
+            |_, block| {
+                let mut found = Vec::new();
+                block.for_each_id(|kind, id| {
+                    if ids.contains(kind, id) {
+                        found.push(ObjectId { kind, id });
+                    }
+                })?;
+                Ok(found)
+            },
+            |found| all.extend(found),
+        )?;
+        Ok(all)
+    }
+}
