@@ -30,6 +30,7 @@ use output::{NewVersions, concerned_ids, write_changes};
 use regions::{MAX_STRATEGIES, Regions};
 use rustc_hash::FxHashMap;
 use sorted_file::SortedFile;
+use std::cmp::Reverse;
 use std::path::PathBuf;
 
 /// A region with its extract of the state before the changes.
@@ -151,6 +152,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
         changed,
         before: Before::default(),
         counts: vec![0; options.regions.len()],
+        order: Vec::new(),
         outcomes: vec![None; options.regions.len()],
         ctx,
     };
@@ -196,9 +198,14 @@ struct RegionUpdate<'a> {
     before: Before,
     /// The number of objects of each extract.
     counts: Vec<u64>,
+    /// The regions whose extracts can be read, each with a region that contains it, which comes before it.
+    order: Vec<(usize, Option<usize>)>,
     outcomes: Vec<Option<RegionOutcome>>,
     ctx: &'a Context,
 }
+
+/// The maximum number of regions whose new objects are written in one pass over the planet.
+const REGIONS_PER_PASS: usize = 200;
 
 /// The changed nodes of the planet.
 #[derive(Default)]
@@ -224,8 +231,32 @@ impl RegionUpdate<'_> {
         SortedFile::open(&self.options.regions[region].extract, self.ctx)
     }
 
-    /// Reads the changed objects in the extracts.
+    /// Reads the changed objects in the extracts. A region that another one contains is asked only for the objects that
+    /// the extract of the other one has.
     fn read_before(&mut self) -> Result<()> {
+        let mut found = FxHashMap::<usize, IdSets>::default();
+        self.order_extracts()?;
+        for (region, around) in self.order.clone() {
+            let extract = self.open(region)?;
+            let ids = around.and_then(|around| found.get(&around));
+            let ids = ids.unwrap_or(&self.changed);
+            let (regions, ctx) = (self.regions, self.ctx);
+            let ids = (self.before).read(region as u32, &extract, ids, regions, ctx)?;
+            found.insert(region, ids);
+        }
+        let mut algebra = SetAlgebra::new(&self.regions.sets);
+        let contradicted = self.before.contradicted(&mut algebra);
+        for region in self.regions.sets.members(contradicted) {
+            let reason = "its extract is not of the state before the changes";
+            self.outcomes[region as usize]
+                .get_or_insert_with(|| RegionOutcome::CutAnew(reason.into()));
+        }
+        Ok(())
+    }
+
+    /// Finds the extracts that are fit, and for each the smallest one that has all of its objects.
+    fn order_extracts(&mut self) -> Result<()> {
+        let mut extracts: Vec<(usize, Option<i64>)> = Vec::new();
         for region in self.followed() {
             let extract = self.open(region)?;
             if let Some(fault) = extract.fault() {
@@ -234,15 +265,20 @@ impl RegionUpdate<'_> {
                 continue;
             }
             self.counts[region] = extract.plan.count();
-            let (number, changed) = (region as u32, &self.changed);
-            (self.before).read(number, &extract, changed, self.regions, self.ctx)?;
+            extracts.push((region, extract.file.header.replication_timestamp));
         }
-        let mut algebra = SetAlgebra::new(&self.regions.sets);
-        let contradicted = self.before.contradicted(&mut algebra);
-        for region in self.regions.sets.members(contradicted) {
-            let reason = "its extract is not of the state before the changes";
-            self.outcomes[region as usize]
-                .get_or_insert_with(|| RegionOutcome::CutAnew(reason.into()));
+        extracts.sort_by_key(|(region, _)| Reverse(self.counts[*region]));
+        for (position, (region, time)) in extracts.iter().enumerate() {
+            let own = &self.options.regions[*region];
+            let inside = self.regions.around(&own.shape);
+            let has_all = |other: usize| {
+                let strategy = &self.options.regions[other].strategy;
+                inside.contains(&(other as u32)) && strategy.keeps_all_of(&own.strategy)
+            };
+            let larger = extracts.iter().take(position).rev();
+            let mut of_time = larger.filter(|(_, other)| other == time);
+            let around = of_time.find(|(other, _)| has_all(*other));
+            self.order.push((*region, around.map(|(other, _)| *other)));
         }
         Ok(())
     }
@@ -282,43 +318,54 @@ impl RegionUpdate<'_> {
             }
         }
         let ids = concerned_ids(&membership, self.regions);
-        self.check_shares(&ids);
-        let followed = self.followed().into_iter().map(|region| region as u32);
-        let followed = self.regions.sets.of(followed);
-        let objects = NewVersions::of(&membership, followed, self.regions);
-        drop(membership);
-        self.write_regions(&objects, &ids)
-    }
-
-    /// Gives up regions of which too much may change.
-    fn check_shares(&mut self, ids: &FxHashMap<u32, IdSets>) {
-        let max = self.options.max_percent;
-        for region in self.followed() {
-            let concerned = ids.get(&(region as u32)).map_or(0, IdSets::len);
-            if concerned * 100 > self.counts[region] * u64::from(max) {
-                let reason = format!("more than {max} percent of its extract may change");
-                self.cut_anew(region, reason);
+        let mut outcomes = self.changed_too_much(&ids);
+        let mut followed = self.followed();
+        followed.retain(|region| outcomes.iter().all(|(other, _)| other != region));
+        let followed: Vec<u32> = followed.into_iter().map(|region| region as u32).collect();
+        for outputs in followed.chunks(REGIONS_PER_PASS) {
+            let objects = NewVersions::of(&membership, outputs, self.regions);
+            let written = self.write_regions(&objects, outputs, &ids)?;
+            for (region, written) in outputs.iter().zip(written) {
+                let written = RegionOutcome::Written(written);
+                outcomes.push((*region as usize, written));
             }
         }
-    }
-
-    fn write_regions(
-        &mut self,
-        objects: &NewVersions<'_>,
-        ids: &FxHashMap<u32, IdSets>,
-    ) -> Result<()> {
-        let scratch = ScratchDirectory::create(self.options.scratch.as_deref())?;
-        let count = self.options.regions.len();
-        let files = objects.write(count, &self.planet, &scratch, self.ctx)?;
-        let none = IdSets::default();
-        for (region, new) in files.into_iter().enumerate() {
-            if self.outcomes[region].is_none() {
-                let ids = ids.get(&(region as u32)).unwrap_or(&none);
-                let written = write_changes(self.options, region, new, ids, self.ctx)?;
-                self.outcomes[region] = Some(RegionOutcome::Written(written));
-            }
+        drop(membership);
+        for (region, outcome) in outcomes {
+            self.outcomes[region] = Some(outcome);
         }
         Ok(())
+    }
+
+    /// Returns the followed regions of which too much may change, with the reason.
+    fn changed_too_much(&self, ids: &FxHashMap<u32, IdSets>) -> Vec<(usize, RegionOutcome)> {
+        let max = self.options.max_percent;
+        let reason = format!("more than {max} percent of its extract may change");
+        let is_too_much = |region: &usize| {
+            let concerned = ids.get(&(*region as u32)).map_or(0, IdSets::len);
+            concerned * 100 > self.counts[*region] * u64::from(max)
+        };
+        let regions = self.followed().into_iter().filter(is_too_much);
+        regions
+            .map(|region| (region, RegionOutcome::CutAnew(reason.clone())))
+            .collect()
+    }
+
+    /// Writes the change files of the regions in `outputs`.
+    fn write_regions(
+        &self,
+        objects: &NewVersions<'_>,
+        outputs: &[u32],
+        ids: &FxHashMap<u32, IdSets>,
+    ) -> Result<Vec<diff::Summary>> {
+        let scratch = ScratchDirectory::create(self.options.scratch.as_deref())?;
+        let files = objects.write(&self.planet, &scratch, self.ctx)?;
+        let none = IdSets::default();
+        let write = |(region, new): (&u32, PathBuf)| {
+            let ids = ids.get(region).unwrap_or(&none);
+            write_changes(self.options, *region as usize, new, ids, self.ctx)
+        };
+        outputs.iter().zip(files).map(write).collect()
     }
 
     fn changed_nodes(&self) -> Result<NodesInRegions> {
@@ -375,10 +422,13 @@ impl RegionUpdate<'_> {
         if ids.is_empty() {
             return Ok(());
         }
-        for region in self.followed() {
+        let mut found = FxHashMap::<usize, IdSets>::default();
+        for (region, around) in self.order.clone() {
+            let ids = around.and_then(|around| found.get(&around)).unwrap_or(&ids);
             let extract = self.open(region)?;
-            let found = extract.present("find old objects", &ids, self.ctx)?;
-            (self.before).add_kept(region as u32, &found, self.regions);
+            let present = extract.present("find old objects", ids, self.ctx)?;
+            (self.before).add_kept(region as u32, &present, self.regions);
+            found.insert(region, present.into_iter().collect());
         }
         Ok(())
     }

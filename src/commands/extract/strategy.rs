@@ -120,6 +120,17 @@ impl Strategy {
         !matches!(self, Self::Simple)
     }
 
+    /// Whether a region keeps all objects with this strategy that it keeps with `other`.
+    pub(crate) fn keeps_all_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Smart { .. }, Self::Smart { .. }) => self == other,
+            (Self::Smart { .. } | Self::CompleteWays { relations: true }, _) => {
+                !matches!(other, Self::Smart { .. }) || self == other
+            }
+            _ => self == other,
+        }
+    }
+
     /// Whether relations are kept.
     pub(crate) const fn keeps_relations(&self) -> bool {
         !matches!(self, Self::CompleteWays { relations: false })

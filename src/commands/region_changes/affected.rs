@@ -5,7 +5,7 @@ use super::regions::Regions;
 use super::rows::{RelationRow, RelationRows};
 use super::sorted_file::SortedFile;
 use crate::error::Result;
-use crate::index::{IdSet, IdSets};
+use crate::index::{EMPTY_SET, IdSet, IdSets};
 use crate::osm::ObjectKind;
 use crate::pbf::WayNodes;
 use crate::runtime::Context;
@@ -55,7 +55,7 @@ impl AffectedSearch<'_> {
             way_rows,
             ..Affected::default()
         };
-        if self.regions.with_relations != 0 {
+        if self.regions.with_relations != EMPTY_SET {
             self.find_relations(&mut affected)?;
         }
         Ok(affected)
@@ -71,13 +71,11 @@ impl AffectedSearch<'_> {
         let is_direct = |row: RelationRow, members: &[(ObjectKind, i64)]| {
             changed.contains(row.id) || members.iter().any(is_affected)
         };
-        let mut rows = self.relations("find relations", None, is_direct)?;
+        let (mut rows, nested) = self.relations("find relations", None, is_direct)?;
         let mut direct = changed.clone();
         direct.extend(rows.iter().map(|(row, _)| row.id));
         let mut relations = direct.clone();
-        if self.regions.with_parents != 0 {
-            self.add_parents(&mut relations)?;
-        }
+        add_parents(&mut relations, nested);
         let nodes = self.complete(&rows, affected)?;
         rows.append(&self.deciding_relations(&direct, &relations, &affected.ways, &nodes)?);
         affected.member_ways = self.member_ways(&rows, &affected.ways)?;
@@ -91,27 +89,9 @@ impl AffectedSearch<'_> {
         name: &'static str,
         ids: Option<&IdSet>,
         is_wanted: impl Fn(RelationRow, &[(ObjectKind, i64)]) -> bool + Sync,
-    ) -> Result<RelationRows> {
+    ) -> Result<(RelationRows, Vec<(i64, i64)>)> {
         let (planet, regions) = (self.planet, self.regions);
         planet.relations(name, ids, regions, is_wanted, self.ctx)
-    }
-
-    /// Adds the relations that have one of `relations` as a member, directly or through other relations.
-    fn add_parents(&self, relations: &mut IdSet) -> Result<()> {
-        let mut parents = FxHashMap::<i64, Vec<i64>>::default();
-        for (parent, child) in self.planet.nested_relations(self.ctx)? {
-            parents.entry(child).or_default().push(parent);
-        }
-        let mut open: Vec<i64> = parents.keys().copied().collect();
-        open.retain(|child| relations.contains(*child));
-        while let Some(child) = open.pop() {
-            for parent in parents.get(&child).into_iter().flatten() {
-                if relations.insert(*parent) {
-                    open.push(*parent);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Adds the ways that are members of affected relations which may be or may have been completed. Returns the nodes
@@ -166,10 +146,11 @@ impl AffectedSearch<'_> {
             ObjectKind::Way => ways.contains(id),
             ObjectKind::Relation => false,
         };
-        self.relations("find further relations", ids, |row, members| {
+        let (rows, _) = self.relations("find further relations", ids, |row, members| {
             let may_keep = || row.completion.is_possible() && members.iter().any(keeps);
             !direct.contains(row.id) && (relations.contains(row.id) || may_keep())
-        })
+        })?;
+        Ok(rows)
     }
 
     /// Returns the ways that are members of relations and not in `known`.
@@ -182,6 +163,24 @@ impl AffectedSearch<'_> {
         }
         let ids = (&ways, &IdSet::default());
         self.planet.ways("find ways of relations", ids, self.ctx)
+    }
+}
+
+/// Adds the relations that have one of `relations` as a member, directly or through other relations. `nested` has the
+/// pairs of a relation and its member.
+fn add_parents(relations: &mut IdSet, nested: Vec<(i64, i64)>) {
+    let mut parents = FxHashMap::<i64, Vec<i64>>::default();
+    for (parent, child) in nested {
+        parents.entry(child).or_default().push(parent);
+    }
+    let mut open: Vec<i64> = parents.keys().copied().collect();
+    open.retain(|child| relations.contains(*child));
+    while let Some(child) = open.pop() {
+        for parent in parents.get(&child).into_iter().flatten() {
+            if relations.insert(*parent) {
+                open.push(*parent);
+            }
+        }
     }
 }
 

@@ -33,7 +33,7 @@ struct ChangedInBlob {
 }
 
 impl Before {
-    /// Adds the changed objects of the extract of region `region`.
+    /// Adds the objects of the extract of region `region` that are in `changed`, and returns their ids.
     pub(super) fn read(
         &mut self,
         region: u32,
@@ -41,7 +41,8 @@ impl Before {
         changed: &IdSets,
         regions: &Regions<'_>,
         ctx: &Context,
-    ) -> Result<()> {
+    ) -> Result<IdSets> {
+        let mut ids = IdSets::default();
         let own = regions.sets.of([region]);
         let mut algebra = SetAlgebra::new(&regions.sets);
         let mut scan = extract.scan("find old versions", ctx);
@@ -51,8 +52,12 @@ impl Before {
         scan.run(
             |entry| changed.may_meet(entry),
             |entry, block| changed_in(entry, block, changed, regions),
-            |found| self.take(found, own, &mut algebra),
-        )
+            |found| {
+                ids.extend(found.ids());
+                self.take(found, own, &mut algebra);
+            },
+        )?;
+        Ok(ids)
     }
 
     fn take(&mut self, found: ChangedInBlob, own: SetNumber, algebra: &mut SetAlgebra<'_>) {
@@ -106,6 +111,17 @@ impl Before {
     }
 }
 
+impl ChangedInBlob {
+    fn ids(&self) -> impl Iterator<Item = ObjectId> {
+        let nodes = self.nodes.iter().map(|(id, _)| (ObjectKind::Node, *id));
+        let ways = self.ways.ways.iter().map(|(id, _)| (ObjectKind::Way, *id));
+        let relations = self.relations.iter();
+        let relations = relations.map(|(row, _)| (ObjectKind::Relation, row.id));
+        let all = nodes.chain(ways).chain(relations);
+        all.map(|(kind, id)| ObjectId { kind, id })
+    }
+}
+
 fn changed_in(
     entry: &BlobEntry,
     block: &Block<'_>,
@@ -130,7 +146,7 @@ fn changed_in(
     if of(ObjectKind::Relation).may_be_in(entry, ObjectKind::Relation) {
         let relations = of(ObjectKind::Relation);
         found.relations =
-            RelationRows::of_block(block, regions, |row, _| relations.contains(row.id))?;
+            RelationRows::of_block(block, regions, None, |row, _| relations.contains(row.id))?;
     }
     Ok(found)
 }

@@ -20,9 +20,11 @@ use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 
-/// The objects that each of several extracts gets, as far as they may change.
+/// The objects that the extracts of some regions get, as far as they may change.
 pub(super) struct NewVersions<'a> {
     regions: &'a Regions<'a>,
+    /// The regions, in ascending order. Each has an output, in this order.
+    outputs: &'a [u32],
     /// The regions that get each object, by kind.
     kept: [IdMap; 3],
 }
@@ -44,12 +46,13 @@ pub(super) fn concerned_ids(
 }
 
 impl<'a> NewVersions<'a> {
-    /// Selects the objects of the regions of `followed`.
+    /// Selects the objects of the regions of `outputs`, which are in ascending order.
     pub(super) fn of(
         membership: &Membership<'_>,
-        followed: SetNumber,
+        outputs: &'a [u32],
         regions: &'a Regions<'a>,
     ) -> Self {
+        let followed = regions.sets.of(outputs.iter().copied());
         let mut algebra = SetAlgebra::new(&regions.sets);
         let mut kept: [IdMap; 3] = Default::default();
         for (kept, (concerned, all)) in kept
@@ -62,20 +65,23 @@ impl<'a> NewVersions<'a> {
                 add(kept, id, set, &mut algebra);
             });
         }
-        Self { regions, kept }
+        Self {
+            regions,
+            outputs,
+            kept,
+        }
     }
 
     /// Writes the objects of each region to a file of its own in `directory`. Returns the paths.
     pub(super) fn write(
         &self,
-        count: usize,
         planet: &SortedFile,
         directory: &ScratchDirectory,
         ctx: &Context,
     ) -> Result<Vec<PathBuf>> {
-        let paths: Vec<PathBuf> = (0..count)
-            .map(|number| directory.path().join(format!("{number}.osm.pbf")))
-            .collect();
+        let regions = self.outputs.iter();
+        let name = |region| directory.path().join(format!("{region}.osm.pbf"));
+        let paths: Vec<PathBuf> = regions.map(name).collect();
         let open = |path: &PathBuf| {
             Ok(FilterOutput {
                 output: OpenOutput::open(OutputTarget::file(path), ctx)?,
@@ -118,9 +124,12 @@ impl<'a> NewVersions<'a> {
         let mut groups = FxHashMap::<SetNumber, GroupId>::default();
         block.for_each_id(|kind, id| {
             let set = self.kept[kind as usize].get(id);
-            let group = *groups
-                .entry(set)
-                .or_insert_with(|| selection.add_group(self.regions.sets.members(set)));
+            let group = *groups.entry(set).or_insert_with(|| {
+                let regions = self.regions.sets.members(set).into_iter();
+                let number_of = |region| self.outputs.binary_search(&region).ok();
+                let outputs = regions.filter_map(number_of);
+                selection.add_group(outputs.map(|number| number as u32))
+            });
             selection.push_in_group(group);
         })
     }

@@ -68,6 +68,12 @@ impl<'r> Regions<'r> {
         }
     }
 
+    /// Returns the regions that contain all of a region, as far as that follows from its bounding box. The region may be
+    /// among them.
+    pub(super) fn around(&self, shape: &Shape) -> Vec<u32> {
+        self.areas.cover(&shape.envelope()).inside
+    }
+
     /// The number of distinct smart strategies.
     pub(super) const fn strategy_count(&self) -> usize {
         self.smart.len()

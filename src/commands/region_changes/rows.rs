@@ -40,11 +40,12 @@ impl RelationRows {
             .for_each(|(row, members)| self.push(row, members));
     }
 
-    /// Returns the relations of a block that `is_wanted` selects. The block has its strings if a region completes
-    /// relations.
+    /// Returns the relations of a block that `is_wanted` selects. Adds the pairs of any relation and a relation that is
+    /// its member to `nested`. The block has its strings if a region completes relations.
     pub(super) fn of_block(
         block: &Block<'_>,
         regions: &Regions<'_>,
+        mut nested: Option<&mut Vec<(i64, i64)>>,
         is_wanted: impl Fn(RelationRow, &[(ObjectKind, i64)]) -> bool,
     ) -> Result<Self, FormatError> {
         let tests = regions.completion_tests(block);
@@ -59,6 +60,11 @@ impl RelationRows {
                 id: object.id()?,
                 completion: tests.completion_of(&mut object)?,
             };
+            if let Some(nested) = &mut nested {
+                let relations = members.iter();
+                let relations = relations.filter(|(kind, _)| *kind == ObjectKind::Relation);
+                nested.extend(relations.map(|(_, member)| (row.id, *member)));
+            }
             if is_wanted(row, &members) {
                 rows.push(row, &members);
             }

@@ -9,7 +9,7 @@ use crate::engine::scan::Scan;
 use crate::engine::stored_locations::ways_with_nodes;
 use crate::error::Result;
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
-use crate::index::{IdSet, IdSets};
+use crate::index::{EMPTY_SET, IdSet, IdSets};
 use crate::osm::{Location, ObjectId, ObjectKind};
 use crate::pbf::{BlobFlags, WayNodes, feature};
 use crate::runtime::Context;
@@ -107,7 +107,8 @@ impl SortedFile {
     }
 
     /// Returns the relations that `is_wanted` selects, in the blobs that may have a relation of `ids`, or in all blobs
-    /// if `ids` is `None`.
+    /// if `ids` is `None`. Also returns the pairs of any relation of these blobs and a relation that is its member, if a
+    /// region keeps parents.
     pub(super) fn relations(
         &self,
         name: &'static str,
@@ -115,8 +116,9 @@ impl SortedFile {
         regions: &Regions<'_>,
         is_wanted: impl Fn(RelationRow, &[(ObjectKind, i64)]) -> bool + Sync,
         ctx: &Context,
-    ) -> Result<RelationRows> {
-        let mut all = RelationRows::default();
+    ) -> Result<(RelationRows, Vec<(i64, i64)>)> {
+        let (mut all, mut all_nested) = (RelationRows::default(), Vec::new());
+        let notes_nested = regions.with_parents != EMPTY_SET;
         let mut scan = self.scan(name, ctx);
         if regions.completes_relations() {
             scan = scan.with_strings();
@@ -126,29 +128,18 @@ impl SortedFile {
                 Some(ids) => ids.may_be_in(entry, ObjectKind::Relation),
                 None => entry.kinds.contains(ObjectKind::Relation),
             },
-            |_, block| RelationRows::of_block(block, regions, &is_wanted),
-            |found| all.append(&found),
-        )?;
-        Ok(all)
-    }
-
-    /// Returns the pairs of a relation and a relation that is its member.
-    pub(super) fn nested_relations(&self, ctx: &Context) -> Result<Vec<(i64, i64)>> {
-        let mut all = Vec::new();
-        self.scan("find parents of relations", ctx).run(
-            |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
-                let mut pairs = Vec::new();
-                block.for_each_member(|relation, kind, member| {
-                    if kind == ObjectKind::Relation {
-                        pairs.push((relation, member));
-                    }
-                })?;
-                Ok(pairs)
+                let mut nested = Vec::new();
+                let noted = notes_nested.then_some(&mut nested);
+                let rows = RelationRows::of_block(block, regions, noted, &is_wanted)?;
+                Ok((rows, nested))
             },
-            |pairs| all.extend(pairs),
+            |(rows, nested)| {
+                all.append(&rows);
+                all_nested.extend(nested);
+            },
         )?;
-        Ok(all)
+        Ok((all, all_nested))
     }
 
     /// Returns the objects of `ids` that the file has.
