@@ -335,3 +335,79 @@ fn change_files_of_forty_regions_are_right_for_days() {
     let days = if is_long() { 30 } else { 2 };
     follow_world(99, 400, 40, days, &all_strategies());
 }
+
+/// The cost of both ways for fifty nested regions of a world. `PBFHOGG_COST_WORLD` is a directory with `world.osm.pbf`
+/// and `days/001.osc.gz`.
+#[test]
+fn cost() {
+    let Ok(world) = std::env::var("PBFHOGG_COST_WORLD") else {
+        return;
+    };
+    let world = PathBuf::from(world);
+    let mut regions = vec![];
+    let (west, south, east, north) = (-100_006_000, 399_994_000, -25_254_000, 400_524_000);
+    for parts in [1, 2, 7] {
+        for column in 0..parts {
+            for row in 0..parts {
+                let (width, height) = ((east - west) / parts, (north - south) / parts);
+                let (left, bottom) = (west + column * width, south + row * height);
+                let region = Region::boxed(left, bottom, left + width, bottom + height);
+                regions.push((region, Strategy::CompleteWays));
+            }
+        }
+    }
+    regions.truncate(50);
+    if let Ok(which) = std::env::var("PBFHOGG_COST_SMART") {
+        let _ = which;
+        regions.iter_mut().for_each(|region| region.1 = SMART);
+    }
+    let server = Server::new(regions);
+    let cpu = || {
+        let text = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let fields: Vec<_> = text
+            .rsplit(')')
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .collect();
+        let [user, system] = [11, 12].map(|at| fields[at].parse::<f64>().unwrap());
+        (user + system) / 100.0
+    };
+    let old = world.join("world.osm.pbf");
+    let new = world.join("next.osm.pbf");
+    let changes = world.join("days/001.osc.gz");
+    let mut output = OutputOptions::file(&new);
+    output.target = OutputTarget::file(&new);
+    if !new.exists() {
+        let options = apply_changes::Options::new(&old, vec![changes.clone()], output);
+        apply_changes::run(&options, &server.ctx).unwrap();
+    }
+    let start = cpu();
+    server.cut(&old, "old");
+    println!("cut {}", cpu() - start);
+    let start = cpu();
+    let outcomes = server.follow(&new, &changes, 25);
+    println!("fast {}", cpu() - start);
+    for (number, outcome) in outcomes.iter().enumerate() {
+        if let RegionOutcome::CutAnew(reason) = outcome {
+            println!("{number}: {reason}");
+        }
+    }
+    let start = cpu();
+    server.cut(&new, "new");
+    println!("plain: cut {}", cpu() - start);
+    let mut bytes = [0, 0, 0];
+    for number in 0..server.regions.len() {
+        let [old, new] = ["old", "new"].map(|day| server.extract_of(day, number));
+        let derived = server.derive(&old, &new, &format!("derived-{number}.osc"));
+        let len = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
+        let fast = server.path(&format!("fast-{number}.osc"));
+        bytes[0] += len(&fast);
+        bytes[1] += len(&derived);
+        bytes[2] += len(&new);
+        if std::fs::read(&derived).unwrap() != std::fs::read(&fast).unwrap_or_default() {
+            println!("{number}: differs");
+        }
+    }
+    println!("plain: all {}, bytes {bytes:?}", cpu() - start);
+}

@@ -97,7 +97,7 @@ impl<'a> Membership<'a> {
                     &mut self.algebra,
                 );
             }
-            if affected.direct.contains(row.id) {
+            if row.completion.is_possible() && affected.direct.contains(row.id) {
                 self.concern_nodes(row.id, members, completed);
             }
         }
