@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::formats::{ChangeSet, change_sources, read_sources};
 use crate::geometry::{Antimeridian, Shape};
 use crate::index::{EMPTY_SET, IdMap, IdSet, IdSets, SetAlgebra};
-use crate::io::{Input, OutputTarget, ScratchDirectory};
+use crate::io::{Input, OutputTarget, ScratchFile};
 use crate::osm::{ObjectId, ObjectKind};
 use crate::runtime::Context;
 use affected::{Affected, AffectedSearch};
@@ -358,12 +358,13 @@ impl RegionUpdate<'_> {
         outputs: &[u32],
         ids: &FxHashMap<u32, IdSets>,
     ) -> Result<Vec<diff::Summary>> {
-        let scratch = ScratchDirectory::create(self.options.scratch.as_deref())?;
-        let files = objects.write(&self.planet, &scratch, self.ctx)?;
+        let directory = (self.options.scratch.clone()).unwrap_or_else(std::env::temp_dir);
+        let files = objects.write(&self.planet, &directory, self.ctx)?;
         let none = IdSets::default();
-        let write = |(region, new): (&u32, PathBuf)| {
+        let write = |(region, new): (&u32, ScratchFile)| {
             let ids = ids.get(region).unwrap_or(&none);
-            write_changes(self.options, *region as usize, new, ids, self.ctx)
+            let region = &self.options.regions[*region as usize];
+            write_changes(self.options, region, &new, ids, self.ctx)
         };
         outputs.iter().zip(files).map(write).collect()
     }

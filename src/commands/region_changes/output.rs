@@ -1,10 +1,10 @@
 //! Writes the change files of regions: the objects of the planet that may change in an extract go to a temporary file
 //! for each region, which is compared with the extract.
 
-use super::Options;
 use super::membership::{Membership, by_region};
 use super::regions::{Regions, add, within};
 use super::sorted_file::SortedFile;
+use super::{Options, RegionBefore};
 use crate::commands::diff;
 use crate::engine::filter::{
     BlobDecision, FilterItem, FilterJob, FilterOutput, Selection, write_outputs,
@@ -13,12 +13,12 @@ use crate::engine::{Format, GroupId};
 use crate::error::{FormatError, Result};
 use crate::file::WriteOptions;
 use crate::index::{IdMap, IdSets, SetAlgebra, SetNumber};
-use crate::io::{OpenOutput, OutputTarget, ScratchDirectory};
+use crate::io::{OpenOutput, OutputTarget, ScratchFile};
 use crate::osm::ObjectKind;
 use crate::pbf::{Block, Compression, InfoFields};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The objects that the extracts of some regions get, as far as they may change.
 pub(super) struct NewVersions<'a> {
@@ -72,19 +72,18 @@ impl<'a> NewVersions<'a> {
         }
     }
 
-    /// Writes the objects of each region to a file of its own in `directory`. Returns the paths.
+    /// Writes the objects of each region to a temporary file of its own in `directory`.
     pub(super) fn write(
         &self,
         planet: &SortedFile,
-        directory: &ScratchDirectory,
+        directory: &Path,
         ctx: &Context,
-    ) -> Result<Vec<PathBuf>> {
-        let regions = self.outputs.iter();
-        let name = |region| directory.path().join(format!("{region}.osm.pbf"));
-        let paths: Vec<PathBuf> = regions.map(name).collect();
-        let open = |path: &PathBuf| {
+    ) -> Result<Vec<ScratchFile>> {
+        let files = self.outputs.iter().map(|_| ScratchFile::create(directory));
+        let files = files.collect::<Result<Vec<_>>>()?;
+        let open = |file: &ScratchFile| {
             Ok(FilterOutput {
-                output: OpenOutput::open(OutputTarget::file(path), ctx)?,
+                output: OpenOutput::open(OutputTarget::Scratch(file.clone()), ctx)?,
                 format: Format::Pbf,
                 header: planet.file.header.clone(),
             })
@@ -96,7 +95,7 @@ impl<'a> NewVersions<'a> {
             prefilter: None,
             cache: None,
             clean: InfoFields::NONE,
-            outputs: paths.iter().map(open).collect::<Result<_>>()?,
+            outputs: files.iter().map(open).collect::<Result<_>>()?,
             write: WriteOptions {
                 compression: Compression::Lz4,
                 ..WriteOptions::default()
@@ -117,7 +116,7 @@ impl<'a> NewVersions<'a> {
             |()| (),
             ctx,
         )?;
-        Ok(paths)
+        Ok(files)
     }
 
     fn select(&self, block: &Block<'_>, selection: &mut Selection) -> Result<(), FormatError> {
@@ -138,15 +137,16 @@ impl<'a> NewVersions<'a> {
 /// Writes the change file of a region. `new` has the new versions of the objects in `ids` that the extract gets.
 pub(super) fn write_changes(
     options: &Options,
-    region: usize,
-    new: PathBuf,
+    region: &RegionBefore,
+    new: &ScratchFile,
     ids: &IdSets,
     ctx: &Context,
 ) -> Result<diff::Summary> {
-    let region = &options.regions[region];
+    const NEW_OBJECTS: &str = "<new objects>";
+    let ctx = ctx.clone().with_file(NEW_OBJECTS, new.open()?);
     let format = diff::Format::Osc(options.deletions.clone());
-    let compared = diff::Options::new(&region.extract, new)
+    let compared = diff::Options::new(&region.extract, NEW_OBJECTS)
         .only(Some(ids.ids().collect()))
         .output(Some((format, region.output.clone())));
-    diff::run(&compared, ctx)
+    diff::run(&compared, &ctx)
 }
