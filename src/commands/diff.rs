@@ -390,18 +390,18 @@ fn compare_in<C: DifferenceCounts>(
         put(&OscText::prologue_of(&change_header(deletions, sides)))?;
     }
     let mut summary = Summary::default();
-    let only: Option<IdSets> = options
-        .only
-        .as_ref()
-        .map(|ids| ids.iter().copied().collect());
-    let scope = (&locations, only.as_ref());
-    let steps = plan(options, sides, scope, &mut summary, ctx);
+    let steps = plan(options, sides, &locations, &mut summary, ctx);
     let mut counts = C::default();
     let mut changes = ChangeSet::default();
     let inputs = sides.each_ref().map(|side| &side.file.input);
     let by_version = history || options.by_version;
+    let only: Option<IdSets> = options
+        .only
+        .as_ref()
+        .map(|ids| ids.iter().copied().collect());
     let init = || {
         let sources = Sources::new(&inputs, ctx);
+        let scope = (&locations, only.as_ref());
         let collects = max_changes.is_some();
         Comparison::new(sources, options, format, scope, by_version, collects)
     };
@@ -511,12 +511,11 @@ fn is_history(format: Option<&Format>, sides: &[Side; 2]) -> Result<bool> {
 const SHARD_BYTES: u64 = 16 << 20;
 
 /// Plans the merge steps. Pairs of blobs with equal hashes get no step and are counted in `summary`, unless equal
-/// objects are written, [`Options::verify`] is set, or `locations` needs the blob. Blobs without an object of `only` get
-/// no step, either.
+/// objects are written, [`Options::verify`] is set, or `locations` needs the blob.
 fn plan(
     options: &Options,
     sides: &[Side; 2],
-    (locations, only): (&LocationRule<'_>, Option<&IdSets>),
+    locations: &LocationRule<'_>,
     summary: &mut Summary,
     ctx: &Context,
 ) -> Vec<MergeStep> {
@@ -527,10 +526,7 @@ fn plan(
             _
         ))
     );
-    let is_wanted = |entry: &&BlobEntry| {
-        let has_kinds = !entry.kinds.intersection(options.kinds).is_empty();
-        has_kinds && only.is_none_or(|only| only.may_meet(entry))
-    };
+    let is_wanted = |entry: &&BlobEntry| !entry.kinds.intersection(options.kinds).is_empty();
     let [old, new] = sides.each_ref().map(|side| {
         let entries = side.plan.entries.iter().filter(is_wanted);
         entries.collect::<Vec<_>>()

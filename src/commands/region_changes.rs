@@ -26,7 +26,7 @@ use crate::runtime::Context;
 use affected::{Affected, AffectedSearch};
 use before::Before;
 use membership::Membership;
-use output::{NewVersions, concerned_ids, write_changes};
+use output::{Differing, NewVersions, concerned_ids, write_changes};
 use regions::{MAX_STRATEGIES, Regions};
 use rustc_hash::FxHashMap;
 use sorted_file::SortedFile;
@@ -151,6 +151,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
         regions: &regions,
         changed,
         before: Before::default(),
+        old: FxHashMap::default(),
+        directory: (options.scratch.clone()).unwrap_or_else(std::env::temp_dir),
         counts: vec![0; options.regions.len()],
         order: Vec::new(),
         outcomes: vec![None; options.regions.len()],
@@ -196,6 +198,10 @@ struct RegionUpdate<'a> {
     regions: &'a Regions<'a>,
     changed: IdSets,
     before: Before,
+    /// The changed objects that each extract has.
+    old: FxHashMap<u32, ScratchFile>,
+    /// The directory for temporary files.
+    directory: PathBuf,
     /// The number of objects of each extract.
     counts: Vec<u64>,
     /// The regions whose extracts can be read, each with a region that contains it, which comes before it.
@@ -241,7 +247,9 @@ impl RegionUpdate<'_> {
             let ids = around.and_then(|around| found.get(&around));
             let ids = ids.unwrap_or(&self.changed);
             let (regions, ctx) = (self.regions, self.ctx);
-            let ids = (self.before).read(region as u32, &extract, ids, regions, ctx)?;
+            let asked = (ids, self.directory.as_path());
+            let (ids, old) = (self.before).read(region as u32, &extract, asked, regions, ctx)?;
+            self.old.insert(region as u32, old);
             found.insert(region, ids);
         }
         let mut algebra = SetAlgebra::new(&self.regions.sets);
@@ -317,6 +325,7 @@ impl RegionUpdate<'_> {
                 membership.keep_nodes(region as u32, &kept);
             }
         }
+        membership.settle(&self.changed);
         let ids = concerned_ids(&membership, self.regions);
         let mut outcomes = self.changed_too_much(&ids);
         let mut followed = self.followed();
@@ -358,13 +367,18 @@ impl RegionUpdate<'_> {
         outputs: &[u32],
         ids: &FxHashMap<u32, IdSets>,
     ) -> Result<Vec<diff::Summary>> {
-        let directory = (self.options.scratch.clone()).unwrap_or_else(std::env::temp_dir);
-        let files = objects.write(&self.planet, &directory, self.ctx)?;
-        let none = IdSets::default();
+        let files = objects.write(&self.planet, &self.directory, self.ctx)?;
         let write = |(region, new): (&u32, ScratchFile)| {
-            let ids = ids.get(region).unwrap_or(&none);
+            let ids = ids.get(region).into_iter().flat_map(IdSets::ids);
+            let unchanged = ids.filter(|id| !self.changed.contains(id.kind, id.id));
+            let missing = || Error::Internal("a region has no old objects".into());
+            let differing = Differing {
+                old: self.old.get(region).cloned().ok_or_else(missing)?,
+                new,
+                unchanged: unchanged.collect(),
+            };
             let region = &self.options.regions[*region as usize];
-            write_changes(self.options, region, &new, ids, self.ctx)
+            write_changes(self.options, region, &differing, &self.directory, self.ctx)
         };
         outputs.iter().zip(files).map(write).collect()
     }

@@ -5,9 +5,11 @@ use super::rows::RelationRows;
 use super::sorted_file::SortedFile;
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, IdSets, SetAlgebra, SetNumber};
+use crate::io::ScratchFile;
 use crate::osm::{ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, WayNodes};
 use crate::runtime::Context;
+use std::path::Path;
 
 /// The changed objects before the changes.
 #[derive(Default)]
@@ -33,31 +35,31 @@ struct ChangedInBlob {
 }
 
 impl Before {
-    /// Adds the objects of the extract of region `region` that are in `changed`, and returns their ids.
+    /// Adds the objects of the extract of region `region` that are in `changed`, and writes them to a temporary file in
+    /// `directory`. Returns their ids, and the file.
     pub(super) fn read(
         &mut self,
         region: u32,
         extract: &SortedFile,
-        changed: &IdSets,
+        (changed, directory): (&IdSets, &Path),
         regions: &Regions<'_>,
         ctx: &Context,
-    ) -> Result<IdSets> {
+    ) -> Result<(IdSets, ScratchFile)> {
         let mut ids = IdSets::default();
         let own = regions.sets.of([region]);
         let mut algebra = SetAlgebra::new(&regions.sets);
-        let mut scan = extract.scan("find old versions", ctx);
-        if regions.completes_relations() {
-            scan = scan.with_strings();
-        }
-        scan.run(
-            |entry| changed.may_meet(entry),
+        let (file, _) = extract.copy(
+            "find old versions",
+            changed,
+            directory,
             |entry, block| changed_in(entry, block, changed, regions),
             |found| {
                 ids.extend(found.ids());
                 self.take(found, own, &mut algebra);
             },
+            ctx,
         )?;
-        Ok(ids)
+        Ok((ids, file))
     }
 
     fn take(&mut self, found: ChangedInBlob, own: SetNumber, algebra: &mut SetAlgebra<'_>) {

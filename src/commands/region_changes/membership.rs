@@ -5,7 +5,7 @@ use super::before::Before;
 use super::regions::{Regions, add, within};
 use super::rows::RelationRow;
 use crate::commands::extract::regions_with_percent;
-use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
+use crate::index::{EMPTY_SET, IdMap, IdSet, IdSets, SetAlgebra, SetNumber};
 use crate::osm::ObjectKind;
 use crate::pbf::WayNodes;
 use rustc_hash::FxHashMap;
@@ -263,6 +263,26 @@ impl<'a> Membership<'a> {
         by_region(&sets, self.regions, |all: &mut IdSet, ids| {
             all.extend(ids.ids());
         })
+    }
+
+    /// Leaves out of `concerned` what certainly did not change: unchanged nodes in the regions that contain them, and
+    /// unchanged ways and relations in the regions that keep them before and after.
+    pub(super) fn settle(&mut self, changed: &IdSets) {
+        let algebra = &mut self.algebra;
+        for kind in ObjectKind::ALL {
+            let (kept, mut rest) = (&self.kept[kind as usize], IdMap::default());
+            let concerned = &mut self.concerned[kind as usize];
+            concerned.for_each(|id, set| {
+                let certain = match kind {
+                    _ if changed.contains(kind, id) => EMPTY_SET,
+                    ObjectKind::Node => self.located.get(id),
+                    _ => within(algebra, self.before.kept_in(kind, id), kept.get(id)),
+                };
+                let set = algebra.difference(set, certain);
+                add(&mut rest, id, set, algebra);
+            });
+            *concerned = rest;
+        }
     }
 
     /// Notes that a region keeps nodes.

@@ -3,19 +3,16 @@
 
 use super::membership::{Membership, by_region};
 use super::regions::{Regions, add, within};
-use super::sorted_file::SortedFile;
+use super::sorted_file::{SortedFile, temporary};
 use super::{Options, RegionBefore};
-use crate::commands::diff;
-use crate::engine::filter::{
-    BlobDecision, FilterItem, FilterJob, FilterOutput, Selection, write_outputs,
-};
-use crate::engine::{Format, GroupId};
+use crate::commands::{diff, sort};
+use crate::engine::filter::{BlobDecision, FilterItem, FilterOutput, Selection, write_outputs};
+use crate::engine::{Format, GroupId, OutputOptions};
 use crate::error::{FormatError, Result};
-use crate::file::WriteOptions;
 use crate::index::{IdMap, IdSets, SetAlgebra, SetNumber};
 use crate::io::{OpenOutput, OutputTarget, ScratchFile};
 use crate::osm::ObjectKind;
-use crate::pbf::{Block, Compression, InfoFields};
+use crate::pbf::Block;
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::Path;
@@ -88,19 +85,8 @@ impl<'a> NewVersions<'a> {
                 header: planet.file.header.clone(),
             })
         };
-        let job = FilterJob {
-            name: "get objects",
-            file: &planet.file,
-            plan: planet.plan.clone(),
-            prefilter: None,
-            cache: None,
-            clean: InfoFields::NONE,
-            outputs: files.iter().map(open).collect::<Result<_>>()?,
-            write: WriteOptions {
-                compression: Compression::Lz4,
-                ..WriteOptions::default()
-            },
-        };
+        let outputs = files.iter().map(open).collect::<Result<_>>()?;
+        let job = planet.job("get objects", outputs);
         let may_keep =
             |kind: &ObjectKind, ids: (i64, i64)| self.kept[*kind as usize].may_meet(ids.0, ids.1);
         write_outputs(
@@ -134,19 +120,65 @@ impl<'a> NewVersions<'a> {
     }
 }
 
-/// Writes the change file of a region. `new` has the new versions of the objects in `ids` that the extract gets.
+/// The objects of an extract that may differ before and after the changes.
+pub(super) struct Differing {
+    /// The changed objects as they were.
+    pub old: ScratchFile,
+    /// The objects as they are.
+    pub new: ScratchFile,
+    /// The ids of the objects that did not change.
+    pub unchanged: IdSets,
+}
+
+/// Writes the change file of a region.
 pub(super) fn write_changes(
     options: &Options,
     region: &RegionBefore,
-    new: &ScratchFile,
-    ids: &IdSets,
+    differing: &Differing,
+    directory: &Path,
     ctx: &Context,
 ) -> Result<diff::Summary> {
-    const NEW_OBJECTS: &str = "<new objects>";
-    let ctx = ctx.clone().with_file(NEW_OBJECTS, new.open()?);
+    const OLD: &str = "<old objects>";
+    const NEW: &str = "<new objects>";
+    let old = with_unchanged(region, differing, directory, ctx)?;
+    let ctx = ctx.clone();
+    let ctx = ctx.with_file(OLD, old.open()?);
+    let ctx = ctx.with_file(NEW, differing.new.open()?);
     let format = diff::Format::Osc(options.deletions.clone());
-    let compared = diff::Options::new(&region.extract, NEW_OBJECTS)
-        .only(Some(ids.ids().collect()))
-        .output(Some((format, region.output.clone())));
+    let compared = diff::Options::new(OLD, NEW).output(Some((format, region.output.clone())));
     diff::run(&compared, &ctx)
+}
+
+/// Returns a file with the old objects and with those of the unchanged objects that the extract has.
+fn with_unchanged(
+    region: &RegionBefore,
+    differing: &Differing,
+    directory: &Path,
+    ctx: &Context,
+) -> Result<ScratchFile> {
+    const CHANGED: &str = "<changed objects>";
+    const UNCHANGED: &str = "<unchanged objects>";
+    if differing.unchanged.is_empty() {
+        return Ok(differing.old.clone());
+    }
+    let extract = SortedFile::open(&region.extract, ctx)?;
+    let (more, count) = extract.copy(
+        "get old objects",
+        &differing.unchanged,
+        directory,
+        |_, _| Ok(()),
+        |()| (),
+        ctx,
+    )?;
+    if count == 0 {
+        return Ok(differing.old.clone());
+    }
+    let both = ScratchFile::create(directory)?;
+    let output = OutputOptions::new(OutputTarget::Scratch(both.clone())).write(temporary());
+    let ctx = ctx.clone();
+    let ctx = ctx.with_file(CHANGED, differing.old.open()?);
+    let ctx = ctx.with_file(UNCHANGED, more.open()?);
+    let inputs = vec![CHANGED.into(), UNCHANGED.into()];
+    sort::run(&sort::Options::new(inputs, output), &ctx)?;
+    Ok(both)
 }

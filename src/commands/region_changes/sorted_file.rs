@@ -3,17 +3,27 @@
 use super::regions::Regions;
 use super::rows::{RelationRow, RelationRows};
 use crate::commands::extract::form_of;
-use crate::engine::input;
+use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, select_by_id, write_selected};
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::stored_locations::ways_with_nodes;
-use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::engine::{Format, Selected, input};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::index::{EMPTY_SET, IdSet, IdSets};
+use crate::io::{OpenOutput, OutputTarget, ScratchFile};
 use crate::osm::{Location, ObjectId, ObjectKind};
-use crate::pbf::{BlobFlags, WayNodes, feature};
+use crate::pbf::{BlobEntry, BlobFlags, Block, Compression, InfoFields, WayNodes, feature};
 use crate::runtime::Context;
 use std::path::Path;
+
+/// Returns the encoding of temporary files.
+pub(super) fn temporary() -> WriteOptions {
+    WriteOptions {
+        compression: Compression::Lz4,
+        ..WriteOptions::default()
+    }
+}
 
 /// A file in canonical order, with the entries of its blobs.
 pub(super) struct SortedFile {
@@ -140,6 +150,53 @@ impl SortedFile {
             },
         )?;
         Ok((all, all_nested))
+    }
+
+    /// Writes the objects of `ids` to a temporary file in `directory`. Calls `find` with the blobs that may have one of
+    /// them, and `take` with the results. Returns the file, and the number of its objects.
+    pub(super) fn copy<T: Send>(
+        &self,
+        name: &'static str,
+        ids: &IdSets,
+        directory: &Path,
+        find: impl Fn(&BlobEntry, &Block<'_>) -> Result<T, FormatError> + Sync,
+        take: impl FnMut(T),
+        ctx: &Context,
+    ) -> Result<(ScratchFile, u64)> {
+        let scratch = ScratchFile::create(directory)?;
+        let target = OutputTarget::Scratch(scratch.clone());
+        let output = FilterOutput {
+            output: OpenOutput::open(target, ctx)?,
+            format: Format::Pbf,
+            header: self.file.header.clone(),
+        };
+        let written = write_selected(
+            self.job(name, vec![output]),
+            |entry| BlobDecision::visit_if(ids.may_meet(entry)),
+            |entry, block, selection| {
+                select_by_id(block, selection, |kind, id| {
+                    Selected::whole_if(ids.contains(kind, id))
+                })?;
+                find(entry, block)
+            },
+            take,
+            ctx,
+        )?;
+        Ok((scratch, written.written.objects.unwrap_or(0)))
+    }
+
+    /// Returns the job that writes some objects of the file to `outputs`, which are temporary.
+    pub(super) fn job(&self, name: &'static str, outputs: Vec<FilterOutput>) -> FilterJob<'_> {
+        FilterJob {
+            name,
+            file: &self.file,
+            plan: self.plan.clone(),
+            prefilter: None,
+            cache: None,
+            clean: InfoFields::NONE,
+            outputs,
+            write: temporary(),
+        }
     }
 
     /// Returns the objects of `ids` that the file has.
