@@ -343,78 +343,62 @@ fn change_files_of_forty_regions_are_right_for_days() {
     follow_world(99, 400, 40, days, &all_strategies());
 }
 
-/// The cost of both ways for fifty nested regions of a world. `PBFHOGG_COST_WORLD` is a directory with `world.osm.pbf`
-/// and `days/001.osc.gz`.
-#[test]
-fn cost() {
-    let Ok(world) = std::env::var("PBFHOGG_COST_WORLD") else {
-        return;
-    };
-    let world = PathBuf::from(world);
-    let mut regions = vec![];
-    let (west, south, east, north) = (-100_006_000, 399_994_000, -25_254_000, 400_524_000);
-    for parts in [1, 2, 7] {
-        for column in 0..parts {
-            for row in 0..parts {
-                let (width, height) = ((east - west) / parts, (north - south) / parts);
-                let (left, bottom) = (west + column * width, south + row * height);
-                let region = Region::boxed(left, bottom, left + width, bottom + height);
-                regions.push((region, Strategy::CompleteWays));
-            }
-        }
-    }
-    regions.truncate(50);
-    if let Ok(which) = std::env::var("PBFHOGG_COST_SMART") {
-        let _ = which;
-        regions.iter_mut().for_each(|region| region.1 = SMART);
-    }
-    let server = Server::new(regions);
-    let cpu = || {
-        let text = std::fs::read_to_string("/proc/self/stat").unwrap();
-        let fields: Vec<_> = text
-            .rsplit(')')
-            .next()
-            .unwrap()
-            .split_whitespace()
-            .collect();
-        let [user, system] = [11, 12].map(|at| fields[at].parse::<f64>().unwrap());
-        (user + system) / 100.0
-    };
-    let old = world.join("world.osm.pbf");
-    let new = world.join("next.osm.pbf");
-    let changes = world.join("days/001.osc.gz");
-    let mut output = OutputOptions::file(&new);
-    output.target = OutputTarget::file(&new);
-    if !new.exists() {
-        let options = apply_changes::Options::new(&old, vec![changes.clone()], output);
-        apply_changes::run(&options, &server.ctx).unwrap();
-    }
-    let start = cpu();
+/// The reasons why regions of a small world have to be cut out anew, after `prepare` changed the files.
+fn reasons(max_percent: u32, prepare: impl Fn(&Server, &mut PathBuf)) -> Vec<Option<String>> {
+    let mut random = Random(3);
+    let world = World::random(&mut random, 80);
+    let regions = world.regions(&mut random, 3).into_iter();
+    let server = Server::new(regions.map(|one| (one, Strategy::CompleteWays)).collect());
+    let next = world.next(&mut random, 9);
+    let [old, mut new] = [(&world, "old.osm.pbf"), (&next, "new.osm.pbf")]
+        .map(|(world, name)| world.write(server.dir.path(), name, 20));
     server.cut(&old, "old");
-    println!("cut {}", cpu() - start);
-    let start = cpu();
-    let outcomes = server.follow(&new, &changes, 25);
-    println!("fast {}", cpu() - start);
+    let changes = server.derive(&old, &new, "changes.osc");
+    prepare(&server, &mut new);
+    let outcomes = server.follow(&new, &changes, max_percent);
     for (number, outcome) in outcomes.iter().enumerate() {
-        if let RegionOutcome::CutAnew(reason) = outcome {
-            println!("{number}: {reason}");
-        }
+        let is_written = server.path(&format!("fast-{number}.osc")).exists();
+        assert_eq!(is_written, matches!(outcome, RegionOutcome::Written(_)));
     }
-    let start = cpu();
-    server.cut(&new, "new");
-    println!("plain: cut {}", cpu() - start);
-    let mut bytes = [0, 0, 0];
-    for number in 0..server.regions.len() {
-        let [old, new] = ["old", "new"].map(|day| server.extract_of(day, number));
-        let derived = server.derive(&old, &new, &format!("derived-{number}.osc"));
-        let len = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
-        let fast = server.path(&format!("fast-{number}.osc"));
-        bytes[0] += len(&fast);
-        bytes[1] += len(&derived);
-        bytes[2] += len(&new);
-        if !fast.exists() || changes_of(&derived) != changes_of(&fast) {
-            println!("{number}: differs");
-        }
+    let reason = |outcome| match outcome {
+        RegionOutcome::CutAnew(reason) => Some(reason),
+        _ => None,
+    };
+    outcomes.into_iter().map(reason).collect()
+}
+
+#[test]
+fn a_region_of_which_too_much_changes_is_cut_anew() {
+    let all = reasons(0, |_, _| ());
+    let much = Some("more than 0 percent of its extract may change".to_owned());
+    assert_eq!(all, [much.clone(), much.clone(), much]);
+    assert_eq!(reasons(100_000, |_, _| ()), [None, None, None]);
+}
+
+#[test]
+fn an_extract_that_lacks_nodes_of_another_one_is_cut_anew() {
+    let empty = |server: &Server, _: &mut PathBuf| {
+        let far = [(
+            crate::common::regions::box_of_degrees(60, 60, 61, 61),
+            SMART,
+        )];
+        let other = Server::new(far.to_vec());
+        other.cut(&server.path("old.osm.pbf"), "old");
+        std::fs::copy(other.extract_of("old", 0), server.extract_of("old", 1)).unwrap();
+    };
+    let all = reasons(100_000, empty);
+    let reason = "its extract is not of the state before the changes";
+    assert_eq!(all, [None, Some(reason.to_owned()), None]);
+}
+
+#[test]
+fn files_with_located_ways_are_cut_anew() {
+    let locate = |server: &Server, planet: &mut PathBuf| {
+        let located = server.path("located.osm.pbf");
+        crate::common::run_ok(&[&"add-locations-to-ways", &"-n", planet, &"-o", &located]);
+        *planet = located;
+    };
+    for reason in reasons(100_000, locate) {
+        assert!(reason.unwrap().ends_with("its ways store locations"));
     }
-    println!("plain: all {}, bytes {bytes:?}", cpu() - start);
 }
