@@ -3,8 +3,8 @@
 //! An object can change in an extract only if it changed, or if an object changed that decides about it: a node that
 //! moved into a region or out of it concerns its ways, their other nodes, and the relations of them (`affected`). What
 //! an extract had is in the extract itself (`before`); where objects are now is in the planet. Together they tell which
-//! of these objects a region keeps (`membership`). They are fetched in one pass over the planet, and compared with the
-//! extracts (`output`).
+//! of these objects a region keeps (`membership`). They are fetched in one pass over the planet, and compared with what
+//! the extracts had of them (`output`).
 
 mod affected;
 mod before;
@@ -64,8 +64,8 @@ options! {
         antimeridian: Antimeridian,
         /// The form of the change files.
         deletions: Deletions,
-        /// The largest part of an extract, in percent of its objects, that may change. If more may change, the extract is
-        /// better cut out anew.
+        /// The largest part of an extract, in percent of its objects, that may change. If more may change, the extract
+        /// is better cut out anew.
         max_percent: u32,
         /// The directory for temporary files; `None` for the system's directory.
         scratch: Option<PathBuf>,
@@ -103,29 +103,30 @@ pub enum RegionOutcome {
 }
 
 /// Writes the change file of each region that turns its extract of the file before the changes into its extract of the
-/// file after them: the file that [`diff`](crate::commands::diff) derives of both extracts.
+/// file after them: the changes that [`diff`](crate::commands::diff) derives of both extracts, in the same order.
 ///
 /// Reads the change files for the ids of the objects that they name. Reads the blobs of each extract that may have one
-/// of these objects, the blobs of the planet with changed nodes, all its ways if a node moved into a region or out of
-/// it, and all its relations if a region keeps relations. Then reads the blobs of the planet that may have an object
-/// which decides about affected ones, and the blobs of extracts and planet with objects that may change. The ways of an
-/// extract are read if a node may leave it that another way keeps.
+/// of these objects; of a region that another one contains, only those with an object that the other extract has. Reads
+/// the blobs of the planet with changed nodes, all its ways if a node moved into a region or out of it, and its
+/// relations twice if a region keeps relations. Then reads the blobs of the planet that may have an object which
+/// decides about affected ones, and the blobs of extracts and planet with objects that may enter or leave. The ways of
+/// an extract are read if a node may leave it that another way keeps.
 ///
-/// A region is not followed, and has to be cut out anew, if the planet or its extract is a history file, not in canonical
-/// order, not proven to have each object once, or has locations in its ways; if its extract contradicts another one; or
-/// if more than [`Options::max_percent`] of it may change.
+/// A region is not followed, and has to be cut out anew, if the planet or its extract is a history file, not in
+/// canonical order, not proven to have each object once, or has locations in its ways; if its extract contradicts
+/// another one; or if more than [`Options::max_percent`] of it may change.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and 3 MB for each region. 2 to 6 bytes for each id of: the changes; the
-/// nodes and members of affected ways and relations; and for each region, the objects that may change in it. 8 bytes for
-/// each node of an affected way or of a way that is a member of an affected relation, and 16 bytes for each member of an
-/// affected relation and each pair of nested relations.
+/// The [base memory](crate::commands#memory), and 3 MB for each of up to 200 regions. 2 to 6 bytes for each id of: the
+/// changes; the nodes and members of affected ways and relations; and for each region, the objects that may change in
+/// it. 8 bytes for each node of an affected way or of a way that is a member of an affected relation, and 16 bytes for
+/// each member of an affected relation and each pair of nested relations. Each region has an open temporary file.
 ///
 /// # Errors
 ///
-/// An input cannot be opened or read, or is damaged; an output exists and may not be overwritten, or it cannot be written
-/// ([details](crate::commands#errors)).
+/// An input cannot be opened or read, or is damaged; an output exists and may not be overwritten, or it cannot be
+/// written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
     let outputs = options.regions.iter().map(|region| &region.output);
     outputs.clone().try_for_each(OutputTarget::check)?;

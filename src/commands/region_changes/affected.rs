@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 
 /// The objects whose membership in a region may change.
 ///
-/// A way is affected if it changed or has a node that moved into a region or out of it, or that may be new. A relation is affected if it
-/// changed or has an affected member; so are its parents, if a region keeps them. If a region completes relations, the
-/// members of affected relations are affected, too.
+/// A way is affected if it changed or has a node that moved into a region or out of it, or that may be new. A relation
+/// is affected if it changed or has an affected member; so are its parents, if a region keeps them. If a region
+/// completes relations, the members of affected relations are affected, too.
 #[derive(Default)]
 pub(super) struct Affected {
     pub ways: IdSet,
@@ -95,8 +95,8 @@ impl AffectedSearch<'_> {
     }
 
     /// Adds the ways that are members of affected relations which may be or may have been completed. Returns the nodes
-    /// that a completed relation may keep in a region that they may leave. Without regions that complete relations, adds
-    /// and returns nothing.
+    /// that a completed relation may keep in a region that they may leave. Without regions that complete relations,
+    /// adds and returns nothing.
     fn complete(&self, rows: &RelationRows, affected: &mut Affected) -> Result<IdSet> {
         let mut nodes = IdSet::default();
         if !self.regions.completes_relations() {

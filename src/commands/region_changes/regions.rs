@@ -68,8 +68,8 @@ impl<'r> Regions<'r> {
         }
     }
 
-    /// Returns the regions that contain all of a region, as far as that follows from its bounding box. The region may be
-    /// among them.
+    /// Returns the regions that contain all of a region, as far as that follows from its bounding box. The region may
+    /// be among them.
     pub(super) fn around(&self, shape: &Shape) -> Vec<u32> {
         self.areas.cover(&shape.envelope()).inside
     }

@@ -117,8 +117,8 @@ impl SortedFile {
     }
 
     /// Returns the relations that `is_wanted` selects, in the blobs that may have a relation of `ids`, or in all blobs
-    /// if `ids` is `None`. Also returns the pairs of any relation of these blobs and a relation that is its member, if a
-    /// region keeps parents.
+    /// if `ids` is `None`. Also returns the pairs of any relation of these blobs and a relation that is its member, if
+    /// a region keeps parents.
     pub(super) fn relations(
         &self,
         name: &'static str,
