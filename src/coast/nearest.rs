@@ -165,8 +165,8 @@ mod tests {
     fn the_nearest_place_is_that_of_a_comparison_with_all_places() {
         let mut random = Random(3);
         let mut point = || Point {
-            lat_e7: (random.below(1_800_000) as i32 - 900_000) * 1000,
-            lon_e7: (random.below(3_600_000) as i32 - 1_800_000) * 1000,
+            lat_e7: (random.below(1_800_000) - 900_000) * 1000,
+            lon_e7: (random.below(3_600_000) - 1_800_000) * 1000,
         };
         let points: Vec<Point> = (0..300).map(|_| point()).collect();
         let mut tree = NearestPlaces::new(&points);

@@ -39,9 +39,12 @@ pub struct ConfigExtract {
     /// The header options of the output. An option without a value keeps the value in the header of the input, except
     /// `generator`, which becomes the name of this program.
     pub output_header: Vec<(String, Option<String>)>,
-    /// The name of the strategy and its options, if the config file has them.
-    pub strategy: Option<(String, Vec<(String, String)>)>,
+    /// The strategy, if the config file has one.
+    pub strategy: Option<ConfigStrategy>,
 }
+
+/// The name of a strategy, and its options with their values.
+pub type ConfigStrategy = (String, Vec<(String, String)>);
 
 /// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
 /// the config file. `corners` is the order of the corners of boxes. If no box crosses the antimeridian, areas and
@@ -342,7 +345,7 @@ fn extract_of(
 }
 
 /// Reads the strategy of an extract: its name, or an object with `name` and the options of the strategy.
-fn strategy(fields: &ConfigFields) -> Result<Option<(String, Vec<(String, String)>)>, String> {
+fn strategy(fields: &ConfigFields) -> Result<Option<ConfigStrategy>, String> {
     const WANTED: &str = "strategy: a name is wanted, or an object with \"name\" and options";
     match fields.get("strategy") {
         None | Some(Value::Null) => Ok(None),

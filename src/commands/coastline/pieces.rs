@@ -111,9 +111,10 @@ fn cells<'c>(
             .map(|cell| cell.part);
         let number = is_split.then_some(cell.number);
         let is_outside = region.as_ref().is_some_and(BoxPart::is_empty);
-        (!is_outside).then(|| CoastCell {
+        let land = cell.part;
+        (!is_outside).then_some(CoastCell {
             number,
-            land: cell.part,
+            land,
             region,
         })
     });

@@ -124,16 +124,15 @@ impl<'o> RegionRun<'o> {
         } = self.next(planet);
         let url = options.base_url.as_deref();
         let url = url.map(|base| layout::url_of_updates(base, &self.region.name));
-        let mut header = HeaderOptions::default();
-        header.set = vec![
-            HeaderOption::ReplicationTimestamp(timestamp),
-            HeaderOption::ReplicationSequence(sequence),
-            url.map_or(
-                HeaderOption::Clear(KeptField::ReplicationUrl),
-                HeaderOption::ReplicationUrl,
-            ),
-        ];
-        header
+        let cleared = HeaderOption::Clear(KeptField::ReplicationUrl);
+        HeaderOptions {
+            set: vec![
+                HeaderOption::ReplicationTimestamp(timestamp),
+                HeaderOption::ReplicationSequence(sequence),
+                url.map_or(cleared, HeaderOption::ReplicationUrl),
+            ],
+            ..HeaderOptions::default()
+        }
     }
 
     /// Derives the changes from the published extract to a new one, and decides whether the new one is published.
