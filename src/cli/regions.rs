@@ -56,9 +56,6 @@ pub struct Args {
     /// With --update: the server of PLANET [default: the one in its header]
     #[arg(long, value_name = "URL", requires = "update")]
     server: Vec<String>,
-    /// The change files that made PLANET what it is since the last run, so that less has to be read
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "update")]
-    changes: Vec<PathBuf>,
     /// URL of DIRECTORY, so that the header of an extract names its change files
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
@@ -214,7 +211,6 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     };
     let regions = args.regions(session, &ctx)?;
     let options = Options::new(&args.planet, &args.directory, regions)
-        .changes(args.changes.clone())
         .base_url(args.base_url.clone())
         .strategy(args.strategy.strategy()?)
         .keep_days(args.keep)

@@ -53,8 +53,6 @@ options! {
         pub regions: Vec<FollowedRegion>,
     }
     setters {
-        /// The change files that made the planet what it is, since the last run.
-        changes: Vec<PathBuf>,
         /// The URL of the directory. The header of an extract gets that of its change files; `None` for no URL.
         base_url: Option<String>,
         /// The strategy of regions that have none of their own.
@@ -87,7 +85,6 @@ impl Options {
             planet: planet.into(),
             directory: directory.into(),
             regions,
-            changes: Vec::new(),
             base_url: None,
             strategy: Strategy::default(),
             keep_days: None,
@@ -333,9 +330,6 @@ fn prepare(
     if due.is_empty() {
         return Ok(0);
     }
-    // All due regions are cut out, whatever `options.changes` has: those whose changes can be found from change files
-    // alone would be taken out of `due` here.
-    //
     // Warnings about an extract have the name of its region.
     let file_of = |index: usize, run: &RegionRun<'_>, suffix: &str| {
         work.file(format!(
