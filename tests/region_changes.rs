@@ -325,7 +325,7 @@ fn all_strategies() -> Vec<Strategy> {
 
 #[test]
 fn change_files_of_regions_are_those_derived_of_extracts() {
-    let worlds = if is_long() { 400 } else { 10 };
+    let worlds = if is_long() { 400 } else { 4 };
     for seed in 0..worlds {
         let all = all_strategies();
         match seed % 4 {
@@ -339,8 +339,8 @@ fn change_files_of_regions_are_those_derived_of_extracts() {
 
 #[test]
 fn change_files_of_forty_regions_are_right_for_days() {
-    let days = if is_long() { 30 } else { 2 };
-    follow_world(99, 400, 40, days, &all_strategies());
+    let days = if is_long() { 30 } else { 1 };
+    follow_world(99, 200, 40, days, &all_strategies());
 }
 
 /// The reasons why regions of a small world have to be cut out anew, after `prepare` changed the files.
