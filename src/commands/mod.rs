@@ -103,8 +103,8 @@ mod object_census;
 #[cfg(feature = "pages")]
 mod pages;
 mod random;
-pub mod regions;
 pub mod region_changes;
+pub mod regions;
 pub mod renumber;
 pub mod repack;
 pub mod repair;
