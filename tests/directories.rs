@@ -12,7 +12,7 @@ use std::time::Duration;
 type Content = Option<Vec<(PathBuf, Vec<u8>)>>;
 
 /// The commands that write tables, or the layers of a coast, as a directory.
-const TABLES: [&[&str]; 3] = [
+const TABLES: [&[&str]; 2] = [
     &[
         "export",
         "-q",
@@ -22,7 +22,6 @@ const TABLES: [&[&str]; 3] = [
         "geoparquet",
     ],
     &["export", "-q", "--raw"],
-    &["coastline", "-q"],
 ];
 
 fn command(job: &[&str], input: &Path, output: &Path) -> Command {

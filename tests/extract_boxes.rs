@@ -169,7 +169,7 @@ fn smart_extracts_complete_the_relations_with_certain_tags() {
     ]);
     let error = String::from_utf8(error.stderr).unwrap();
     assert!(
-        error.contains("-S tags is an option of the strategy smart"),
+        error.contains("-S tags=x: this is an option of the strategy smart"),
         "{error}"
     );
 }

@@ -135,7 +135,12 @@ fn a_file_gets_the_new_objects_that_an_extract_of_the_whole_has() {
     let expected = "n1 n2 n3 n6 n60 n61 n64 w1 w60 w62 r1 r2 r4 r60 r62 r63 r64";
     assert_eq!(place.names(), expected);
     assert_eq!(report["applied"]["created"], 9, "{report}");
-    let cut = serde_json::json!({"cut_away": 5, "missing_references": 0});
+    let cut = serde_json::json!({
+        "cut_away": 5,
+        "missing_references": 0,
+        "incomplete_ways": 0,
+        "incomplete_relations": 0,
+    });
     assert_eq!(report["clipped"], cut);
     let mut update = update_from(&place.server(), &place.file());
     place.publish(&[modify(&[node(90, 1, 50, 50), node(91, 1, 51, 50)])]);

@@ -3,7 +3,7 @@ use super::export_format::format_of;
 use super::session::Session;
 use super::{CommandAnswer, show};
 use crate::commands::coastline::{
-    self, CLOSE_DISTANCE_M, CoastOptions, Layer, LayerFile, LayerFormat, Options, Projection,
+    self, CLOSE_DISTANCE_M, CoastLayer, CoastOptions, LayerFile, LayerFormat, Options, Projection,
     Summary, Surface,
 };
 use crate::formats::FeatureOptions;
@@ -172,17 +172,17 @@ fn options(session: &Session, args: &Args, ctx: &Context) -> Result<Options> {
 /// Returns the files of single layers.
 fn files(session: &Session, args: &Args) -> Result<Vec<LayerFile>> {
     let layers = [
-        (Layer::Lines, &args.lines),
-        (Layer::Land, &args.land),
-        (Layer::Water, &args.water),
-        (Layer::Errors, &args.errors),
+        (CoastLayer::Lines, &args.lines),
+        (CoastLayer::Land, &args.land),
+        (CoastLayer::Water, &args.water),
+        (CoastLayer::Errors, &args.errors),
     ];
     let mut files = Vec::new();
     for (layer, path) in layers {
         let Some(path) = path else { continue };
         let format = layer_format(session, path)?;
         let is_projected = args.epsg.is_some_and(|code| code != Projection::Degrees);
-        if is_projected && layer != Layer::Errors && format != LayerFormat::Shapefile {
+        if is_projected && layer != CoastLayer::Errors && format != LayerFormat::Shapefile {
             bail!(
                 "{}: --epsg 3857 needs a Shapefile (.shp); other formats have degrees",
                 path.display()

@@ -4,7 +4,7 @@ use super::RegionSource;
 use super::border::{Border, winding_around};
 use super::gaps::BoundPath;
 use super::path::CoastPath;
-use super::ways::NodePlaces;
+use super::ways::CoastNodes;
 use super::{CoastOptions, Surface};
 use crate::area::{AreaPolygon, polygon_of};
 use crate::engine::references::each_once;
@@ -331,7 +331,7 @@ impl Surroundings<'_> {
             )?;
         let nodes = each_once(nodes);
         if !nodes.is_empty() {
-            let found = NodePlaces::read(self.file, self.plan, nodes.clone(), self.ctx)?;
+            let found = CoastNodes::read(self.file, self.plan, nodes.clone(), self.ctx)?;
             let mut locations = Vec::new();
             found.store.get_all(&nodes, &mut locations);
             points.extend(locations.into_iter().flatten().map(Point::from));

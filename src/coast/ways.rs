@@ -173,7 +173,7 @@ impl CoastWays {
         if wanted.is_empty() {
             return Ok(());
         }
-        let found = NodePlaces::read(file, plan, wanted, ctx)?;
+        let found = CoastNodes::read(file, plan, wanted, ctx)?;
         let mut locations = Vec::new();
         let stored = self.locations.chunks_mut(AT_ONCE);
         for (nodes, stored) in self.nodes.chunks(AT_ONCE).zip(stored) {
@@ -203,13 +203,13 @@ fn has_tag(strings: &StringTable<'_>) -> bool {
 }
 
 /// Locations of nodes.
-pub(super) struct NodePlaces {
+pub(super) struct CoastNodes {
     pub store: LocationStore,
     /// The nodes with the tag of coastlines.
     tagged: Vec<(i64, Option<Location>)>,
 }
 
-impl NodePlaces {
+impl CoastNodes {
     /// Reads the locations of the nodes in `wanted`, which are in ascending order.
     pub(super) fn read(
         file: &PbfFile,

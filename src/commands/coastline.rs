@@ -34,7 +34,7 @@ const OVERLAP_E7: u32 = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Layer {
+pub enum CoastLayer {
     /// The coastlines, joined.
     Lines,
     /// The polygons of land.
@@ -63,7 +63,7 @@ pub enum LayerFormat {
 #[non_exhaustive]
 pub struct LayerFile {
     /// The layer.
-    pub layer: Layer,
+    pub layer: CoastLayer,
     /// The target; of a Shapefile, that of the file that ends in `.shp`.
     pub target: OutputTarget,
     /// The format.
@@ -72,7 +72,7 @@ pub struct LayerFile {
 
 impl LayerFile {
     /// A file of a layer.
-    pub const fn new(layer: Layer, target: OutputTarget, format: LayerFormat) -> Self {
+    pub const fn new(layer: CoastLayer, target: OutputTarget, format: LayerFormat) -> Self {
         Self {
             layer,
             target,
@@ -134,7 +134,7 @@ impl Options {
         };
         for file in &self.files {
             let is_shapefile = file.format == LayerFormat::Shapefile;
-            if is_shapefile && file.layer == Layer::Errors {
+            if is_shapefile && file.layer == CoastLayer::Errors {
                 let cause = "errors are points and lines, which a Shapefile cannot have together: name it .geojson";
                 return Err(Error::Usage(format!(
                     "{}: {cause}",
@@ -144,7 +144,7 @@ impl Options {
             let projection = self.projections.first().copied();
             specs.push(LayerSpec {
                 layer: file.layer,
-                is_split: is_split && matches!(file.layer, Layer::Land | Layer::Water),
+                is_split: is_split && matches!(file.layer, CoastLayer::Land | CoastLayer::Water),
                 projection: projection
                     .filter(|_| is_shapefile)
                     .unwrap_or(Projection::Degrees),

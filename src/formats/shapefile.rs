@@ -213,7 +213,7 @@ impl ShapefileWriter {
         for &(len, cell) in &records.records {
             let offset = self.shapes.len() + start as u64;
             if i32::try_from((offset + len as u64) / 2).is_err() {
-                let cause = "a Shapefile has at most 4 GiB: divide polygons by --split, or write GeoParquet";
+                let cause = "a Shapefile has at most 4 GiB: divide the polygons into cells, or write GeoParquet";
                 return Err(Error::file(self.shapes.path(), cause));
             };
             self.count += 1;

@@ -244,14 +244,17 @@ impl Output {
             max_shrink,
             ..
         } = self;
-        let check_len = |new: &File| match (&replaced, max_shrink) {
-            (Some(old), Some(most)) => old.check_len(new, most),
-            _ => Ok(()),
-        };
         let check = || replaced.as_ref().map_or(Ok(()), ReplacedFile::check);
         let failed = |action| {
             let path = target.path();
             move |error| Error::io(path, action, error)
+        };
+        let flush_file = |new: &File| {
+            if let (Some(old), Some(most)) = (&replaced, max_shrink) {
+                old.check_len(new, most)?;
+            }
+            flush(new).map_err(failed("cannot flush to disk"))?;
+            cancellation.check()
         };
         match pending {
             UnfinishedFile::Stream | UnfinishedFile::Scratch(_) => {
@@ -263,9 +266,7 @@ impl Output {
                 pipe.finish()
             }
             UnfinishedFile::Unnamed { file, real_path } => {
-                check_len(&file)?;
-                flush(&file).map_err(failed("cannot flush to disk"))?;
-                cancellation.check()?;
+                flush_file(&file)?;
                 let _ = access::keep_attributes(&real_path, &file);
                 let directory = Directory::of(&real_path);
                 put_in_place(&file, &real_path, target.may_overwrite(), completed, check)
@@ -273,9 +274,7 @@ impl Output {
                     .map_err(failed("cannot give the finished output its name"))
             }
             UnfinishedFile::Named { temp, real_path } => {
-                check_len(temp.as_file())?;
-                flush(temp.as_file()).map_err(failed("cannot flush to disk"))?;
-                cancellation.check()?;
+                flush_file(temp.as_file())?;
                 let _ = access::keep_attributes(&real_path, temp.as_file());
                 let name = temp.path().to_owned();
                 let overwrite = target.may_overwrite();

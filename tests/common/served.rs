@@ -41,7 +41,7 @@ impl Served {
         let mut objects = random_world(seed, size, false);
         for object in &mut objects {
             if object.kind == Kind::Node {
-                object.lon_nano = beyond(object.lon_nano / 100 + WEST * DEGREE) * 100;
+                object.lon_nano = node_lon(object.lon_nano / 100 + WEST * DEGREE) * 100;
             }
         }
         let served = Self {
@@ -133,7 +133,7 @@ impl Served {
         new.timestamp = Some(START + self.day * 86_400 - 1000);
         if kind == Kind::Node {
             let lon = WEST * DEGREE + self.random.below(WORLD_SIZE * DEGREE);
-            new.lon_nano = beyond(lon) * 100;
+            new.lon_nano = node_lon(lon) * 100;
         }
         let key = |object: &Object| (object.kind, object.id);
         let at = self
@@ -265,6 +265,12 @@ fn beyond(lon_e7: i64) -> i64 {
     } else {
         lon_e7
     }
+}
+
+/// The longitude of a node. None is at the antimeridian, because the plain search does not know that its two sides are
+/// the same.
+fn node_lon(lon_e7: i64) -> i64 {
+    beyond(lon_e7 + i64::from(lon_e7 == 180 * DEGREE))
 }
 
 fn regions(random: &mut Random, count: usize) -> Vec<ServedRegion> {

@@ -1,6 +1,6 @@
 //! The layers of a coast, and the files in which they are written.
 
-use super::{Layer, LayerFormat};
+use super::{CoastLayer, LayerFormat};
 use crate::error::Result;
 use crate::formats::features::{
     CoastColumns, CoastRow, FeatureChunk, FeatureDocument, FeatureText, OwnedGeometry,
@@ -25,7 +25,7 @@ const PROBLEMS: &str = "errors.geojson";
 /// A file of a layer.
 #[derive(Debug, Clone)]
 pub(super) struct LayerSpec {
-    pub layer: Layer,
+    pub layer: CoastLayer,
     /// Whether polygons are divided into cells.
     pub is_split: bool,
     pub projection: Projection,
@@ -60,10 +60,10 @@ impl LayerSpec {
                 let path = format!("{directory}-{code}/{name}.shp");
                 add(layer, is_split, projection, path, LayerFormat::Shapefile);
             };
-            add(Layer::Lines, false, "coastlines".into(), "lines");
-            for (layer, name) in [(Layer::Land, "land"), (Layer::Water, "water")] {
+            add(CoastLayer::Lines, false, "coastlines".into(), "lines");
+            for (layer, name) in [(CoastLayer::Land, "land"), (CoastLayer::Water, "water")] {
                 let file = format!("{name}_polygons");
-                if layer == Layer::Land || !is_split {
+                if layer == CoastLayer::Land || !is_split {
                     add(layer, false, format!("{name}-polygons-complete"), &file);
                 }
                 if is_split {
@@ -73,7 +73,7 @@ impl LayerSpec {
         }
         let text = LayerFormat::Features(FeatureOptions::new(FeatureFormat::GeoJson));
         add(
-            Layer::Errors,
+            CoastLayer::Errors,
             false,
             Projection::Degrees,
             PROBLEMS.into(),
@@ -84,10 +84,10 @@ impl LayerSpec {
 
     const fn columns(&self) -> CoastColumns {
         match self.layer {
-            Layer::Lines => CoastColumns::Lines,
-            Layer::Land | Layer::Water if self.is_split => CoastColumns::Cells,
-            Layer::Land | Layer::Water => CoastColumns::Polygons,
-            Layer::Errors => CoastColumns::Problems,
+            CoastLayer::Lines => CoastColumns::Lines,
+            CoastLayer::Land | CoastLayer::Water if self.is_split => CoastColumns::Cells,
+            CoastLayer::Land | CoastLayer::Water => CoastColumns::Polygons,
+            CoastLayer::Errors => CoastColumns::Problems,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The parts of a coast that are encoded at a time.
 
-use super::Layer;
+use super::CoastLayer;
 use super::layers::{EncodedRows, LayerSpec};
 use crate::area::AreaPolygon;
 use crate::coast::{BoxPart, Coast, CoastLine, CoastProblem, Grid, GridCells, ProblemPlace};
@@ -66,8 +66,8 @@ pub(super) fn pieces<'c>(
         cell_e7: if is_wide { QUARTER_E7 } else { WHOLE_E7 },
         overlap_e7: 0,
     };
-    let water = needs(Layer::Water, false).then(|| cells(coast, whole, false));
-    let is_split = needs(Layer::Land, true) || needs(Layer::Water, true);
+    let water = needs(CoastLayer::Water, false).then(|| cells(coast, whole, false));
+    let is_split = needs(CoastLayer::Land, true) || needs(CoastLayer::Water, true);
     let split = is_split.then(|| cells(coast, grid, true));
     lines
         .chain(problems)
@@ -136,18 +136,19 @@ impl LayerPiece<'_> {
 
     fn rows(&self, spec: &LayerSpec) -> Vec<CoastRow> {
         match (self, spec.layer, spec.is_split) {
-            (Self::Lines(lines), Layer::Lines, _) => lines.iter().map(line_row).collect(),
-            (Self::Problems(problems), Layer::Errors, _) => {
+            (Self::Lines(lines), CoastLayer::Lines, _) => lines.iter().map(line_row).collect(),
+            (Self::Problems(problems), CoastLayer::Errors, _) => {
                 problems.iter().filter_map(problem_row).collect()
             }
-            (Self::Land(land), Layer::Land, false) => {
+            (Self::Land(land), CoastLayer::Land, false) => {
                 let polygons = land
                     .iter()
                     .flat_map(|polygon| on_map(polygon, spec.projection));
                 polygons.map(|polygon| polygon_row(polygon, None)).collect()
             }
-            (Self::Cell(cell), layer @ (Layer::Land | Layer::Water), is_split)
-                if cell.number.is_some() == is_split && (is_split || layer == Layer::Water) =>
+            (Self::Cell(cell), layer @ (CoastLayer::Land | CoastLayer::Water), is_split)
+                if cell.number.is_some() == is_split
+                    && (is_split || layer == CoastLayer::Water) =>
             {
                 let polygons = cell.polygons(layer, spec.projection).into_iter();
                 polygons
@@ -161,7 +162,7 @@ impl LayerPiece<'_> {
 
 impl CoastCell {
     /// Returns the polygons of land or water on the map of a projection.
-    fn polygons(&self, layer: Layer, projection: Projection) -> Vec<AreaPolygon> {
+    fn polygons(&self, layer: CoastLayer, projection: Projection) -> Vec<AreaPolygon> {
         let Some(bounds) = common(&self.land.bounds, &projection.bounds()) else {
             return Vec::new();
         };
@@ -175,8 +176,8 @@ impl CoastCell {
             None => (&self.land, self.region.as_ref()),
         };
         match (layer, region) {
-            (Layer::Water, Some(region)) => region.without(land),
-            (Layer::Water, None) => land.rest(),
+            (CoastLayer::Water, Some(region)) => region.without(land),
+            (CoastLayer::Water, None) => land.rest(),
             _ => land.polygons(),
         }
     }
