@@ -277,12 +277,11 @@ impl Output {
                 flush_file(temp.as_file())?;
                 let _ = access::keep_attributes(&real_path, temp.as_file());
                 let name = temp.path().to_owned();
-                let overwrite = target.may_overwrite();
                 let directory = Directory::of(&real_path);
                 let put_in_place = unfinished::end(Some(&name), completed, || {
                     system::admit(Call::Rename, 0)?;
                     check()?;
-                    if overwrite {
+                    if target.may_overwrite() {
                         replace(temp, &real_path)
                     } else {
                         let persisted = temp.persist_noclobber(&real_path);
