@@ -1,5 +1,6 @@
 //! An output that is a directory, or several files, is whole or not there, whatever ends a run.
 
+use crate::common::islands::{coast_file, coast_objects, island};
 use crate::common::kills::{content, end_after, killed_at, kills, moment, names, time_of};
 use crate::common::{Arg, decode, is_long, pbfhogg, run_fail, run_fail_with, run_ok, world};
 use rustix::process::Signal;
@@ -68,44 +69,60 @@ impl Places {
     }
 }
 
+/// Kills runs of a job, and checks that the directory that it writes is the old one, the new one, or absent.
+fn kill_runs(places: &Places, job: &[&str]) {
+    let target = places.out().join("table");
+    let [old, new] = places.expected(job);
+    assert!(old != new);
+    let replacing = [job, &["-O"]].concat();
+    let mut takes = time_of(&mut command(&replacing, &places.inputs[1], &target));
+    for number in 0..kills() {
+        // In turn: nothing is there, and the old table is there.
+        let has_old = number / 2 % 2 == 0;
+        fs::remove_dir_all(&target).unwrap();
+        if has_old {
+            run_job(job, &places.inputs[0], &target);
+        }
+        let delay = moment(number, takes);
+        let mut run = command(&replacing, &places.inputs[1], &target);
+        let status = end_after(&mut run, delay, Signal::KILL);
+        let found = content(&target);
+        let end = [None, old.clone(), new.clone()]
+            .iter()
+            .position(|whole| *whole == found);
+        let end = end.unwrap_or_else(|| panic!("{job:?} {number}: a part of a table"));
+        assert_eq!(end == 1, has_old && end != 2, "{job:?} {number}");
+        assert!(!status.success() || end == 2, "{job:?} {number}");
+        takes = time_of(&mut command(&replacing, &places.inputs[1], &target));
+        assert!(content(&target) == new, "{job:?} {number}");
+        assert_eq!(names(&places.out()), ["table"], "{job:?} {number}");
+    }
+}
+
 #[test]
 fn a_table_is_whole_or_absent_when_a_run_is_killed() {
     let places = Places::new(if is_long() { "20000" } else { "5000" });
-    let target = places.out().join("table");
     for job in TABLES {
-        let [old, new] = places.expected(job);
-        assert!(old != new);
-        let replacing = [job, &["-O"]].concat();
-        let mut takes = time_of(&mut command(&replacing, &places.inputs[1], &target));
-        let (mut ends, mut hidden) = ([0; 3], 0);
-        for number in 0..kills() {
-            // In turn: nothing is there, and the old table is there.
-            let has_old = number / 2 % 2 == 0;
-            fs::remove_dir_all(&target).unwrap();
-            if has_old {
-                run_job(job, &places.inputs[0], &target);
-            }
-            let delay = moment(number, takes);
-            let mut run = command(&replacing, &places.inputs[1], &target);
-            let status = end_after(&mut run, delay, Signal::KILL);
-            let found = content(&target);
-            let end = [None, old.clone(), new.clone()]
-                .iter()
-                .position(|whole| *whole == found);
-            let end = end.unwrap_or_else(|| panic!("{job:?} {number}: a part of a table"));
-            assert_eq!(end == 1, has_old && end != 2, "{job:?} {number}");
-            assert!(!status.success() || end == 2, "{job:?} {number}");
-            ends[end] += 1;
-            hidden += u32::from(names(&places.out()).len() > usize::from(end > 0));
-            takes = time_of(&mut command(&replacing, &places.inputs[1], &target));
-            assert!(content(&target) == new, "{job:?} {number}");
-            assert_eq!(names(&places.out()), ["table"], "{job:?} {number}");
-        }
-        println!(
-            "{job:?}: absent {}, old {}, new {}; {hidden} left something hidden",
-            ends[0], ends[1], ends[2]
-        );
+        kill_runs(&places, job);
     }
+}
+
+#[test]
+fn a_coast_is_whole_or_absent_when_a_run_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("out")).unwrap();
+    let [one, other] = [island([2.0, 2.0, 7.0, 6.0]), island([9.0, 3.0, 12.0, 4.0])];
+    let inputs = [
+        coast_file(
+            dir.path(),
+            "both.osm.pbf",
+            &coast_objects(&[one.clone(), other]),
+        ),
+        coast_file(dir.path(), "one.osm.pbf", &coast_objects(&[one])),
+    ];
+    let places = Places { dir, inputs };
+    let job = ["coastline", "-q", "-b", "0,0,20,10", "--split", "1"];
+    kill_runs(&places, &job);
 }
 
 #[test]
