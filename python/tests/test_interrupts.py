@@ -57,6 +57,8 @@ WORK = [
     "pbfhogg.query_locations_index(index_file=nodes, dump=True, output=out, overwrite=True)",
     "pbfhogg.changeset_filter(changesets, out + '.osm.bz2', with_changes=True, overwrite=True)",
     "pbfhogg.update(path, out, server=server, max_age=99999, overwrite=True)",
+    "pbfhogg.coastline(path, out + '.coast', overwrite=True)",
+    "pbfhogg.regions(path, config=regions, directory=out + '.regions'); shutil.rmtree(out + '.regions')",
     "pbfhogg.Geocoder(places).reverse_many([40.0] * 300000, [-10.0] * 300000).to_arrow()",
     """
         with pbfhogg.Writer(out, overwrite=True) as writer:
@@ -83,6 +85,7 @@ def path(large_world: Path) -> Path:
     (directory / "changesets.osm").write_text(f"<osm version='0.6'>\n{changesets}</osm>\n")
     pbfhogg.create_locations_index(large_world, index_file=directory / "nodes.index")
     pbfhogg.build_geocode_index(large_world, directory / "places.index")
+    (directory / "regions.json").write_text('{"extracts":[{"output":"one.osm.pbf","bbox":[-10,39,-9,41]}]}')
     return large_world
 
 
@@ -106,12 +109,11 @@ def test_an_interrupt_ends_the_work(tmp_path: Path, path: Path, work: str, momen
     out = tmp_path / "out"
     out.mkdir()
     code = f"""
-import os
+import os, shutil
 path, directory = sys.argv[1:]
 out, inputs = os.path.join(directory, "out.osm.pbf"), os.path.dirname(path)
-day, server, changesets, nodes, places = (
-    os.path.join(inputs, name) for name in ("005.osc.gz", "server", "changesets.osm", "nodes.index", "places.index")
-)
+names = ["005.osc.gz", "server", "changesets.osm", "nodes.index", "places.index", "regions.json"]
+day, server, changesets, nodes, places, regions = (os.path.join(inputs, name) for name in names)
 table = pbfhogg.read(path)
 work = compile({work.strip() + chr(10)!r}, "work", "exec")
 print("ready", flush=True)
