@@ -62,7 +62,7 @@ pub enum Surface {
     Water,
 }
 
-/// The options of [`read_coast`].
+/// The options of the search for land.
 #[derive(Debug, Clone)]
 pub struct CoastOptions {
     /// The input file; `-` is standard input.

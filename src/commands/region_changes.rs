@@ -103,7 +103,7 @@ pub enum RegionOutcome {
 }
 
 /// Writes the change file of each region that turns its extract of the file before the changes into its extract of the
-/// file after them: the changes that [`diff`](crate::commands::diff) derives of both extracts, in the same order.
+/// file after them: the changes that [`diff`] derives of both extracts, in the same order.
 ///
 /// Reads the change files for the ids of the objects that they name. Reads the blobs of each extract that may have one
 /// of these objects; of a region that another one contains, only those with an object that the other extract has. Reads

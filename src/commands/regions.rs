@@ -234,7 +234,7 @@ impl PlanetState {
 ///
 /// # Memory
 ///
-/// The larger of the memory of [`extract::run`] and of [`diff::run`].
+/// The larger of the memory of [`extract::run`] and of [`diff::run`](crate::commands::diff::run).
 ///
 /// # Errors
 ///
