@@ -363,7 +363,7 @@ fn path_of(ring: &[Point]) -> CoastPath {
     path
 }
 
-/// What closed rings show about the surface at the border of a region.
+/// The evidence of closed rings about the surface at the border of a region.
 #[derive(Default)]
 pub(super) struct ShownSurfaces {
     /// For each polygon of the region, whether closed rings around it show that it is in land.

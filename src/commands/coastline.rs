@@ -177,7 +177,7 @@ pub struct Summary {
     pub region: Option<RegionSource>,
     /// The surface that was taken for borders without coastlines.
     pub inside: Option<Surface>,
-    /// What is lost in comparison with an earlier coast.
+    /// The land and the rings that are lost in comparison with an earlier coast.
     pub losses: Vec<CoastLoss>,
     /// The number of rows of all files.
     pub features: u64,

@@ -113,7 +113,7 @@ impl Options {
     }
 }
 
-/// What a run did with a region.
+/// The result of a run for a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -147,7 +147,7 @@ pub struct RegionChanges {
 pub struct RegionReport {
     /// The name.
     pub name: String,
-    /// What the run did with the region.
+    /// The result of the run for the region.
     pub outcome: RunOutcome,
     /// The sequence number of the region after the run; `None` if it has none.
     pub sequence: Option<i64>,
@@ -192,7 +192,7 @@ impl Summary {
 struct PlanetState {
     /// The time up to which it has all changes, in seconds since 1970.
     timestamp: i64,
-    /// What tells it from another state of the planet.
+    /// A text that differs from that of any other state of the planet.
     identity: String,
 }
 
@@ -254,7 +254,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         runs.push(RegionRun::new(region, options, &index, &planet, ctx)?);
     }
     let passes = prepare(&mut runs, options, &planet, &work, ctx)?;
-    // What is published from here on would be half of a run if it was cancelled.
+    // A run that is cancelled from here on would publish half of the regions.
     let ctx = &Context {
         cancellation: Cancellation::default(),
         max_shrink: None,

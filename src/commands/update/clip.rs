@@ -181,7 +181,7 @@ fn keep_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
     changes.set_way_locations(|id, given| locations.get(&id).copied().or(given));
 }
 
-/// What neither the base nor the changes have of changed objects.
+/// The parts of changed objects that neither the base nor the changes have.
 #[derive(Debug, Default)]
 struct MissingParts {
     /// The number of references of changed ways.
