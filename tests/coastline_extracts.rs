@@ -34,7 +34,7 @@ fn shape_of(region: &Region, directory: &Path) -> Shape {
 fn compare(world: &CoastWorld, region: &Region, extract: &Path, shape: Option<Shape>, seed: u64) {
     let coast = read(extract, |options| {
         options.region = shape;
-        // What no coastline shows.
+        // The surface where no coastline meets the border.
         let place = region.polygons[0][0][0];
         let surface = if world.has_land_at(place) {
             Surface::Land

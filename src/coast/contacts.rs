@@ -130,7 +130,7 @@ pub(super) fn groups_of(
 
 /// Whether a ring has a point more than once.
 fn has_repeated_point(ring: &CoastPath) -> bool {
-    let mut points = ring.points.get(1..).unwrap_or_default().to_vec();
+    let mut points: Vec<Point> = ring.points.iter().skip(1).copied().collect();
     points.sort_unstable();
     points.windows(2).any(|pair| pair[0] == pair[1])
 }

@@ -72,7 +72,7 @@ impl CoastPath {
             let end = spans
                 .peek()
                 .map_or(other.points.len(), |next| next.start + 1);
-            let points = other.points.get(span.start..end).unwrap_or_default();
+            let points = &other.points[span.start..end];
             self.extend(points.iter().copied(), span.way);
         }
     }
@@ -100,17 +100,14 @@ impl CoastPath {
     fn part(&self, first: usize, last: usize) -> Self {
         let mut part = Self::default();
         let before = self.spans.partition_point(|span| span.start <= first);
-        let spans = self
-            .spans
-            .get(before.saturating_sub(1)..)
-            .unwrap_or_default();
+        let spans = &self.spans[before.saturating_sub(1)..];
         for (index, span) in spans.iter().enumerate() {
             let next = spans.get(index + 1).map_or(usize::MAX, |next| next.start);
             if span.start > last {
                 break;
             }
             let range = span.start.max(first)..next.saturating_add(1).min(last + 2);
-            let points = self.points.get(range).unwrap_or_default();
+            let points = &self.points[range];
             part.extend(points.iter().copied(), span.way);
         }
         part
