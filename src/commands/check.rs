@@ -387,12 +387,19 @@ impl Check<'_> {
                     if !own.add_new(&found.batch) {
                         found.ids = found.batch.ids().collect();
                     }
+                    let mut listed = 0;
                     for (position, id) in (0..).zip(std::mem::take(&mut found.ids)) {
                         let is_new = own.insert(id);
                         // In a history file, the versions of an object follow each other, so an id may equal the one
                         // before it.
                         let is_version = check.order.history && last_id.replace(id) == Some(id);
-                        if !is_new && !is_version && check.finds_any_duplicate() {
+                        if is_new || is_version || !check.finds_any_duplicate() {
+                            continue;
+                        }
+                        if listed == check.max_listed {
+                            found.more_violations[1] += 1;
+                        } else {
+                            listed += 1;
                             let violation = IdViolation {
                                 kind,
                                 id,

@@ -116,22 +116,25 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     Scan::without_strings("read locations", &file, &plan, ctx).try_run(
         |entry| entry.kinds.contains(ObjectKind::Node),
         |_, block| {
-            let mut nodes = Vec::new();
-            block.for_each_node(|id, location, _| nodes.push((id, location)))?;
-            Ok(nodes)
+            let (mut nodes, mut negative) = (Vec::new(), 0);
+            block.for_each_node(|id, location, _| match u64::try_from(id) {
+                Ok(id) => nodes.push((id, Location::stored_e7(location))),
+                Err(_) => negative += 1,
+            })?;
+            // Adjacent entries are written together.
+            if !nodes.is_sorted_by_key(|(id, _)| *id) {
+                nodes.sort_by_key(|(id, _)| *id);
+            }
+            Ok((nodes, negative))
         },
-        |nodes| {
+        |(nodes, negative)| {
+            summary.nodes += nodes.len() as u64;
+            summary.negative += negative;
             for (id, location) in nodes {
-                match u64::try_from(id) {
-                    Ok(id) => {
-                        if id >= index.len {
-                            check_room(&options.index, id, index.len)?;
-                        }
-                        index.set(id, location).map_err(failed)?;
-                        summary.nodes += 1;
-                    }
-                    Err(_) => summary.negative += 1,
+                if id >= index.len {
+                    check_room(&options.index, id, index.len)?;
                 }
+                index.set(id, location).map_err(failed)?;
             }
             Ok(())
         },
@@ -192,18 +195,20 @@ impl EntryWriter {
         Ok(writer)
     }
 
-    /// Sets the entry of an id.
-    fn set(&mut self, id: u64, location: Option<Location>) -> io::Result<()> {
+    /// Sets the entry of an id to a latitude and a longitude.
+    fn set(&mut self, id: u64, (lat_e7, lon_e7): (i32, i32)) -> io::Result<()> {
         if id >= self.len {
             self.fill(id + 1 + GROWTH)?;
         }
-        let (start, bytes) = &self.run;
-        let is_next = id == start + bytes.len() as u64 / ENTRY;
-        if !is_next || bytes.len() >= PORTION * ENTRY as usize {
+        let (start, bytes) = &mut self.run;
+        let end = *start + bytes.len() as u64 / ENTRY;
+        if id + 1 == end {
+            // Another version of the last node.
+            bytes.truncate(bytes.len() - ENTRY as usize);
+        } else if id != end || bytes.len() >= PORTION * ENTRY as usize {
             self.write_run()?;
             self.run.0 = id;
         }
-        let (lat_e7, lon_e7) = Location::stored_e7(location);
         self.run.1.extend_from_slice(&lon_e7.to_le_bytes());
         self.run.1.extend_from_slice(&lat_e7.to_le_bytes());
         Ok(())

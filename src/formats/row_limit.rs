@@ -66,7 +66,8 @@ pub(crate) fn tags_size<'t>(tags: impl Iterator<Item = (&'t str, &'t str)>) -> u
         .sum()
 }
 
-fn user_size(info: &Info<'_>) -> u64 {
+/// Returns the size of the name of the user in bytes.
+pub(crate) fn user_size(info: &Info<'_>) -> u64 {
     info.user.map_or(0, |user| user.len() as u64)
 }
 

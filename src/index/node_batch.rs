@@ -10,6 +10,11 @@ use std::sync::Arc;
 /// The index of a node that the store does not have.
 const ABSENT: usize = usize::MAX;
 
+/// The maximum number of nodes that are sorted together, with 16 bytes each. Blocks of real files have far fewer nodes.
+const SORTED: usize = 1 << 20;
+/// The number of runs after which nodes are sorted, so that the runs become fewer.
+const RUNS: usize = 1 << 16;
+
 /// Nodes to be added to a [`LocationStore`], divided into runs of nodes of the same chunk.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct NodeBatch {
@@ -18,7 +23,9 @@ pub struct NodeBatch {
     locations: Vec<Option<Location>>,
     /// The chunk number of each run of nodes, and the index at which the run ends.
     runs: Vec<(u64, usize)>,
-    /// Whether any run belongs to an earlier chunk than the previous run.
+    /// The index of the first node that is not sorted yet, and that of its run.
+    sorted: (usize, usize),
+    /// Whether any run that is not sorted yet belongs to an earlier chunk than the previous run.
     is_unordered: bool,
     /// The index of each location in the list of the store, or [`ABSENT`]. `offsets` and `runs` are then empty.
     indices: Option<Vec<usize>>,
@@ -48,10 +55,19 @@ impl NodeBatch {
     /// Makes `end` the index at which the run of `chunk` ends. This is the last run or a new one.
     #[inline]
     fn end_run(&mut self, chunk: u64, end: usize) {
+        if self.is_unordered && self.runs.len() >= self.sorted.1 + RUNS {
+            self.sort();
+        }
+        self.extend_runs(chunk, end);
+    }
+
+    #[inline]
+    fn extend_runs(&mut self, chunk: u64, end: usize) {
+        let is_sorted = self.runs.len() == self.sorted.1;
         match self.runs.last_mut() {
-            Some((last, run)) if *last == chunk => *run = end,
+            Some((last, run)) if *last == chunk && !is_sorted => *run = end,
             last => {
-                self.is_unordered |= last.is_some_and(|(last, _)| chunk < *last);
+                self.is_unordered |= !is_sorted && last.is_some_and(|(last, _)| chunk < *last);
                 self.runs.push((chunk, end));
             }
         }
@@ -92,24 +108,38 @@ impl NodeBatch {
         Cow::Owned(indices)
     }
 
-    /// Sorts the nodes by chunk and offset, unless the runs are already in ascending order of chunks. Nodes with the
-    /// same id keep their order.
+    /// Sorts the nodes that are not sorted yet by chunk and offset, unless the runs are already in ascending order of
+    /// chunks. Of many nodes, each [`SORTED`] are sorted by themselves. Nodes with the same id keep their order.
     fn sort(&mut self) {
-        if !self.is_unordered {
+        if !std::mem::take(&mut self.is_unordered) {
             return;
         }
-        let unsorted = std::mem::take(self);
-        let (mut nodes, mut start) = (Vec::with_capacity(unsorted.offsets.len()), 0);
-        for (chunk, end) in unsorted.runs {
-            let offsets = &unsorted.offsets[start..end];
-            let pairs = offsets.iter().zip(&unsorted.locations[start..end]);
-            nodes.extend(pairs.map(|(offset, location)| (join(chunk, *offset), *location)));
+        let (mut start, first_run) = self.sorted;
+        let runs = self.runs.split_off(first_run);
+        let count = runs.last().map_or(start, |(_, end)| *end);
+        let (mut runs, mut nodes) = (runs.into_iter(), Vec::new());
+        let mut run = (0, start);
+        while start < count {
+            let end = count.min(start + SORTED);
+            nodes.clear();
+            for index in start..end {
+                while index >= run.1
+                    && let Some(next) = runs.next()
+                {
+                    run = next;
+                }
+                nodes.push((join(run.0, self.offsets[index]), self.locations[index]));
+            }
+            nodes.sort_by_key(|(id, _)| split(*id));
+            for (index, (id, location)) in (start..end).zip(&nodes) {
+                let (chunk, offset) = split(*id);
+                (self.offsets[index], self.locations[index]) = (offset, *location);
+                self.extend_runs(chunk, index + 1);
+            }
             start = end;
         }
-        nodes.sort_by_key(|(id, _)| split(*id));
-        nodes
-            .into_iter()
-            .for_each(|(id, location)| self.push(id, location));
+        self.sorted = (count, self.runs.len());
+        self.is_unordered = false;
     }
 }
 

@@ -17,7 +17,7 @@ use crate::formats::features::{
 };
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{ActionFacts, ActionTable, ParquetFile};
-use crate::formats::row_limit::{PART, tags_size};
+use crate::formats::row_limit::{PART, tags_size, user_size};
 use crate::formats::{ChangeAction, FeatureFormat, TextOutput};
 use crate::io::OutputTarget;
 #[cfg(feature = "parquet")]
@@ -152,7 +152,7 @@ fn size(action: &Action<'_>, (old, new): &GeometryPair) -> u64 {
     let tags = states.map(|state| tags_size(state.object.tags.iter().copied()));
     let geometries = old.iter().chain(new);
     let points = geometries.map(|geometry| geometry.points() as u64 * PART);
-    tags.sum::<u64>() + points.sum::<u64>()
+    user_size(&action.new.object.info) + tags.sum::<u64>() + points.sum::<u64>()
 }
 
 /// Whether an object is a relation that is an area.

@@ -6,14 +6,17 @@ use crate::pbf::{Block, RawElement};
 
 /// The maximum number of objects in a portion. An object needs at most 130 bytes. Blocks of real files have far fewer
 /// objects.
-const PORTION: usize = 100_000;
+const PORTION: usize = 500_000;
+/// The maximum number of positions in the sample of a block.
+const SAMPLE: usize = 8192;
 
 /// The position of an object in the sorted order: its key, its version, and its index in the block.
 type SortPosition = (TypeThenId, i64, u32);
 
 /// The objects of a block, sorted by key and version. Objects with equal keys and versions stay in the order of the
 /// block. The objects are sorted in portions, so that the memory does not depend on the number of objects. Each portion
-/// needs another walk over the whole block.
+/// needs another walk over the whole block. The first walk takes a sample of the positions, from which the ends of the
+/// other portions are estimated.
 pub(super) struct Portions<'a> {
     block: &'a Block<'a>,
     /// The maximum number of objects of a portion.
@@ -22,8 +25,50 @@ pub(super) struct Portions<'a> {
     portion: std::vec::IntoIter<(u32, RawElement<'a>)>,
     /// The position at which the next portion starts. Objects before it are in earlier portions or are not wanted.
     next: Option<SortPosition>,
+    /// The estimated ends of further portions, the last one first.
+    ends: Vec<SortPosition>,
     /// Whether there are no further portions.
     is_last: bool,
+}
+
+/// Every so many positions of a block, a sample of bounded size.
+struct Sample {
+    positions: Vec<SortPosition>,
+    /// The distance between the objects of the sample in the block.
+    step: u32,
+}
+
+impl Sample {
+    fn new() -> Self {
+        Self {
+            positions: Vec::new(),
+            step: 1,
+        }
+    }
+
+    fn add(&mut self, position: SortPosition) {
+        if position.2.is_multiple_of(self.step) {
+            self.positions.push(position);
+            if self.positions.len() == SAMPLE {
+                self.step *= 2;
+                let step = self.step;
+                self.positions
+                    .retain(|(.., index)| index.is_multiple_of(step));
+            }
+        }
+    }
+
+    /// Returns positions beyond `end`, with fewer than `most` objects between them by estimate, in descending order.
+    fn ends(mut self, end: SortPosition, most: usize) -> Vec<SortPosition> {
+        // A quarter of a portion is left for the error of the estimate.
+        let objects = (most * 3 / 4 / self.step as usize).max(1);
+        self.positions.retain(|position| *position > end);
+        self.positions.sort_unstable();
+        let ends = self.positions.into_iter().skip(objects - 1);
+        let mut ends: Vec<SortPosition> = ends.step_by(objects).collect();
+        ends.reverse();
+        ends
+    }
 }
 
 impl<'a> Portions<'a> {
@@ -34,6 +79,7 @@ impl<'a> Portions<'a> {
             most: PORTION,
             portion: Vec::new().into_iter(),
             next: from.map(|key| (key, i64::MIN, 0)),
+            ends: Vec::new(),
             is_last: false,
         }
     }
@@ -54,25 +100,38 @@ impl<'a> Portions<'a> {
     fn fill(&mut self) -> Result<(), FormatError> {
         let place = |(index, object): &(u32, RawElement<'a>)| (object.key, object.version, *index);
         let mut held: Vec<(u32, RawElement<'a>)> = Vec::new();
-        // The lowest position among the objects that have so far been left for a later portion.
-        let mut end: Option<SortPosition> = None;
+        // Objects from this position on are left for later portions.
+        let mut end = self.ends.pop();
+        let (estimated, mut sample) = (end, end.is_none().then(Sample::new));
         let mut cursor = self.block.cursor();
         let mut index = 0;
         while let Some(object) = cursor.next()? {
             let found = (index, object);
             index += 1;
             let at = place(&found);
-            if self.next.is_some_and(|next| at < next) || end.is_some_and(|end| at >= end) {
+            if self.next.is_some_and(|next| at < next) {
+                continue;
+            }
+            if let Some(sample) = &mut sample {
+                sample.add(at);
+            }
+            if end.is_some_and(|end| at >= end) {
                 continue;
             }
             held.push(found);
-            if held.len() == 2 * self.most {
+            if held.len() > self.most + self.most / 2 {
                 let (_, first_left_out, _) = held.select_nth_unstable_by_key(self.most, place);
                 end = Some(place(first_left_out));
                 held.truncate(self.most);
             }
         }
         held.sort_unstable_by_key(place);
+        if let (Some(end), Some(sample)) = (end, sample) {
+            self.ends = sample.ends(end, self.most);
+        } else if end != estimated {
+            // The estimate was too high: the rest of its objects are the next portion.
+            self.ends.extend(estimated);
+        }
         (self.next, self.is_last) = (end, end.is_none());
         self.portion = held.into_iter();
         Ok(())
