@@ -19,6 +19,8 @@ use crate::runtime::{Context, Pass};
 
 /// The approximate number of rows that are encoded together.
 const ROWS: u64 = 4096;
+/// The maximum number of rows that are held parsed, at some 300 bytes each. Rows with equal keys can be millions.
+const ROWS_OF_PART: usize = 1 << 16;
 
 /// Encoded rows of a layer.
 struct Encoded {
@@ -89,6 +91,7 @@ pub(crate) fn write_index(
     })
 }
 
+/// Encodes rows in parts of [`ROWS_OF_PART`].
 fn encode(
     layer: Layer,
     rows: &SharedRows,
@@ -96,44 +99,63 @@ fn encode(
     numbers: &HouseNumbers,
     namesakes: &Namesakes,
 ) -> Result<Encoded, FormatError> {
-    let parsed: Result<Vec<RowItem<'_>>, _> =
-        rows.rows(0..rows.count()).map(RowItem::parse).collect();
-    let parsed = parsed?;
+    let count = rows.count();
     let mut encoded = Encoded {
         layer,
-        rows: parsed.len() as u64,
+        rows: count as u64,
         leaves: Vec::new(),
         areas: Vec::new(),
         addresses: Vec::new(),
         not_interpolated: Vec::new(),
     };
-    match layer {
-        Layer::Areas => {
-            encoded.areas = parsed.iter().map(|row| area(row, namesakes)).collect();
-        }
-        Layer::Interpolations => {
-            let of_rows = parsed.iter().map(|row| numbers.numbers(row));
-            let of_rows = of_rows.collect::<Result<Vec<String>, _>>()?;
-            let with_too_many = parsed.iter().zip(&of_rows).filter(|(row, of_row)| {
-                let rule = tag(&row.tags, "addr:interpolation");
-                rule.is_some_and(|rule| has_too_many(of_row, rule))
-            });
-            encoded.not_interpolated = with_too_many.map(|(row, _)| row.id).collect();
-            let completed = parsed.iter().zip(&of_rows).map(|(row, of_row)| {
-                Ok(RowItem {
-                    lines: row.lines.clone(),
-                    tags: numbers.tags(row, of_row)?,
-                    ..*row
-                })
-            });
-            encoded.leaves = encode_leaves(&completed.collect::<Result<Vec<_>, _>>()?)?;
-        }
-        _ => encoded.leaves = encode_leaves(&parsed)?,
-    }
-    if layer == Layer::Addresses {
-        encoded.addresses = addresses_of(&parsed, interpolated);
+    for start in (0..count).step_by(ROWS_OF_PART) {
+        let part = rows.rows(start..count.min(start + ROWS_OF_PART));
+        let parsed = part.map(RowItem::parse).collect::<Result<Vec<_>, _>>()?;
+        encoded.add(&parsed, interpolated, numbers, namesakes)?;
     }
     Ok(encoded)
+}
+
+impl Encoded {
+    /// Encodes rows.
+    fn add(
+        &mut self,
+        parsed: &[RowItem<'_>],
+        interpolated: &IdSet,
+        numbers: &HouseNumbers,
+        namesakes: &Namesakes,
+    ) -> Result<(), FormatError> {
+        match self.layer {
+            Layer::Areas => {
+                self.areas
+                    .extend(parsed.iter().map(|row| area(row, namesakes)));
+            }
+            Layer::Interpolations => {
+                let of_rows = parsed.iter().map(|row| numbers.numbers(row));
+                let of_rows = of_rows.collect::<Result<Vec<String>, _>>()?;
+                let with_too_many = parsed.iter().zip(&of_rows).filter(|(row, of_row)| {
+                    let rule = tag(&row.tags, "addr:interpolation");
+                    rule.is_some_and(|rule| has_too_many(of_row, rule))
+                });
+                self.not_interpolated
+                    .extend(with_too_many.map(|(row, _)| row.id));
+                let completed = parsed.iter().zip(&of_rows).map(|(row, of_row)| {
+                    Ok(RowItem {
+                        lines: row.lines.clone(),
+                        tags: numbers.tags(row, of_row)?,
+                        ..*row
+                    })
+                });
+                let completed = completed.collect::<Result<Vec<_>, _>>()?;
+                self.leaves.extend(encode_leaves(&completed)?);
+            }
+            _ => self.leaves.extend(encode_leaves(parsed)?),
+        }
+        if self.layer == Layer::Addresses {
+            self.addresses.extend(addresses_of(parsed, interpolated));
+        }
+        Ok(())
+    }
 }
 
 /// Encodes an area with its size and, if it has the name of a city within it, with the kind of that city.

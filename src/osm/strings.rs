@@ -13,6 +13,9 @@ pub struct StringPool {
     lookup: HashTable<u32>,
 }
 
+/// The maximum size of the text of a pool without strings.
+const KEPT_TEXT: usize = 4 << 20;
+
 fn hash_of(text: &str) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(text.as_bytes());
@@ -66,9 +69,10 @@ impl StringPool {
         self.text.len()
     }
 
-    /// Removes all strings and keeps the allocated memory.
+    /// Removes all strings. Keeps the allocated memory, of the text up to 4 MiB.
     pub fn clear(&mut self) {
         self.text.clear();
+        self.text.shrink_to(KEPT_TEXT);
         self.spans.clear();
         self.lookup.clear();
     }
