@@ -432,7 +432,7 @@ struct TableWriter {
     rows: Vec<ActionRow>,
     /// The number of points in the geometries of the rows.
     points: usize,
-    /// The size of the tags of the rows in bytes.
+    /// The size of the tags and users of the rows in bytes.
     bytes: u64,
 }
 
@@ -450,6 +450,7 @@ impl TableWriter {
             self.points += geometries.map(OwnedGeometry::points).sum::<usize>();
             let tags = row.old_tags.iter().chain(&row.new_tags).flatten();
             self.bytes += tags_size(tags.map(|(key, value)| (key.as_str(), value.as_str())));
+            self.bytes += row.user.as_ref().map_or(0, String::len) as u64;
             self.rows.push(row);
             if self.rows.len() >= Self::MAX_ROWS
                 || self.points >= Self::MAX_POINTS

@@ -6,7 +6,7 @@ use crate::pbf::{Block, RawElement};
 
 /// The maximum number of objects in a portion. An object needs at most 130 bytes. Blocks of real files have far fewer
 /// objects.
-const PORTION: usize = 500_000;
+const PORTION: usize = 400_000;
 /// The maximum number of positions in the sample of a block.
 const SAMPLE: usize = 8192;
 
@@ -60,8 +60,8 @@ impl Sample {
 
     /// Returns positions beyond `end`, with fewer than `most` objects between them by estimate, in descending order.
     fn ends(mut self, end: SortPosition, most: usize) -> Vec<SortPosition> {
-        // A quarter of a portion is left for the error of the estimate.
-        let objects = (most * 3 / 4 / self.step as usize).max(1);
+        // An eighth of a portion is left for the error of the estimate.
+        let objects = (most / 8 * 7 / self.step as usize).max(1);
         self.positions.retain(|position| *position > end);
         self.positions.sort_unstable();
         let ends = self.positions.into_iter().skip(objects - 1);
@@ -119,7 +119,7 @@ impl<'a> Portions<'a> {
                 continue;
             }
             held.push(found);
-            if held.len() > self.most + self.most / 2 {
+            if held.len() > self.most + self.most / 4 {
                 let (_, first_left_out, _) = held.select_nth_unstable_by_key(self.most, place);
                 end = Some(place(first_left_out));
                 held.truncate(self.most);
