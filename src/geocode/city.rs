@@ -1,7 +1,7 @@
 //! Finding the city, town or village among the areas that contain a query point.
 
 use super::area::Area;
-use super::countries::{has_own_levels, municipality_levels, usual_levels};
+use super::countries::{USUAL_LEVELS, has_own_levels, municipality_levels};
 use super::item::{CENTRE, KeyNumber, LABEL, NAMESAKE};
 
 /// The values of `place` for settlements.
@@ -118,7 +118,7 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
         let of_country = municipality_levels(country_code);
         Self {
             all: areas.iter().filter_map(Roles::of).collect(),
-            levels: of_country.unwrap_or(usual_levels()),
+            levels: of_country.unwrap_or(USUAL_LEVELS),
             is_country_known: of_country.is_some(),
         }
     }

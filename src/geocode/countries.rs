@@ -1,375 +1,232 @@
 //! Facts about countries.
 
+use rustc_hash::FxHashMap;
+use std::sync::LazyLock;
+
+/// A table from codes of countries, or of parts of countries, to values.
+type CodeTable<T> = LazyLock<FxHashMap<&'static str, T>>;
+
+/// Languages of names, the most common first.
+type NameLanguages = &'static [&'static str];
+
+/// Returns a table of rows that have a value, and the codes to which it belongs.
+fn by_code<T: Copy>(rows: &[(T, &'static str)]) -> FxHashMap<&'static str, T> {
+    let rows = rows.iter();
+    let codes = rows.flat_map(|(value, codes)| codes.split(' ').map(|code| (code, *value)));
+    codes.collect()
+}
+
 /// The values of `admin_level` for municipalities by country. The best value comes first.
 ///
 /// The sources are the pages about single countries in the OpenStreetMap wiki, and the table "admin_level=* values for
 /// specific countries" in <https://wiki.openstreetmap.org/wiki/Tag:boundary%3Dadministrative>. A country with an empty
 /// list has boundaries of districts, wards or parishes, but no boundaries of the towns that addresses name. Where two
 /// levels divide a city, the level of the whole city comes first.
-const MUNICIPALITIES: [(&str, &[u8]); 55] = [
-    ("ad", &[7]),
-    ("al", &[7]),
-    ("ao", &[6]),
-    ("at", &[8]),
-    ("au", &[9, 10]),
-    ("ba", &[6, 7]),
-    ("be", &[8]),
-    ("br", &[8]),
-    ("ca", &[8]),
-    ("cd", &[6]),
-    ("ch", &[8]),
-    ("cn", &[5]),
-    ("co", &[6]),
-    ("cz", &[8]),
-    ("de", &[8]),
-    ("dk", &[7]),
-    ("ec", &[6]),
-    ("es", &[8]),
-    ("fi", &[8]),
-    ("fr", &[8]),
-    ("gb", &[]),
-    ("id", &[5]),
-    ("ie", &[]),
-    ("in", &[8]),
-    ("iq", &[]),
-    ("ir", &[8]),
-    ("it", &[8]),
-    ("jp", &[7]),
-    ("ke", &[]),
-    ("kh", &[]),
-    ("kr", &[6]),
-    ("li", &[8]),
-    ("lu", &[8]),
-    ("mm", &[]),
-    ("mx", &[8, 6]),
-    ("ng", &[]),
-    ("nl", &[10, 8]),
-    ("no", &[7]),
-    ("nz", &[]),
-    ("ph", &[6]),
-    ("pk", &[]),
-    ("pl", &[8, 7]),
-    ("pt", &[7]),
-    ("rs", &[7, 8]),
-    ("ru", &[]),
-    ("se", &[7]),
-    ("sk", &[9]),
-    ("th", &[7, 6]),
-    ("tr", &[6]),
-    ("tw", &[]),
-    ("tz", &[]),
-    ("ug", &[]),
-    ("us", &[8, 7]),
-    ("ve", &[]),
-    ("vn", &[]),
-];
+static MUNICIPALITIES: CodeTable<&[u8]> = LazyLock::new(|| {
+    by_code(&[
+        (&[], "gb ie iq ke kh mm ng nz pk ru tw tz ug ve vn"),
+        (&[5], "cn id"),
+        (&[6], "ao cd co ec kr ph tr"),
+        (&[7], "ad al dk jp no pt se"),
+        (&[8], "at be br ca ch cz de es fi fr in ir it li lu"),
+        (&[9], "sk"),
+        (&[6, 7], "ba"),
+        (&[7, 6], "th"),
+        (&[7, 8], "rs"),
+        (&[8, 6], "mx"),
+        (&[8, 7], "pl us"),
+        (&[9, 10], "au"),
+        (&[10, 8], "nl"),
+    ])
+});
 
 /// The levels of municipalities in most countries.
-const USUAL: &[u8] = &[8, 7];
+pub(super) const USUAL_LEVELS: &[u8] = &[8, 7];
 
 /// The languages of the tag `name` by country, according to the wiki page "Multilingual names"
 /// <https://wiki.openstreetmap.org/wiki/Multilingual_names> and the official languages of the country. Where a country
 /// has several languages, `name` is in one of them, or in several.
-const LANGUAGES: [(&str, &[&str]); 185] = [
-    ("ad", &["ca"]),
-    ("ae", &["ar", "en"]),
-    ("af", &["ps", "fa"]),
-    ("ag", &["en"]),
-    ("al", &["sq"]),
-    ("am", &["hy"]),
-    ("ao", &["pt"]),
-    ("ar", &["es"]),
-    ("at", &["de"]),
-    ("au", &["en"]),
-    ("az", &["az"]),
-    ("ba", &["bs", "hr", "sr"]),
-    ("bb", &["en"]),
-    ("bd", &["bn"]),
-    ("be", &["nl", "fr", "de"]),
-    ("bf", &["fr"]),
-    ("bg", &["bg"]),
-    ("bh", &["ar", "en"]),
-    ("bj", &["fr"]),
-    ("bn", &["ms"]),
-    ("bo", &["es", "qu", "ay"]),
-    ("br", &["pt"]),
-    ("bs", &["en"]),
-    ("bw", &["en"]),
-    ("by", &["be", "ru"]),
-    ("bz", &["en"]),
-    ("ca", &["en", "fr"]),
-    ("cd", &["fr"]),
-    ("cf", &["fr"]),
-    ("cg", &["fr"]),
-    ("ch", &["de", "fr", "it", "rm"]),
-    ("ci", &["fr"]),
-    ("cl", &["es"]),
-    ("cm", &["fr", "en"]),
-    ("cn", &["zh"]),
-    ("co", &["es"]),
-    ("cr", &["es"]),
-    ("cu", &["es"]),
-    ("cv", &["pt"]),
-    ("cy", &["el", "tr", "en"]),
-    ("cz", &["cs"]),
-    ("de", &["de"]),
-    ("dj", &["fr", "ar"]),
-    ("dk", &["da"]),
-    ("dm", &["en"]),
-    ("do", &["es"]),
-    ("dz", &["ar", "fr", "ber"]),
-    ("ec", &["es"]),
-    ("ee", &["et"]),
-    ("eg", &["ar"]),
-    ("es", &["es", "ca", "eu", "gl"]),
-    ("et", &["am"]),
-    ("fi", &["fi", "sv"]),
-    ("fo", &["fo"]),
-    ("fr", &["fr"]),
-    ("ga", &["fr"]),
-    ("gb", &["en", "cy", "gd", "ga"]),
-    ("gd", &["en"]),
-    ("ge", &["ka"]),
-    ("gg", &["en"]),
-    ("gh", &["en"]),
-    ("gi", &["en"]),
-    ("gl", &["kl"]),
-    ("gm", &["en"]),
-    ("gn", &["fr"]),
-    ("gq", &["es"]),
-    ("gr", &["el"]),
-    ("gt", &["es"]),
-    ("gw", &["pt"]),
-    ("gy", &["en"]),
-    ("hk", &["zh", "en"]),
-    ("hn", &["es"]),
-    ("hr", &["hr"]),
-    ("ht", &["fr", "ht"]),
-    ("hu", &["hu"]),
-    ("id", &["id"]),
-    ("ie", &["en", "ga"]),
-    ("il", &["he", "ar"]),
-    ("im", &["en"]),
-    ("iq", &["ar", "ku"]),
-    ("ir", &["fa"]),
-    ("is", &["is"]),
-    ("it", &["it"]),
-    ("je", &["en"]),
-    ("jm", &["en"]),
-    ("jo", &["ar"]),
-    ("jp", &["ja"]),
-    ("ke", &["en", "sw"]),
-    ("kg", &["ky", "ru"]),
-    ("kh", &["km"]),
-    ("km", &["fr", "ar"]),
-    ("kp", &["ko"]),
-    ("kr", &["ko"]),
-    ("kw", &["ar", "en"]),
-    ("kz", &["kk", "ru"]),
-    ("la", &["lo"]),
-    ("lb", &["ar", "fr"]),
-    ("lc", &["en"]),
-    ("li", &["de"]),
-    ("lk", &["si", "ta", "en"]),
-    ("lr", &["en"]),
-    ("ls", &["en", "st"]),
-    ("lt", &["lt"]),
-    ("lu", &["lb", "fr", "de"]),
-    ("lv", &["lv"]),
-    ("ly", &["ar"]),
-    ("ma", &["ar", "fr", "ber"]),
-    ("mc", &["fr"]),
-    ("md", &["ro", "ru"]),
-    ("me", &["cnr", "sr"]),
-    ("mg", &["mg", "fr"]),
-    ("mk", &["mk", "sq"]),
-    ("ml", &["fr"]),
-    ("mm", &["my"]),
-    ("mn", &["mn"]),
-    ("mo", &["zh", "pt"]),
-    ("mr", &["ar", "fr"]),
-    ("mt", &["mt", "en"]),
-    ("mu", &["en", "fr"]),
-    ("mv", &["dv"]),
-    ("mw", &["en"]),
-    ("mx", &["es"]),
-    ("my", &["ms"]),
-    ("mz", &["pt"]),
-    ("na", &["en", "af", "de"]),
-    ("ne", &["fr"]),
-    ("ng", &["en"]),
-    ("ni", &["es"]),
-    ("nl", &["nl"]),
-    ("no", &["no"]),
-    ("np", &["ne"]),
-    ("nz", &["en"]),
-    ("om", &["ar", "en"]),
-    ("pa", &["es"]),
-    ("pe", &["es"]),
-    ("pg", &["en"]),
-    ("ph", &["en", "tl"]),
-    ("pk", &["ur", "en"]),
-    ("pl", &["pl"]),
-    ("pr", &["es"]),
-    ("ps", &["ar"]),
-    ("pt", &["pt"]),
-    ("py", &["es", "gn"]),
-    ("qa", &["ar", "en"]),
-    ("ro", &["ro"]),
-    ("rs", &["sr"]),
-    ("ru", &["ru"]),
-    ("sa", &["ar"]),
-    ("sc", &["en", "fr"]),
-    ("sd", &["ar"]),
-    ("se", &["sv"]),
-    ("sg", &["en"]),
-    ("si", &["sl"]),
-    ("sk", &["sk"]),
-    ("sl", &["en"]),
-    ("sm", &["it"]),
-    ("sn", &["fr"]),
-    ("so", &["so"]),
-    ("sr", &["nl"]),
-    ("st", &["pt"]),
-    ("sv", &["es"]),
-    ("sy", &["ar"]),
-    ("tg", &["fr"]),
-    ("th", &["th"]),
-    ("tj", &["tg", "ru"]),
-    ("tm", &["tk", "ru"]),
-    ("tn", &["ar", "fr"]),
-    ("tr", &["tr"]),
-    ("tt", &["en"]),
-    ("tw", &["zh"]),
-    ("tz", &["sw", "en"]),
-    ("ua", &["uk"]),
-    ("ug", &["en"]),
-    ("us", &["en"]),
-    ("uy", &["es"]),
-    ("uz", &["uz", "ru"]),
-    ("va", &["it"]),
-    ("vc", &["en"]),
-    ("ve", &["es"]),
-    ("vn", &["vi"]),
-    ("xk", &["sq", "sr"]),
-    ("ye", &["ar"]),
-    ("za", &["en", "af"]),
-    ("zm", &["en"]),
-    ("zw", &["en"]),
-];
+static LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
+    by_code(&[
+        (&["am"], "et"),
+        (&["ar"], "eg jo ly ps sa sd sy ye"),
+        (&["az"], "az"),
+        (&["bg"], "bg"),
+        (&["bn"], "bd"),
+        (&["ca"], "ad"),
+        (&["cs"], "cz"),
+        (&["da"], "dk"),
+        (&["de"], "at de li"),
+        (&["dv"], "mv"),
+        (&["el"], "gr"),
+        (
+            &["en"],
+            "ag au bb bs bw bz dm gd gg gh gi gm gy im je jm lc lr mw ng nz pg sg sl tt ug us vc zm \
+             zw",
+        ),
+        (
+            &["es"],
+            "ar cl co cr cu do ec gq gt hn mx ni pa pe pr sv uy ve",
+        ),
+        (&["et"], "ee"),
+        (&["fa"], "ir"),
+        (&["fo"], "fo"),
+        (&["fr"], "bf bj cd cf cg ci fr ga gn mc ml ne sn tg"),
+        (&["hr"], "hr"),
+        (&["hu"], "hu"),
+        (&["hy"], "am"),
+        (&["id"], "id"),
+        (&["is"], "is"),
+        (&["it"], "it sm va"),
+        (&["ja"], "jp"),
+        (&["ka"], "ge"),
+        (&["kl"], "gl"),
+        (&["km"], "kh"),
+        (&["ko"], "kp kr"),
+        (&["lo"], "la"),
+        (&["lt"], "lt"),
+        (&["lv"], "lv"),
+        (&["mn"], "mn"),
+        (&["ms"], "bn my"),
+        (&["my"], "mm"),
+        (&["ne"], "np"),
+        (&["nl"], "nl sr"),
+        (&["no"], "no"),
+        (&["pl"], "pl"),
+        (&["pt"], "ao br cv gw mz pt st"),
+        (&["ro"], "ro"),
+        (&["ru"], "ru"),
+        (&["sk"], "sk"),
+        (&["sl"], "si"),
+        (&["so"], "so"),
+        (&["sq"], "al"),
+        (&["sr"], "rs"),
+        (&["sv"], "se"),
+        (&["th"], "th"),
+        (&["tr"], "tr"),
+        (&["uk"], "ua"),
+        (&["vi"], "vn"),
+        (&["zh"], "cn tw"),
+        (&["ar", "en"], "ae bh kw om qa"),
+        (&["ar", "fr"], "lb mr tn"),
+        (&["ar", "ku"], "iq"),
+        (&["be", "ru"], "by"),
+        (&["cnr", "sr"], "me"),
+        (&["en", "af"], "za"),
+        (&["en", "fr"], "ca mu sc"),
+        (&["en", "ga"], "ie"),
+        (&["en", "st"], "ls"),
+        (&["en", "sw"], "ke"),
+        (&["en", "tl"], "ph"),
+        (&["es", "gn"], "py"),
+        (&["fi", "sv"], "fi"),
+        (&["fr", "ar"], "dj km"),
+        (&["fr", "en"], "cm"),
+        (&["fr", "ht"], "ht"),
+        (&["he", "ar"], "il"),
+        (&["kk", "ru"], "kz"),
+        (&["ky", "ru"], "kg"),
+        (&["mg", "fr"], "mg"),
+        (&["mk", "sq"], "mk"),
+        (&["mt", "en"], "mt"),
+        (&["ps", "fa"], "af"),
+        (&["ro", "ru"], "md"),
+        (&["sq", "sr"], "xk"),
+        (&["sw", "en"], "tz"),
+        (&["tg", "ru"], "tj"),
+        (&["tk", "ru"], "tm"),
+        (&["ur", "en"], "pk"),
+        (&["uz", "ru"], "uz"),
+        (&["zh", "en"], "hk"),
+        (&["zh", "pt"], "mo"),
+        (&["ar", "fr", "ber"], "dz ma"),
+        (&["bs", "hr", "sr"], "ba"),
+        (&["el", "tr", "en"], "cy"),
+        (&["en", "af", "de"], "na"),
+        (&["es", "qu", "ay"], "bo"),
+        (&["lb", "fr", "de"], "lu"),
+        (&["nl", "fr", "de"], "be"),
+        (&["si", "ta", "en"], "lk"),
+        (&["de", "fr", "it", "rm"], "ch"),
+        (&["en", "cy", "gd", "ga"], "gb"),
+        (&["es", "ca", "eu", "gl"], "es"),
+    ])
+});
 
 /// The languages of the tag `name` in parts of countries where they are others than in the whole country, by ISO 3166-2
 /// code.
-const REGION_LANGUAGES: [(&str, &[&str]); 81] = [
-    ("BE-BRU", &["fr", "nl"]),
-    ("BE-VLG", &["nl"]),
-    ("BE-WAL", &["fr", "de"]),
-    ("BE-WBR", &["fr"]),
-    ("BE-WHT", &["fr"]),
-    ("BE-WNA", &["fr"]),
-    ("CA-AB", &["en"]),
-    ("CA-BC", &["en"]),
-    ("CA-MB", &["en"]),
-    ("CA-NL", &["en"]),
-    ("CA-NS", &["en"]),
-    ("CA-ON", &["en"]),
-    ("CA-PE", &["en"]),
-    ("CA-QC", &["fr"]),
-    ("CA-SK", &["en"]),
-    ("CA-YT", &["en"]),
-    ("CH-AG", &["de"]),
-    ("CH-AI", &["de"]),
-    ("CH-AR", &["de"]),
-    ("CH-BE", &["de", "fr"]),
-    ("CH-BL", &["de"]),
-    ("CH-BS", &["de"]),
-    ("CH-FR", &["fr", "de"]),
-    ("CH-GE", &["fr"]),
-    ("CH-GL", &["de"]),
-    ("CH-GR", &["de", "rm", "it"]),
-    ("CH-JU", &["fr"]),
-    ("CH-LU", &["de"]),
-    ("CH-NE", &["fr"]),
-    ("CH-NW", &["de"]),
-    ("CH-OW", &["de"]),
-    ("CH-SG", &["de"]),
-    ("CH-SH", &["de"]),
-    ("CH-SO", &["de"]),
-    ("CH-SZ", &["de"]),
-    ("CH-TG", &["de"]),
-    ("CH-TI", &["it"]),
-    ("CH-UR", &["de"]),
-    ("CH-VD", &["fr"]),
-    ("CH-VS", &["fr", "de"]),
-    ("CH-ZG", &["de"]),
-    ("CH-ZH", &["de"]),
-    ("CN-HK", &["zh", "en"]),
-    ("CN-MO", &["zh", "pt"]),
-    ("CN-NM", &["zh", "mn"]),
-    ("CN-XJ", &["zh", "ug"]),
-    ("CN-XZ", &["zh", "bo"]),
-    ("ES-AN", &["es"]),
-    ("ES-AR", &["es", "an", "ca"]),
-    ("ES-AS", &["es", "ast"]),
-    ("ES-CB", &["es"]),
-    ("ES-CE", &["es"]),
-    ("ES-CL", &["es"]),
-    ("ES-CM", &["es"]),
-    ("ES-CN", &["es"]),
-    ("ES-CT", &["ca", "es"]),
-    ("ES-EX", &["es"]),
-    ("ES-GA", &["gl", "es"]),
-    ("ES-IB", &["ca", "es"]),
-    ("ES-MC", &["es"]),
-    ("ES-MD", &["es"]),
-    ("ES-ML", &["es"]),
-    ("ES-NC", &["es", "eu"]),
-    ("ES-PV", &["eu", "es"]),
-    ("ES-RI", &["es"]),
-    ("ES-VC", &["ca", "es"]),
-    ("FI-01", &["sv"]),
-    ("FR-20R", &["fr", "co"]),
-    ("GB-ENG", &["en"]),
-    ("GB-NIR", &["en", "ga"]),
-    ("GB-SCT", &["en", "gd"]),
-    ("GB-WLS", &["en", "cy"]),
-    ("IT-23", &["it", "fr"]),
-    ("IT-32", &["it", "de", "lld"]),
-    ("IT-36", &["it", "sl", "fur"]),
-    ("IT-88", &["it", "sc"]),
-    ("NL-FR", &["nl", "fy"]),
-    ("RS-VO", &["sr", "hu"]),
-    ("UA-40", &["uk", "ru"]),
-    ("UA-43", &["uk", "ru", "crh"]),
-    ("US-PR", &["es"]),
-];
+static REGION_LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
+    by_code(&[
+        (
+            &["de"],
+            "CH-AG CH-AI CH-AR CH-BL CH-BS CH-GL CH-LU CH-NW CH-OW CH-SG CH-SH CH-SO CH-SZ CH-TG CH-UR \
+             CH-ZG CH-ZH",
+        ),
+        (
+            &["en"],
+            "CA-AB CA-BC CA-MB CA-NL CA-NS CA-ON CA-PE CA-SK CA-YT GB-ENG",
+        ),
+        (
+            &["es"],
+            "ES-AN ES-CB ES-CE ES-CL ES-CM ES-CN ES-EX ES-MC ES-MD ES-ML ES-RI US-PR",
+        ),
+        (
+            &["fr"],
+            "BE-WBR BE-WHT BE-WNA CA-QC CH-GE CH-JU CH-NE CH-VD",
+        ),
+        (&["it"], "CH-TI"),
+        (&["nl"], "BE-VLG"),
+        (&["sv"], "FI-01"),
+        (&["ca", "es"], "ES-CT ES-IB ES-VC"),
+        (&["de", "fr"], "CH-BE"),
+        (&["en", "cy"], "GB-WLS"),
+        (&["en", "ga"], "GB-NIR"),
+        (&["en", "gd"], "GB-SCT"),
+        (&["es", "ast"], "ES-AS"),
+        (&["es", "eu"], "ES-NC"),
+        (&["eu", "es"], "ES-PV"),
+        (&["fr", "co"], "FR-20R"),
+        (&["fr", "de"], "BE-WAL CH-FR CH-VS"),
+        (&["fr", "nl"], "BE-BRU"),
+        (&["gl", "es"], "ES-GA"),
+        (&["it", "fr"], "IT-23"),
+        (&["it", "sc"], "IT-88"),
+        (&["nl", "fy"], "NL-FR"),
+        (&["sr", "hu"], "RS-VO"),
+        (&["uk", "ru"], "UA-40"),
+        (&["zh", "bo"], "CN-XZ"),
+        (&["zh", "en"], "CN-HK"),
+        (&["zh", "mn"], "CN-NM"),
+        (&["zh", "pt"], "CN-MO"),
+        (&["zh", "ug"], "CN-XJ"),
+        (&["de", "rm", "it"], "CH-GR"),
+        (&["es", "an", "ca"], "ES-AR"),
+        (&["it", "de", "lld"], "IT-32"),
+        (&["it", "sl", "fur"], "IT-36"),
+        (&["uk", "ru", "crh"], "UA-43"),
+    ])
+});
 
 /// Countries whose addresses begin with the house number, according to the Universal Postal Union:
 /// <https://www.upu.int/en/Postal-Solutions/Programmes-Services/Addressing-Solutions>.
-const NUMBER_FIRST: [&str; 46] = [
-    "au", "bb", "bd", "bw", "ca", "ci", "dz", "eg", "fr", "gb", "gg", "gh", "hk", "ht", "ie", "il",
-    "im", "in", "je", "jm", "ke", "kh", "lk", "lu", "ma", "mc", "mm", "mt", "mu", "my", "ng", "nz",
-    "ph", "pk", "sa", "sg", "sn", "th", "tn", "tt", "ug", "us", "vn", "za", "zm", "zw",
-];
+const NUMBER_FIRST: &str = "\
+    au bb bd bw ca ci dz eg fr gb gg gh hk ht ie il im in je jm ke kh lk lu ma mc mm mt mu \
+    my ng nz ph pk sa sg sn th tn tt ug us vn za zm zw";
 
 /// Countries whose addresses have the postcode after the city, according to the formats of Google's libaddressinput:
 /// <https://github.com/google/libaddressinput/wiki/AddressValidationMetadata>.
-const POSTCODE_AFTER_CITY: [&str; 48] = [
-    "af", "ai", "bd", "bh", "bm", "bn", "bt", "cr", "fk", "gb", "gg", "gi", "gs", "gu", "il", "im",
-    "in", "io", "je", "jo", "ke", "kh", "lb", "lk", "ls", "lv", "mm", "mt", "mv", "na", "ng", "np",
-    "nz", "pe", "pg", "ph", "pk", "pn", "pr", "sa", "sd", "sg", "sh", "sz", "tc", "vc", "vg", "za",
-];
+const POSTCODE_AFTER_CITY: &str = "\
+    af ai bd bh bm bn bt cr fk gb gg gi gs gu il im in io je jo ke kh lb lk ls lv mm mt mv \
+    na ng np nz pe pg ph pk pn pr sa sd sg sh sz tc vc vg za";
 
 /// Countries whose addresses have the postcode after the state, according to the formats of Google's libaddressinput.
-const POSTCODE_AFTER_STATE: [&str; 29] = [
-    "au", "bb", "br", "ca", "cc", "co", "cu", "cx", "eg", "fm", "hm", "hn", "id", "ie", "iq", "mh",
-    "mn", "mp", "nf", "pw", "ru", "so", "th", "ua", "um", "us", "ve", "vi", "vn",
-];
+const POSTCODE_AFTER_STATE: &str = "\
+    au bb br ca cc co cu cx eg fm hm hn id ie iq mh mn mp nf pw ru so th ua um us ve vi vn";
 
 /// Returns the values of `admin_level` for municipalities in a country, the best first; `None` if the country is not
 /// known.
 pub(super) fn municipality_levels(country_code: Option<&str>) -> Option<&'static [u8]> {
-    country_code.map(|code| own_levels(code).unwrap_or(USUAL))
+    country_code.map(|code| own_levels(code).unwrap_or(USUAL_LEVELS))
 }
 
 /// Whether the levels of municipalities in a country are known.
@@ -379,13 +236,14 @@ pub(super) fn has_own_levels(country_code: Option<&str>) -> bool {
 
 /// Returns the levels of municipalities in a country of the table.
 fn own_levels(country_code: &str) -> Option<&'static [u8]> {
-    let found = MUNICIPALITIES.binary_search_by_key(&country_code, |(country, _)| country);
-    found.ok().map(|at| MUNICIPALITIES[at].1)
+    MUNICIPALITIES.get(country_code).copied()
 }
 
-/// Whether a sorted list of countries has a country.
-fn has(countries: &[&str], country_code: &str) -> bool {
-    countries.binary_search(&country_code).is_ok()
+/// Whether a list of countries has a country.
+fn has(countries: &str, country_code: &str) -> bool {
+    // Each code has two letters.
+    let mut countries = countries.as_bytes().chunks(3);
+    countries.any(|known| known.get(..2) == Some(country_code.as_bytes()))
 }
 
 /// Returns the languages of the tag `name` in a country, and `None` if the country is not in the table. `codes` are the
@@ -393,28 +251,14 @@ fn has(countries: &[&str], country_code: &str) -> bool {
 pub(super) fn languages<'c>(
     country_code: Option<&str>,
     mut codes: impl Iterator<Item = &'c str>,
-) -> Option<&'static [&'static str]> {
-    let of_region = codes.find_map(|code| languages_in(&REGION_LANGUAGES, code));
-    of_region.or_else(|| languages_in(&LANGUAGES, country_code?))
-}
-
-/// Returns the languages in a row of a sorted table.
-fn languages_in(
-    table: &'static [(&'static str, &'static [&'static str])],
-    code: &str,
-) -> Option<&'static [&'static str]> {
-    let found = table.binary_search_by_key(&code, |(key, _)| key).ok()?;
-    table.get(found).map(|(_, languages)| *languages)
-}
-
-/// Returns the levels of municipalities to use where the country is not known.
-pub(super) const fn usual_levels() -> &'static [u8] {
-    USUAL
+) -> Option<NameLanguages> {
+    let of_region = codes.find_map(|code| REGION_LANGUAGES.get(code));
+    of_region.or_else(|| LANGUAGES.get(country_code?)).copied()
 }
 
 /// Whether addresses of a country begin with the house number.
 pub(super) fn is_number_first(country_code: Option<&str>) -> bool {
-    country_code.is_some_and(|code| has(&NUMBER_FIRST, code))
+    country_code.is_some_and(|code| has(NUMBER_FIRST, code))
 }
 
 /// The position of the postcode in an address.
@@ -428,8 +272,8 @@ pub(super) enum PostcodePlace {
 /// Returns the position of the postcode in addresses of a country.
 pub(super) fn postcode_place(country_code: Option<&str>) -> PostcodePlace {
     match country_code {
-        Some(code) if has(&POSTCODE_AFTER_CITY, code) => PostcodePlace::AfterCity,
-        Some(code) if has(&POSTCODE_AFTER_STATE, code) => PostcodePlace::AfterState,
+        Some(code) if has(POSTCODE_AFTER_CITY, code) => PostcodePlace::AfterCity,
+        Some(code) if has(POSTCODE_AFTER_STATE, code) => PostcodePlace::AfterState,
         _ => PostcodePlace::BeforeCity,
     }
 }
@@ -439,12 +283,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn countries_are_sorted() {
-        assert!(MUNICIPALITIES.is_sorted_by_key(|(country, _)| country));
-        assert!(LANGUAGES.is_sorted_by_key(|(country, _)| country));
-        assert!(REGION_LANGUAGES.is_sorted_by_key(|(region, _)| region));
-        assert!(NUMBER_FIRST.is_sorted());
-        assert!(POSTCODE_AFTER_CITY.is_sorted());
-        assert!(POSTCODE_AFTER_STATE.is_sorted());
+    fn no_code_is_in_two_rows_of_a_table() {
+        let sizes = [
+            LANGUAGES.len(),
+            REGION_LANGUAGES.len(),
+            MUNICIPALITIES.len(),
+        ];
+        assert_eq!(sizes, [185, 81, 55]);
+        assert!(
+            LANGUAGES
+                .keys()
+                .chain(MUNICIPALITIES.keys())
+                .all(|code| code.len() == 2)
+        );
+        assert!(
+            REGION_LANGUAGES
+                .keys()
+                .all(|code| code.as_bytes()[2] == b'-')
+        );
+    }
+
+    #[test]
+    fn lists_of_countries_have_codes_of_two_letters_in_order() {
+        for countries in [NUMBER_FIRST, POSTCODE_AFTER_CITY, POSTCODE_AFTER_STATE] {
+            let codes: Vec<&str> = countries.split(' ').collect();
+            assert!(codes.is_sorted() && codes.iter().all(|code| code.len() == 2));
+        }
     }
 }
