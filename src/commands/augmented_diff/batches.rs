@@ -1,14 +1,9 @@
 //! Actions for callers that make batches of them, such as tables in memory.
 
-use super::action::{Action, Encoder, LeftOut, SendPart};
-use super::actions::for_each;
-use super::feed::Rows;
-use super::filter::Filter;
-use super::find::Findings;
+use super::feed::for_rows;
 use super::{Selection, find, with_changes};
-use crate::error::Result;
 use crate::formats::KeptVersions;
-use crate::formats::features::ActionView;
+use crate::formats::features::{ActionRow, ActionView};
 use crate::runtime::{Batches, Context};
 use std::path::PathBuf;
 
@@ -45,12 +40,11 @@ pub fn batches<M: ActionMaker>(
         let (scratch, newest) = (std::env::temp_dir(), KeptVersions::Newest);
         with_changes((&path, &changes), newest, &scratch, ctx, |base, changes| {
             let findings = find(base, changes, &selection, &scratch)?;
-            let encoder = || Maker {
-                rows: Rows::new(selection.whole_objects),
-                maker: maker(),
+            let new_encode = || {
+                let mut maker = maker();
+                move |rows: Vec<ActionRow>| batches_of(&rows, &mut maker)
             };
-            let filter = Filter::of_features(&selection);
-            for_each(base, &findings, &filter, encoder, |batches| {
+            for_rows(base, &findings, &selection, new_encode, |batches| {
                 batches.into_iter().try_for_each(&mut *take)
             })?;
             Ok(())
@@ -58,42 +52,15 @@ pub fn batches<M: ActionMaker>(
     })
 }
 
-/// Makes the batches of a thread.
-struct Maker<M> {
-    rows: Rows,
-    maker: M,
-}
-
-impl<M: ActionMaker> Encoder for Maker<M> {
-    type Part = Vec<M::Batch>;
-
-    fn put(
-        &mut self,
-        action: &Action<'_>,
-        findings: &Findings<'_>,
-        _: &SendPart<'_, Self::Part>,
-    ) -> Result<()> {
-        self.rows.add(action, findings);
-        Ok(())
-    }
-
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn take(&mut self) -> Result<Vec<M::Batch>> {
-        let mut batches = Vec::new();
-        for row in &self.rows.take()? {
-            self.maker.add(&ActionView(row));
-            if self.maker.is_full() {
-                batches.extend(self.maker.take());
-            }
+/// Makes batches of rows.
+fn batches_of<M: ActionMaker>(rows: &[ActionRow], maker: &mut M) -> Vec<M::Batch> {
+    let mut batches = Vec::new();
+    for row in rows {
+        maker.add(&ActionView(row));
+        if maker.is_full() {
+            batches.extend(maker.take());
         }
-        batches.extend(self.maker.take());
-        Ok(batches)
     }
-
-    fn take_left_out(&mut self) -> LeftOut {
-        self.rows.take_left_out()
-    }
+    batches.extend(maker.take());
+    batches
 }

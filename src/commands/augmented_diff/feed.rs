@@ -25,9 +25,10 @@ use crate::io::{OpenOutput, StreamOutput};
 use crate::osm::{ObjectId, ObjectKind, UniqueTags};
 use crate::pbf::{Info, Object};
 use std::borrow::Cow;
+use std::convert::identity;
 
-/// Builds the rows of actions.
-pub(super) struct Rows {
+/// Builds the rows of actions. `encode` makes parts of an output of them.
+struct Rows<F> {
     geometries: ObjectGeometries,
     /// Whether rows have all tags of objects.
     has_all_tags: bool,
@@ -35,45 +36,51 @@ pub(super) struct Rows {
     /// The size in bytes of the rows.
     bytes: u64,
     left_out: LeftOut,
+    encode: F,
 }
 
-impl Rows {
-    /// Creates a builder. With `whole_objects`, rows have all tags of objects, and geometries also without tags.
-    pub(super) fn new(whole_objects: bool) -> Self {
-        Self {
-            geometries: ObjectGeometries::new(whole_objects),
-            has_all_tags: whole_objects,
-            rows: Vec::new(),
-            bytes: 0,
-            left_out: LeftOut::default(),
-        }
-    }
-
-    /// Adds the row of an action.
-    pub(super) fn add(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        let geometries = geometries_of(action, findings, &mut self.geometries);
-        let size = size(action, &geometries);
-        if !findings.row_limit.allows(size) {
-            let object = action.new.object;
-            return self.left_out.oversized.add(object.kind(), object.id);
-        }
-        self.bytes += size_of::<ActionRow>() as u64 + size;
-        let knows_deletions = findings.history.knows_deletions();
-        let row = self.put_row(action, geometries, knows_deletions);
-        self.rows.push(row);
-    }
+/// Finds the actions of features. Calls `take` with the parts that `new_encode` makes of their rows, in order. Each
+/// thread has its own result of `new_encode`. With [`Selection::whole_objects`], rows have all tags of objects, and
+/// geometries also without tags.
+pub(super) fn for_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
+    base: &Base<'_>,
+    findings: &Findings<'_>,
+    selection: &Selection,
+    new_encode: impl Fn() -> F + Sync,
+    take: impl FnMut(T) -> Result<()>,
+) -> Result<Summary> {
+    let new_rows = || Rows {
+        geometries: ObjectGeometries::new(selection.whole_objects),
+        has_all_tags: selection.whole_objects,
+        rows: Vec::new(),
+        bytes: 0,
+        left_out: LeftOut::default(),
+        encode: new_encode(),
+    };
+    let filter = Filter::of_features(selection);
+    for_each(base, findings, &filter, new_rows, take)
 }
 
-impl Encoder for Rows {
-    type Part = Vec<ActionRow>;
+impl<T: Send, F: FnMut(Vec<ActionRow>) -> T> Encoder for Rows<F> {
+    type Part = T;
 
     fn put(
         &mut self,
         action: &Action<'_>,
         findings: &Findings<'_>,
-        _: &SendPart<'_, Self::Part>,
+        _: &SendPart<'_, T>,
     ) -> Result<()> {
-        self.add(action, findings);
+        let geometries = geometries_of(action, findings, &mut self.geometries);
+        let size = size(action, &geometries);
+        if findings.row_limit.allows(size) {
+            self.bytes += size_of::<ActionRow>() as u64 + size;
+            let knows_deletions = findings.history.knows_deletions();
+            let row = self.put_row(action, geometries, knows_deletions);
+            self.rows.push(row);
+        } else {
+            let object = action.new.object;
+            self.left_out.oversized.add(object.kind(), object.id);
+        }
         Ok(())
     }
 
@@ -81,9 +88,9 @@ impl Encoder for Rows {
         self.bytes as usize
     }
 
-    fn take(&mut self) -> Result<Vec<ActionRow>> {
+    fn take(&mut self) -> Result<T> {
         self.bytes = 0;
-        Ok(std::mem::take(&mut self.rows))
+        Ok((self.encode)(std::mem::take(&mut self.rows)))
     }
 
     fn take_left_out(&mut self) -> LeftOut {
@@ -91,7 +98,7 @@ impl Encoder for Rows {
     }
 }
 
-impl Rows {
+impl<F> Rows<F> {
     /// Returns the row of an action. A deletion has metadata if the changes have those of deletions.
     fn put_row(
         &mut self,
@@ -184,58 +191,29 @@ impl FeedForm {
             }
         }
     }
-}
 
-/// Encodes actions as text.
-struct Features {
-    rows: Rows,
-    text: ActionText,
-    csv: CsvText,
-    form: FeedForm,
-}
-
-impl Encoder for Features {
-    type Part = String;
-
-    fn put(
-        &mut self,
-        action: &Action<'_>,
-        findings: &Findings<'_>,
-        _: &SendPart<'_, Self::Part>,
-    ) -> Result<()> {
-        self.rows.add(action, findings);
-        Ok(())
-    }
-
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn take(&mut self) -> Result<String> {
-        for (index, row) in self.rows.take()?.iter().enumerate() {
-            match self.form {
-                FeedForm::Csv => put_table_row(&mut self.csv, &ACTION_CSV, &ActionView(row)),
-                FeedForm::Sequence => {
-                    self.text.push('\u{1e}');
-                    self.text.put(row);
-                    self.text.push('\n');
+    /// Returns rows as text.
+    fn encode(self, rows: &[ActionRow], text: &mut ActionText, csv: &mut CsvText) -> String {
+        for (index, row) in rows.iter().enumerate() {
+            match self {
+                Self::Csv => put_table_row(csv, &ACTION_CSV, &ActionView(row)),
+                Self::Sequence => {
+                    text.push('\u{1e}');
+                    text.put(row);
+                    text.push('\n');
                 }
-                FeedForm::Collection => {
+                Self::Collection => {
                     if index > 0 {
-                        self.text.push_str(",\n");
+                        text.push_str(",\n");
                     }
-                    self.text.put(row);
+                    text.put(row);
                 }
             }
         }
-        Ok(match self.form {
-            FeedForm::Csv => self.csv.take(),
-            FeedForm::Collection | FeedForm::Sequence => self.text.take(),
-        })
-    }
-
-    fn take_left_out(&mut self) -> LeftOut {
-        self.rows.take_left_out()
+        match self {
+            Self::Csv => csv.take(),
+            Self::Collection | Self::Sequence => text.take(),
+        }
     }
 }
 
@@ -250,15 +228,12 @@ pub(super) fn write_text(
     let [before, between, after] = form.frame();
     let mut output = TextOutput::create(target.clone(), base.ctx)?;
     output.write(&before)?;
-    let new_encoder = || Features {
-        rows: Rows::new(selection.whole_objects),
-        text: ActionText::new(),
-        csv: CsvText::new(),
-        form,
+    let new_encode = || {
+        let (mut text, mut csv) = (ActionText::new(), CsvText::new());
+        move |rows: Vec<ActionRow>| form.encode(&rows, &mut text, &mut csv)
     };
     let mut is_first = true;
-    let filter = Filter::of_features(selection);
-    let summary = for_each(base, findings, &filter, new_encoder, |text| {
+    let summary = for_rows(base, findings, selection, new_encode, |text| {
         if text.is_empty() {
             return Ok(());
         }
@@ -299,32 +274,36 @@ pub(super) fn list(
     let mut found = ActionList::default();
     let mut untagged = Vec::new();
     let (mut points, mut bytes) = (0, 0);
-    let filter = Filter::of_features(selection);
-    let new_rows = || Rows::new(selection.whole_objects);
-    for_each(base, findings, &filter, new_rows, |rows| {
-        for mut row in rows {
-            found.total += 1;
-            let geometries = row.old_geometry.iter().chain(&row.new_geometry);
-            let more = geometries.map(OwnedGeometry::points).sum::<usize>();
-            if more > LISTED_POINTS / 10 || points + more > LISTED_POINTS {
-                (row.old_geometry, row.new_geometry) = (None, None);
-            } else {
-                points += more;
+    for_rows(
+        base,
+        findings,
+        selection,
+        || identity,
+        |rows: Vec<_>| {
+            for mut row in rows {
+                found.total += 1;
+                let geometries = row.old_geometry.iter().chain(&row.new_geometry);
+                let more = geometries.map(OwnedGeometry::points).sum::<usize>();
+                if more > LISTED_POINTS / 10 || points + more > LISTED_POINTS {
+                    (row.old_geometry, row.new_geometry) = (None, None);
+                } else {
+                    points += more;
+                }
+                let mut text = ActionText::new();
+                text.put(&row);
+                let feature = text.take();
+                let is_short = feature.len() <= LISTED_BYTES / 10;
+                let mut tags = row.old_tags.iter().chain(&row.new_tags).flatten();
+                if is_short && tags.next().is_none() && untagged.len() < LISTED_BYTES / 500 {
+                    untagged.push(feature);
+                } else if is_short && bytes + feature.len() <= LISTED_BYTES {
+                    bytes += feature.len();
+                    found.features.push(feature);
+                }
             }
-            let mut text = ActionText::new();
-            text.put(&row);
-            let feature = text.take();
-            let is_short = feature.len() <= LISTED_BYTES / 10;
-            let mut tags = row.old_tags.iter().chain(&row.new_tags).flatten();
-            if is_short && tags.next().is_none() && untagged.len() < LISTED_BYTES / 500 {
-                untagged.push(feature);
-            } else if is_short && bytes + feature.len() <= LISTED_BYTES {
-                bytes += feature.len();
-                found.features.push(feature);
-            }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        },
+    )?;
     for feature in untagged {
         bytes += feature.len();
         if bytes <= LISTED_BYTES {
@@ -385,12 +364,16 @@ pub(super) fn group(
     by: GroupBy,
 ) -> Result<(Vec<EditGroup>, Summary)> {
     let mut groups = EditGroups::new(by);
-    let filter = Filter::of_features(selection);
-    let new_rows = || Rows::new(selection.whole_objects);
-    let summary = for_each(base, findings, &filter, new_rows, |rows| {
-        rows.iter().for_each(|row| groups.add(row));
-        Ok(())
-    })?;
+    let summary = for_rows(
+        base,
+        findings,
+        selection,
+        || identity,
+        |rows: Vec<_>| {
+            rows.iter().for_each(|row| groups.add(row));
+            Ok(())
+        },
+    )?;
     Ok((groups.finish(), summary))
 }
 
@@ -413,9 +396,13 @@ pub(super) fn write_table(
         points: 0,
         bytes: 0,
     };
-    let filter = Filter::of_features(selection);
-    let new_rows = || Rows::new(selection.whole_objects);
-    let summary = for_each(base, findings, &filter, new_rows, |rows| writer.add(rows))?;
+    let summary = for_rows(
+        base,
+        findings,
+        selection,
+        || identity,
+        |rows| writer.add(rows),
+    )?;
     writer.end_group()?;
     let metadata = writer.facts.metadata();
     let written = writer.file.finish(Some(("geo", metadata)))?.commit()?;
