@@ -35,21 +35,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 options! {
     /// The options of `add-locations-to-ways`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
         /// The destination of the output, its encoding and its header.
         pub output: OutputOptions,
     }
+    /// By default, the size of the input determines the index type, and nodes without tags are left out unless a
+    /// relation refers to them.
+    new(input: impl Into<PathBuf>, output: OutputOptions);
     setters {
         /// The method of looking up locations.
-        index_type: IndexType,
+        index_type: IndexType = IndexType::Auto,
         /// Whether nodes without tags that are members of no relation are kept.
         keep_untagged_nodes: bool,
         /// Whether nodes without tags that are members of relations are kept.
-        keep_member_nodes: bool,
+        keep_member_nodes: bool = true,
         /// Whether the command fails if a location stays unknown, because the node is not in the file or has no
         /// location, and the way does not store the location. Otherwise, references to these nodes are only counted.
         strict: bool,
@@ -67,23 +68,6 @@ options! {
 }
 
 impl Options {
-    /// Creates options with the given input and output, and defaults otherwise. By default, the size of the input
-    /// determines the index type, and nodes without tags are left out unless a relation refers to them.
-    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
-        Self {
-            input: input.into(),
-            output,
-            index_type: IndexType::Auto,
-            keep_untagged_nodes: false,
-            keep_member_nodes: true,
-            strict: false,
-            needs_nodes: false,
-            temp_dir: None,
-            max_memory: None,
-            ranges: None,
-        }
-    }
-
     fn locate(&self) -> LocateOptions {
         let directory = self.temp_dir.clone();
         LocateOptions {

@@ -50,8 +50,6 @@ use steps::{ApplyStep, plan_steps};
 
 options! {
     /// The options of `apply-changes`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The base, a file of current data; `-` is standard input. A base that is not in canonical order is first
         /// sorted into a temporary file.
@@ -60,13 +58,9 @@ options! {
         pub changes: Vec<PathBuf>,
         /// The destination of the output, its encoding and its header.
         pub output: OutputOptions,
-        /// Whether the coordinates in ways are kept up to date if the base has some, even if
-        /// [`Options::locations_on_ways`] is `None`.
-        pub(crate) keeps_locations: bool,
-        /// The time of the data in the base, in seconds since 1970, if the header of the base has no replication
-        /// timestamp and the time is known otherwise.
-        pub(crate) base_time: Option<i64>,
     }
+    /// By default, locations are removed from ways.
+    new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: OutputOptions);
     setters {
         /// How untagged nodes are treated. If set, the coordinates in ways are kept up to date. If `None`, the
         /// coordinates are removed from ways.
@@ -79,29 +73,21 @@ options! {
         /// the replication timestamp in the header of the output, or if one of the two timestamps is missing. With 0,
         /// no node of this kind stays. A node of the base goes when it has become too old since the replication
         /// timestamp of the base; an older one stays.
-        keep_days: u32,
+        keep_days: u32 = KEEP_DAYS,
         /// The augmented diffs of the changes. They are complete before the output gets its name.
         augmented_diffs: AugmentedDiffs,
+    }
+    internal {
+        /// Whether the coordinates in ways are kept up to date if the base has some, even if
+        /// [`Options::locations_on_ways`] is `None`.
+        keeps_locations: bool,
+        /// The time of the data in the base, in seconds since 1970, if the header of the base has no replication
+        /// timestamp and the time is known otherwise.
+        base_time: Option<i64>,
     }
 }
 
 impl Options {
-    /// Creates options with the given inputs and output, and defaults otherwise. By default, locations are removed from
-    /// ways.
-    pub fn new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: OutputOptions) -> Self {
-        Self {
-            base: base.into(),
-            changes,
-            output,
-            locations_on_ways: None,
-            locates_base: false,
-            keep_days: KEEP_DAYS,
-            keeps_locations: false,
-            base_time: None,
-            augmented_diffs: AugmentedDiffs::default(),
-        }
-    }
-
     /// Returns how untagged nodes are treated; `None` if the coordinates in ways are not kept up to date.
     fn untagged_nodes(&self, file: &PbfFile, plan: &BlobPlan) -> Option<UntaggedNodes> {
         let is_kept = || self.keeps_locations && LocationForm::of(file, plan).has_locations();

@@ -63,8 +63,6 @@ pub const MAX_ZOOM: u8 = crate::geometry::MAX_ZOOM;
 
 options! {
     /// The options of `augmented-diff`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The file before the changes, of current data; `-` is standard input. A file that is not in canonical order
         /// is first sorted into a temporary file.
@@ -74,6 +72,7 @@ options! {
         /// The destination and the form of the augmented diff.
         pub output: Output,
     }
+    new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: Output);
     setters {
         /// The rules that select the actions to write.
         selection: Selection,
@@ -164,19 +163,6 @@ options! {
         /// Whether features have all tags of objects, and geometries also of objects without tags. Otherwise they have
         /// the tags and geometries of an [`export`](crate::commands::export).
         whole_objects: bool,
-    }
-}
-
-impl Options {
-    /// Creates options with the given inputs and output, and defaults otherwise.
-    pub fn new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: Output) -> Self {
-        Self {
-            base: base.into(),
-            changes,
-            output,
-            selection: Selection::default(),
-            max_memory: None,
-        }
     }
 }
 

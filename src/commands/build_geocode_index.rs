@@ -46,22 +46,21 @@ const MOST_MEMORY: u64 = 8 << 30;
 
 options! {
     /// The options of `build-geocode-index`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file.
         pub input: PathBuf,
         /// The directory of the index. It is created if it does not exist.
         pub directory: PathBuf,
     }
+    new(input: impl Into<PathBuf>, directory: impl Into<PathBuf>);
     setters {
         /// Whether an index in the directory may be replaced.
         overwrite: bool,
         /// The maximum distance in metres between the position of a query and the address in the answer.
-        search_radius: f64,
+        search_radius: f64 = SEARCH_RADIUS,
         /// The maximum distance in metres between the position of a query and a street or road in the answer. Place
         /// nodes have limits of their own.
-        coarse_search_radius: f64,
+        coarse_search_radius: f64 = COARSE_SEARCH_RADIUS,
         /// The maximum number of corners of an area; `None` for no limit.
         max_area_vertices: Option<usize>,
         /// The method used to look up node locations. It is not used if the ways have locations.
@@ -72,23 +71,6 @@ options! {
         /// between 1 GB and 8 GB, but at most 80 % of the available memory. If [`index_type`](Self::index_type) names a
         /// method, `None` sets no limit.
         max_memory: Option<u64>,
-    }
-}
-
-impl Options {
-    /// Creates options with the given input and directory, and defaults otherwise.
-    pub fn new(input: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
-        Self {
-            input: input.into(),
-            directory: directory.into(),
-            overwrite: false,
-            search_radius: SEARCH_RADIUS,
-            coarse_search_radius: COARSE_SEARCH_RADIUS,
-            max_area_vertices: None,
-            index_type: IndexType::default(),
-            temp_dir: None,
-            max_memory: None,
-        }
     }
 }
 

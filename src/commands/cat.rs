@@ -25,21 +25,21 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `cat`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input files, in order; `-` is standard input.
         pub inputs: Vec<PathBuf>,
         /// The target, the encoding and the header of the output.
         pub output: OutputOptions,
     }
+    /// The defaults keep all objects with all metadata.
+    new(inputs: Vec<PathBuf>, output: OutputOptions);
     setters {
         /// The kinds of objects to keep.
-        kinds: KindSet,
+        kinds: KindSet = KindSet::ALL,
         /// Whether changesets are kept. PBF cannot hold them.
-        changesets: bool,
+        changesets: bool = true,
         /// The metadata fields to leave out.
-        clean: InfoFields,
+        clean: InfoFields = InfoFields::NONE,
         /// The numbers of the data blobs to keep, counted from 1; `None` for all blobs. Only for a single input.
         blobs: Option<RangeInclusive<u64>>,
         /// Whether to ignore the indexes of the inputs and decode every blob to find out its content.
@@ -48,24 +48,6 @@ options! {
         accepts_mixture: bool,
         /// Whether all locations in ways stay unchanged. Otherwise a node has one location in all ways of the output.
         keeps_locations: bool,
-    }
-}
-
-impl Options {
-    /// Creates options with the given inputs and output, and defaults otherwise. The defaults keep all objects with all
-    /// metadata.
-    pub fn new(inputs: Vec<PathBuf>, output: OutputOptions) -> Self {
-        Self {
-            inputs,
-            output,
-            kinds: KindSet::ALL,
-            changesets: true,
-            clean: InfoFields::NONE,
-            blobs: None,
-            rescan: false,
-            accepts_mixture: false,
-            keeps_locations: false,
-        }
     }
 }
 

@@ -11,28 +11,17 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `changeset-filter`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The file of changesets; `-` is standard input.
         pub input: PathBuf,
         /// The target, the text format and the header of the output.
         pub output: OutputOptions,
     }
+    /// Without criteria, all changesets are copied.
+    new(input: impl Into<PathBuf>, output: OutputOptions);
     setters {
         /// The criteria by which changesets are selected.
         criteria: Criteria,
-    }
-}
-
-impl Options {
-    /// Creates options with the given input and output, and without criteria, so all changesets are copied.
-    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
-        Self {
-            input: input.into(),
-            output,
-            criteria: Criteria::default(),
-        }
     }
 }
 

@@ -37,25 +37,26 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `check`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
     }
+    /// Checks ids, the coordinates of nodes, and the references of ways, for all kinds of objects, and lists the first
+    /// hundred problems of each sort.
+    new(input: impl Into<PathBuf>);
     setters {
         /// Whether to check that ids are in canonical order and unique. In a history file, the versions of an object
         /// may follow each other in ascending order.
-        ids: bool,
+        ids: bool = true,
         /// Whether the check is complete. Duplicate ids are then found anywhere in the file, not only in adjacent
         /// objects; all objects are decoded; strings must be UTF-8; no two tags of an object may have the same key, and
         /// none may lack a key; the header must declare the right features; and the locations that ways store must be
         /// those of the nodes.
         full: bool,
         /// Whether to check that the coordinates of nodes are in the valid range.
-        places: bool,
+        places: bool = true,
         /// Whether to check that the nodes of ways are in the file.
-        refs: bool,
+        refs: bool = true,
         /// Whether a reference of a way to a node that is not in the file is missing even if the way stores the
         /// location. Has no effect without `refs`.
         needs_nodes: bool,
@@ -72,32 +73,10 @@ options! {
         /// The file that shows where areas are broken and objects are doubled; `None` for no file.
         problem_file: Option<ProblemFile>,
         /// The kinds of objects whose ids and references are checked.
-        kinds: KindSet,
+        kinds: KindSet = KindSet::ALL,
         /// The maximum number of problems to list, separately for ids, references, indexes, errors and mistakes in
         /// areas, incomplete areas, and doubled objects. Further problems are only counted.
-        max_listed: usize,
-    }
-}
-
-impl Options {
-    /// Creates options with the given input, and defaults otherwise. Checks ids, the coordinates of nodes, and the
-    /// references of ways, for all kinds of objects, and lists the first hundred problems of each sort.
-    pub fn new(input: impl Into<PathBuf>) -> Self {
-        Self {
-            input: input.into(),
-            ids: true,
-            full: false,
-            places: true,
-            refs: true,
-            needs_nodes: false,
-            relations: false,
-            index: false,
-            areas: false,
-            doubled: false,
-            problem_file: None,
-            kinds: KindSet::ALL,
-            max_listed: 100,
-        }
+        max_listed: usize = 100,
     }
 }
 

@@ -38,17 +38,17 @@ use std::path::{Path, PathBuf};
 
 options! {
     /// The options of `diff`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The old file; `-` is standard input.
         pub old: PathBuf,
         /// The new file.
         pub new: PathBuf,
     }
+    /// All kinds are compared, without metadata, and objects are only counted.
+    new(old: impl Into<PathBuf>, new: impl Into<PathBuf>);
     setters {
         /// The kinds of objects to compare.
-        kinds: KindSet,
+        kinds: KindSet = KindSet::ALL,
         /// The rules that decide whether two objects are equal.
         equality: Equality,
         /// Whether objects are matched by id and version, and not only by id. Objects of history files are always
@@ -61,23 +61,6 @@ options! {
         only: Option<Vec<ObjectId>>,
         /// The format and the target of the differences; `None` to only count objects.
         output: Option<(Format, OutputTarget)>,
-    }
-}
-
-impl Options {
-    /// Creates options with the given files, and defaults otherwise. All kinds are compared, without metadata, and
-    /// objects are only counted.
-    pub fn new(old: impl Into<PathBuf>, new: impl Into<PathBuf>) -> Self {
-        Self {
-            old: old.into(),
-            new: new.into(),
-            kinds: KindSet::ALL,
-            equality: Equality::default(),
-            by_version: false,
-            verify: false,
-            only: None,
-            output: None,
-        }
     }
 }
 

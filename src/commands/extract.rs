@@ -62,14 +62,14 @@ impl Extract {
 
 options! {
     /// The options of `extract`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
         /// The regions and their outputs.
         pub extracts: Vec<Extract>,
     }
+    /// The strategy is complete-ways, and `max_memory` is `None`.
+    new(input: impl Into<PathBuf>, extracts: Vec<Extract>);
     setters {
         /// The strategy that selects ways, relations and further nodes, based on the nodes in a region. Regions with
         /// other strategies ([`Extract::strategy`]) are cut out in passes of their own.
@@ -77,7 +77,7 @@ options! {
         /// Whether the header of each output gets the bounding box of its region. Otherwise the headers have no box.
         set_bounds: bool,
         /// The metadata fields that the outputs leave out.
-        clean: InfoFields,
+        clean: InfoFields = InfoFields::NONE,
         /// The compression, the indexes and the verification of the outputs.
         write: WriteOptions,
         /// The maximum memory in bytes. If one pass for all regions would need more, the input is read several times.
@@ -99,24 +99,6 @@ options! {
 }
 
 impl Options {
-    /// Creates options with the given input and regions, and defaults otherwise. The strategy is complete-ways, and
-    /// `max_memory` is `None`.
-    pub fn new(input: impl Into<PathBuf>, extracts: Vec<Extract>) -> Self {
-        Self {
-            input: input.into(),
-            extracts,
-            strategy: Strategy::default(),
-            set_bounds: false,
-            clean: InfoFields::NONE,
-            write: WriteOptions::default(),
-            max_memory: None,
-            max_regions_per_pass: None,
-            refuses_empty: false,
-            accepts_changes: false,
-            antimeridian: Antimeridian::default(),
-        }
-    }
-
     /// The strategy for the region at an index.
     fn strategy_of(&self, region: usize) -> &Strategy {
         let own = self

@@ -20,31 +20,19 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `fileinfo`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
     }
+    /// Only the header is read.
+    new(input: impl Into<PathBuf>);
     setters {
         /// Whether all objects are read.
         extended: bool,
         /// Whether to calculate the checksum of all objects. Has an effect only with `extended`.
         checksum: bool,
         /// The kinds of objects to look at. Has an effect only with `extended`.
-        kinds: KindSet,
-    }
-}
-
-impl Options {
-    /// Creates options with the given input, and defaults otherwise. Only the header is read.
-    pub fn new(input: impl Into<PathBuf>) -> Self {
-        Self {
-            input: input.into(),
-            extended: false,
-            checksum: false,
-            kinds: KindSet::ALL,
-        }
+        kinds: KindSet = KindSet::ALL,
     }
 }
 

@@ -59,12 +59,12 @@ const BUFFER_LEN: usize = 1 << 20;
 
 options! {
     /// The options of `geocode`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The directory of the index.
         pub index: PathBuf,
     }
+    /// Answers are human-readable lines, and one thread is used.
+    new(index: impl Into<PathBuf>);
     setters {
         /// The options of queries, such as the languages.
         query: QueryOptions,
@@ -78,26 +78,9 @@ options! {
         /// The maximum number of input lines that are answered, not counting a line with column names; `None` for all.
         limit: Option<u64>,
         /// The name of the input in messages.
-        name: PathBuf,
+        name: PathBuf = "-".into(),
         /// The number of threads.
-        jobs: usize,
-    }
-}
-
-impl Options {
-    /// Creates options with the given index, and defaults otherwise. Answers are human-readable lines, and one thread
-    /// is used.
-    pub fn new(index: impl Into<PathBuf>) -> Self {
-        Self {
-            index: index.into(),
-            query: QueryOptions::default(),
-            is_json: false,
-            is_csv: false,
-            columns: None,
-            limit: None,
-            name: "-".into(),
-            jobs: 1,
-        }
+        jobs: usize = 1,
     }
 }
 

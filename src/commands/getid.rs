@@ -24,8 +24,6 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `getid`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
@@ -34,6 +32,8 @@ options! {
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
+    /// Only the wanted objects are written.
+    new(input: impl Into<PathBuf>, ids: IdSource, output: OutputOptions);
     setters {
         /// Whether all objects except the wanted ones are written. Cannot be combined with `add_referenced` or
         /// `add_parents`.
@@ -54,20 +54,6 @@ options! {
 }
 
 impl Options {
-    /// The options with the given required values. Only the wanted objects are written.
-    pub fn new(input: impl Into<PathBuf>, ids: IdSource, output: OutputOptions) -> Self {
-        Self {
-            input: input.into(),
-            ids,
-            invert: false,
-            add_referenced: false,
-            add_parents: false,
-            remove_tags: false,
-            needs_nodes: false,
-            output,
-        }
-    }
-
     /// Whether the output has all nodes of its ways that the file has. `wanted` are the wanted objects.
     fn keeps_nodes_of_ways(&self, wanted: &IdSets) -> bool {
         if self.invert {

@@ -19,8 +19,6 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `getparents`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
@@ -29,21 +27,11 @@ options! {
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
+    /// Only the parents are written.
+    new(input: impl Into<PathBuf>, ids: IdSource, output: OutputOptions);
     setters {
         /// Whether the given objects themselves are also written.
         add_self: bool,
-    }
-}
-
-impl Options {
-    /// The options with the given required values. Only the parents are written.
-    pub fn new(input: impl Into<PathBuf>, ids: IdSource, output: OutputOptions) -> Self {
-        Self {
-            input: input.into(),
-            ids,
-            add_self: false,
-            output,
-        }
     }
 }
 

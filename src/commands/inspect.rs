@@ -40,12 +40,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 options! {
     /// The options of `inspect`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
     }
+    /// The report has no statistics, lists and compression, and needs only the header and the index.
+    new(input: impl Into<PathBuf>);
     setters {
         /// The requested statistics, none by default. Most of them need a visit to every object of the file.
         statistics: Statistics,
@@ -60,21 +60,6 @@ options! {
         maxima: bool,
         /// The number of the largest objects of each sort to report; `None` for none.
         top: Option<usize>,
-    }
-}
-
-impl Options {
-    /// Options for a report without statistics, lists and compression, which needs only the header and the index.
-    pub fn new(input: impl Into<PathBuf>) -> Self {
-        Self {
-            input: input.into(),
-            statistics: Statistics::default(),
-            list_blobs: None,
-            id_ranges: false,
-            compression: false,
-            maxima: false,
-            top: None,
-        }
     }
 }
 

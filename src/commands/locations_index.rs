@@ -29,29 +29,18 @@ const PORTION: usize = 1 << 17;
 
 options! {
     /// The options of `create-locations-index`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
         /// The path of the index file that is created or updated.
         pub index: PathBuf,
     }
+    /// An existing index is an error.
+    new(input: impl Into<PathBuf>, index: impl Into<PathBuf>);
     setters {
         /// Whether an existing index is updated in place. The locations of nodes that are not in the input stay
         /// unchanged.
         update: bool,
-    }
-}
-
-impl Options {
-    /// The options with the given required values. An existing index is an error.
-    pub fn new(input: impl Into<PathBuf>, index: impl Into<PathBuf>) -> Self {
-        Self {
-            input: input.into(),
-            index: index.into(),
-            update: false,
-        }
     }
 }
 

@@ -17,17 +17,17 @@ use std::path::{Path, PathBuf};
 
 options! {
     /// The options of `merge-changes`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The change files, the oldest first; `-` is standard input.
         pub inputs: Vec<PathBuf>,
         /// The destination of the change file.
         pub output: OutputTarget,
     }
+    /// All changes are kept, and the output is not compressed.
+    new(inputs: Vec<PathBuf>, output: OutputTarget);
     setters {
         /// The compression of the output.
-        compression: TextCompression,
+        compression: TextCompression = TextCompression::None,
         /// Whether only the last change of each object is written. The last change of an object is the one with the
         /// highest version. Of several changes with that version, it is the one with the latest timestamp.
         simplify: bool,
@@ -38,20 +38,6 @@ options! {
         of_extracts: bool,
         /// The attribute `generator` of the output. If `None`, the name and version of this program.
         generator: Option<String>,
-    }
-}
-
-impl Options {
-    /// The options with the given required values. All changes are kept, and the output is not compressed.
-    pub fn new(inputs: Vec<PathBuf>, output: OutputTarget) -> Self {
-        Self {
-            inputs,
-            output,
-            compression: TextCompression::None,
-            simplify: false,
-            of_extracts: false,
-            generator: None,
-        }
     }
 }
 

@@ -51,7 +51,42 @@
 
 /// Declares options: fields that are given when the options are created, and fields that have a default. For each field
 /// with a default, declares a method of the same name that sets the field, which is the only way for users to set it.
+/// Fields of `internal` have a default, too, but no method. A default that is not written is [`Default::default`]. With
+/// `new`, declares the constructor, whose documentation says what the defaults mean, and derives the usual traits.
 macro_rules! options {
+    (@default) => { Default::default() };
+    (@default $default:expr) => { $default };
+    (
+        $(#[$about:meta])*
+        pub struct $options:ident { $($given:tt)* }
+        $(#[$of_new:meta])*
+        new($($parameter:ident: $parameter_type:ty),* $(,)?);
+        setters { $($(#[$of_field:meta])* $field:ident: $type:ty $(= $default:expr)?,)* }
+        $(internal { $($(#[$of_internal:meta])* $internal:ident: $internal_type:ty,)* })?
+    ) => {
+        options! {
+            $(#[$about])*
+            #[derive(Debug, Clone)]
+            #[non_exhaustive]
+            pub struct $options {
+                $($given)*
+                $($($(#[$of_internal])* pub(crate) $internal: $internal_type,)*)?
+            }
+            setters { $($(#[$of_field])* $field: $type,)* }
+        }
+
+        impl $options {
+            #[doc = "Creates a value with the given fields, and defaults otherwise.\n"]
+            $(#[$of_new])*
+            pub fn new($($parameter: $parameter_type),*) -> Self {
+                Self {
+                    $($parameter: $parameter.into(),)*
+                    $($field: options!(@default $($default)?),)*
+                    $($($internal: Default::default(),)*)?
+                }
+            }
+        }
+    };
     (
         $(#[$about:meta])*
         pub struct $options:ident { $($(#[$of_given:meta])* $visibility:vis $given:ident: $given_type:ty,)* }

@@ -32,17 +32,17 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `renumber`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
+    /// Objects of all kinds get new ids, from 1 on.
+    new(input: impl Into<PathBuf>, output: OutputOptions);
     setters {
         /// The kinds of objects that get new ids. References to objects of other kinds stay.
-        kinds: KindSet,
+        kinds: KindSet = KindSet::ALL,
         /// The first new ids of nodes, ways and relations. They must not be 0, which is not checked. From a negative
         /// first id, new ids count downwards. If `None`, the first ids that `directory` records are used, or 1 for each
         /// kind if `directory` records none.
@@ -53,21 +53,6 @@ options! {
         orphans: Orphans,
         /// Whether the input may be a change file, although its objects then have other ids than in the data.
         accepts_changes: bool,
-    }
-}
-
-impl Options {
-    /// The options with the given required values. Objects of all kinds get new ids, from 1 on.
-    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
-        Self {
-            input: input.into(),
-            output,
-            kinds: KindSet::ALL,
-            start: None,
-            directory: None,
-            orphans: Orphans::default(),
-            accepts_changes: false,
-        }
     }
 }
 

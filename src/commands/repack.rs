@@ -22,18 +22,18 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `repack`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
+    /// A full blob has 8,000 objects, and the order does not change.
+    new(input: impl Into<PathBuf>, output: OutputOptions);
     setters {
         /// The number of objects in a full blob, at least 1. A new blob ends early if its objects reach 4 MiB
         /// uncompressed.
-        objects_per_blob: usize,
+        objects_per_blob: usize = TARGET_ELEMENTS,
         /// The order of the objects of each kind.
         layout: Layout,
     }
@@ -48,18 +48,6 @@ pub enum Layout {
     Unchanged,
     /// The order of a Hilbert curve. Queries for a place then read few blobs.
     Hilbert,
-}
-
-impl Options {
-    /// The options with the given required values. A full blob has 8,000 objects, and the order does not change.
-    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
-        Self {
-            input: input.into(),
-            output,
-            objects_per_blob: TARGET_ELEMENTS,
-            layout: Layout::default(),
-        }
-    }
 }
 
 /// The result of `repack`.

@@ -35,14 +35,13 @@ use whole_copy::WholeCopy;
 
 options! {
     /// The options of `repair`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The damaged file, in any format; `-` is standard input. It is not changed.
         pub input: PathBuf,
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
+    new(input: impl Into<PathBuf>, output: OutputOptions);
     setters {
         /// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
         invalid_utf8: InvalidUtf8,
@@ -50,19 +49,6 @@ options! {
         from: Option<PathBuf>,
         /// Whether only the report is made, and nothing is written. The output then has no effect.
         dry_run: bool,
-    }
-}
-
-impl Options {
-    /// Creates options with the given input and output, and defaults otherwise.
-    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
-        Self {
-            input: input.into(),
-            output,
-            invalid_utf8: InvalidUtf8::default(),
-            from: None,
-            dry_run: false,
-        }
     }
 }
 

@@ -12,8 +12,6 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `sort` and `merge`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input files; `-` is standard input. Objects of the same kind, id and version keep the order of the
         /// inputs.
@@ -21,32 +19,20 @@ options! {
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
+    /// Duplicates are kept.
+    new(inputs: Vec<PathBuf>, output: OutputOptions);
     setters {
         /// The handling of objects of the same kind and id.
-        dedupe: Dedupe,
+        dedupe: Dedupe = Dedupe::KeepAll,
         /// Whether the changesets in text inputs are written after the objects, ordered by id. Only an output in a text
         /// format other than OsmChange can contain changesets. For other outputs, a warning gives the number of
         /// changesets that are left out.
-        changesets: bool,
+        changesets: bool = true,
         /// Whether change files and files with data may be inputs together, which makes a history.
         accepts_mixture: bool,
         /// Whether all locations in ways stay unchanged if all objects are kept. Otherwise a node has one location in
         /// all ways of the output.
         keeps_locations: bool,
-    }
-}
-
-impl Options {
-    /// The options with the given required values. Duplicates are kept.
-    pub fn new(inputs: Vec<PathBuf>, output: OutputOptions) -> Self {
-        Self {
-            inputs,
-            output,
-            dedupe: Dedupe::KeepAll,
-            changesets: true,
-            accepts_mixture: false,
-            keeps_locations: false,
-        }
     }
 }
 

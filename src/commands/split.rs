@@ -18,8 +18,6 @@ const SUFFIX: &str = ".osm.pbf";
 
 options! {
     /// The options of `split`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
@@ -28,6 +26,7 @@ options! {
         /// The number or the size of the parts.
         pub parts: Parts,
     }
+    new(input: impl Into<PathBuf>, directory: impl Into<PathBuf>, parts: Parts);
     setters {
         /// Whether the parts of an earlier run are replaced.
         overwrite: bool,
@@ -35,20 +34,6 @@ options! {
         write: WriteOptions,
         /// The options for the headers of the parts.
         header: HeaderOptions,
-    }
-}
-
-impl Options {
-    /// Creates options with the given input, output directory and parts, and defaults otherwise.
-    pub fn new(input: impl Into<PathBuf>, directory: impl Into<PathBuf>, parts: Parts) -> Self {
-        Self {
-            input: input.into(),
-            directory: directory.into(),
-            overwrite: false,
-            parts,
-            write: WriteOptions::default(),
-            header: HeaderOptions::default(),
-        }
     }
 }
 

@@ -26,34 +26,21 @@ use world::World;
 
 options! {
     /// The options of `synth`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The approximate number of objects in the base.
         pub objects: u64,
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
+    /// The seed is 1, and there are no changes.
+    new(objects: u64, output: OutputOptions);
     setters {
         /// The seed of all random choices. Runs with the same options write the same bytes.
-        seed: u64,
+        seed: u64 = 1,
         /// The number of days of changes that the output contains; 0 gives the base.
         day: u32,
         /// The number of daily change files to write, and their directory; `None` for no change files.
         changes: Option<(u32, PathBuf)>,
-    }
-}
-
-impl Options {
-    /// The options with the given required values. The seed is 1, and there are no changes.
-    pub fn new(objects: u64, output: OutputOptions) -> Self {
-        Self {
-            objects,
-            seed: 1,
-            day: 0,
-            output,
-            changes: None,
-        }
     }
 }
 

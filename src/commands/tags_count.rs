@@ -17,43 +17,27 @@ use table::CountTable;
 
 options! {
     /// The options of `inspect tags`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
     }
+    /// All keys are counted, in at most 1 GB of memory, and listed by descending count.
+    new(input: impl Into<PathBuf>);
     setters {
         /// The keys and tags to count. An expression without a value counts keys, and one with a value counts tags. An
         /// expression that joins several tags counts each of these tags in the objects that have all of them. If there
         /// is no expression, all keys are counted.
         expressions: Vec<ObjectExpression>,
         /// The kinds of objects whose tags are counted.
-        kinds: KindSet,
+        kinds: KindSet = KindSet::ALL,
         /// The minimum count, inclusive, of the keys and tags in the result.
         min_count: u64,
         /// The maximum count, inclusive, of the keys and tags in the result.
-        max_count: u64,
+        max_count: u64 = u64::MAX,
         /// The order of the result.
         order: TagOrder,
         /// The maximum memory of the counts, in bytes. Counts that exceed this memory are spilled to temporary files.
-        max_memory: u64,
-    }
-}
-
-impl Options {
-    /// The options with the given required value. All keys are counted, in at most 1 GB of memory, and listed by
-    /// descending count.
-    pub fn new(input: impl Into<PathBuf>) -> Self {
-        Self {
-            input: input.into(),
-            expressions: Vec::new(),
-            kinds: KindSet::ALL,
-            min_count: 0,
-            max_count: u64::MAX,
-            order: TagOrder::default(),
-            max_memory: 1_000_000_000,
-        }
+        max_memory: u64 = 1_000_000_000,
     }
 }
 

@@ -79,8 +79,6 @@ pub struct RegionTag {
 
 options! {
     /// The options of `tags-edit`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input. [`changes::run`] reads a change file.
         pub input: PathBuf,
@@ -89,22 +87,12 @@ options! {
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
+    /// Objects without tags stay.
+    new(input: impl Into<PathBuf>, edits: TagEdits, output: OutputOptions);
     setters {
         /// Whether objects without tags are left out, unless objects with tags refer to them, directly or through other
         /// objects.
         drop_untagged: bool,
-    }
-}
-
-impl Options {
-    /// The options with the given required values. Objects without tags stay.
-    pub fn new(input: impl Into<PathBuf>, edits: TagEdits, output: OutputOptions) -> Self {
-        Self {
-            input: input.into(),
-            edits,
-            drop_untagged: false,
-            output,
-        }
     }
 }
 

@@ -26,8 +26,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 options! {
     /// The options of `tags-filter`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input. [`changes::run`] reads a change file.
         pub input: PathBuf,
@@ -36,6 +34,8 @@ options! {
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
+    /// The objects that matching objects refer to are written, too.
+    new(input: impl Into<PathBuf>, expressions: Vec<ObjectExpression>, output: OutputOptions);
     setters {
         /// Whether the objects that match none of the expressions are kept instead.
         invert: bool,
@@ -44,24 +44,6 @@ options! {
         /// Whether objects that are kept only because other objects refer to them lose their tags. Has no effect with
         /// `omit_referenced`.
         remove_tags: bool,
-    }
-}
-
-impl Options {
-    /// The options with the given required values. The objects that matching objects refer to are written, too.
-    pub fn new(
-        input: impl Into<PathBuf>,
-        expressions: Vec<ObjectExpression>,
-        output: OutputOptions,
-    ) -> Self {
-        Self {
-            input: input.into(),
-            expressions,
-            invert: false,
-            omit_referenced: false,
-            remove_tags: false,
-            output,
-        }
     }
 }
 

@@ -21,8 +21,6 @@ use std::path::PathBuf;
 
 options! {
     /// The options of `time-filter`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
@@ -31,24 +29,13 @@ options! {
         /// The time or the period of the wanted versions.
         pub when: When,
     }
+    /// Ways get no locations.
+    new(input: impl Into<PathBuf>, when: When, output: OutputOptions);
     setters {
         /// Whether ways get the locations that their nodes had at the wanted time. Requires [`When::At`].
         locations_on_ways: bool,
         /// Whether the input may be a change file, although it lacks what did not change.
         accepts_changes: bool,
-    }
-}
-
-impl Options {
-    /// The options with the given required values. Ways get no locations.
-    pub fn new(input: impl Into<PathBuf>, when: When, output: OutputOptions) -> Self {
-        Self {
-            input: input.into(),
-            output,
-            when,
-            locations_on_ways: false,
-            accepts_changes: false,
-        }
     }
 }
 

@@ -68,14 +68,15 @@ pub enum AugmentedDiff {
 
 options! {
     /// The options of `update`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The file to update.
         pub file: PathBuf,
         /// The action that is taken with the fetched changes.
         pub goal: Goal,
     }
+    /// By default, the server in the header is used, the changes may have up to a gigabyte, and the data may be at most
+    /// 90 days old.
+    new(file: impl Into<PathBuf>, goal: Goal);
     setters {
         /// The URLs of servers that publish the same changes. Servers with longer intervals between change files come
         /// first. If the list is empty, the server in the header of the file is used.
@@ -84,9 +85,9 @@ options! {
         cache: Option<PathBuf>,
         /// The maximum size of the uncompressed change files of one run, in bytes. The first change file is applied
         /// whatever its size.
-        max_diff_size: u64,
+        max_diff_size: u64 = 1_000_000_000,
         /// The maximum age of the data in seconds.
-        max_age: i64,
+        max_age: i64 = 90 * 86_400,
         /// The last state to which the file is updated.
         end: End,
         /// The region to which the changes are cut before they are applied, so that an extract does not grow by the
@@ -100,7 +101,7 @@ options! {
         edit: Vec<TagRule>,
         /// The number of days for which changed nodes stay in a file without the nodes that only ways need
         /// ([details](apply_changes::Options::keep_days)).
-        keep_days: u32,
+        keep_days: u32 = apply_changes::KEEP_DAYS,
         /// The augmented diffs that are written: at most one with tiles, and at most one with actions. They are
         /// complete before the file is replaced. With [`Options::clip`], they describe what the changes do to the file,
         /// and have only objects of this region.
@@ -109,35 +110,11 @@ options! {
         exec: Option<Exec>,
         /// The time to wait for another run that is replacing the file, or waits for its command. Then the update fails
         /// with an error of the kind [`ErrorKind::Locked`].
-        wait: Duration,
+        wait: Duration = Duration::ZERO,
         /// The pause before a second attempt to get a file. The next pauses are longer.
-        first_pause: Duration,
+        first_pause: Duration = Duration::from_secs(1),
         /// The time that a connection may last, in addition to one second for each thousand bytes that it transfers.
-        patience: Duration,
-    }
-}
-
-impl Options {
-    /// Options with the given file and goal. By default, the server in the header is used, the changes may have up to a
-    /// gigabyte, and the data may be at most 90 days old.
-    pub fn new(file: impl Into<PathBuf>, goal: Goal) -> Self {
-        Self {
-            file: file.into(),
-            goal,
-            servers: Vec::new(),
-            cache: None,
-            max_diff_size: 1_000_000_000,
-            max_age: 90 * 86_400,
-            end: End::default(),
-            clip: None,
-            edit: Vec::new(),
-            keep_days: apply_changes::KEEP_DAYS,
-            augmented_diffs: Vec::new(),
-            exec: None,
-            wait: Duration::ZERO,
-            first_pause: Duration::from_secs(1),
-            patience: Duration::from_secs(60),
-        }
+        patience: Duration = Duration::from_secs(60),
     }
 }
 

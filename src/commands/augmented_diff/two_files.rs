@@ -14,36 +14,23 @@ use std::path::PathBuf;
 options! {
     /// Two files of current data, and the differences between them that count. The files are as in
     /// [`diff`](crate::commands::diff::run).
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct FilePair {
         /// The old file.
         pub old: PathBuf,
         /// The new file.
         pub new: PathBuf,
     }
+    /// All differences count.
+    new(old: impl Into<PathBuf>, new: impl Into<PathBuf>);
     setters {
         /// Whether objects count that differ only in metadata or in the order of their tags.
-        metadata: bool,
+        metadata: bool = true,
         /// The rules that select the actions.
         selection: Selection,
         /// The maximum memory in bytes for the changes between the files; `None` for 64 MiB and 64 bytes for each byte
         /// of the files, which is more than real data need. A row of a table has at most 64 MB for each GB; with
         /// `None`, at most 64 MB.
         max_memory: Option<u64>,
-    }
-}
-
-impl FilePair {
-    /// Creates a pair whose differences all count.
-    pub fn new(old: impl Into<PathBuf>, new: impl Into<PathBuf>) -> Self {
-        Self {
-            old: old.into(),
-            new: new.into(),
-            metadata: true,
-            selection: Selection::default(),
-            max_memory: None,
-        }
     }
 }
 

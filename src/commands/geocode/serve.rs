@@ -31,39 +31,24 @@ const RELOAD_TIME: Duration = Duration::from_secs(2);
 
 options! {
     /// The options of the service.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct ServeOptions {
         /// The directory of the index.
         pub index: PathBuf,
         /// The address and the port, such as `127.0.0.1:8080`. Port 0 is any free port.
         pub address: String,
     }
+    new(index: impl Into<PathBuf>, address: impl Into<String>);
     setters {
         /// The number of threads.
-        jobs: usize,
+        jobs: usize = 1,
         /// The maximum number of connections at a time.
-        max_connections: u32,
+        max_connections: u32 = MAX_CONNECTIONS,
         /// The time within which a request has to arrive, and within which a client has to accept some bytes of its
         /// answer.
-        timeout: Duration,
+        timeout: Duration = TIMEOUT,
         /// The origin of the web pages that may use the answers in browsers, such as `https://maps.example.com`, or `*`
         /// for all pages.
         cors: Option<String>,
-    }
-}
-
-impl ServeOptions {
-    /// Creates options with the given index and address, and one thread.
-    pub fn new(index: impl Into<PathBuf>, address: impl Into<String>) -> Self {
-        Self {
-            index: index.into(),
-            address: address.into(),
-            jobs: 1,
-            max_connections: MAX_CONNECTIONS,
-            timeout: TIMEOUT,
-            cors: None,
-        }
     }
 }
 

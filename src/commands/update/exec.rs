@@ -26,26 +26,15 @@ options! {
     /// and `PBFHOGG_TIMESTAMP_BEFORE` its state before the update. `PBFHOGG_AUGMENTED_DIFF` and `PBFHOGG_EXPIRED_TILES`
     /// are the paths of these outputs, if the run that updated the file wrote any. A variable whose value is not known
     /// is not set. Its standard input is empty.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Exec {
         /// The command line, which `sh` runs, or `cmd` on Windows.
         pub command: OsString,
     }
+    new(command: impl Into<OsString>);
     setters {
         /// Whether the command writes to standard output of this process. Otherwise, its standard output goes to
         /// standard error.
         uses_stdout: bool,
-    }
-}
-
-impl Exec {
-    /// A command whose standard output goes to standard error.
-    pub fn new(command: impl Into<OsString>) -> Self {
-        Self {
-            command: command.into(),
-            uses_stdout: false,
-        }
     }
 }
 
