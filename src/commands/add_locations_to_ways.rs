@@ -228,19 +228,8 @@ pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Resu
 /// Reads the relations, and returns the ids of the nodes that are their members.
 pub(crate) fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
     let mut members = IdSet::default();
-    Scan::without_strings("members", file, plan, ctx).run(
-        |entry| entry.kinds.contains(ObjectKind::Relation),
-        |_, block| {
-            let mut nodes = Vec::new();
-            block.for_each_member(|_, kind, id| {
-                if kind == ObjectKind::Node {
-                    nodes.push(id);
-                }
-            })?;
-            Ok(nodes)
-        },
-        |nodes| members.extend(nodes),
-    )?;
+    Scan::without_strings("members", file, plan, ctx)
+        .collect_members(ObjectKind::Node, &mut members)?;
     Ok(members)
 }
 

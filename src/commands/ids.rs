@@ -159,14 +159,10 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
 fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     let file = input::open(path, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-    Scan::without_strings("read ids", &file, &plan, ctx).run(
+    Scan::without_strings("read ids", &file, &plan, ctx).collect(
         |_| true,
-        |_, block| {
-            let mut found = Vec::new();
-            block.for_each_id(|kind, id| found.push(ObjectId { kind, id }))?;
-            Ok(found)
-        },
-        |found| ids.extend(found),
+        |block, found| block.for_each_id(|kind, id| found.push(ObjectId { kind, id })),
+        ids,
     )
 }
 

@@ -72,29 +72,17 @@ pub(crate) fn referring_ids(
     let mut found = IdSets::default();
     let nodes = wanted.of(ObjectKind::Node);
     if !nodes.is_empty() {
-        Scan::without_strings("find ways of nodes", file, plan, ctx).run(
-            |entry| entry.kinds.contains(ObjectKind::Way),
-            |_, block| {
-                parents(block, ObjectKind::Way, |way| {
-                    way.any_ref(|id| nodes.contains(id))
-                })
-            },
-            |ways| found.extend(ways),
-        )?;
+        let scan = Scan::without_strings("find ways of nodes", file, plan, ctx);
+        let is_parent = |way: &BlockWalk<'_>| way.any_ref(|id| nodes.contains(id));
+        collect_parents(scan, ObjectKind::Way, is_parent, &mut found)?;
     }
     loop {
         let before = found.len();
         let is_member = |kind, id| wanted.contains(kind, id) || found.contains(kind, id);
         let mut relations = Vec::new();
-        Scan::without_strings("find relations", file, plan, ctx).run(
-            |entry| entry.kinds.contains(ObjectKind::Relation),
-            |_, block| {
-                parents(block, ObjectKind::Relation, |relation| {
-                    relation.any_member(is_member)
-                })
-            },
-            |ids| relations.extend(ids),
-        )?;
+        let scan = Scan::without_strings("find relations", file, plan, ctx);
+        let is_parent = |relation: &BlockWalk<'_>| relation.any_member(is_member);
+        collect_parents(scan, ObjectKind::Relation, is_parent, &mut relations)?;
         found.extend(relations);
         // The relations found in this round may be members of further relations, so the search ends only after a round
         // without new relations.
@@ -104,20 +92,27 @@ pub(crate) fn referring_ids(
     }
 }
 
-/// Returns the ids of the objects of `kind` in a block that `is_parent` selects.
-fn parents(
-    block: &Block<'_>,
+/// Adds the ids of the objects of `kind` that `is_parent` selects to `all`.
+fn collect_parents(
+    scan: Scan<'_>,
     kind: ObjectKind,
-    is_parent: impl Fn(&BlockWalk<'_>) -> Result<bool, FormatError>,
-) -> Result<Vec<ObjectId>, FormatError> {
-    let (mut objects, mut found) = (block.walk(), Vec::new());
-    while let Some(next) = objects.next()? {
-        if next == kind && is_parent(&objects)? {
-            let id = objects.id()?;
-            found.push(ObjectId { kind, id });
-        }
-    }
-    Ok(found)
+    is_parent: impl Fn(&BlockWalk<'_>) -> Result<bool, FormatError> + Sync,
+    all: &mut impl Extend<ObjectId>,
+) -> Result<()> {
+    scan.collect(
+        |entry| entry.kinds.contains(kind),
+        |block, found| {
+            let mut objects = block.walk();
+            while let Some(next) = objects.next()? {
+                if next == kind && is_parent(&objects)? {
+                    let id = objects.id()?;
+                    found.push(ObjectId { kind, id });
+                }
+            }
+            Ok(())
+        },
+        all,
+    )
 }
 
 /// Returns the nodes of the wanted ways of a block, without duplicates and in ascending order. In this order, ids are

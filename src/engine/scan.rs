@@ -4,6 +4,7 @@ use super::filter::{BlobDecision, StringPrefilter};
 use super::payload_cache::PayloadCache;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanItem, PlanNeeds};
+use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, NodeVersions, StringTable, VersionedNodes, are_all_objects,
     scan_order,
@@ -92,6 +93,40 @@ impl<'a> Scan<'a> {
             take(found);
             Ok(())
         })
+    }
+
+    /// Calls `find` with each of the blocks that `picks` selects, and with a list to which it adds what it finds. Adds
+    /// the lists to `all` in file order.
+    pub(crate) fn collect<T: Send>(
+        self,
+        picks: impl Fn(&BlobEntry) -> bool,
+        find: impl Fn(&Block<'_>, &mut Vec<T>) -> Result<(), FormatError> + Sync,
+        all: &mut impl Extend<T>,
+    ) -> Result<()> {
+        let find = |_: &BlobEntry, block: &Block<'_>| {
+            let mut found = Vec::new();
+            find(block, &mut found).map(|()| found)
+        };
+        self.run(picks, find, |found| all.extend(found))
+    }
+
+    /// Adds the members of one kind of all relations to `all`.
+    pub(crate) fn collect_members(
+        self,
+        of_kind: ObjectKind,
+        all: &mut impl Extend<i64>,
+    ) -> Result<()> {
+        self.collect(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |block, members| {
+                block.for_each_member(|_, kind, id| {
+                    if kind == of_kind {
+                        members.push(id);
+                    }
+                })
+            },
+            all,
+        )
     }
 
     /// Does the same as [`run`](Self::run), with a `take` that may fail.

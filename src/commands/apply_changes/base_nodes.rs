@@ -205,18 +205,16 @@ pub(super) fn look_up(
     ctx: &Context,
 ) -> Result<FxHashMap<i64, Option<Location>>> {
     let mut locations = FxHashMap::default();
-    Scan::without_strings("look up nodes", file, plan, ctx).run(
+    Scan::without_strings("look up nodes", file, plan, ctx).collect(
         |entry| ids.may_be_in(entry, ObjectKind::Node),
-        |_, block| {
-            let mut found = Vec::new();
+        |block, found| {
             block.for_each_node(|id, location, _| {
                 if ids.contains(id) {
                     found.push((id, location.filter(|location| location.is_on_earth())));
                 }
-            })?;
-            Ok(found)
+            })
         },
-        |found| locations.extend(found),
+        &mut locations,
     )?;
     Ok(locations)
 }

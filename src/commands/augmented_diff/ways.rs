@@ -382,19 +382,8 @@ impl EarlyMembers {
         }
         let mut wanted = WayIds::default();
         let scan = Scan::without_strings("members", base.file, base.plan, base.ctx);
-        scan.add_to(relations_read).run(
-            |entry| entry.kinds.contains(ObjectKind::Relation),
-            |_, block| {
-                let mut ways = Vec::new();
-                block.for_each_member(|_, kind, id| {
-                    if kind == ObjectKind::Way {
-                        ways.push(id);
-                    }
-                })?;
-                Ok(ways)
-            },
-            |ways| wanted.extend(ways),
-        )?;
+        scan.add_to(relations_read)
+            .collect_members(ObjectKind::Way, &mut wanted)?;
         for (_, object) in history.changes.iter() {
             if let ObjectBody::Relation { members } = object.body {
                 let ways = members

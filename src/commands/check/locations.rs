@@ -125,46 +125,40 @@ fn compare_block(
 pub(super) fn unused_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<u64> {
     ctx.expect_phases(2);
     let (mut untagged, mut used) = (IdSet::default(), IdSet::default());
-    Scan::without_strings("untagged nodes", file, plan, ctx).run(
+    Scan::without_strings("untagged nodes", file, plan, ctx).collect(
         |entry| entry.kinds.contains(ObjectKind::Node),
-        |_, block| {
-            let mut ids = Vec::new();
+        |block, ids| {
             block.for_each_node(|id, _, has_tags| {
                 if !has_tags {
                     ids.push(id);
                 }
-            })?;
-            Ok(ids)
+            })
         },
-        |ids| untagged.extend(ids),
+        &mut untagged,
     )?;
     let untagged = untagged;
-    Scan::without_strings("members", file, plan, ctx).run(
+    Scan::without_strings("members", file, plan, ctx).collect(
         |entry| entry.kinds.contains(ObjectKind::Relation),
-        |_, block| {
-            let mut ids = Vec::new();
+        |block, ids| {
             block.for_each_member(|_, kind, id| {
                 if kind == ObjectKind::Node && untagged.contains(id) {
                     ids.push(id);
                 }
-            })?;
-            Ok(ids)
+            })
         },
-        |ids| used.extend(ids),
+        &mut used,
     )?;
     // Usually all untagged nodes are members of relations.
     if used.len() < untagged.len() {
         ctx.expect_phases(1);
-        Scan::without_strings("nodes of ways", file, plan, ctx).run(
+        Scan::without_strings("nodes of ways", file, plan, ctx).collect(
             |entry| entry.kinds.contains(ObjectKind::Way),
-            |_, block| {
-                let mut ids = Vec::new();
+            |block, ids| {
                 block.for_refs(REFS_AT_A_TIME, |refs, _| {
                     untagged.for_each_present(refs, |index| ids.push(refs[index]));
-                })?;
-                Ok(ids)
+                })
             },
-            |ids| used.extend(ids),
+            &mut used,
         )?;
     }
     Ok(untagged.len() - used.len())

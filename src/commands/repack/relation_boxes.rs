@@ -112,10 +112,9 @@ impl MemberBoxes {
             return Ok(());
         }
         let mut boxes: FxHashMap<i64, Bbox> = FxHashMap::default();
-        Scan::without_strings("find nested relations", file, plan, ctx).run(
+        Scan::without_strings("find nested relations", file, plan, ctx).collect(
             |entry| entry.kinds.contains(ObjectKind::Relation),
-            |_, block| {
-                let mut found: Vec<(i64, Bbox)> = Vec::new();
+            |block, found: &mut Vec<(i64, Bbox)>| {
                 block.for_each_member(|relation, kind, id| {
                     if kind == ObjectKind::Relation || !self.relations.contains_key(&relation) {
                         return;
@@ -125,10 +124,9 @@ impl MemberBoxes {
                         Some((last, all)) if *last == relation => *all = all.union(&bbox),
                         _ => found.push((relation, bbox)),
                     }
-                })?;
-                Ok(found)
+                })
             },
-            |found| boxes.extend(found),
+            &mut boxes,
         )?;
         // The box of a relation is added to the boxes of its parents, and so on. Boxes only grow, so the loop ends even
         // if relations contain each other.

@@ -29,10 +29,10 @@ impl GeometryPass<'_> {
         let (mut counts, known) = (Vec::new(), &*ways);
         let scan =
             Scan::without_strings("members", self.file, &self.plan, &self.ctx).with_strings();
-        scan.run(
+        scan.collect(
             |entry| entry.kinds.contains(ObjectKind::Relation),
-            |_, block| {
-                let (mut counts, mut areas) = (Vec::new(), areas(block)?.into_iter());
+            |block, counts| {
+                let mut areas = areas(block)?.into_iter();
                 block.try_for_each(|element| {
                     let is_wanted = areas.next().ok_or(UNDECIDED)?;
                     if let Element::Relation(relation) = element
@@ -41,10 +41,9 @@ impl GeometryPass<'_> {
                         counts.push(node_count(&relation, known));
                     }
                     Ok(())
-                })?;
-                Ok(counts)
+                })
             },
-            |found| counts.extend(found),
+            &mut counts,
         )?;
         ways.set_max_nodes(largest(counts, most));
         Ok(())
