@@ -47,10 +47,7 @@ fn context(session: &Session, args: &Args) -> Result<Context> {
     if let Some(kind) = args.run.input_format {
         kind.check_changes(session, "-F")?;
     }
-    let mut ctx = args.run.context(session);
-    ctx.change_format = ctx.input_format;
-    ctx.data_as_changes = ctx.input_is_change;
-    Ok(ctx)
+    Ok(args.run.context_of_changes(session))
 }
 
 /// Fails if the name of the output, without -f, stands for data or a history. Under the conventions of osmium, every

@@ -110,29 +110,16 @@ fn region_tag(text: &str) -> Result<RegionTag> {
 }
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
-    let mut ctx = args.run.context(session);
-    ctx.change_format = ctx.input_format;
-    ctx.data_as_changes = ctx.input_is_change;
+    let ctx = args.run.context_of_changes(session);
     let edits = args.edits()?;
     if args.dry_run {
         return preview(session, args, &edits, &ctx);
     }
-    // The input decides which of the two outputs is written.
-    let (of_data, of_changes) = (
-        args.output.options(session),
-        args.output.change_file(session),
-    );
-    let encoding = match (&of_data, &of_changes) {
-        (Ok(output), _) | (Err(_), Ok(output)) => output.encoding(),
-        (Err(_), Err(_)) => return of_data.map(|_| CommandAnswer::Yes),
-    };
-    let options =
-        |output| Options::new(&args.input, edits, output).drop_untagged(args.drop_untagged);
-    match open_by_content(&args.input, None, &encoding, &ctx)? {
-        OpenedInput::Changes(input) => {
-            edit_changes(session, args, &input, &options(of_changes?), &ctx)
-        }
-        OpenedInput::Objects(file) => edit_data(session, args, &file, &options(of_data?), &ctx),
+    let (input, output) = args.output.open_input(session, &args.input, None, &ctx)?;
+    let options = Options::new(&args.input, edits, output).drop_untagged(args.drop_untagged);
+    match input {
+        OpenedInput::Changes(input) => edit_changes(session, args, &input, &options, &ctx),
+        OpenedInput::Objects(file) => edit_data(session, args, &file, &options, &ctx),
     }
 }
 

@@ -6,7 +6,7 @@ use super::{CommandAnswer, show};
 use crate::Context;
 use crate::commands::tags_filter::{self, Options, changes};
 use crate::engine::changesets::note_left_out;
-use crate::engine::input_content::{OpenedInput, open_by_content};
+use crate::engine::input_content::OpenedInput;
 use crate::file::PbfFile;
 use crate::formats::FileContent;
 use crate::io::Input;
@@ -99,14 +99,16 @@ impl Args {
 }
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
-    let mut ctx = args.run.context(session);
-    ctx.change_format = ctx.input_format;
-    ctx.data_as_changes = ctx.input_is_change;
+    let ctx = args.run.context_of_changes(session);
     let expressions = args.expressions.parse(session)?;
     if expressions.is_empty() && !session.conventions.filters_changes_as_data {
         bail!("no expression was given: say what to keep, like w/highway, or -e FILE");
     }
-    let options = |output| Options {
+    let content = args.content(session);
+    let (input, output) = args
+        .output
+        .open_input(session, &args.input, content, &ctx)?;
+    let options = Options {
         input: args.input.clone(),
         expressions,
         invert: args.invert_match,
@@ -114,23 +116,9 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         remove_tags: args.remove_tags,
         output,
     };
-    // The input decides which of the two outputs is written.
-    let (of_data, of_changes) = (
-        args.output.options(session),
-        args.output.change_file(session),
-    );
-    let encoding = match (&of_data, &of_changes) {
-        (Ok(output), _) | (Err(_), Ok(output)) => Some(output.encoding()),
-        (Err(_), Err(_)) => None,
-    };
-    let Some(encoding) = encoding else {
-        return of_data.map(|_| CommandAnswer::Yes);
-    };
-    match open_by_content(&args.input, args.content(session), &encoding, &ctx)? {
-        OpenedInput::Changes(input) => {
-            filter_changes(session, args, &input, &options(of_changes?), &ctx)
-        }
-        OpenedInput::Objects(file) => filter_data(session, args, &file, &options(of_data?), &ctx),
+    match input {
+        OpenedInput::Changes(input) => filter_changes(session, args, &input, &options, &ctx),
+        OpenedInput::Objects(file) => filter_data(session, args, &file, &options, &ctx),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::HeaderOptions;
 use crate::file::{BlobLocations, PbfFile, WriteOptions};
-use crate::formats::{TextOptions, WayLocations};
+use crate::formats::{TextCompression, TextOptions, WayLocations};
 use crate::io::OutputTarget;
 use crate::pbf::{Compression, feature};
 use std::path::PathBuf;
@@ -107,6 +107,14 @@ impl OutputOptions {
     /// text is too slow to be repeated.
     pub(crate) fn is_streamed(&self) -> bool {
         self.target.is_stream() || self.format != Format::Pbf
+    }
+
+    /// Returns the compression of an output that is text: that of its format or of its name.
+    pub(crate) fn text_compression(&self) -> TextCompression {
+        match &self.format {
+            Format::Text(text) => text.compression,
+            Format::Pbf => TextCompression::of_name(self.target.path()),
+        }
     }
 
     /// Returns the options with which workers encode blobs for the output.

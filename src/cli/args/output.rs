@@ -3,11 +3,13 @@
 use super::format::{
     FormatKind, FormatSpec, exported_kind, kind_of_name, listed, only_read, written_formats,
 };
+use crate::Context;
 use crate::cli::conventions::{Conventions, parse_with};
 use crate::cli::session::Session;
+use crate::engine::input_content::{OpenedInput, open_by_content};
 use crate::engine::{Format, HeaderOption, HeaderOptions, KeptField, OutputOptions};
 use crate::file::WriteOptions;
-use crate::formats::TextFormat;
+use crate::formats::{FileContent, TextFormat};
 use crate::geometry::{parse_bbox, parse_corners};
 use crate::io::OutputTarget;
 use crate::osm::Bbox;
@@ -35,9 +37,32 @@ impl OutputArgs {
         self.write.output(session, self.output.as_deref())
     }
 
+    /// Opens an input that is data or a change file, which decides what the output is. `content` is the content of the
+    /// input; if `None`, the input shows it. Also returns the options of the output.
+    pub fn open_input(
+        &self,
+        session: &Session,
+        path: &Path,
+        content: Option<FileContent>,
+        ctx: &Context,
+    ) -> Result<(OpenedInput, OutputOptions)> {
+        let (of_data, of_changes) = match (self.options(session), self.change_file(session)) {
+            (Err(error), Err(_)) => return Err(error),
+            outputs => outputs,
+        };
+        let any = of_data.as_ref().or(of_changes.as_ref());
+        let encoding = any.map(OutputOptions::encoding).unwrap_or_default();
+        let input = open_by_content(path, content, &encoding, ctx)?;
+        let output = match &input {
+            OpenedInput::Changes(_) => of_changes?,
+            OpenedInput::Objects(_) => of_data?,
+        };
+        Ok((input, output))
+    }
+
     /// Returns the options of an output that must be a change file. On standard output, without --output-format, the
     /// change file is not compressed. Fails if the format is not that of a change file.
-    pub fn change_file(&self, session: &Session) -> Result<OutputOptions> {
+    fn change_file(&self, session: &Session) -> Result<OutputOptions> {
         let options = self.changes(session)?;
         match &options.format {
             Format::Text(text) if text.format == TextFormat::OsmChange => Ok(options),

@@ -159,6 +159,14 @@ impl RunArgs {
         ctx
     }
 
+    /// Creates the context of a command whose input may be a change file.
+    pub fn context_of_changes(&self, session: &Session) -> Context {
+        let mut ctx = self.context(session);
+        ctx.change_format = ctx.input_format;
+        ctx.data_as_changes = ctx.input_is_change;
+        ctx
+    }
+
     /// Ends a run without a summary. Writes the statistics if --stats was given, and prints them to standard error if
     /// --verbose was given. Returns the statistics, and how standard output is used from then on.
     ///

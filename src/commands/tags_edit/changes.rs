@@ -3,10 +3,9 @@
 
 use super::{Effects, Options, TagEdits};
 use crate::commands::merge_changes;
-use crate::engine::Format;
 use crate::engine::tag_editor::{EditCounts, TagEditor};
 use crate::error::{Error, FormatError, Result};
-use crate::formats::{ChangeSet, TextCompression, change_source, read_sources};
+use crate::formats::{ChangeSet, change_source, read_sources};
 use crate::io::Input;
 use crate::runtime::Context;
 use serde::Serialize;
@@ -53,13 +52,9 @@ pub(crate) fn edit(input: &Input, options: &Options, ctx: &Context) -> Result<Ch
         let cause = "a change file does not tell which objects without tags others refer to";
         return Err(Error::Usage(cause.into()));
     }
-    let compression = match &options.output.format {
-        Format::Text(text) => text.compression,
-        Format::Pbf => TextCompression::of_name(options.output.target.path()),
-    };
     let target = options.output.target.clone();
     let to = merge_changes::Options::new(Vec::new(), target)
-        .compression(compression)
+        .compression(options.output.text_compression())
         .generator(options.output.header.generator.clone());
     let mut counts = EditCounts::default();
     let edit = |changes: &mut ChangeSet| edit_set(&editor, changes);

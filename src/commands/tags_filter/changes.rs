@@ -2,11 +2,10 @@
 //! objects refer to.
 
 use super::Options;
-use crate::engine::Format;
 use crate::engine::block_matcher::selects_object;
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
-use crate::formats::{ChangeAction, OscText, TextCompression, TextOutput, read_change_input};
+use crate::formats::{ChangeAction, OscText, TextOutput, read_change_input};
 use crate::index::IdSets;
 use crate::io::Input;
 use crate::osm::{ObjectFilter, ObjectId, ObjectKind};
@@ -65,7 +64,7 @@ pub(crate) fn filter(input: &Input, options: &Options, ctx: &Context) -> Result<
         add_referenced(&objects, &mut kept);
     }
     let target = options.output.target.clone();
-    let mut output = TextOutput::compressed(target, compression(options), ctx)?;
+    let mut output = TextOutput::compressed(target, options.output.text_compression(), ctx)?;
     let generator = generator(options.output.header.generator.as_deref());
     output.write(&OscText::prologue(&generator))?;
     let mut summary = ChangesSummary {
@@ -108,15 +107,6 @@ pub(crate) fn filter(input: &Input, options: &Options, ctx: &Context) -> Result<
     let bytes = output.finish()?;
     ctx.stats.bytes_written.add(bytes);
     Ok(summary)
-}
-
-/// Returns the compression of the requested text format or, if no text format is requested, the compression that the
-/// name of the output implies.
-fn compression(options: &Options) -> TextCompression {
-    match &options.output.format {
-        Format::Text(text) => text.compression,
-        Format::Pbf => TextCompression::of_name(options.output.target.path()),
-    }
 }
 
 /// Adds the ids that the kept objects refer to, directly or through other objects of the change file.
