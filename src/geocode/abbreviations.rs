@@ -3,194 +3,190 @@
 //! Most are those of the OSM wiki page "Name finder: Abbreviations". A group is a list of words that stand for each
 //! other. Words are written as [`words`](super::letters::words) returns them: in lower case and without marks.
 
-/// A list of words with the same meaning. The first one is the normal form.
-type WordGroup = &'static [&'static str];
+use rustc_hash::FxHashMap;
+use std::sync::LazyLock;
+
+/// A table from words to the normal form of each.
+type WordTable = LazyLock<FxHashMap<&'static str, &'static str>>;
+
+/// Returns the table of groups of words with the same meaning. The first word of a group is the normal form.
+fn by_word(groups: &[&'static str]) -> FxHashMap<&'static str, &'static str> {
+    let words_of = |group: &&'static str| {
+        let mut words = group.split(' ').peekable();
+        let normal = words.peek().copied().unwrap_or_default();
+        words.map(move |word| (word, normal))
+    };
+    groups.iter().flat_map(words_of).collect()
+}
 
 /// Words at the end of a name, and their abbreviations.
-const LAST: [WordGroup; 61] = [
-    &["street", "st", "str"],
-    &["road", "rd"],
-    &["avenue", "ave", "av"],
-    &["boulevard", "blvd", "bvd"],
-    &["drive", "dr", "drv"],
-    &["lane", "ln"],
-    &["court", "ct", "crt"],
-    &["place", "pl"],
-    &["square", "sq"],
-    &["terrace", "ter", "terr", "tce"],
-    &["highway", "hwy"],
-    &["parkway", "pkwy", "pky"],
-    &["crescent", "cres", "cr"],
-    &["close", "cl"],
-    &["gardens", "gdns", "gdn"],
-    &["circle", "cir"],
-    &["trail", "trl"],
-    &["expressway", "expy", "expwy"],
-    &["freeway", "fwy"],
-    &["grove", "gr", "grv"],
-    &["parade", "pde"],
-    &["way", "wy"],
-    &["alley", "aly"],
-    &["bypass", "byp"],
-    &["causeway", "cswy"],
-    &["cove", "cv"],
-    &["crossing", "xing"],
-    &["esplanade", "esp"],
-    &["estate", "est"],
-    &["green", "grn"],
-    &["heights", "hts"],
-    &["hill", "hl"],
-    &["junction", "jct"],
-    &["manor", "mnr"],
-    &["meadows", "mdws"],
-    &["mews", "mws"],
-    &["motorway", "mwy"],
-    &["park", "pk"],
-    &["plaza", "plz"],
-    &["ridge", "rdg"],
-    &["turnpike", "tpke"],
-    &["view", "vw"],
-    &["walk", "wlk"],
-    &["caddesi", "cadde", "cad", "cd"],
-    &["sokagi", "sokak", "sok", "sk"],
-    &["bulvari", "bulvar", "bul", "blv"],
-    &["mahallesi", "mah"],
-    &["gate", "gt"],
-    &["gatan", "gatve", "g"],
-    &["vagen", "v"],
-    &["katu", "k"],
-    &["utca", "u"],
-    &["korut", "krt"],
-    &["tanav", "tn"],
-    &["maantee", "mnt"],
-    &["puiestee", "pst"],
-    &["prospekt", "prospektas", "prosp", "pr"],
-    &["ulica", "ulitsa", "vulytsia", "vul", "ul"],
-    &["namesti", "nam"],
-    &["trida", "tr"],
-    &["plein", "pln"],
-];
+static LAST: WordTable = LazyLock::new(|| {
+    by_word(&[
+        "street st str",
+        "road rd",
+        "avenue ave av",
+        "boulevard blvd bvd",
+        "drive dr drv",
+        "lane ln",
+        "court ct crt",
+        "place pl",
+        "square sq",
+        "terrace ter terr tce",
+        "highway hwy",
+        "parkway pkwy pky",
+        "crescent cres cr",
+        "close cl",
+        "gardens gdns gdn",
+        "circle cir",
+        "trail trl",
+        "expressway expy expwy",
+        "freeway fwy",
+        "grove gr grv",
+        "parade pde",
+        "way wy",
+        "alley aly",
+        "bypass byp",
+        "causeway cswy",
+        "cove cv",
+        "crossing xing",
+        "esplanade esp",
+        "estate est",
+        "green grn",
+        "heights hts",
+        "hill hl",
+        "junction jct",
+        "manor mnr",
+        "meadows mdws",
+        "mews mws",
+        "motorway mwy",
+        "park pk",
+        "plaza plz",
+        "ridge rdg",
+        "turnpike tpke",
+        "view vw",
+        "walk wlk",
+        "caddesi cadde cad cd",
+        "sokagi sokak sok sk",
+        "bulvari bulvar bul blv",
+        "mahallesi mah",
+        "gate gt",
+        "gatan gatve g",
+        "vagen v",
+        "katu k",
+        "utca u",
+        "korut krt",
+        "tanav tn",
+        "maantee mnt",
+        "puiestee pst",
+        "prospekt prospektas prosp pr",
+        "ulica ulitsa vulytsia vul ul",
+        "namesti nam",
+        "trida tr",
+        "plein pln",
+    ])
+});
 
 /// Words at the start of a name, and their abbreviations.
-const FIRST: [WordGroup; 32] = [
-    &["avenue", "avenida", "avinguda", "av", "ave", "avda", "avd"],
-    &[
-        "boulevard",
-        "bulevar",
-        "bulevardul",
-        "bd",
-        "bld",
-        "blvd",
-        "boul",
-    ],
-    &["rue", "rua", "r"],
-    &["calle", "carrer", "c", "cl"],
-    &[
-        "plaza", "placa", "praca", "place", "piazza", "piata", "plac", "platz", "pl", "pza", "pca",
-        "p",
-    ],
-    &["ulica", "ulice", "ulitsa", "vulytsia", "vul", "ul"],
-    &["aleja", "aleje", "aleea", "alameda", "al"],
-    &["chemin", "ch", "che"],
-    &["impasse", "imp"],
-    &["allee", "all"],
-    &["route", "rte"],
-    &["travessa", "trav", "tv"],
-    &["largo", "lg"],
-    &["paseo", "passeig", "pg", "po"],
-    &["camino", "cno"],
-    &["carretera", "ctra", "crta"],
-    &["glorieta", "gta"],
-    &["ronda", "rda"],
-    &["estrada", "estr"],
-    &["praceta", "pct"],
-    &["rodovia", "rod"],
-    &["faubourg", "fbg", "fg"],
-    &["passage", "pass"],
-    &["residence", "res"],
-    &["soseaua", "sos"],
-    &["namesti", "nam"],
-    &["prospekt", "prosp", "pr"],
-    &["jalan", "jln", "jl"],
-    &["οδοσ", "οδ"],
-    &["λεωφοροσ", "λεωφ", "λ"],
-    &["πλατεια", "πλ"],
-    &["great", "gt"],
-];
+static FIRST: WordTable = LazyLock::new(|| {
+    by_word(&[
+        "avenue avenida avinguda av ave avda avd",
+        "boulevard bulevar bulevardul bd bld blvd boul",
+        "rue rua r",
+        "calle carrer c cl",
+        "plaza placa praca place piazza piata plac platz pl pza pca p",
+        "ulica ulice ulitsa vulytsia vul ul",
+        "aleja aleje aleea alameda al",
+        "chemin ch che",
+        "impasse imp",
+        "allee all",
+        "route rte",
+        "travessa trav tv",
+        "largo lg",
+        "paseo passeig pg po",
+        "camino cno",
+        "carretera ctra crta",
+        "glorieta gta",
+        "ronda rda",
+        "estrada estr",
+        "praceta pct",
+        "rodovia rod",
+        "faubourg fbg fg",
+        "passage pass",
+        "residence res",
+        "soseaua sos",
+        "namesti nam",
+        "prospekt prosp pr",
+        "jalan jln jl",
+        "οδοσ οδ",
+        "λεωφοροσ λεωφ λ",
+        "πλατεια πλ",
+        "great gt",
+    ])
+});
 
 /// Words anywhere in a name, and their abbreviations. At the start and the end of a name, the other tables come first.
-const ANYWHERE: [WordGroup; 21] = [
-    &["saint", "st", "sankt", "sint"],
-    &["sainte", "ste"],
-    &["santa", "sta"],
-    &["santo", "sto"],
-    &["mount", "mt"],
-    &["mountain", "mtn"],
-    &["fort", "ft"],
-    &["point", "pt"],
-    &["doctor", "doutor", "doktor", "docteur", "dr"],
-    &["professor", "profesor", "professeur", "prof"],
-    &["general", "gen", "gral"],
-    &["captain", "capt", "cpt"],
-    &["colonel", "coronel", "col"],
-    &["lieutenant", "lt"],
-    &["sergeant", "sgt"],
-    &["president", "presidente", "pres"],
-    &["governor", "gov"],
-    &["junior", "jr"],
-    &["senior", "sr"],
-    &["road", "rd"],
-    &["highway", "hwy"],
-];
+static ANYWHERE: WordTable = LazyLock::new(|| {
+    by_word(&[
+        "saint st sankt sint",
+        "sainte ste",
+        "santa sta",
+        "santo sto",
+        "mount mt",
+        "mountain mtn",
+        "fort ft",
+        "point pt",
+        "doctor doutor doktor docteur dr",
+        "professor profesor professeur prof",
+        "general gen gral",
+        "captain capt cpt",
+        "colonel coronel col",
+        "lieutenant lt",
+        "sergeant sgt",
+        "president presidente pres",
+        "governor gov",
+        "junior jr",
+        "senior sr",
+        "road rd",
+        "highway hwy",
+    ])
+});
 
 /// Words for directions, and their abbreviations.
-const DIRECTIONS: [WordGroup; 8] = [
-    &["north", "n"],
-    &["south", "s"],
-    &["east", "e"],
-    &["west", "w"],
-    &["northeast", "ne"],
-    &["northwest", "nw"],
-    &["southeast", "se"],
-    &["southwest", "sw"],
-];
+static DIRECTIONS: WordTable = LazyLock::new(|| {
+    by_word(&[
+        "north n",
+        "south s",
+        "east e",
+        "west w",
+        "northeast ne",
+        "northwest nw",
+        "southeast se",
+        "southwest sw",
+    ])
+});
 
 /// Types of streets in languages with Cyrillic letters, and their abbreviations. They may be before or after the name
 /// proper. Some spellings omit the first one, the word for a street.
-const CYRILLIC: [WordGroup; 16] = [
-    &["улица", "ул", "вулиця", "вуліца", "вул"],
-    &["проспект", "праспект", "прасп", "просп", "пр"],
-    &[
-        "переулок",
-        "провулок",
-        "завулак",
-        "пер",
-        "пров",
-        "прв",
-        "зав",
-    ],
-    &[
-        "площадь",
-        "площа",
-        "плошча",
-        "площад",
-        "плоштад",
-        "пл",
-        "площ",
-    ],
-    &["бульвар", "булевард", "булевар", "бульв", "бул"],
-    &["шоссе", "шосе", "ш"],
-    &["набережная", "набережна", "наб"],
-    &["проезд", "проізд", "праезд"],
-    &["тупик", "тупік", "туп"],
-    &["аллея", "алея", "ал"],
-    &["линия", "лінія", "лин"],
-    &["микрораион", "мікрораион", "мкрн", "мкр"],
-    &["квартал", "кварт"],
-    &["маидан", "маид"],
-    &["узвіз", "узв"],
-    &["дорога", "дор"],
-];
+static CYRILLIC: WordTable = LazyLock::new(|| {
+    by_word(&[
+        "улица ул вулиця вуліца вул",
+        "проспект праспект прасп просп пр",
+        "переулок провулок завулак пер пров прв зав",
+        "площадь площа плошча площад плоштад пл площ",
+        "бульвар булевард булевар бульв бул",
+        "шоссе шосе ш",
+        "набережная набережна наб",
+        "проезд проізд праезд",
+        "тупик тупік туп",
+        "аллея алея ал",
+        "линия лінія лин",
+        "микрораион мікрораион мкрн мкр",
+        "квартал кварт",
+        "маидан маид",
+        "узвіз узв",
+        "дорога дор",
+    ])
+});
 
 /// Abbreviations with a hyphen, as two words, and the words that they stand for.
 const HYPHENATED: [([&str; 2], &str); 11] = [
@@ -210,40 +206,36 @@ const HYPHENATED: [([&str; 2], &str); 11] = [
 /// Street types at the end of a compound word, and their abbreviations.
 const ENDINGS: [(&str, &str); 3] = [("strasse", "str"), ("straat", "str"), ("platz", "pl")];
 
-/// Returns the first word of the group that contains `word`.
-fn standing_for(groups: &[WordGroup], word: &str) -> Option<&'static str> {
-    let group = groups.iter().find(|group| group.contains(&word))?;
-    group.first().copied()
-}
-
 /// Returns the word for which a word at the end of a name stands.
 pub(super) fn last_word(word: &str) -> Option<&'static str> {
-    standing_for(&LAST, word).or_else(|| standing_for(&ANYWHERE, word))
+    LAST.get(word)
+        .copied()
+        .or_else(|| ANYWHERE.get(word).copied())
 }
 
 /// Returns the word for which a word at the start of a name stands.
 pub(super) fn first_word(word: &str) -> Option<&'static str> {
     let direction = direction(word);
-    let first = || standing_for(&FIRST, word);
+    let first = || FIRST.get(word).copied();
     direction
         .or_else(first)
-        .or_else(|| standing_for(&ANYWHERE, word))
+        .or_else(|| ANYWHERE.get(word).copied())
 }
 
 /// Returns the word for which a word in the middle of a name stands.
 pub(super) fn middle_word(word: &str) -> Option<&'static str> {
-    standing_for(&ANYWHERE, word)
+    ANYWHERE.get(word).copied()
 }
 
 /// Returns the direction that a word names.
 pub(super) fn direction(word: &str) -> Option<&'static str> {
-    standing_for(&DIRECTIONS, word)
+    DIRECTIONS.get(word).copied()
 }
 
 /// Returns the type of street that a word in Cyrillic letters names. It is empty for the word for a street, which some
 /// spellings omit.
 pub(super) fn cyrillic_type(word: &str) -> Option<&'static str> {
-    let kind = standing_for(&CYRILLIC, word)?;
+    let kind = CYRILLIC.get(word).copied()?;
     Some(if kind == "улица" { "" } else { kind })
 }
 
@@ -269,15 +261,12 @@ mod tests {
 
     #[test]
     fn the_words_of_the_tables_have_no_marks_and_are_in_one_group() {
-        for groups in [&LAST[..], &FIRST, &ANYWHERE, &DIRECTIONS, &CYRILLIC] {
-            let mut all: Vec<&str> = groups.iter().copied().flatten().copied().collect();
-            for word in &all {
-                assert_eq!(words(word), [*word]);
-            }
-            let count = all.len();
-            all.sort_unstable();
-            all.dedup();
-            assert_eq!(all.len(), count);
+        let tables = [&LAST, &FIRST, &ANYWHERE, &DIRECTIONS, &CYRILLIC];
+        let sizes = tables.map(|table| table.len());
+        assert_eq!(sizes, [146, 103, 53, 16, 59]);
+        for (word, normal) in tables.into_iter().flat_map(|table| table.iter()) {
+            assert_eq!(words(word), [*word]);
+            assert_eq!(words(normal), [*normal]);
         }
         for (pair, word) in HYPHENATED {
             assert_eq!(words(&pair.join("-")), pair);

@@ -20,95 +20,27 @@ const HANGUL: [[u32; 3]; 5] = [
 ];
 
 /// Texts in lower case, each with the characters in lower case that stand for it.
-const TEXTS: [(&str, &str); 81] = [
-    ("'", "＇"),
-    ("0", "⁰₀⓪"),
-    ("1", "¹₁①"),
-    ("2", "²₂②"),
-    ("3", "³₃③"),
-    ("4", "⁴₄④"),
-    ("5", "⁵₅⑤"),
-    ("6", "⁶₆⑥"),
-    ("7", "⁷₇⑦"),
-    ("8", "⁸₈⑧"),
-    ("9", "⁹₉⑨"),
-    ("10", "⑩"),
-    ("11", "⑪"),
-    ("12", "⑫"),
-    ("13", "⑬"),
-    ("14", "⑭"),
-    ("15", "⑮"),
-    ("16", "⑯"),
-    ("17", "⑰"),
-    ("18", "⑱"),
-    ("19", "⑲"),
-    ("20", "⑳"),
-    ("a", "ªₐⓐ"),
-    ("b", "ⓑ"),
-    ("c", "ⅽⓒ"),
-    ("d", "ⅾⓓ"),
-    ("e", "ₑⓔ"),
-    ("f", "ⓕ"),
-    ("g", "ⓖ"),
-    ("h", "ₕⓗ"),
-    ("i", "ⁱⅰⓘ"),
-    ("j", "ⓙ"),
-    ("k", "ₖⓚ"),
-    ("l", "ₗⅼⓛ"),
-    ("m", "ₘⅿⓜ"),
-    ("n", "ⁿₙⓝŉ"),
-    ("o", "ºₒⓞ"),
-    ("p", "ₚⓟ"),
-    ("q", "ⓠ"),
-    ("r", "ⓡ"),
-    ("s", "ſₛⓢ"),
-    ("t", "ₜⓣ"),
-    ("u", "ⓤ"),
-    ("v", "ⅴⓥ"),
-    ("w", "ⓦ"),
-    ("x", "ₓⅹⓧ"),
-    ("y", "ⓨ"),
-    ("z", "ⓩ"),
-    ("ii", "ⅱ"),
-    ("iii", "ⅲ"),
-    ("iv", "ⅳ"),
-    ("vi", "ⅵ"),
-    ("vii", "ⅶ"),
-    ("viii", "ⅷ"),
-    ("ix", "ⅸ"),
-    ("xi", "ⅺ"),
-    ("xii", "ⅻ"),
-    ("ij", "ĳ"),
-    ("dž", "ǆ"),
-    ("lj", "ǉ"),
-    ("nj", "ǌ"),
-    ("dz", "ǳ"),
-    ("ff", "ﬀ"),
-    ("fi", "ﬁ"),
-    ("fl", "ﬂ"),
-    ("ffi", "ﬃ"),
-    ("ffl", "ﬄ"),
-    ("st", "ﬅﬆ"),
-    ("\u{644}\u{622}", "\u{fef5}\u{fef6}"),
-    ("\u{644}\u{623}", "\u{fef7}\u{fef8}"),
-    ("\u{644}\u{625}", "\u{fef9}\u{fefa}"),
-    ("\u{644}\u{627}", "\u{fefb}\u{fefc}"),
-    ("\u{67e}", "\u{fb56}\u{fb57}\u{fb58}\u{fb59}"),
-    ("\u{686}", "\u{fb7a}\u{fb7b}\u{fb7c}\u{fb7d}"),
-    ("\u{698}", "\u{fb8a}\u{fb8b}"),
-    ("\u{6a9}", "\u{fb8e}\u{fb8f}\u{fb90}\u{fb91}"),
-    ("\u{6af}", "\u{fb92}\u{fb93}\u{fb94}\u{fb95}"),
-    ("\u{6c1}", "\u{fba6}\u{fba7}\u{fba8}\u{fba9}"),
-    ("\u{6be}", "\u{fbaa}\u{fbab}\u{fbac}\u{fbad}"),
-    ("\u{6d2}", "\u{fbae}\u{fbaf}"),
-    ("\u{6cc}", "\u{fbfc}\u{fbfd}\u{fbfe}\u{fbff}"),
-];
+const TEXTS: &str = "\
+    '=＇ 0=⁰₀⓪ 1=¹₁① 2=²₂② 3=³₃③ 4=⁴₄④ 5=⁵₅⑤ 6=⁶₆⑥ 7=⁷₇⑦ 8=⁸₈⑧ 9=⁹₉⑨ 10=⑩ 11=⑪ 12=⑫ 13=⑬ 14=⑭ 15=⑮ \
+    16=⑯ 17=⑰ 18=⑱ 19=⑲ 20=⑳ a=ªₐⓐ b=ⓑ c=ⅽⓒ d=ⅾⓓ e=ₑⓔ f=ⓕ g=ⓖ h=ₕⓗ i=ⁱⅰⓘ j=ⓙ k=ₖⓚ l=ₗⅼⓛ m=ₘⅿⓜ n=ⁿₙⓝŉ \
+    o=ºₒⓞ p=ₚⓟ q=ⓠ r=ⓡ s=ſₛⓢ t=ₜⓣ u=ⓤ v=ⅴⓥ w=ⓦ x=ₓⅹⓧ y=ⓨ z=ⓩ ii=ⅱ iii=ⅲ iv=ⅳ vi=ⅵ vii=ⅶ viii=ⅷ ix=ⅸ \
+    xi=ⅺ xii=ⅻ ij=ĳ dž=ǆ lj=ǉ nj=ǌ dz=ǳ ff=ﬀ fi=ﬁ fl=ﬂ ffi=ﬃ ffl=ﬄ st=ﬅﬆ \
+    \u{644}\u{622}=\u{fef5}\u{fef6} \u{644}\u{623}=\u{fef7}\u{fef8} \u{644}\u{625}=\u{fef9}\u{fefa} \
+    \u{644}\u{627}=\u{fefb}\u{fefc} \u{67e}=\u{fb56}\u{fb57}\u{fb58}\u{fb59} \
+    \u{686}=\u{fb7a}\u{fb7b}\u{fb7c}\u{fb7d} \u{698}=\u{fb8a}\u{fb8b} \
+    \u{6a9}=\u{fb8e}\u{fb8f}\u{fb90}\u{fb91} \u{6af}=\u{fb92}\u{fb93}\u{fb94}\u{fb95} \
+    \u{6c1}=\u{fba6}\u{fba7}\u{fba8}\u{fba9} \u{6be}=\u{fbaa}\u{fbab}\u{fbac}\u{fbad} \
+    \u{6d2}=\u{fbae}\u{fbaf} \u{6cc}=\u{fbfc}\u{fbfd}\u{fbfe}\u{fbff}";
+
+/// Returns the rows of a table: a text, and characters that stand for it.
+pub(super) fn rows_of(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    table.split(' ').filter_map(|row| row.split_once('='))
+}
 
 /// The texts for all characters of the tables.
 static STANDS_FOR: LazyLock<FxHashMap<char, String>> = LazyLock::new(|| {
-    let pairs = TEXTS.iter();
-    let texts =
-        pairs.flat_map(|(text, forms)| forms.chars().map(move |form| (form, (*text).to_owned())));
+    let texts = rows_of(TEXTS)
+        .flat_map(|(text, forms)| forms.chars().map(move |form| (form, text.to_owned())));
     let kana = ('\u{ff66}'..).zip(KATAKANA.chars());
     let kana = kana.map(|(form, kana)| (form, kana.to_string()));
     let hangul = HANGUL.iter().flat_map(|[first, last, letter]| {
@@ -157,7 +89,7 @@ mod tests {
 
     #[test]
     fn compatibility_forms_are_distinct() {
-        let forms = TEXTS.iter().map(|(_, forms)| forms.chars().count());
+        let forms = rows_of(TEXTS).map(|(_, forms)| forms.chars().count());
         let hangul = HANGUL
             .iter()
             .map(|[first, last, _]| (last - first + 1) as usize);

@@ -5,134 +5,35 @@
 //! voicing marks of Japanese, the vowels of Indic scripts, and the parts of Korean syllables. A character that is there
 //! for compatibility, such as a ligature or a half-width letter, is the text that it stands for.
 
-use super::compatibility::stands_for;
+use super::compatibility::{rows_of, stands_for};
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
 /// Letters without marks, each with its variants that have marks, and with its full-width form. Letters of Indic
 /// scripts stand beside the characters that form D writes for them.
-const PLAIN: [(&str, &str); 115] = [
-    ("0", "０"),
-    ("1", "１"),
-    ("2", "２"),
-    ("3", "３"),
-    ("4", "４"),
-    ("5", "５"),
-    ("6", "６"),
-    ("7", "７"),
-    ("8", "８"),
-    ("9", "９"),
-    ("a", "àáâãäåāăąǎǟǡǻȁȃȧḁạảấầẩẫậắằẳẵặａ"),
-    ("ae", "æǣǽ"),
-    ("b", "ḃḅḇｂ"),
-    ("c", "çćĉċčḉｃ"),
-    ("d", "ďđḋḍḏḑḓｄ"),
-    ("e", "èéêëēĕėęěȅȇȩḕḗḙḛḝẹẻẽếềểễệｅ"),
-    ("f", "ḟｆ"),
-    ("g", "ĝğġģǧǵḡｇ"),
-    ("h", "ĥħȟḣḥḧḩḫẖｈ"),
-    ("i", "ìíîïĩīĭįıǐȉȋḭḯỉịｉ"),
-    ("j", "ĵǰｊ"),
-    ("k", "ķǩḱḳḵｋ"),
-    ("l", "ĺļľŀłḷḹḻḽｌ"),
-    ("m", "ḿṁṃｍ"),
-    ("n", "ñńņňŋǹṅṇṉṋｎ"),
-    ("o", "òóôõöøōŏőơǒǫǭǿȍȏȫȭȯȱṍṏṑṓọỏốồổỗộớờởỡợｏ"),
-    ("oe", "œ"),
-    ("p", "ṕṗｐ"),
-    ("q", "ｑ"),
-    ("r", "ŕŗřȑȓṙṛṝṟｒ"),
-    ("s", "śŝşšșṡṣṥṧṩｓ"),
-    ("ss", "ß"),
-    ("t", "ţťŧțṫṭṯṱẗｔ"),
-    ("th", "þ"),
-    ("u", "ùúûüũūŭůűųưǔǖǘǚǜȕȗṳṵṷṹṻụủứừửữựｕ"),
-    ("v", "ṽṿｖ"),
-    ("w", "ŵẁẃẅẇẉẘｗ"),
-    ("x", "ẋẍｘ"),
-    ("y", "ýÿŷȳẏẙỳỵỷỹｙ"),
-    ("z", "źżžẑẓẕｚ"),
-    ("ʒ", "ǯ"),
-    ("α", "άἀἁἂἃἄἅἆἇὰάᾀᾁᾂᾃᾄᾅᾆᾇᾰᾱᾲᾳᾴᾶᾷ"),
-    ("ε", "έἐἑἒἓἔἕὲέ"),
-    ("η", "ήἠἡἢἣἤἥἦἧὴήᾐᾑᾒᾓᾔᾕᾖᾗῂῃῄῆῇ"),
-    ("ι", "ΐίϊἰἱἲἳἴἵἶἷὶίιῐῑῒΐῖῗ"),
-    ("ο", "όὀὁὂὃὄὅὸό"),
-    ("ρ", "ῤῥ"),
-    ("σ", "ς"),
-    ("υ", "ΰϋύὐὑὒὓὔὕὖὗὺύῠῡῢΰῦῧ"),
-    ("ω", "ώὠὡὢὣὤὥὦὧὼώᾠᾡᾢᾣᾤᾥᾦᾧῲῳῴῶῷ"),
-    ("а", "ӑӓ"),
-    ("г", "ѓ"),
-    ("е", "ѐёӗ"),
-    ("ж", "ӂӝ"),
-    ("з", "ӟ"),
-    ("и", "йѝӣӥ"),
-    ("к", "ќ"),
-    ("о", "ӧ"),
-    ("у", "ўӯӱӳ"),
-    ("ч", "ӵ"),
-    ("ы", "ӹ"),
-    ("э", "ӭ"),
-    ("і", "ї"),
-    ("ѵ", "ѷ"),
-    ("ә", "ӛ"),
-    ("ө", "ӫ"),
-    ("\u{627}", "\u{622}\u{623}\u{625}"),
-    ("\u{648}", "\u{624}"),
-    ("\u{64a}", "\u{626}"),
-    ("\u{6c1}", "\u{6c2}"),
-    ("\u{6d2}", "\u{6d3}"),
-    ("\u{6d5}", "\u{6c0}"),
-    ("\u{915}", "\u{958}"),
-    ("\u{916}", "\u{959}"),
-    ("\u{917}", "\u{95a}"),
-    ("\u{91c}", "\u{95b}"),
-    ("\u{921}", "\u{95c}"),
-    ("\u{922}", "\u{95d}"),
-    ("\u{928}", "\u{929}"),
-    ("\u{92b}", "\u{95e}"),
-    ("\u{92f}", "\u{95f}"),
-    ("\u{930}", "\u{931}"),
-    ("\u{933}", "\u{934}"),
-    ("\u{9a1}", "\u{9dc}"),
-    ("\u{9a2}", "\u{9dd}"),
-    ("\u{9af}", "\u{9df}"),
-    ("\u{9c7}\u{9be}", "\u{9cb}"),
-    ("\u{9c7}\u{9d7}", "\u{9cc}"),
-    ("\u{a16}", "\u{a59}"),
-    ("\u{a17}", "\u{a5a}"),
-    ("\u{a1c}", "\u{a5b}"),
-    ("\u{a2b}", "\u{a5e}"),
-    ("\u{a32}", "\u{a33}"),
-    ("\u{a38}", "\u{a36}"),
-    ("\u{b21}", "\u{b5c}"),
-    ("\u{b22}", "\u{b5d}"),
-    ("\u{b47}\u{b3e}", "\u{b4b}"),
-    ("\u{b47}\u{b56}", "\u{b48}"),
-    ("\u{b47}\u{b57}", "\u{b4c}"),
-    ("\u{b92}\u{bd7}", "\u{b94}"),
-    ("\u{bc6}\u{bbe}", "\u{bca}"),
-    ("\u{bc6}\u{bd7}", "\u{bcc}"),
-    ("\u{bc7}\u{bbe}", "\u{bcb}"),
-    ("\u{c46}\u{c56}", "\u{c48}"),
-    ("\u{cbf}\u{cd5}", "\u{cc0}"),
-    ("\u{cc6}\u{cc2}", "\u{cca}"),
-    ("\u{cc6}\u{cc2}\u{cd5}", "\u{ccb}"),
-    ("\u{cc6}\u{cd5}", "\u{cc7}"),
-    ("\u{cc6}\u{cd6}", "\u{cc8}"),
-    ("\u{d46}\u{d3e}", "\u{d4a}"),
-    ("\u{d46}\u{d57}", "\u{d4c}"),
-    ("\u{d47}\u{d3e}", "\u{d4b}"),
-    ("\u{dd9}", "\u{dda}"),
-    ("\u{dd9}\u{dcf}", "\u{ddc}\u{ddd}"),
-    ("\u{dd9}\u{ddf}", "\u{dde}"),
-];
+const PLAIN: &str = "\
+    0=０ 1=１ 2=２ 3=３ 4=４ 5=５ 6=６ 7=７ 8=８ 9=９ a=àáâãäåāăąǎǟǡǻȁȃȧḁạảấầẩẫậắằẳẵặａ ae=æǣǽ b=ḃḅḇｂ c=çćĉċčḉｃ \
+    d=ďđḋḍḏḑḓｄ e=èéêëēĕėęěȅȇȩḕḗḙḛḝẹẻẽếềểễệｅ f=ḟｆ g=ĝğġģǧǵḡｇ h=ĥħȟḣḥḧḩḫẖｈ i=ìíîïĩīĭįıǐȉȋḭḯỉịｉ j=ĵǰｊ \
+    k=ķǩḱḳḵｋ l=ĺļľŀłḷḹḻḽｌ m=ḿṁṃｍ n=ñńņňŋǹṅṇṉṋｎ o=òóôõöøōŏőơǒǫǭǿȍȏȫȭȯȱṍṏṑṓọỏốồổỗộớờởỡợｏ oe=œ p=ṕṗｐ q=ｑ \
+    r=ŕŗřȑȓṙṛṝṟｒ s=śŝşšșṡṣṥṧṩｓ ss=ß t=ţťŧțṫṭṯṱẗｔ th=þ u=ùúûüũūŭůűųưǔǖǘǚǜȕȗṳṵṷṹṻụủứừửữựｕ v=ṽṿｖ w=ŵẁẃẅẇẉẘｗ \
+    x=ẋẍｘ y=ýÿŷȳẏẙỳỵỷỹｙ z=źżžẑẓẕｚ ʒ=ǯ α=άἀἁἂἃἄἅἆἇὰάᾀᾁᾂᾃᾄᾅᾆᾇᾰᾱᾲᾳᾴᾶᾷ ε=έἐἑἒἓἔἕὲέ \
+    η=ήἠἡἢἣἤἥἦἧὴήᾐᾑᾒᾓᾔᾕᾖᾗῂῃῄῆῇ ι=ΐίϊἰἱἲἳἴἵἶἷὶίιῐῑῒΐῖῗ ο=όὀὁὂὃὄὅὸό ρ=ῤῥ σ=ς υ=ΰϋύὐὑὒὓὔὕὖὗὺύῠῡῢΰῦῧ \
+    ω=ώὠὡὢὣὤὥὦὧὼώᾠᾡᾢᾣᾤᾥᾦᾧῲῳῴῶῷ а=ӑӓ г=ѓ е=ѐёӗ ж=ӂӝ з=ӟ и=йѝӣӥ к=ќ о=ӧ у=ўӯӱӳ ч=ӵ ы=ӹ э=ӭ і=ї ѵ=ѷ ә=ӛ ө=ӫ \
+    \u{627}=\u{622}\u{623}\u{625} \u{648}=\u{624} \u{64a}=\u{626} \u{6c1}=\u{6c2} \u{6d2}=\u{6d3} \
+    \u{6d5}=\u{6c0} \u{915}=\u{958} \u{916}=\u{959} \u{917}=\u{95a} \u{91c}=\u{95b} \u{921}=\u{95c} \
+    \u{922}=\u{95d} \u{928}=\u{929} \u{92b}=\u{95e} \u{92f}=\u{95f} \u{930}=\u{931} \u{933}=\u{934} \
+    \u{9a1}=\u{9dc} \u{9a2}=\u{9dd} \u{9af}=\u{9df} \u{9c7}\u{9be}=\u{9cb} \u{9c7}\u{9d7}=\u{9cc} \
+    \u{a16}=\u{a59} \u{a17}=\u{a5a} \u{a1c}=\u{a5b} \u{a2b}=\u{a5e} \u{a32}=\u{a33} \u{a38}=\u{a36} \
+    \u{b21}=\u{b5c} \u{b22}=\u{b5d} \u{b47}\u{b3e}=\u{b4b} \u{b47}\u{b56}=\u{b48} \u{b47}\u{b57}=\u{b4c} \
+    \u{b92}\u{bd7}=\u{b94} \u{bc6}\u{bbe}=\u{bca} \u{bc6}\u{bd7}=\u{bcc} \u{bc7}\u{bbe}=\u{bcb} \
+    \u{c46}\u{c56}=\u{c48} \u{cbf}\u{cd5}=\u{cc0} \u{cc6}\u{cc2}=\u{cca} \u{cc6}\u{cc2}\u{cd5}=\u{ccb} \
+    \u{cc6}\u{cd5}=\u{cc7} \u{cc6}\u{cd6}=\u{cc8} \u{d46}\u{d3e}=\u{d4a} \u{d46}\u{d57}=\u{d4c} \
+    \u{d47}\u{d3e}=\u{d4b} \u{dd9}=\u{dda} \u{dd9}\u{dcf}=\u{ddc}\u{ddd} \u{dd9}\u{ddf}=\u{dde}";
 
 /// The variants in [`PLAIN`], each with its letters without marks.
 static VARIANTS: LazyLock<FxHashMap<char, &str>> = LazyLock::new(|| {
-    let rows = PLAIN.iter();
-    rows.flat_map(|(plain, marked)| marked.chars().map(move |variant| (variant, *plain)))
+    let rows = rows_of(PLAIN);
+    rows.flat_map(|(plain, marked)| marked.chars().map(move |variant| (variant, plain)))
         .collect()
 });
 
@@ -295,15 +196,11 @@ mod tests {
 
     #[test]
     fn each_variant_is_in_one_row() {
-        let mut variants: Vec<char> = PLAIN
-            .iter()
-            .flat_map(|(_, marked)| marked.chars())
-            .collect();
-        assert!(PLAIN.iter().all(|(letters, _)| plain(letters) == *letters));
-        let count = variants.len();
-        variants.sort_unstable();
-        variants.dedup();
-        assert_eq!(variants.len(), count);
+        let count: usize = rows_of(PLAIN)
+            .map(|(_, marked)| marked.chars().count())
+            .sum();
+        assert!(rows_of(PLAIN).all(|(letters, _)| plain(letters) == letters));
+        assert_eq!(VARIANTS.len(), count);
         assert_eq!(UNVOICED.chars().count(), VOICED.chars().count());
     }
 }

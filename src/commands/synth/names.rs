@@ -1,132 +1,59 @@
 //! Words from which the tags of synthetic objects and the names of mappers are made.
 
-pub(super) const TOWN_FIRST: [&str; 24] = [
-    "Alten", "Neu", "Ober", "Unter", "Linden", "Birken", "Stein", "Wald", "Rosen", "Königs",
-    "Mühl", "Sankt-", "Eichen", "Hohen", "Lauter", "Schön", "Winter", "Sommer", "Klein", "Groß",
-    "Weiß", "Grün", "Falken", "Brunn",
-];
-pub(super) const TOWN_LAST: [&str; 16] = [
-    "berg", "dorf", "hausen", "heim", "stadt", "bach", "feld", "burg", "kirchen", "au", "brück",
-    "tal", "rode", "hafen", "weiler", "furt",
-];
-pub(super) const STREET_FIRST: [&str; 32] = [
-    "Haupt",
-    "Bahnhof",
-    "Schul",
-    "Garten",
-    "Dorf",
-    "Kirch",
-    "Berg",
-    "Wald",
-    "Ring",
-    "Linden",
-    "Wiesen",
-    "Mühlen",
-    "Goethe",
-    "Schiller",
-    "Mozart",
-    "Rosen",
-    "Birken",
-    "Feld",
-    "Burg",
-    "Markt",
-    "Post",
-    "Tal",
-    "Eichen",
-    "Ahorn",
-    "Kastanien",
-    "Brunnen",
-    "Sonnen",
-    "Amsel",
-    "Flieder",
-    "Ufer",
-    "Süd",
-    "Nord",
-];
-pub(super) const STREET_LAST: [&str; 6] = ["straße", "weg", "allee", "gasse", "platz", "pfad"];
-pub(super) const BUILDINGS: [&str; 12] = [
-    "yes",
-    "house",
-    "residential",
-    "apartments",
-    "garage",
-    "detached",
-    "shed",
-    "commercial",
-    "retail",
-    "school",
-    "church",
-    "industrial",
-];
-pub(super) const HIGHWAYS: [&str; 7] = [
-    "residential",
-    "service",
-    "tertiary",
-    "secondary",
-    "living_street",
-    "unclassified",
-    "primary",
-];
-pub(super) const SURFACES: [&str; 5] = ["asphalt", "paved", "gravel", "sett", "paving_stones"];
-pub(super) const SHOPS: [&str; 14] = [
-    "supermarket",
-    "bakery",
-    "convenience",
-    "clothes",
-    "hairdresser",
-    "butcher",
-    "florist",
-    "kiosk",
-    "books",
-    "bicycle",
-    "optician",
-    "chemist",
-    "furniture",
-    "shoes",
-];
-pub(super) const AMENITIES: [&str; 14] = [
-    "bench",
-    "restaurant",
-    "cafe",
-    "parking",
-    "waste_basket",
-    "post_box",
-    "pharmacy",
-    "bank",
-    "fast_food",
-    "kindergarten",
-    "drinking_water",
-    "atm",
-    "pub",
-    "library",
-];
-pub(super) const OWNERS: [&str; 20] = [
-    "Müller",
-    "Schmidt",
-    "Rossi",
-    "Dubois",
-    "Novák",
-    "Kowalski",
-    "García",
-    "Jensen",
-    "Öztürk",
-    "Nagy",
-    "Papadopoulos",
-    "Иванов",
-    "Smith",
-    "O'Brien",
-    "Bauer",
-    "Weber",
-    "Wagner",
-    "Lefèvre",
-    "Silva",
-    "Åkesson",
-];
-pub(super) const LANDUSE: [&str; 6] = [
-    "grass",
-    "forest",
-    "farmland",
-    "meadow",
-    "residential",
-    "orchard",
-];
+use std::sync::LazyLock;
+
+/// A list of words.
+type Words = LazyLock<Vec<&'static str>>;
+
+fn list(words: &'static str) -> Vec<&'static str> {
+    words.split(' ').collect()
+}
+
+pub(super) static TOWN_FIRST: Words = LazyLock::new(|| {
+    list(
+        "Alten Neu Ober Unter Linden Birken Stein Wald Rosen Königs Mühl Sankt- Eichen Hohen Lauter \
+     Schön Winter Sommer Klein Groß Weiß Grün Falken Brunn",
+    )
+});
+pub(super) static TOWN_LAST: Words = LazyLock::new(|| {
+    list("berg dorf hausen heim stadt bach feld burg kirchen au brück tal rode hafen weiler furt")
+});
+pub(super) static STREET_FIRST: Words = LazyLock::new(|| {
+    list(
+        "Haupt Bahnhof Schul Garten Dorf Kirch Berg Wald Ring Linden Wiesen Mühlen Goethe Schiller \
+     Mozart Rosen Birken Feld Burg Markt Post Tal Eichen Ahorn Kastanien Brunnen Sonnen Amsel \
+     Flieder Ufer Süd Nord",
+    )
+});
+pub(super) static STREET_LAST: Words = LazyLock::new(|| list("straße weg allee gasse platz pfad"));
+pub(super) static BUILDINGS: Words = LazyLock::new(|| {
+    list(
+        "yes house residential apartments garage detached shed commercial retail school church \
+     industrial",
+    )
+});
+pub(super) static HIGHWAYS: Words = LazyLock::new(|| {
+    list("residential service tertiary secondary living_street unclassified primary")
+});
+pub(super) static SURFACES: Words =
+    LazyLock::new(|| list("asphalt paved gravel sett paving_stones"));
+pub(super) static SHOPS: Words = LazyLock::new(|| {
+    list(
+        "supermarket bakery convenience clothes hairdresser butcher florist kiosk books bicycle \
+     optician chemist furniture shoes",
+    )
+});
+pub(super) static AMENITIES: Words = LazyLock::new(|| {
+    list(
+        "bench restaurant cafe parking waste_basket post_box pharmacy bank fast_food kindergarten \
+     drinking_water atm pub library",
+    )
+});
+pub(super) static OWNERS: Words = LazyLock::new(|| {
+    list(
+        "Müller Schmidt Rossi Dubois Novák Kowalski García Jensen Öztürk Nagy Papadopoulos Иванов \
+     Smith O'Brien Bauer Weber Wagner Lefèvre Silva Åkesson",
+    )
+});
+pub(super) static LANDUSE: Words =
+    LazyLock::new(|| list("grass forest farmland meadow residential orchard"));
