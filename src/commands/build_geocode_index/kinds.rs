@@ -18,63 +18,6 @@ const PLACES: [&str; 9] = [
     "neighbourhood",
     "borough",
 ];
-/// The values of `highway` that count as streets. Planned streets, and objects that nobody travels on, are excluded.
-const STREETS: [&str; 23] = [
-    "motorway",
-    "motorway_link",
-    "trunk",
-    "trunk_link",
-    "primary",
-    "primary_link",
-    "secondary",
-    "secondary_link",
-    "tertiary",
-    "tertiary_link",
-    "unclassified",
-    "residential",
-    "living_street",
-    "pedestrian",
-    "service",
-    "track",
-    "footway",
-    "path",
-    "cycleway",
-    "bridleway",
-    "steps",
-    "road",
-    "busway",
-];
-/// The values of `highway` that are kept even without a name.
-const ROADS: [&str; 14] = [
-    "motorway",
-    "motorway_link",
-    "trunk",
-    "trunk_link",
-    "primary",
-    "primary_link",
-    "secondary",
-    "tertiary",
-    "unclassified",
-    "residential",
-    "living_street",
-    "pedestrian",
-    "service",
-    "track",
-];
-/// The keys that areas and places keep in the index, besides names.
-const AREA_KEYS: [&str; 11] = [
-    "admin_level",
-    "boundary",
-    "place",
-    "postal_code",
-    "population",
-    "ISO3166-1",
-    "ISO3166-1:alpha2",
-    "ISO3166-2",
-    "wikidata",
-    "border_type",
-    "linked_place",
-];
 /// The keys that give the class of an object with an address.
 const CLASS_KEYS: [&str; 12] = [
     "amenity",
@@ -126,18 +69,21 @@ pub(super) fn is_short((key, value): &(&str, &str)) -> bool {
 
 type BlockTags<'t, 'a> = &'t [(&'a str, &'a str)];
 
-/// The keys of names, besides the `name:*` keys of languages.
-const NAMES: [&str; 6] = [
-    "name",
-    "alt_name",
-    "official_name",
-    "short_name",
-    "int_name",
-    "loc_name",
-];
-
+/// Whether a key is that of a name.
 fn is_name(key: &str) -> bool {
-    NAMES.contains(&key) || key.starts_with("name:")
+    match key {
+        "name" | "alt_name" | "official_name" | "short_name" | "int_name" | "loc_name" => true,
+        _ => key.starts_with("name:"),
+    }
+}
+
+/// Whether areas and places keep a key in the index.
+fn is_area_key(key: &str) -> bool {
+    match key {
+        "admin_level" | "boundary" | "place" | "postal_code" | "population" | "ISO3166-1"
+        | "ISO3166-1:alpha2" | "ISO3166-2" | "wikidata" | "border_type" | "linked_place" => true,
+        _ => is_name(key),
+    }
 }
 
 fn has_name(tags: BlockTags<'_, '_>) -> bool {
@@ -159,8 +105,7 @@ pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
 
 /// Returns those tags of an area or a place that the index keeps.
 pub(super) fn area_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
-    let is_kept = |key: &str| is_name(key) || AREA_KEYS.contains(&key);
-    let kept = tags.iter().filter(|(key, _)| is_kept(key));
+    let kept = tags.iter().filter(|(key, _)| is_area_key(key));
     kept.copied().collect()
 }
 
@@ -212,6 +157,19 @@ pub(super) fn is_interpolation(tags: BlockTags<'_, '_>) -> bool {
     text_tag(tags, "addr:interpolation").is_some_and(|rule| !rule.eq_ignore_ascii_case("no"))
 }
 
+/// Whether a way with a value of `highway` is kept even without a name; `None` if it is no street. Planned streets, and
+/// objects that nobody travels on, are none.
+fn is_kept_without_name(highway: &str) -> Option<bool> {
+    match highway {
+        "motorway" | "motorway_link" | "trunk" | "trunk_link" | "primary" | "primary_link"
+        | "secondary" | "tertiary" | "unclassified" | "residential" | "living_street"
+        | "pedestrian" | "service" | "track" => Some(true),
+        "secondary_link" | "tertiary_link" | "footway" | "path" | "cycleway" | "bridleway"
+        | "steps" | "road" | "busway" => Some(false),
+        _ => None,
+    }
+}
+
 /// The kind of a way. A street has a name, and a road has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreetKind {
@@ -223,12 +181,11 @@ impl StreetKind {
     /// Returns the kind of a way with `highway` or `place=square`; `None` if the way is neither a street nor a road.
     pub(super) fn of(tags: BlockTags<'_, '_>) -> Option<Self> {
         let highway = tag(tags, "highway");
-        let is_street = highway.is_some_and(|highway| STREETS.contains(&highway));
-        if (is_street || is_square(tags)) && street_name(tags).is_some() {
+        let is_road = highway.and_then(is_kept_without_name);
+        if (is_road.is_some() || is_square(tags)) && street_name(tags).is_some() {
             return Some(Self::Street);
         }
-        let is_road = highway.is_some_and(|highway| ROADS.contains(&highway));
-        is_road.then_some(Self::Road)
+        is_road.filter(|is_road| *is_road).map(|_| Self::Road)
     }
 }
 
