@@ -13,196 +13,130 @@ use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// The decisions that depend on the name of the program.
-#[derive(Debug)]
-pub struct Conventions {
+/// Declares the decisions that depend on the name of the program. A row has the value under the name `pbfhogg`, and the
+/// value under the name `osmium`.
+macro_rules! conventions {
+    ($($(#[$about:meta])* $visibility:vis $decision:ident: $type:ty = $pbfhogg:expr, $osmium:expr;)*) => {
+        /// The decisions that depend on the name of the program.
+        #[derive(Debug)]
+        pub struct Conventions {
+            $($(#[$about])* $visibility $decision: $type,)*
+        }
+
+        /// The conventions of the name `pbfhogg`.
+        pub const PBFHOGG: Conventions = Conventions { $($decision: $pbfhogg,)* };
+
+        /// The conventions of the name `osmium`.
+        const OSMIUM: Conventions = Conventions { $($decision: $osmium,)* };
+    };
+}
+
+conventions! {
     /// The name that the program uses for itself.
-    pub name: &'static str,
+    pub name: &'static str = "pbfhogg", "osmium";
     /// The exit status after an error, except errors in the command line.
-    pub error_status: u8,
+    pub error_status: u8 = 2, 1;
     /// Whether warnings are printed without --verbose.
-    pub has_warnings: bool,
+    pub has_warnings: bool = true, false;
     /// Whether unknown options of a format and unknown header fields are ignored.
-    pub ignores_unknown_options: bool,
+    pub ignores_unknown_options: bool = false, true;
     /// Whether a command without --output needs --output-format.
-    pub needs_format: bool,
+    pub needs_format: bool = false, true;
     /// Whether a command without an input file reads standard input.
-    pub reads_stdin: bool,
+    pub reads_stdin: bool = false, true;
     /// Whether certain data is written only if the format or its options request the data. In text formats, this
     /// concerns the locations of nodes in ways, the attribute `visible` and the replication state. In PBF files, it
     /// concerns the locations of nodes in ways and the history.
-    pub is_plain_by_default: bool,
+    pub is_plain_by_default: bool = false, true;
     /// How `merge` treats several versions of an object.
-    pub merged_versions: Dedupe,
+    pub merged_versions: Dedupe = Dedupe::HighestVersion, Dedupe::EachVersion(EqualVersions::First);
     /// How `merge-changes --simplify` ranks a change that has no version.
-    pub unversioned_changes: Unversioned,
+    pub unversioned_changes: Unversioned = Unversioned::Newest, Unversioned::Oldest;
     /// Whether `sort`, and `merge` of several inputs, write the changesets of text inputs.
-    pub sorts_changesets: bool,
+    pub sorts_changesets: bool = true, false;
     /// Whether `merge-changes` sorts changes by kind, id and version.
-    pub sorts_changes: bool,
+    pub sorts_changes: bool = false, true;
     /// The treatment of inputs that are not in order.
-    pub disorder: Disorder,
+    pub disorder: Disorder = Disorder::Accept, Disorder::Refuse;
     /// Whether `merge` accepts inputs that are not in order, and reports the disorder.
-    pub tells_disorder: bool,
+    pub tells_disorder: bool = false, true;
     /// Whether `apply-changes --locations-on-ways` adds locations to a base whose ways have none.
-    pub locates_base: bool,
+    pub locates_base: bool = false, true;
     /// Whether `apply-changes` and `merge-changes` accept data files as changes, and `cat`, `sort` and `merge` accept
     /// data and changes together.
-    pub merges_data: bool,
+    pub merges_data: bool = false, true;
     /// Whether `cat` and `sort` of several files leave all locations in ways as they are.
-    pub keeps_way_locations: bool,
+    pub keeps_way_locations: bool = false, true;
     /// Whether `diff` prints a changed object as one removed and one added object.
-    pub diffs_in_pairs: bool,
+    pub diffs_in_pairs: bool = false, true;
     /// Whether `add-locations-to-ways` keeps untagged nodes that are members of relations.
-    pub keeps_member_nodes: bool,
+    pub keeps_member_nodes: bool = true, false;
     /// Whether `add-locations-to-ways` fails if a node is missing and the user has not asked to ignore missing nodes.
     /// Also whether `getid` misses nodes whose locations ways store.
-    pub needs_all_nodes: bool,
+    pub needs_all_nodes: bool = false, true;
     /// Whether `export` makes a line and an area of each closed way.
-    pub exports_twice: bool,
+    pub exports_twice: bool = false, true;
     /// Whether `export` writes all tags of an object to text, even if several have the same key.
-    pub keeps_repeated_keys: bool,
+    pub keeps_repeated_keys: bool = false, true;
     /// Whether `export` writes areas after all points and lines.
-    pub exports_areas_last: bool,
+    pub exports_areas_last: bool = false, true;
     /// Whether `export -i none` looks up no nodes, so that ways without locations are left out.
-    pub takes_none_for_no_index: bool,
+    pub takes_none_for_no_index: bool = false, true;
     /// Whether `export --stop-on-error`, after it has written all features, fails if relations are incomplete.
-    pub stops_on_incomplete: bool,
+    pub stops_on_incomplete: bool = false, true;
     /// Whether `export` makes lines of routes.
-    pub exports_routes: bool,
+    pub exports_routes: bool = true, false;
     /// How lines and areas across the antimeridian are treated, and points on it: features of `export`, and regions.
-    pub antimeridian: Antimeridian,
+    pub antimeridian: Antimeridian = Antimeridian::Cut, Antimeridian::Keep;
     /// The index types that `add-locations-to-ways` prints, one per line.
-    pub index_types: &'static str,
+    pub index_types: &'static str = "auto\ndense\nexternal\nsparse\n",
+        "dense_file_array\ndense_mem_array\ndense_mmap_array\nflex_mem\nsparse_file_array\nsparse_mem_array\n\
+         sparse_mem_map\nsparse_mmap_array\n";
     /// Whether `check-refs` prints its report to standard error, worded like that of osmium.
-    pub reports_like_osmium: bool,
+    pub reports_like_osmium: bool = false, true;
     /// Whether `apply-changes`, even without --redact, replaces a version in a history file with the same version in a
     /// change file.
-    pub redacts_history: bool,
+    pub redacts_history: bool = false, true;
     /// Whether `apply-changes` without --with-history requires that both the base and the output have names of history
     /// files. The requirement applies if the base has such a name or if --redact is given.
-    pub needs_history_names: bool,
+    pub needs_history_names: bool = false, true;
     /// Whether `show` colours its output even if it goes to a file or pipe.
-    pub always_colors: bool,
+    pub always_colors: bool = false, true;
     /// Whether a change counts as a creation if its version is 1. If `false`, a change counts as a creation only if the
     /// command knows that the object is new.
-    pub creates_version_1: bool,
+    pub creates_version_1: bool = false, true;
     /// Whether each name of XML as the format of an input, such as `osm`, stands for both OSM XML and OsmChange.
-    pub reads_xml_by_any_name: bool,
+    pub reads_xml_by_any_name: bool = false, true;
     /// Whether `tags-filter`, `extract`, `renumber` and `time-filter` treat the objects of a change file like those of
     /// other files.
-    pub filters_changes_as_data: bool,
+    pub filters_changes_as_data: bool = false, true;
     /// Whether expressions can only test tags. Then `@version>1` is a key instead of a condition on the metadata, and
     /// `&` and `~` have no special meaning.
-    pub only_tag_expressions: bool,
+    pub only_tag_expressions: bool = false, true;
     /// Whether every `#` in a file of expressions begins a comment. If `false`, a `#` within a word is a part of the
     /// expression, such as `colour=#ff0000`.
-    pub cuts_at_every_hash: bool,
+    pub cuts_at_every_hash: bool = false, true;
     /// Whether commands for which `--force` has no meaning accept and ignore it. Scripts pass `--force` to allow a file
     /// without an index, but every command allows such files in any case.
-    pub ignores_force: bool,
+    pub ignores_force: bool = true, false;
     /// The accepted order of the two corners of a bounding box.
-    pub corners: CornerOrder,
+    pub corners: CornerOrder = CornerOrder::Southwest, CornerOrder::Any;
     /// The header fields that `cat` copies if it has several inputs.
-    pub concatenated_fields: InheritedFields,
+    pub concatenated_fields: InheritedFields = InheritedFields::All, InheritedFields::Needed;
     /// Returns the header fields that a command copies from its input.
-    inherited: fn(command: &str) -> InheritedFields,
+    inherited: fn(command: &str) -> InheritedFields = |_| InheritedFields::All, inherited_by_osmium;
 }
 
-/// The conventions of the name `pbfhogg`.
-pub const PBFHOGG: Conventions = Conventions {
-    name: "pbfhogg",
-    error_status: 2,
-    has_warnings: true,
-    ignores_unknown_options: false,
-    needs_format: false,
-    reads_stdin: false,
-    is_plain_by_default: false,
-    merged_versions: Dedupe::HighestVersion,
-    unversioned_changes: Unversioned::Newest,
-    sorts_changesets: true,
-    sorts_changes: false,
-    disorder: Disorder::Accept,
-    tells_disorder: false,
-    locates_base: false,
-    merges_data: false,
-    keeps_way_locations: false,
-    diffs_in_pairs: false,
-    keeps_member_nodes: true,
-    needs_all_nodes: false,
-    exports_twice: false,
-    keeps_repeated_keys: false,
-    exports_areas_last: false,
-    takes_none_for_no_index: false,
-    stops_on_incomplete: false,
-    exports_routes: true,
-    antimeridian: Antimeridian::Cut,
-    index_types: "auto\ndense\nexternal\nsparse\n",
-    reports_like_osmium: false,
-    redacts_history: false,
-    needs_history_names: false,
-    always_colors: false,
-    creates_version_1: false,
-    reads_xml_by_any_name: false,
-    filters_changes_as_data: false,
-    only_tag_expressions: false,
-    cuts_at_every_hash: false,
-    ignores_force: true,
-    corners: CornerOrder::Southwest,
-    concatenated_fields: InheritedFields::All,
-    inherited: |_| InheritedFields::All,
-};
-
-/// The conventions of the name `osmium`.
-const OSMIUM: Conventions = Conventions {
-    name: "osmium",
-    error_status: 1,
-    has_warnings: false,
-    ignores_unknown_options: true,
-    needs_format: true,
-    reads_stdin: true,
-    is_plain_by_default: true,
-    merged_versions: Dedupe::EachVersion(EqualVersions::First),
-    unversioned_changes: Unversioned::Oldest,
-    sorts_changesets: false,
-    sorts_changes: true,
-    disorder: Disorder::Refuse,
-    tells_disorder: true,
-    locates_base: true,
-    merges_data: true,
-    keeps_way_locations: true,
-    diffs_in_pairs: true,
-    keeps_member_nodes: false,
-    needs_all_nodes: true,
-    exports_twice: true,
-    keeps_repeated_keys: true,
-    exports_areas_last: true,
-    takes_none_for_no_index: true,
-    stops_on_incomplete: true,
-    exports_routes: false,
-    antimeridian: Antimeridian::Keep,
-    index_types: "dense_file_array\ndense_mem_array\ndense_mmap_array\nflex_mem\nsparse_file_array\n\
-                  sparse_mem_array\nsparse_mem_map\nsparse_mmap_array\n",
-    reports_like_osmium: true,
-    redacts_history: true,
-    needs_history_names: true,
-    always_colors: true,
-    creates_version_1: true,
-    reads_xml_by_any_name: true,
-    filters_changes_as_data: true,
-    only_tag_expressions: true,
-    cuts_at_every_hash: true,
-    ignores_force: false,
-    corners: CornerOrder::Any,
-    concatenated_fields: InheritedFields::Needed,
-    inherited: |command| match command {
+/// Returns the header fields that a command of osmium copies from its input.
+fn inherited_by_osmium(command: &str) -> InheritedFields {
+    match command {
         "apply-changes" | "derive-changes" | "extract" | "merge" | "merge-changes" => {
             InheritedFields::Needed
         }
         "sort" => InheritedFields::BboxAndRequired,
         _ => InheritedFields::All,
-    },
-};
+    }
+}
 
 impl Conventions {
     /// Returns the header fields that a command copies from its input.
