@@ -24,33 +24,67 @@ impl Counter {
     }
 }
 
-/// The counters and phases of one run.
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Stats {
+/// Declares the counters of a run, and the snapshot that has their counts.
+macro_rules! counters {
+    ($($(#[$about:meta])* $counter:ident,)*) => {
+        /// The counters and phases of one run.
+        #[derive(Debug, Default)]
+        #[non_exhaustive]
+        pub struct Stats {
+            $($(#[$about])* pub $counter: Counter,)*
+            phases: Mutex<Vec<PhaseTimes>>,
+        }
+
+        /// A snapshot of [`Stats`] that can be serialised.
+        #[derive(Debug, Clone, Serialize)]
+        #[non_exhaustive]
+        pub struct StatsReport {
+            /// The phases in the order in which they ended.
+            pub phases: Vec<PhaseTimes>,
+            /// Processor time of the process in seconds.
+            pub cpu_seconds: f64,
+            /// The maximum resident memory of the process in bytes; `None` if the system does not report it.
+            pub peak_memory_bytes: Option<u64>,
+            $($(#[$about])* pub $counter: u64,)*
+        }
+
+        impl Stats {
+            /// Returns a snapshot of the counters and of the phases that have ended.
+            pub fn report(&self) -> StatsReport {
+                StatsReport {
+                    phases: self.phases().clone(),
+                    cpu_seconds: cpu_time().as_secs_f64(),
+                    peak_memory_bytes: peak_memory(),
+                    $($counter: self.$counter.get(),)*
+                }
+            }
+        }
+    };
+}
+
+counters! {
     /// Bytes read from input files into memory.
-    pub bytes_read: Counter,
+    bytes_read,
     /// Bytes of payload that were decompressed.
-    pub bytes_decoded: Counter,
+    bytes_decoded,
     /// Bytes written to outputs from memory.
-    pub bytes_written: Counter,
+    bytes_written,
     /// Bytes copied from inputs to outputs without decoding.
-    pub bytes_copied: Counter,
+    bytes_copied,
     /// The part of `bytes_copied` for which the input and the output share blocks on disk.
-    pub bytes_shared: Counter,
+    bytes_shared,
     /// Blobs that a pass skipped without decoding them.
-    pub blobs_skipped: Counter,
+    blobs_skipped,
     /// Skipped blobs that no pass of the run has decoded. Their contents are known only from an index.
-    pub blobs_trusted: Counter,
+    blobs_trusted,
     /// Blobs that were copied unchanged.
-    pub blobs_copied: Counter,
+    blobs_copied,
     /// Blobs that were decoded.
-    pub blobs_decoded: Counter,
+    blobs_decoded,
     /// Newly encoded blobs that were written.
-    pub blobs_rewritten: Counter,
+    blobs_rewritten,
     /// Objects of changes that were left out because they lie outside of the region of an updated file.
-    pub objects_cut_away: Counter,
-    phases: Mutex<Vec<PhaseTimes>>,
+    objects_cut_away,
 }
 
 /// The times of one phase.
@@ -65,40 +99,6 @@ pub struct PhaseTimes {
     pub cpu_seconds: f64,
 }
 
-/// A snapshot of [`Stats`] that can be serialised.
-#[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct StatsReport {
-    /// The phases in the order in which they ended.
-    pub phases: Vec<PhaseTimes>,
-    /// Processor time of the process in seconds.
-    pub cpu_seconds: f64,
-    /// The maximum resident memory of the process in bytes; `None` if the system does not report it.
-    pub peak_memory_bytes: Option<u64>,
-    /// See [`Stats::bytes_read`].
-    pub bytes_read: u64,
-    /// See [`Stats::bytes_decoded`].
-    pub bytes_decoded: u64,
-    /// See [`Stats::bytes_written`].
-    pub bytes_written: u64,
-    /// See [`Stats::bytes_copied`].
-    pub bytes_copied: u64,
-    /// See [`Stats::bytes_shared`].
-    pub bytes_shared: u64,
-    /// See [`Stats::blobs_skipped`].
-    pub blobs_skipped: u64,
-    /// See [`Stats::blobs_trusted`].
-    pub blobs_trusted: u64,
-    /// See [`Stats::blobs_copied`].
-    pub blobs_copied: u64,
-    /// See [`Stats::blobs_decoded`].
-    pub blobs_decoded: u64,
-    /// See [`Stats::blobs_rewritten`].
-    pub blobs_rewritten: u64,
-    /// See [`Stats::objects_cut_away`].
-    pub objects_cut_away: u64,
-}
-
 impl Stats {
     /// Counts a blob that a pass skips. `verified` states whether the run has decoded the blob.
     pub(crate) fn skip_blob(&self, verified: bool) {
@@ -110,26 +110,6 @@ impl Stats {
 
     fn phases(&self) -> MutexGuard<'_, Vec<PhaseTimes>> {
         lock(&self.phases)
-    }
-
-    /// Returns a snapshot of the counters and of the phases that have ended.
-    pub fn report(&self) -> StatsReport {
-        StatsReport {
-            phases: self.phases().clone(),
-            cpu_seconds: cpu_time().as_secs_f64(),
-            peak_memory_bytes: peak_memory(),
-            bytes_read: self.bytes_read.get(),
-            bytes_decoded: self.bytes_decoded.get(),
-            bytes_written: self.bytes_written.get(),
-            bytes_copied: self.bytes_copied.get(),
-            bytes_shared: self.bytes_shared.get(),
-            blobs_skipped: self.blobs_skipped.get(),
-            blobs_trusted: self.blobs_trusted.get(),
-            blobs_copied: self.blobs_copied.get(),
-            blobs_decoded: self.blobs_decoded.get(),
-            blobs_rewritten: self.blobs_rewritten.get(),
-            objects_cut_away: self.objects_cut_away.get(),
-        }
     }
 }
 
