@@ -4,8 +4,8 @@ use super::output_options::OutputOptions;
 use super::sink::Sink;
 use super::sort::{Dedupe, SortJob, sort_files};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{PbfFile, WriteOptions, Written};
-use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
+use crate::file::{PbfFile, Written};
+use crate::io::{Input, ScratchFile, SizeHint};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlockBuilder, Compression, Element, EncodedBlock, HeaderBlock, Object, feature};
 use crate::runtime::Context;
@@ -90,13 +90,9 @@ impl ElementWriter {
     /// As [`create`](Self::create).
     pub fn sorting(output: OutputOptions, ctx: Context) -> Result<Self> {
         output.target.check()?;
-        let scratch = ScratchFile::create(&output.target.scratch_directory())?;
+        let directory = output.target.scratch_directory();
+        let (scratch, unsorted) = OutputOptions::scratch(&directory, Compression::Lz4)?;
         let path = output.target.path().to_owned();
-        let write = WriteOptions {
-            compression: Compression::Lz4,
-            ..WriteOptions::default()
-        };
-        let unsorted = OutputOptions::new(OutputTarget::Scratch(scratch.clone())).write(write);
         let sink = Sink::create(&unsorted, header(&output), SizeHint::default(), &ctx)?;
         Ok(Self::of_sink(
             sink,
@@ -170,13 +166,7 @@ impl ElementWriter {
             ElementOrder::Any(pair) => *pair,
         };
         let input = Input::from_temporary(scratch.open()?, &self.path)?;
-        let job = SortJob {
-            output,
-            dedupe: Dedupe::KeepAll,
-            changesets: false,
-            tells_repeats: false,
-            keeps_locations: false,
-        };
+        let job = SortJob::new(output, Dedupe::KeepAll);
         let file = PbfFile::of_input(input, &self.ctx)?;
         Ok(sort_files(vec![file], &job, &self.ctx)?.written)
     }

@@ -12,7 +12,7 @@ use crate::formats::{
     Change, ChangeSet, Damage, DocumentHeader, FileContent, TextFormat, format_of, read_start,
     read_texts, salvage_start, salvage_texts,
 };
-use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
+use crate::io::{Input, ScratchFile, SizeHint};
 use crate::osm::{Bbox, TypeThenId};
 use crate::pbf::{BlockBuilder, Compression, EncodedBlock, HeaderBlock, feature};
 use crate::runtime::Context;
@@ -131,10 +131,9 @@ fn converted_to_pbf(
         path.display(),
         format.name()
     ));
-    let scratch = ScratchFile::create(&std::env::temp_dir())?;
     let document_header = read_start(&input, format)?.document_header().clone();
     let mut conversion = Conversion::begin(&input, format, &document_header, ctx);
-    let mut sink = conversion.sink(&scratch, compression)?;
+    let (scratch, mut sink) = conversion.begin_file(compression)?;
     let phase = ctx.phase("convert", 0);
     read_texts(
         std::slice::from_ref(&input),
@@ -175,9 +174,8 @@ pub(crate) fn salvage(input: &Input, format: TextFormat, ctx: &Context) -> Resul
         |_| DocumentHeader::default(),
         |start| start.document_header().clone(),
     );
-    let scratch = ScratchFile::create(&std::env::temp_dir())?;
     let mut conversion = Conversion::begin(input, format, &document_header, ctx);
-    let mut sink = conversion.sink(&scratch, Compression::Lz4)?;
+    let (scratch, mut sink) = conversion.begin_file(Compression::Lz4)?;
     let phase = ctx.phase("convert", 0);
     let (damage, bytes) = salvage_texts(
         input,
@@ -261,14 +259,11 @@ impl<'c> Conversion<'c> {
     }
 
     /// Begins the temporary PBF file.
-    fn sink(&self, scratch: &ScratchFile, compression: Compression) -> Result<Sink> {
-        let write = WriteOptions {
-            compression,
-            ..WriteOptions::default()
-        };
-        let output = OutputOptions::new(OutputTarget::Scratch(scratch.clone())).write(write);
+    fn begin_file(&self, compression: Compression) -> Result<(ScratchFile, Sink)> {
+        let (scratch, output) = OutputOptions::scratch(&std::env::temp_dir(), compression)?;
         let header = header(self.document_header);
-        Sink::create(&output, header, SizeHint::default(), self.ctx)
+        let sink = Sink::create(&output, header, SizeHint::default(), self.ctx)?;
+        Ok((scratch, sink))
     }
 
     /// Adds the facts about a part, and returns its blocks.
@@ -343,26 +338,13 @@ pub(crate) fn in_order(
         file.input.path().display(),
         scratch.display()
     ));
-    let scratch = ScratchFile::create(scratch)?;
+    let (scratch, output) = OutputOptions::scratch(scratch, write.compression)?;
     let original = file.input.clone();
-    let target = OutputTarget::Scratch(scratch.clone());
-    let output = OutputOptions::new(target)
-        .write(WriteOptions {
-            compression: write.compression,
-            ..WriteOptions::default()
-        })
-        .header(HeaderOptions {
-            generator: file.header.writing_program.clone(),
-            ..HeaderOptions::default()
-        });
-    let job = SortJob {
-        output,
-        dedupe: Dedupe::KeepAll,
-        changesets: false,
-        tells_repeats: false,
-        keeps_locations: false,
-    };
-    sort_files(vec![file], &job, ctx)?;
+    let output = output.header(HeaderOptions {
+        generator: file.header.writing_program.clone(),
+        ..HeaderOptions::default()
+    });
+    sort_files(vec![file], &SortJob::new(output, Dedupe::KeepAll), ctx)?;
     let file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     Ok((file, plan))

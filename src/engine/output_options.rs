@@ -1,11 +1,12 @@
 //! The output of a command: its target, its format, the options for its blobs, and its header.
 
 use super::HeaderOptions;
+use crate::error::Result;
 use crate::file::{BlobLocations, PbfFile, WriteOptions};
 use crate::formats::{TextCompression, TextOptions, WayLocations};
-use crate::io::OutputTarget;
+use crate::io::{OutputTarget, ScratchFile};
 use crate::pbf::{Compression, feature};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The output of a command that writes one file.
 #[derive(Debug, Clone)]
@@ -50,6 +51,21 @@ impl OutputOptions {
             write: WriteOptions::default(),
             header: HeaderOptions::default(),
         }
+    }
+
+    /// Creates a temporary file in `directory`. Also returns the options of an output to the file, with the compression
+    /// of another output, because blobs may be copied to it.
+    pub(crate) fn scratch(
+        directory: &Path,
+        compression: Compression,
+    ) -> Result<(ScratchFile, Self)> {
+        let file = ScratchFile::create(directory)?;
+        let write = WriteOptions {
+            compression,
+            ..WriteOptions::default()
+        };
+        let output = Self::new(OutputTarget::Scratch(file.clone())).write(write);
+        Ok((file, output))
     }
 
     /// Allows the output to replace an existing file. Has no effect if the target is not a file.

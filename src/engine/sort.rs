@@ -45,6 +45,19 @@ pub(crate) struct SortJob {
     pub keeps_locations: bool,
 }
 
+impl SortJob {
+    /// Creates a job that writes no changesets, tells of no repeated objects, and makes locations in ways agree.
+    pub(crate) const fn new(output: OutputOptions, dedupe: Dedupe) -> Self {
+        Self {
+            output,
+            dedupe,
+            changesets: false,
+            tells_repeats: false,
+            keeps_locations: false,
+        }
+    }
+}
+
 /// The handling of duplicates, which are objects with the same kind and id in one input or in several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

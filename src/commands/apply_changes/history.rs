@@ -6,9 +6,9 @@ use crate::engine::input;
 use crate::engine::sort::{Dedupe, EqualVersions, SortJob, Summary, sort_files};
 use crate::engine::{HeaderOption, OutputOptions};
 use crate::error::Result;
-use crate::file::{PbfFile, WriteOptions};
+use crate::file::PbfFile;
 use crate::formats::{change_sources, change_states};
-use crate::io::{Input, OutputTarget, ScratchFile};
+use crate::io::Input;
 use crate::pbf::feature;
 use crate::runtime::Context;
 
@@ -87,31 +87,20 @@ pub(crate) fn add_to_history(
     .collect::<Vec<_>>();
     state.append(&mut output.header.set);
     output.header.set = state;
-    let job = SortJob {
-        output,
-        dedupe: Dedupe::EachVersion(equal),
-        changesets: false,
-        tells_repeats: false,
-        keeps_locations: false,
-    };
-    sort_files(files, &job, ctx)
+    sort_files(
+        files,
+        &SortJob::new(output, Dedupe::EachVersion(equal)),
+        ctx,
+    )
 }
 
 /// Merges change files into a temporary file that contains each version of each object once. Of equal versions, the
 /// last one is kept.
 fn each_version_once(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> Result<PbfFile> {
-    let scratch = ScratchFile::create(&options.output.target.scratch_directory())?;
-    let write = WriteOptions {
-        compression: options.output.encoding().compression,
-        ..WriteOptions::default()
-    };
-    let job = SortJob {
-        output: OutputOptions::new(OutputTarget::Scratch(scratch.clone())).write(write),
-        dedupe: Dedupe::EachVersion(EqualVersions::Last),
-        changesets: false,
-        tells_repeats: false,
-        keeps_locations: false,
-    };
+    let directory = options.output.target.scratch_directory();
+    let compression = options.output.encoding().compression;
+    let (scratch, output) = OutputOptions::scratch(&directory, compression)?;
+    let job = SortJob::new(output, Dedupe::EachVersion(EqualVersions::Last));
     let original = files.first().map(|file| file.input.clone());
     sort_files(files, &job, ctx)?;
     let input = match original {

@@ -14,8 +14,8 @@ use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::engine::{OutputOptions, WriteSummary};
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
-use crate::io::{Input, OpenOutput, OutputTarget, ScratchFile, SizeHint};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::io::{Input, OpenOutput, ScratchFile, SizeHint};
 use crate::osm::{TypeThenId, id_rank};
 use crate::pbf::{BlobEntry, HeaderBlock};
 use crate::runtime::Context;
@@ -85,13 +85,7 @@ pub(super) fn sort_saved(
         });
         files.push(file);
     }
-    let job = SortJob {
-        output: options.output.clone(),
-        dedupe: Dedupe::HighestVersion,
-        changesets: false,
-        tells_repeats: false,
-        keeps_locations: false,
-    };
+    let job = SortJob::new(options.output.clone(), Dedupe::HighestVersion);
     let sorted = sort_files(files, &job, ctx)?;
     let after = sorted.written.objects.unwrap_or(0);
     report.duplicates = before.saturating_sub(after);
@@ -105,12 +99,8 @@ fn write_scratch<T>(
     output: &OutputOptions,
     write: impl FnOnce(&OutputOptions) -> Result<T>,
 ) -> Result<(ScratchFile, T)> {
-    let file = ScratchFile::create(&output.target.scratch_directory())?;
-    let target = OutputTarget::Scratch(file.clone());
-    let scratch = OutputOptions::new(target).write(WriteOptions {
-        compression: output.encoding().compression,
-        ..WriteOptions::default()
-    });
+    let directory = output.target.scratch_directory();
+    let (file, scratch) = OutputOptions::scratch(&directory, output.encoding().compression)?;
     let written = write(&scratch)?;
     Ok((file, written))
 }
