@@ -34,10 +34,7 @@ pub const SEARCH_RADIUS: f64 = 75.0;
 pub const COARSE_SEARCH_RADIUS: f64 = 1000.0;
 
 /// The memory limits for sorting rows.
-const LIMITS: RowLimits = RowLimits {
-    run: 16 << 20,
-    memory: 128 << 20,
-};
+const LIMITS: RowLimits = RowLimits::new(16 << 20, 128 << 20);
 
 /// The lower bound of the default memory for locations, in bytes.
 const LEAST_MEMORY: u64 = 1 << 30;

@@ -67,10 +67,7 @@ pub(crate) const CURVE_BITS: u32 = 56;
 /// The layout of the sort keys of rows: the number of the layer in the high bits, and a position on the Hilbert curve
 /// in the low [`CURVE_BITS`] bits. The lowest 24 bits are not counted, so one count of rows covers a cell of 0.0055 by
 /// 0.0027 degrees.
-pub(crate) const KEY: KeyBits = KeyBits {
-    uncounted: 24,
-    below_group: CURVE_BITS,
-};
+pub(crate) const KEY: KeyBits = KeyBits::new(24, CURVE_BITS);
 
 /// Returns the layer of a sort key; `None` if the key has a number that no layer has.
 pub(crate) fn layer_of(key: u64) -> Option<Layer> {

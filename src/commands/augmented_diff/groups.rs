@@ -17,15 +17,9 @@ use crate::osm::{TypeThenId, id_from_rank, id_rank};
 use std::path::Path;
 
 /// The memory limits for sorting actions by group.
-const LIMITS: RowLimits = RowLimits {
-    run: 32 << 20,
-    memory: 64 << 20,
-};
+const LIMITS: RowLimits = RowLimits::new(32 << 20, 64 << 20);
 /// The key of a row is the rank of the group.
-const KEY: KeyBits = KeyBits {
-    uncounted: 0,
-    below_group: 63,
-};
+const KEY: KeyBits = KeyBits::new(0, 63);
 /// The size of a batch of rows, in bytes, at which it goes to the sorter. An object has a row for each group that
 /// changes it, so the rows of the objects of one blob can be any number.
 const BATCH_LEN: usize = 4 << 20;

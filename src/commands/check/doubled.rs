@@ -18,15 +18,9 @@ use std::collections::BTreeMap;
 use twox_hash::XxHash3_64;
 
 /// The limits of the sort by content.
-const LIMITS: RowLimits = RowLimits {
-    run: 32 << 20,
-    memory: 48 << 20,
-};
+const LIMITS: RowLimits = RowLimits::new(32 << 20, 48 << 20);
 /// The sort keys are hashes of 63 bits. They are counted by their highest bits.
-const KEY: KeyBits = KeyBits {
-    uncounted: 47,
-    below_group: 63,
-};
+const KEY: KeyBits = KeyBits::new(47, 63);
 /// The size in bytes at which rows go to the sorter even before the end of a blob.
 const MAX_ROWS: usize = 4 << 20;
 /// The number of bytes of rows that are read at a time.

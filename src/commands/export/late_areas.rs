@@ -15,16 +15,10 @@ use crate::runtime::Context;
 use std::path::Path;
 
 /// The memory limits of the sort.
-const LIMITS: RowLimits = RowLimits {
-    run: 32 << 20,
-    memory: 64 << 20,
-};
+const LIMITS: RowLimits = RowLimits::new(32 << 20, 64 << 20);
 /// The sort keys are the ranks of ways without the lowest bit, so they fit into 63 bits. Rows with the same key are
 /// ordered by their headers.
-const KEY: KeyBits = KeyBits {
-    uncounted: 8,
-    below_group: 63,
-};
+const KEY: KeyBits = KeyBits::new(8, 63);
 /// The size in bytes of the header of a row, which contains the rank of the way, the index of the member and the rank
 /// of the object.
 const PLACE_LEN: usize = 20;

@@ -31,16 +31,10 @@ const GROUPS: u64 = 64;
 /// The maximum size in memory of the rows that are read at a time, in bytes. It also limits the size of a row group.
 const READ_MEMORY: usize = 24 << 20;
 /// The memory limits for sorting rows.
-const LIMITS: RowLimits = RowLimits {
-    run: 32 << 20,
-    memory: 48 << 20,
-};
+const LIMITS: RowLimits = RowLimits::new(32 << 20, 48 << 20);
 /// The key of a row consists of the number of a partition and a position on the Hilbert curve. A range of keys may
 /// contain several partitions, because partitions can be small.
-const KEY: KeyBits = KeyBits {
-    uncounted: 8,
-    below_group: 63,
-};
+const KEY: KeyBits = KeyBits::new(8, 63);
 
 /// The size in bytes at which the rows of a thread are passed to the sorter even before the end of a blob. In real
 /// files, the rows of one blob are smaller.

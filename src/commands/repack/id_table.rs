@@ -13,15 +13,9 @@ use crate::runtime::{Context, Pass};
 use std::path::Path;
 
 /// The memory limits for sorting rows.
-const LIMITS: RowLimits = RowLimits {
-    run: 16 << 20,
-    memory: 48 << 20,
-};
+const LIMITS: RowLimits = RowLimits::new(16 << 20, 48 << 20);
 /// The layout of the keys of rows: a kind, and the index of a group of input blobs.
-const KEY: KeyBits = KeyBits {
-    uncounted: 0,
-    below_group: GROUP_BITS,
-};
+const KEY: KeyBits = KeyBits::new(0, GROUP_BITS);
 const GROUP_BITS: u32 = 32;
 /// The number of input blobs in a group.
 const BLOBS_IN_A_GROUP: usize = 8;

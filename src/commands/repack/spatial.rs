@@ -22,15 +22,9 @@ use crate::pbf::{BlobEntry, Block, EncodedFrame, FrameEncoder, Object, ObjectBod
 use crate::runtime::{Context, Pass};
 
 /// The memory limits for sorting rows.
-const LIMITS: RowLimits = RowLimits {
-    run: 32 << 20,
-    memory: 48 << 20,
-};
+const LIMITS: RowLimits = RowLimits::new(32 << 20, 48 << 20);
 /// The layout of the keys of rows: a kind, a level, and a position on the curve.
-const KEY: KeyBits = KeyBits {
-    uncounted: 6,
-    below_group: CURVE_BITS,
-};
+const KEY: KeyBits = KeyBits::new(6, CURVE_BITS);
 const CURVE_BITS: u32 = 32;
 const LEVEL_BITS: u32 = 8;
 /// The maximum length of the edges of the boxes in each level, in 1e-7 degree: 1.5, 12, 93 and 750 km along a meridian.

@@ -18,6 +18,15 @@ pub(crate) struct KeyBits {
     pub below_group: u32,
 }
 
+impl KeyBits {
+    pub(crate) const fn new(uncounted: u32, below_group: u32) -> Self {
+        Self {
+            uncounted,
+            below_group,
+        }
+    }
+}
+
 /// A range of keys, and the number of rows with these keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyRange {

@@ -36,6 +36,12 @@ pub(crate) struct RowLimits {
     pub memory: usize,
 }
 
+impl RowLimits {
+    pub(crate) const fn new(run: usize, memory: usize) -> Self {
+        Self { run, memory }
+    }
+}
+
 /// Collects rows from several threads, and sorts them.
 #[derive(Debug)]
 pub(crate) struct RowSorter {
@@ -244,10 +250,7 @@ mod tests {
     use super::*;
     use crate::for_tests::random::Random;
 
-    const BITS: KeyBits = KeyBits {
-        uncounted: 8,
-        below_group: 32,
-    };
+    const BITS: KeyBits = KeyBits::new(8, 32);
 
     #[test]
     fn rows_come_back_in_order_whatever_the_runs() {

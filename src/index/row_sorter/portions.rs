@@ -171,17 +171,11 @@ mod tests {
 
     #[test]
     fn a_part_begins_where_the_part_before_began() {
-        let bits = KeyBits {
-            uncounted: 8,
-            below_group: 32,
-        };
+        let bits = KeyBits::new(8, 32);
         let directory = tempfile::tempdir().unwrap();
         // Long rows with the same key; each is a block. There are a run in memory and some in files.
         const ROW: usize = 40_000;
-        let limits = RowLimits {
-            run: 20 * ROW,
-            memory: 1000,
-        };
+        let limits = RowLimits::new(20 * ROW, 1000);
         let sorter = RowSorter::new(limits, bits, directory.path(), &Context::default());
         for number in 0..100u8 {
             let mut batch = RowBatch::default();
@@ -207,15 +201,9 @@ mod tests {
 
     #[test]
     fn parts_of_any_length_give_the_same_order() {
-        let bits = KeyBits {
-            uncounted: 8,
-            below_group: 32,
-        };
+        let bits = KeyBits::new(8, 32);
         let directory = tempfile::tempdir().unwrap();
-        let limits = RowLimits {
-            run: 400,
-            memory: 2000,
-        };
+        let limits = RowLimits::new(400, 2000);
         let sorter = RowSorter::new(limits, bits, directory.path(), &Context::default());
         // Few keys, and many equal rows.
         let row = |number: u64| (number * 7919 % 3, vec![b'a' + (number * 31 % 5) as u8; 9]);
