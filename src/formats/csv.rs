@@ -2,6 +2,7 @@
 
 use super::numbers::{TimeFormatter, put_e7, put_number};
 use super::text_buffer::TextBuffer;
+use std::collections::BTreeSet;
 
 /// Appends a field, in quotes if it needs them.
 pub(crate) fn put_field(out: &mut Vec<u8>, text: impl AsRef<[u8]>, separator: u8) {
@@ -51,6 +52,16 @@ impl CsvText {
     pub(crate) fn header(&mut self, names: &[&str]) {
         names.iter().for_each(|name| self.text(Some(name)));
         self.end_row();
+    }
+
+    /// Appends a row with the names of columns. Fails if two of them have the same name.
+    pub(super) fn distinct_header(&mut self, names: &[&str]) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
+            return Err(format!("{twice}: two columns would have this name"));
+        }
+        self.header(names);
+        Ok(())
     }
 
     /// Appends a field of text.

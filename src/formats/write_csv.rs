@@ -8,7 +8,6 @@ use super::text_options::{TextOptions, Visibility, WayLocations};
 use crate::geometry::Point;
 use crate::osm::{Location, UniqueTags};
 use crate::pbf::{InfoFields, Object, ObjectBody};
-use std::collections::BTreeSet;
 
 /// The metadata that has columns, with the names of the columns, in their order.
 const METADATA: [(InfoFields, &str); 5] = [
@@ -40,12 +39,8 @@ pub(super) fn csv_header(
         Some(keys) => names.extend(keys.iter().map(String::as_str)),
         None => names.push("tags"),
     }
-    let mut seen = BTreeSet::new();
-    if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
-        return Err(format!("{twice}: two columns would have this name"));
-    }
     let (mut csv, mut text) = (CsvText::new(), TextBuffer::new());
-    csv.header(&names);
+    csv.distinct_header(&names)?;
     csv.move_to(&mut text);
     Ok(text)
 }

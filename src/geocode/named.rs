@@ -45,10 +45,7 @@ impl<'i> Query<'i, '_> {
             return Ok(written);
         }
         let radius = self.index.manifest().coarse_search_radius;
-        let names = StreetNames::of(&[("name", written)]);
-        let street = self.near(Layer::Streets, radius, |item| {
-            Ok(has_name(&item.tags()?, &names))
-        })?;
+        let street = self.street_within(written, radius)?;
         let name = street.and_then(|street| self.languages.name_in_language(&street.tags));
         Ok(name.unwrap_or(written))
     }
@@ -120,7 +117,11 @@ impl<'i> Query<'i, '_> {
         {
             return Ok(Some(street.clone()));
         }
-        let radius = self.index.manifest().coarse_search_radius;
+        self.street_within(written, self.index.manifest().coarse_search_radius)
+    }
+
+    /// Returns the nearest street within `radius` metres with a name that is a spelling of `written`.
+    fn street_within(&self, written: &'i str, radius: f64) -> Result<Option<Near<'i>>> {
         let names = StreetNames::of(&[("name", written)]);
         self.near(Layer::Streets, radius, |item| {
             Ok(has_name(&item.tags()?, &names))
@@ -129,11 +130,7 @@ impl<'i> Query<'i, '_> {
 
     /// Whether a street within `radius` metres has a name that is a spelling of `written`.
     pub(super) fn is_on(&self, written: &'i str, radius: f64) -> Result<bool> {
-        let names = StreetNames::of(&[("name", written)]);
-        let street = self.near(Layer::Streets, radius, |item| {
-            Ok(has_name(&item.tags()?, &names))
-        })?;
-        Ok(street.is_some())
+        Ok(self.street_within(written, radius)?.is_some())
     }
 
     /// Returns the city that an address names: a boundary around the query point, an area tagged as a city or a smaller

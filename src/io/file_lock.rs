@@ -77,13 +77,21 @@ fn locked_error(path: &Path, cause: &str) -> Error {
     Error::file_of(path, ErrorKind::Locked, cause)
 }
 
+/// Opens a file. Does not wait for a writer even if a named pipe is at the path.
+pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    }
+    options.read(true).open(path)
+}
+
 /// Opens the file to be locked, which is the file at `path` itself.
 #[cfg(unix)]
 fn open_to_lock(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    // Without `NONBLOCK`, opening a named pipe would wait for a writer.
-    let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    File::options().read(true).custom_flags(nonblock).open(path)
+    open_without_waiting(path)
 }
 
 /// Opens the file to be locked. On Windows this is another file beside the file at `path`, because a locked file cannot

@@ -1,5 +1,6 @@
 //! Small files that are kept for later runs and can be fetched again.
 
+use super::file_lock::open_without_waiting;
 use super::{OpenOutput, temporary};
 use crate::error::{Error, Result};
 use crate::runtime::Cancellation;
@@ -22,20 +23,7 @@ pub(crate) fn open_kept(path: &Path) -> Result<Option<File>> {
         let cause = "this is no regular file, so that nothing can be kept in it: remove it, or keep files elsewhere";
         return Err(Error::file(path, cause));
     }
-    Ok(open_at_once(path).ok())
-}
-
-/// Opens a file. Does not wait even if a named pipe has replaced the file since it was checked.
-#[cfg(unix)]
-fn open_at_once(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    File::options().read(true).custom_flags(nonblock).open(path)
-}
-
-#[cfg(windows)]
-fn open_at_once(path: &Path) -> io::Result<File> {
-    File::open(path)
+    Ok(open_without_waiting(path).ok())
 }
 
 /// Writes a file, which gets its name when it is complete. First removes an existing file at `path`, which callers have

@@ -95,16 +95,7 @@ impl ObjectExpression {
         text: &str,
         parse: impl Fn(&str) -> Result<Self, String>,
     ) -> Result<Vec<Self>, String> {
-        let mut expressions = Vec::new();
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = without_comment(line).trim();
-            if !line.is_empty() {
-                let expression = parse(line);
-                expressions.push(expression.map_err(|cause| format!("line {number}: {cause}"))?);
-            }
-        }
-        Ok(expressions)
+        parse_each_line(text, parse)
     }
 
     /// Whether the expression applies to objects of a kind: to all of them, or only to areas.
@@ -133,9 +124,23 @@ impl ObjectExpression {
     }
 }
 
+/// Parses each line of `text` that has more than a comment. An error names the line, counted from 1.
+pub(super) fn parse_each_line<T>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = (1..).zip(text.lines().map(|line| without_comment(line).trim()));
+    let lines = lines.filter(|(_, line)| !line.is_empty());
+    let parsed = lines.map(|(number, line): (u64, &str)| {
+        parse(line).map_err(|cause| format!("line {number}: {cause}"))
+    });
+    parsed.collect()
+}
+
 /// Returns the part of a line before a comment. A comment begins with a `#` at the start of the line or after
 /// whitespace.
-pub(super) fn without_comment(line: &str) -> &str {
+fn without_comment(line: &str) -> &str {
     let mut hashes = line.match_indices('#').map(|(at, _)| &line[..at]);
     let comment = hashes.find(|before| before.is_empty() || before.ends_with(char::is_whitespace));
     comment.unwrap_or(line)

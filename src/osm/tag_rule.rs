@@ -1,6 +1,6 @@
 //! Rules that change the tags of objects.
 
-use super::object_filter::{ObjectExpression, ObjectFilter, without_comment};
+use super::object_filter::{ObjectExpression, ObjectFilter, parse_each_line};
 use super::rule_words::{RuleWord, RuleWords};
 use super::string_matcher::{RegexMatcher, StringMatcher};
 use std::fmt;
@@ -112,16 +112,7 @@ impl TagRule {
     /// Parses each line of `text` as a rule. At the start of a line and after whitespace, `#` begins a comment. Errors
     /// name the line, counted from 1.
     pub fn parse_lines(text: &str) -> Result<Vec<Self>, String> {
-        let mut rules = Vec::new();
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = without_comment(line).trim();
-            if !line.is_empty() {
-                let rule = Self::parse(line);
-                rules.push(rule.map_err(|cause| format!("line {number}: {cause}"))?);
-            }
-        }
-        Ok(rules)
+        parse_each_line(text, Self::parse)
     }
 }
 

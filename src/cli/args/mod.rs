@@ -12,7 +12,9 @@ pub use format::{
     FormatKind, FormatSpec, InputKind, data_ending, kind_of_name, names_changes, names_history,
     read_formats, written_formats,
 };
-pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions};
+pub use objects::{
+    ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions, read_text,
+};
 pub use output::{OutputArgs, OutputBox, WriteArgs, parse_header, parse_percent, text_target};
 pub use region::{GivenRegion, RegionArgs, region};
 pub use run::{JsonForm, RunArgs, Stdout, open_stats};

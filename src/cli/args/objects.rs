@@ -145,18 +145,23 @@ impl ExpressionArgs {
     }
 }
 
+/// Reads a text file; `-` is standard input.
+pub fn read_text(path: &Path) -> Result<String> {
+    let text = if path.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(path)
+    };
+    text.map_err(|error| anyhow!("{}: cannot read: {error}", shown(path)))
+}
+
 /// Reads expressions from a file, one per line. An error names the file and the line.
 pub fn read_expressions(
     session: &Session,
     path: &Path,
     parse: impl Fn(&str) -> Result<ObjectExpression, String>,
 ) -> Result<Vec<ObjectExpression>> {
-    let text = if path.as_os_str() == "-" {
-        std::io::read_to_string(std::io::stdin())
-    } else {
-        std::fs::read_to_string(path)
-    };
-    let text = text.map_err(|error| anyhow!("{}: cannot read: {error}", shown(path)))?;
+    let text = read_text(path)?;
     let text = if session.conventions.cuts_at_every_hash {
         let lines = text
             .lines()

@@ -1,7 +1,7 @@
 //! The arguments for rules. Rules apply in the order in which they are given, whatever their options are.
 
+use crate::cli::args::read_text;
 use crate::commands::tags_edit::TagRule;
-use crate::error::shown;
 use anyhow::{Result, anyhow};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
@@ -106,13 +106,7 @@ fn parse(text: &str) -> Result<TagRule> {
 
 /// Reads a file of rules, one per line; `-` is standard input. An error names the file and the line.
 pub fn read_rules(path: &Path) -> Result<Vec<TagRule>> {
-    let text = if path.as_os_str() == "-" {
-        std::io::read_to_string(std::io::stdin())
-    } else {
-        std::fs::read_to_string(path)
-    };
-    let text = text.map_err(|error| anyhow!("{}: cannot read: {error}", shown(path)))?;
-    let rules = TagRule::parse_lines(&text);
+    let rules = TagRule::parse_lines(&read_text(path)?);
     Ok(rules.map_err(|cause| crate::Error::file(path, cause))?)
 }
 

@@ -12,7 +12,6 @@ use crate::formats::csv::CsvText;
 #[cfg(feature = "parquet")]
 use crate::formats::derived_columns::{h3_cell, language};
 use crate::formats::text_buffer::TextBuffer;
-use std::collections::BTreeSet;
 #[cfg(feature = "parquet")]
 use std::fmt::Write as _;
 
@@ -42,12 +41,8 @@ pub(super) fn header(options: &FeatureOptions) -> Result<String, String> {
         Some(keys) => names.extend(keys.iter().map(String::as_str)),
         None => names.extend([NAME, TAGS]),
     }
-    let mut seen = BTreeSet::new();
-    if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
-        return Err(format!("{twice}: two columns would have this name"));
-    }
     let mut csv = CsvText::new();
-    csv.header(&names);
+    csv.distinct_header(&names)?;
     Ok(csv.take())
 }
 

@@ -111,7 +111,7 @@ impl DeltaState {
         };
         let strings = &mut self.strings;
         (draft.uid, draft.user) =
-            strings.read_pair(reader, known, Meaning::User, |uid, name| {
+            strings.read(reader, true, known, Meaning::User, |uid, name| {
                 let name = text(name, &mut set.strings)?;
                 Ok((parse_uid(uid)?, name))
             })?;
@@ -180,7 +180,7 @@ impl DeltaState {
             _ => None,
         };
         let strings = &mut self.strings;
-        let (kind, role) = strings.read_single(reader, known, Meaning::Member, |string| {
+        let (kind, role) = strings.read(reader, false, known, Meaning::Member, |string, _| {
             let (kind, role) = match string {
                 [b'0', role @ ..] => (ObjectKind::Node, role),
                 [b'1', role @ ..] => (ObjectKind::Way, role),
@@ -206,7 +206,7 @@ impl DeltaState {
             _ => None,
         };
         let strings = &mut self.strings;
-        let (key, value) = strings.read_pair(reader, known, Meaning::Tag, |key, value| {
+        let (key, value) = strings.read(reader, true, known, Meaning::Tag, |key, value| {
             let strings = &mut set.strings;
             Ok((text(key, strings)?, text(value, strings)?))
         })?;

@@ -65,13 +65,14 @@ impl O5mStrings {
         self.set += 1;
     }
 
-    /// Reads a pair of strings, which is inline or a reference to an entry. `understand` parses the strings. `wrap`
-    /// converts the result to a [`Meaning`], which the entry caches. `known` converts a cached meaning of the wanted
-    /// kind back to the result.
+    /// Reads a string or, with `is_pair`, two of them, which are inline or a reference to an entry. `understand` parses
+    /// the strings, of which the second is empty if it is not read. `wrap` converts the result to a [`Meaning`], which
+    /// the entry caches. `known` converts a cached meaning of the wanted kind back to the result.
     #[inline]
-    pub(super) fn read_pair<T: Copy>(
+    pub(super) fn read<T: Copy>(
         &mut self,
         reader: &mut DatasetCursor<'_>,
+        is_pair: bool,
         known: impl Fn(Meaning) -> Option<T>,
         wrap: impl Fn(T) -> Meaning,
         understand: impl FnOnce(&[u8], &[u8]) -> Result<T, String>,
@@ -80,9 +81,10 @@ impl O5mStrings {
         let fault = |cause: String| DatasetFault::new(at, cause);
         let number = reader.unsigned()?;
         if number == 0 {
-            let (first, second) = (reader.string()?, reader.string()?);
+            let first = reader.string()?;
+            let second = if is_pair { reader.string()? } else { &[] };
             let parsed = understand(first, second).map_err(fault)?;
-            self.add(first, Some(second), wrap(parsed));
+            self.add(first, is_pair.then_some(second), wrap(parsed));
             return Ok(parsed);
         }
         let set = self.set;
@@ -90,39 +92,11 @@ impl O5mStrings {
         if let Some(parsed) = entry.meaning_in(set).and_then(known) {
             return Ok(parsed);
         }
-        if !entry.is_pair {
+        if is_pair && !entry.is_pair {
             return Err(fault(format!("string {number} of the table is not a pair")));
         }
         let (first, second) = entry.text.split_at(entry.first);
         let parsed = understand(first, second).map_err(fault)?;
-        entry.meaning = Some((set, wrap(parsed)));
-        Ok(parsed)
-    }
-
-    /// Reads a single string, just as [`read_pair`](Self::read_pair) reads a pair.
-    #[inline]
-    pub(super) fn read_single<T: Copy>(
-        &mut self,
-        reader: &mut DatasetCursor<'_>,
-        known: impl Fn(Meaning) -> Option<T>,
-        wrap: impl Fn(T) -> Meaning,
-        understand: impl FnOnce(&[u8]) -> Result<T, String>,
-    ) -> Result<T, DatasetFault> {
-        let at = reader.at();
-        let fault = |cause: String| DatasetFault::new(at, cause);
-        let number = reader.unsigned()?;
-        if number == 0 {
-            let string = reader.string()?;
-            let parsed = understand(string).map_err(fault)?;
-            self.add(string, None, wrap(parsed));
-            return Ok(parsed);
-        }
-        let set = self.set;
-        let entry = self.entry_of_number(number).map_err(fault)?;
-        if let Some(parsed) = entry.meaning_in(set).and_then(known) {
-            return Ok(parsed);
-        }
-        let parsed = understand(&entry.text[..entry.first]).map_err(fault)?;
         entry.meaning = Some((set, wrap(parsed)));
         Ok(parsed)
     }
