@@ -58,7 +58,7 @@ impl MemberWays {
                 StoredWay::Located => {
                     known.insert(member.id, false);
                     found.ways.push((member.id, role, start..nodes.len()));
-                    if nodes.len() > ways.max_nodes() {
+                    if nodes.len() > ways.max_nodes {
                         found.is_too_large = true;
                         *nodes = Vec::new();
                         break;

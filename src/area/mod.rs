@@ -311,7 +311,7 @@ fn polygons_bounded_by(
     let mut corners = sides::Corners::of(&segments);
     corners.find_open_ends(&segments, problems);
     for _ in 0..MAX_ROUNDS {
-        if problems.has_error() {
+        if problems.has_error {
             return Vec::new();
         }
         if segments.is_empty() {

@@ -13,7 +13,8 @@ pub(super) struct ProblemList {
     list: Vec<AreaProblem>,
     /// The number of problems of each kind in `list`.
     counts: FxHashMap<ProblemKind, usize>,
-    has_error: bool,
+    /// Whether a problem makes the area invalid.
+    pub(super) has_error: bool,
 }
 
 impl ProblemList {
@@ -36,11 +37,6 @@ impl ProblemList {
             ways: [way, None],
             segments: [None; 2],
         });
-    }
-
-    /// Whether a problem makes the area invalid.
-    pub(super) const fn has_error(&self) -> bool {
-        self.has_error
     }
 
     /// Returns the problems. Each problem with a location gets the id of the first node there, if there is one.

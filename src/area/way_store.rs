@@ -22,7 +22,7 @@ pub(crate) struct WayStore {
     /// The number of nodes of the longest way that was added.
     longest: usize,
     /// The maximum number of nodes of the ways of one area.
-    max_nodes: usize,
+    pub(super) max_nodes: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -77,11 +77,6 @@ impl WayStore {
     /// Sets the maximum number of nodes of the ways of one area.
     pub(crate) const fn set_max_nodes(&mut self, max_nodes: usize) {
         self.max_nodes = max_nodes;
-    }
-
-    /// Returns the maximum number of nodes of the ways of one area.
-    pub(super) const fn max_nodes(&self) -> usize {
-        self.max_nodes
     }
 
     /// Sets the relations that are members of routes.

@@ -93,7 +93,7 @@ pub struct EffectArgs {
     ///
     /// The file of a changeset that goes on is continued, as by augmented-diff --split.
     #[arg(long, requires = "augmented_diff")]
-    split: bool,
+    pub split: bool,
     /// Also write the tiles in which the changes can be seen, as lines z/x/y, to the file of --expire-output
     ///
     /// ZOOMS is a zoom level, or a range such as 10-16. The tiles are those of augmented-diff --expire-tiles.
@@ -105,11 +105,6 @@ pub struct EffectArgs {
 }
 
 impl EffectArgs {
-    /// Whether the actions are divided by changesets.
-    pub const fn is_split(&self) -> bool {
-        self.split
-    }
-
     /// Returns the output of actions at a path, which is that of a file, or with --split that of a directory.
     pub fn actions(&self, session: &Session, path: &Path, overwrite: bool) -> Result<Output> {
         if self.split {

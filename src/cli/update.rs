@@ -264,7 +264,7 @@ impl Args {
         let mut outputs = Vec::new();
         if let Some(path) = &self.augmented_diff {
             let is_file = augmented_diff::names_file(path) && !path.is_dir();
-            outputs.push(if is_file || self.effects.is_split() {
+            outputs.push(if is_file || self.effects.split {
                 AugmentedDiff::OfRun(self.effects.actions(session, path, may_replace(path))?)
             } else {
                 names::check_new_directory(

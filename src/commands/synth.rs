@@ -88,7 +88,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let written = write_state(options, &world, ctx)?;
     let mut summary = Summary {
         written,
-        towns: world.towns(),
+        towns: world.towns,
         days: Vec::new(),
     };
     if let Some((days, directory)) = &options.changes {
@@ -123,7 +123,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     options.output.header.apply(&mut header);
     let write = options.output.encoding();
     let mut sink = Sink::create(&options.output, header, SizeHint::default(), ctx)?;
-    let units = world.towns().div_ceil(TOWNS_PER_ITEM);
+    let units = world.towns.div_ceil(TOWNS_PER_ITEM);
     let portions = ObjectKind::ALL.into_iter().flat_map(|kind| {
         let towns = (0..units).map(move |unit| GeneratedObjects::Towns(kind, unit));
         towns.chain((1..=options.day).map(move |day| GeneratedObjects::Created(kind, day)))
@@ -140,13 +140,13 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
             let added = match part {
                 GeneratedObjects::Towns(kind, unit) => {
                     let first = unit * TOWNS_PER_ITEM;
-                    let towns = first..(first + TOWNS_PER_ITEM).min(world.towns());
+                    let towns = first..(first + TOWNS_PER_ITEM).min(world.towns);
                     towns.into_iter().try_for_each(|town| {
                         let objects = Town::new(world, town).objects_after(kind, options.day);
                         objects.iter().try_for_each(&mut add)
                     })
                 }
-                GeneratedObjects::Created(kind, day) => (0..world.towns()).try_for_each(|town| {
+                GeneratedObjects::Created(kind, day) => (0..world.towns).try_for_each(|town| {
                     let created = Town::new(world, town).created_on(kind, day);
                     created.iter().try_for_each(&mut add)
                 }),

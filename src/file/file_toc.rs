@@ -192,7 +192,7 @@ impl PbfFile {
         for head in &mut frames {
             last = Some(head?.entry);
         }
-        if frames.tables() > 0 {
+        if frames.tables > 0 {
             self.toc_problem =
                 Some("the table of contents is stale: data was appended to the file".into());
             return Ok(());

@@ -24,7 +24,8 @@ pub struct HeaderWalker<'f> {
     end: u64,
     number: u32,
     failed: bool,
-    tables: u32,
+    /// Returns the number of tables of contents whose last part has been reached.
+    pub(super) tables: u32,
 }
 
 impl<'f> HeaderWalker<'f> {
@@ -47,11 +48,6 @@ impl<'f> HeaderWalker<'f> {
             number: number as u32,
             ..self
         }
-    }
-
-    /// Returns the number of tables of contents whose last part has been reached.
-    pub(super) const fn tables(&self) -> u32 {
-        self.tables
     }
 
     fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {

@@ -172,7 +172,7 @@ pub struct ChangeSet {
     /// The locations of nodes of ways; `None` for nodes whose location the file does not give.
     pub(super) locations: Vec<Option<Location>>,
     /// The nodes that relations list for member ways, in a file that was read for geometry.
-    pub(super) member_ways: Vec<MemberWay>,
+    pub(crate) member_ways: Vec<MemberWay>,
     pub(super) document_header: DocumentHeader,
     /// The replication states of the change files. A file without a state has no entry.
     states: Vec<ChangeState>,
@@ -217,11 +217,6 @@ impl ChangeSet {
     /// The messages of the server that wrote the file (`<remark>`), which mean that the data may be incomplete.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
-    }
-
-    /// The nodes that relations list for member ways, in file order. Empty unless the file was read for geometry.
-    pub(crate) fn member_ways(&self) -> &[MemberWay] {
-        &self.member_ways
     }
 
     /// The number of objects that were left out because the user of an editor deleted them (`action="delete"`).

@@ -13,7 +13,7 @@ use std::fmt;
 /// The maximum size of a feature, or of a row of a table, in MB: the coordinates as WKB, the strings, and the lists.
 /// Larger ones are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RowLimit(u64);
+pub(crate) struct RowLimit(pub(crate) u64);
 
 impl Default for RowLimit {
     fn default() -> Self {
@@ -35,11 +35,6 @@ impl RowLimit {
         max_memory.map_or_else(Self::default, |bytes| {
             Self((bytes / BYTES_PER_MEGABYTE).clamp(1, 512))
         })
-    }
-
-    /// Returns the limit in MB.
-    pub(crate) const fn megabytes(self) -> u64 {
-        self.0
     }
 
     /// Whether a feature or a row may have a size.

@@ -115,7 +115,7 @@ impl Manifest {
 /// The file is memory-mapped, so processes share its memory. Any number of threads can query an index.
 #[derive(Debug)]
 pub struct GeocodeIndex {
-    container: Container,
+    pub(super) container: Container,
     /// The trees of the layers, in the order of [`Layer::ALL`].
     trees: Vec<PackedRTree>,
     manifest: Manifest,
@@ -180,10 +180,6 @@ impl GeocodeIndex {
     /// The manifest of the index.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
-    }
-
-    pub(super) const fn container(&self) -> &Container {
-        &self.container
     }
 
     pub(super) fn tree(&self, layer: Layer) -> &PackedRTree {

@@ -91,7 +91,7 @@ impl GeocodeIndex {
     pub fn bbox(&self) -> Result<Bbox> {
         let mut bbox = Bbox::EMPTY;
         for layer in Layer::ALL {
-            if let Some(extent) = self.tree(layer).extent(self.container())? {
+            if let Some(extent) = self.tree(layer).extent(&self.container)? {
                 bbox.add(extent.low.lat_e7, extent.low.lon_e7);
                 bbox.add(extent.high.lat_e7, extent.high.lon_e7);
             }
@@ -113,7 +113,7 @@ impl GeocodeIndex {
                 MapLayer::Roads | MapLayer::Streets => budget as u64 / LINES_OF_LEAF,
             };
             let tree = self.tree(layer.layer());
-            let count = tree.count_meeting(self.container(), &extent)?;
+            let count = tree.count_meeting(&self.container, &extent)?;
             Ok(count.div_ceil(budget.max(1)).next_power_of_two())
         };
         let [boundaries, roads, streets] = MapLayer::ALL;
@@ -181,7 +181,7 @@ impl MapWalk {
         (self.visited, self.skipped, self.leaf) = (0, 0, None);
         if let Some(layer) = MapLayer::ALL.get(self.layer) {
             let tree = index.tree(layer.layer());
-            self.leaf = tree.nth_meeting(index.container(), &self.extent, from, between)?;
+            self.leaf = tree.nth_meeting(&index.container, &self.extent, from, between)?;
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl MapWalk {
         room: &mut usize,
         visit: &mut impl FnMut(&Self, MapPiece<'_>),
     ) -> Result<bool> {
-        let bytes = index.tree(layer.layer()).leaf(index.container(), leaf)?;
+        let bytes = index.tree(layer.layer()).leaf(&index.container, leaf)?;
         let mut visit_lines = || {
             let leaf = ItemLeaf::parse(bytes)?;
             let boxes = leaf.boxes().skip(self.visited);
@@ -245,10 +245,10 @@ impl MapWalk {
         visit: &mut impl FnMut(&Self, MapPiece<'_>),
     ) -> Result<bool> {
         let areas = Areas {
-            container: index.container(),
+            container: &index.container,
             section: AREA_SECTION,
         };
-        let bytes = index.tree(Layer::Areas).leaf(index.container(), leaf)?;
+        let bytes = index.tree(Layer::Areas).leaf(&index.container, leaf)?;
         let parts = part_places(bytes).map_err(|error| index.damage_error(&error))?;
         for (other, part) in parts.skip(self.visited) {
             if other.meets(&self.extent) {

@@ -47,7 +47,7 @@ pub(crate) struct DiskJoin {
     /// The number of bytes in temporary files. Not updated after all ranges are resolved.
     bytes: u64,
     /// The maximum of [`bytes`](Self::bytes) so far.
-    peak_bytes: u64,
+    pub(crate) peak_bytes: u64,
     read: Mutex<ReadLists>,
 }
 
@@ -131,11 +131,6 @@ impl DiskJoin {
     /// [`LocationStore`]s.
     pub(crate) const fn memory(ranges: u64, lists: u64) -> u64 {
         ranges * (2 * BUFFER_LEN as u64 + 16 * lists)
-    }
-
-    /// Returns the maximum number of bytes that the temporary files occupied at any time.
-    pub(crate) const fn peak_bytes(&self) -> u64 {
-        self.peak_bytes
     }
 
     /// Returns a splitter for the ranges of this join.

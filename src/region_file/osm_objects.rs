@@ -70,7 +70,7 @@ impl OsmObjects {
         let mut objects = Self::default();
         source.relations(|relation| objects.relations.push(relation))?;
         if let Source::Xml(set) = &source {
-            for way in set.member_ways() {
+            for way in &set.member_ways {
                 objects.add_member_way(way.id, || way.locations.clone());
             }
         }

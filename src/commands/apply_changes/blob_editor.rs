@@ -238,7 +238,7 @@ impl<'a> BlobEditor<'a> {
             moved,
         };
         let mut payload = block.payload();
-        if let Some(moved) = moved.filter(|moved| moved.changes_units()) {
+        if let Some(moved) = moved.filter(|moved| moved.changes_units) {
             self.relocated.clear();
             moved.put_block(block, &mut self.relocated)?;
             (payload, options.moved) = (&self.relocated, None);

@@ -89,7 +89,7 @@ pub(super) fn for_each<E: Encoder + Send>(
 /// Returns the parts of objects of the base, each with the changes up to its last object, and for each kind an item
 /// with the changes after its last object.
 fn items<'k>(findings: &'k Findings<'_>) -> Vec<Item<'k>> {
-    let (changes, parts) = (findings.history.changes, findings.kept.parts());
+    let (changes, parts) = (findings.history.changes, &findings.kept.parts);
     let mut items = Vec::new();
     for kind in ObjectKind::ALL {
         let of_kind = changes.range((kind, 0), (kind, u64::MAX));

@@ -55,7 +55,8 @@ impl KeptRows {
 /// The objects of the base that changes concern.
 #[derive(Debug)]
 pub(super) struct KeptObjects {
-    parts: Vec<KeptPart>,
+    /// Returns the parts in order.
+    pub(super) parts: Vec<KeptPart>,
     spool: Spool,
     is_in_order: bool,
     /// The last part, which is not in the spool yet.
@@ -130,11 +131,6 @@ impl KeptObjects {
             });
         }
         Ok(())
-    }
-
-    /// Returns the parts in order.
-    pub(super) fn parts(&self) -> &[KeptPart] {
-        &self.parts
     }
 
     /// Calls `take` with the objects of a part.

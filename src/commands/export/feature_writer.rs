@@ -84,7 +84,7 @@ impl<'s, O: FeatureOutput> FeatureWriter<'s, O> {
         };
         let limit = self.shared.row_limit;
         if !limit.allows(feature_size(&feature)) {
-            let cause = ProblemCause::TooLarge(limit.megabytes());
+            let cause = ProblemCause::TooLarge(limit.0);
             return self.problem(problem(cause, &feature));
         }
         let extent = if matches!(cut, CutGeometry::Whole) {

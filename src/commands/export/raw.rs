@@ -139,8 +139,8 @@ fn groups(
     let mut rows = new_rows();
     let end = |rows: &mut ObjectRows| {
         let rows = std::mem::replace(rows, new_rows());
-        let (count, repeated_keys) = (rows.len() as u64, rows.repeated_keys());
-        let oversized = rows.oversized();
+        let (count, repeated_keys) = (rows.len() as u64, rows.repeated_keys);
+        let oversized = rows.oversized;
         let has_rows = count > 0;
         results.send(RowGroup {
             encoded: has_rows.then(|| table.encode(rows)).transpose()?,

@@ -147,7 +147,7 @@ impl OrderedPass<'_> {
             let mut ids = CountedObjects::new(self.numbering, start, blob.entry);
             worker.patched.clear();
             patch_ids(blob.payload, &mut ids, &mut worker.patched)?;
-            return self.encode(worker, blob, start, ids.into_old(), 0);
+            return self.encode(worker, blob, start, ids.old, 0);
         }
         if blob.payload.len() > PART_LEN {
             return self.renumber_one_by_one(worker, blob, start, turn);
@@ -169,7 +169,7 @@ impl OrderedPass<'_> {
         ids.objects(ObjectKind::Way, &mut worker.ways.ids.ways);
         worker.patched.clear();
         worker.ways.ids.patch(blob.payload, &mut worker.patched)?;
-        self.encode(worker, blob, start, ids.into_old(), ambiguous)
+        self.encode(worker, blob, start, ids.old, ambiguous)
     }
 
     /// Does the same as [`renumber`](Self::renumber) for a large blob of ways. To save memory, replaces references way
@@ -191,7 +191,7 @@ impl OrderedPass<'_> {
                 ambiguous: 0,
             };
             patch_ids(blob.payload, &mut ids, &mut worker.patched)?;
-            Ok::<_, FormatError>((ids.objects.into_old(), ids.ambiguous))
+            Ok::<_, FormatError>((ids.objects.old, ids.ambiguous))
         };
         let (old, ambiguous) = match turn {
             Some(turn) => turn

@@ -11,7 +11,7 @@ pub(super) struct CountedObjects<'n> {
     /// The index of the next object among all objects of the kind.
     next: u64,
     /// The old ids of the objects.
-    old: Vec<i64>,
+    pub(super) old: Vec<i64>,
 }
 
 impl<'n> CountedObjects<'n> {
@@ -24,11 +24,6 @@ impl<'n> CountedObjects<'n> {
             // The blob is not read yet, and the entry of a damaged table can have any number.
             old: Vec::with_capacity(entry.count.min(1 << 16) as usize),
         }
-    }
-
-    /// The old ids of the objects.
-    pub(super) fn into_old(self) -> Vec<i64> {
-        self.old
     }
 }
 
@@ -83,8 +78,7 @@ impl NewIdLookup<'_> {
     /// new ids may be in another order than the old ids.
     pub(super) fn entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
         let kind = entry.kinds.single()?;
-        let keeps_order =
-            !self.kinds.contains(kind) || self.numberings[kind as usize].keeps_order();
+        let keeps_order = !self.kinds.contains(kind) || self.numberings[kind as usize].is_fresh;
         let mut ends = [entry.min_id, entry.max_id];
         self.objects(kind, &mut ends[..1]);
         self.objects(kind, &mut ends[1..]);

@@ -52,7 +52,7 @@ pub(super) struct Numbering {
     /// The old ids that were added after the ids in `first`, in the order of their indices.
     later: IdList,
     /// Whether `first` contains exactly the ids of the file's objects.
-    is_fresh: bool,
+    pub(super) is_fresh: bool,
 }
 
 impl Numbering {
@@ -131,11 +131,6 @@ impl Numbering {
             id.checked_sub(self.start)
         };
         number.is_some_and(|number| (0..self.len() as i64).contains(&number))
-    }
-
-    /// Whether objects of the file that are in canonical order by old id are also in canonical order by new id.
-    pub(super) const fn keeps_order(&self) -> bool {
-        self.is_fresh
     }
 
     /// The number of old ids that have been assigned a new id.

@@ -80,7 +80,7 @@ pub(super) fn write_days(
 /// The changes of all towns in the first `days` days, one [`Day`] per day.
 fn collect(world: &World, days: u32, ctx: &Context) -> Result<Vec<Day>> {
     let mut by_day: Vec<Day> = (0..days).map(|_| Day::default()).collect();
-    for number in 0..world.towns() {
+    for number in 0..world.towns {
         ctx.cancellation.check()?;
         let town = Town::new(world, number);
         for (day, changes) in (1..).zip(&mut by_day) {

@@ -41,7 +41,7 @@ pub(super) enum Lifetime {
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) seed: u64,
-    towns: u64,
+    pub(super) towns: u64,
     /// The number of city blocks along each side of a town, 1 to 12; fewer than 12 if the whole world is small.
     pub(super) size: u64,
 }
@@ -57,10 +57,6 @@ impl World {
             towns: elements.div_ceil(OBJECTS_PER_TOWN).max(1),
             size,
         }
-    }
-
-    pub(super) const fn towns(&self) -> u64 {
-        self.towns
     }
 
     /// The id before the first id that is reserved for the objects of a kind in a town of the base.

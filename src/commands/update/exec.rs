@@ -352,7 +352,7 @@ fn leave_pending(options: &Options, position: &FilePosition, ctx: &Context) {
         Ok(Some(Err(error))) => record.damage_message(&error),
         Err(error) => error.to_string(),
     };
-    ctx.warn_with_advice(message, Advice::PendingRecord(record.path().to_owned()));
+    ctx.warn_with_advice(message, Advice::PendingRecord(record.path.clone()));
 }
 
 impl AugmentedDiff {

@@ -32,7 +32,8 @@ impl UpdateStep {
 
 /// A file beside the updated file, which holds the step that a command has to follow.
 pub(super) struct Record {
-    path: PathBuf,
+    /// The path of the record.
+    pub(super) path: PathBuf,
 }
 
 impl Record {
@@ -49,11 +50,6 @@ impl Record {
         Some(Self {
             path: real.with_file_name(name),
         })
-    }
-
-    /// The path of the record.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Reads the record. Returns `None` if there is none, and the error of the parser if the record is damaged.

@@ -278,7 +278,7 @@ impl WayLocations {
     pub(crate) fn scratch_bytes(&self) -> Option<u64> {
         match self {
             Self::InMemory(_) => None,
-            Self::OnDisk { join, .. } => Some(join.peak_bytes()),
+            Self::OnDisk { join, .. } => Some(join.peak_bytes),
         }
     }
 }

@@ -33,9 +33,9 @@ pub(crate) struct ObjectRows {
     refs: Vec<i64>,
     members: Vec<(ObjectKind, i64, Range<u32>)>,
     /// The number of tags that were left out, because an earlier tag of the object has their key.
-    repeated_keys: u64,
+    pub(crate) repeated_keys: u64,
     /// The objects that were left out because their rows would be too large.
-    oversized: OversizedObjects,
+    pub(crate) oversized: OversizedObjects,
     limit: RowLimit,
 }
 
@@ -215,16 +215,6 @@ impl ObjectRows {
     /// The number of rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
-    }
-
-    /// The number of tags that were left out, because an earlier tag of the object has their key.
-    pub(crate) const fn repeated_keys(&self) -> u64 {
-        self.repeated_keys
-    }
-
-    /// The objects that were left out because their rows would be too large.
-    pub(crate) const fn oversized(&self) -> OversizedObjects {
-        self.oversized
     }
 
     /// Whether the rows use at most about `most` bytes of memory after `element` is added. Always true if there are no

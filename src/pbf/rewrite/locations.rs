@@ -201,7 +201,7 @@ pub(crate) struct MovedWays {
     /// The number of ways with at least one of these references.
     pub incomplete: u64,
     /// Whether `units` are not those of the block, because these cannot express all locations.
-    changes_units: bool,
+    pub(crate) changes_units: bool,
     /// The units of the new locations.
     units: BlockUnits,
     /// The index of each way to write, and the range of its locations in `locations`.
@@ -266,11 +266,6 @@ impl MovedWays {
     /// Whether no locations change.
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
-    }
-
-    /// Whether the block gets other units, because its own cannot express all locations.
-    pub(crate) const fn changes_units(&self) -> bool {
-        self.changes_units
     }
 
     /// Appends the block to `out`, with the new locations in its ways. Fails if the block has nodes and its units
