@@ -54,179 +54,66 @@ fn words(advice: &Advice) -> Cow<'static, str> {
     }
 }
 
-const WORDS: &[(Advice, &str)] = &[
-    (
-        Advice::AddLocations,
-        "run `pbfhogg add-locations-to-ways` first",
-    ),
-    (
-        Advice::AddLocationsKeepNodes,
-        "run `pbfhogg add-locations-to-ways --keep-untagged-nodes` first",
-    ),
-    (
-        Advice::AddToHistory,
-        "--with-history (-H) adds the changes to its versions",
-    ),
-    (
-        Advice::AddVersions,
-        "`pbfhogg apply-changes -H` adds the versions of change files",
-    ),
-    (
-        Advice::AllowShrinking,
-        "--max-shrink 100 replaces it all the same",
-    ),
-    (
-        Advice::FollowRegions,
-        "`pbfhogg regions` cuts complete extracts, and their changes, out of the file with everything",
-    ),
-    (
-        Advice::ApplyChanges,
-        "`pbfhogg apply-changes BASE CHANGES -o OUTPUT` adds the changes to data",
-    ),
-    (
-        Advice::ApplyChangesOrStateHistory,
-        "`pbfhogg apply-changes BASE CHANGES -o OUTPUT` adds the changes to data; -F osh.pbf or -F osh.opl says that \
-         the file is a history",
-    ),
-    (Advice::AskGeocodeIndex, "`pbfhogg geocode` asks it"),
-    (
-        Advice::BuildGeocodeIndex,
-        "`pbfhogg build-geocode-index FILE --output-dir DIRECTORY` makes one",
-    ),
-    (
-        Advice::BuildGeocodeIndexFirst,
-        "`pbfhogg build-geocode-index FILE --output-dir DIRECTORY` makes one of an OSM file first",
-    ),
-    (
-        Advice::ChooseCache,
-        "move it away, or choose another --cache",
-    ),
-    (
-        Advice::ChooseTempDirectory,
-        "--temp-dir names another directory",
-    ),
-    (
-        Advice::ContinueMap,
-        "choose another directory, or use --overwrite (-O) to continue it as a map",
-    ),
-    (Advice::ConvertToPbf, "`pbfhogg cat` makes a PBF file of it"),
-    (
-        Advice::CutDataInstead,
-        "`update --clip` keeps an extract up to date; `regions` makes extracts with change files out of data; -H cuts \
-         out the objects that have a place in the file",
-    ),
-    (
-        Advice::EndBySequence,
-        "name a server that has them with --server, or end with --end-sequence instead of --end-date",
-    ),
-    (
-        Advice::FetchAgain,
-        "fetch it again; `pbfhogg repair` saves all that is whole",
-    ),
-    (
-        Advice::GetOlderChanges,
-        "get a newer file, or name a server that keeps older changes with --server",
-    ),
-    (
-        Advice::IgnoreMissingNodes,
-        "with --ignore-missing-nodes, such nodes are counted",
-    ),
-    (Advice::JoinFiles, "`pbfhogg cat FILE FILE` joins them"),
-    (
-        Advice::KeepLocations,
-        "(--locations-on-ways keeps them up to date)",
-    ),
-    (
-        Advice::KeepUntagged,
-        "-n makes features of objects without tags, too",
-    ),
-    (
-        Advice::LeaveCommandToNext,
-        "if it has no --exec, to the next run that has",
-    ),
-    (
-        Advice::LeaveMetadataOut,
-        "`pbfhogg cat -f pbf,add_metadata=…` leaves metadata out before it",
-    ),
-    (
-        Advice::LeaveObjectOut,
-        "leave it out with `pbfhogg removeid`",
-    ),
-    (Advice::ListLeftOut, "-e lists them"),
-    (
-        Advice::ListRepeatedKeys,
-        "`pbfhogg check --full` lists them",
-    ),
-    (
-        Advice::Merge,
-        "`pbfhogg merge FILE -o OUTPUT` keeps the highest version of each object",
-    ),
-    (Advice::NameServer, "name the server with --server"),
-    (
-        Advice::NotStrict,
-        "without --strict, such nodes are counted",
-    ),
-    (
-        Advice::PendingCommand,
-        "the next update with --exec begins with the command",
-    ),
-    (
-        Advice::RebuildGeocodeIndex,
-        "build it again with `pbfhogg build-geocode-index`",
-    ),
-    (
-        Advice::RebuildIndex,
-        "rebuild the index with `pbfhogg cat --force`",
-    ),
-    (
-        Advice::Recompress,
-        "`pbfhogg repack --compression` changes all of them",
-    ),
-    (
-        Advice::RenumberNodes,
-        "give the nodes small ids with `pbfhogg renumber`, or use `pbfhogg add-locations-to-ways`, which needs no such \
-         index",
-    ),
-    (
-        Advice::Repair,
-        "`pbfhogg repair` writes a file of all that is whole",
-    ),
-    (Advice::Replace, "use --overwrite (-O) to replace it"),
-    (
-        Advice::ReplaceGeocodeIndex,
-        "build the index again with `pbfhogg build-geocode-index FILE -O --output-dir DIRECTORY`",
-    ),
-    (
-        Advice::RepackByPlace,
-        "(`pbfhogg sort`, then `pbfhogg repack --layout hilbert`, make a new one)",
-    ),
-    (Advice::ScanBlobs, "(`cat --force` looks at all blobs)"),
-    (
-        Advice::SetReplicationState,
-        "--output-header sets another one",
-    ),
-    (
-        Advice::SetTime,
-        "set the time of the data with `pbfhogg cat --output-header \
-         osmosis_replication_timestamp=2026-11-20T00:00:00Z`",
-    ),
-    (Advice::Sort, "run `pbfhogg sort` first"),
-    (
-        Advice::StateAtTime,
-        "`pbfhogg time-filter FILE TIME` writes the state at a time",
-    ),
-    (Advice::TimeFilter, "run `pbfhogg time-filter` first"),
-    (Advice::UpdateIndex, "use --update (-u) to change it"),
-    (
-        Advice::UseExternalIndex,
-        "--index-type external gets by with less",
-    ),
-    (
-        Advice::UseScratchElsewhere,
-        "name another one with --temp-dir, if the command has it, or write the output to another one",
-    ),
-    (
-        Advice::WriteChangesets,
-        "`pbfhogg cat` writes them as osm or opl",
-    ),
-];
+/// Declares the words for advice without values.
+macro_rules! words {
+    ($($advice:ident $words:literal)*) => {
+        const WORDS: &[(Advice, &str)] = &[$((Advice::$advice, $words),)*];
+    };
+}
+
+words! {
+    AddLocations "run `pbfhogg add-locations-to-ways` first"
+    AddLocationsKeepNodes "run `pbfhogg add-locations-to-ways --keep-untagged-nodes` first"
+    AddToHistory "--with-history (-H) adds the changes to its versions"
+    AddVersions "`pbfhogg apply-changes -H` adds the versions of change files"
+    AllowShrinking "--max-shrink 100 replaces it all the same"
+    FollowRegions "`pbfhogg regions` cuts complete extracts, and their changes, out of the file with everything"
+    ApplyChanges "`pbfhogg apply-changes BASE CHANGES -o OUTPUT` adds the changes to data"
+    ApplyChangesOrStateHistory "`pbfhogg apply-changes BASE CHANGES -o OUTPUT` adds the changes to data; -F osh.pbf \
+        or -F osh.opl says that the file is a history"
+    AskGeocodeIndex "`pbfhogg geocode` asks it"
+    BuildGeocodeIndex "`pbfhogg build-geocode-index FILE --output-dir DIRECTORY` makes one"
+    BuildGeocodeIndexFirst "`pbfhogg build-geocode-index FILE --output-dir DIRECTORY` makes one of an OSM file first"
+    ChooseCache "move it away, or choose another --cache"
+    ChooseTempDirectory "--temp-dir names another directory"
+    ContinueMap "choose another directory, or use --overwrite (-O) to continue it as a map"
+    ConvertToPbf "`pbfhogg cat` makes a PBF file of it"
+    CutDataInstead "`update --clip` keeps an extract up to date; `regions` makes extracts with change files out of \
+        data; -H cuts out the objects that have a place in the file"
+    EndBySequence "name a server that has them with --server, or end with --end-sequence instead of --end-date"
+    FetchAgain "fetch it again; `pbfhogg repair` saves all that is whole"
+    GetOlderChanges "get a newer file, or name a server that keeps older changes with --server"
+    IgnoreMissingNodes "with --ignore-missing-nodes, such nodes are counted"
+    JoinFiles "`pbfhogg cat FILE FILE` joins them"
+    KeepLocations "(--locations-on-ways keeps them up to date)"
+    KeepUntagged "-n makes features of objects without tags, too"
+    LeaveCommandToNext "if it has no --exec, to the next run that has"
+    LeaveMetadataOut "`pbfhogg cat -f pbf,add_metadata=…` leaves metadata out before it"
+    LeaveObjectOut "leave it out with `pbfhogg removeid`"
+    ListLeftOut "-e lists them"
+    ListRepeatedKeys "`pbfhogg check --full` lists them"
+    Merge "`pbfhogg merge FILE -o OUTPUT` keeps the highest version of each object"
+    NameServer "name the server with --server"
+    NotStrict "without --strict, such nodes are counted"
+    PendingCommand "the next update with --exec begins with the command"
+    RebuildGeocodeIndex "build it again with `pbfhogg build-geocode-index`"
+    RebuildIndex "rebuild the index with `pbfhogg cat --force`"
+    Recompress "`pbfhogg repack --compression` changes all of them"
+    RenumberNodes "give the nodes small ids with `pbfhogg renumber`, or use `pbfhogg add-locations-to-ways`, which \
+        needs no such index"
+    Repair "`pbfhogg repair` writes a file of all that is whole"
+    Replace "use --overwrite (-O) to replace it"
+    ReplaceGeocodeIndex "build the index again with `pbfhogg build-geocode-index FILE -O --output-dir DIRECTORY`"
+    RepackByPlace "(`pbfhogg sort`, then `pbfhogg repack --layout hilbert`, make a new one)"
+    ScanBlobs "(`cat --force` looks at all blobs)"
+    SetReplicationState "--output-header sets another one"
+    SetTime "set the time of the data with `pbfhogg cat --output-header \
+        osmosis_replication_timestamp=2026-11-20T00:00:00Z`"
+    Sort "run `pbfhogg sort` first"
+    StateAtTime "`pbfhogg time-filter FILE TIME` writes the state at a time"
+    TimeFilter "run `pbfhogg time-filter` first"
+    UpdateIndex "use --update (-u) to change it"
+    UseExternalIndex "--index-type external gets by with less"
+    UseScratchElsewhere "name another one with --temp-dir, if the command has it, or write the output to another one"
+    WriteChangesets "`pbfhogg cat` writes them as osm or opl"
+}

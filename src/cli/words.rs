@@ -3,106 +3,52 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Names of commands that do not exist, and the command lines that do what they promise.
-const COMMANDS: &[(&str, &str)] = &[
-    (
-        "info stats statistics summary describe list ls header",
-        "`pbfhogg inspect FILE` shows what is in a file",
-    ),
-    (
-        "count",
-        "`pbfhogg inspect FILE` has the numbers of objects, and `pbfhogg inspect tags FILE` those of tags",
-    ),
-    (
-        "head tail",
-        "`pbfhogg inspect FILE` shows what is in a file, and `pbfhogg show FILE` its objects",
-    ),
-    (
-        "tags keys",
-        "`pbfhogg inspect tags FILE` counts keys and tags",
-    ),
-    (
-        "convert conv transform write",
+/// Declares the names of commands that do not exist, and the command lines that do what they promise.
+macro_rules! words {
+    ($($names:literal: $line:literal)*) => {
+        const COMMANDS: &[(&str, &str)] = &[$(($names, $line),)*];
+    };
+}
+
+words! {
+    "info stats statistics summary describe list ls header": "`pbfhogg inspect FILE` shows what is in a file"
+    "count": "`pbfhogg inspect FILE` has the numbers of objects, and `pbfhogg inspect tags FILE` those of tags"
+    "head tail": "`pbfhogg inspect FILE` shows what is in a file, and `pbfhogg show FILE` its objects"
+    "tags keys": "`pbfhogg inspect tags FILE` counts keys and tags"
+    "convert conv transform write":
         "`pbfhogg cat FILE -o OUT.osm` converts between OSM formats, and `pbfhogg export FILE -o OUT.geojson` makes \
-         GeoJSON, GeoParquet and tables",
-    ),
-    (
-        "geojson geoparquet parquet csv postgis postgres sql",
-        "`pbfhogg export FILE -o OUT` makes GeoJSON, GeoParquet and tables",
-    ),
-    (
-        "view print get object node way relation",
-        "`pbfhogg show FILE way/42` shows objects",
-    ),
-    (
-        "history versions log blame",
-        "`pbfhogg show FILE way/42` shows all versions that a history file has of an object",
-    ),
-    ("compare cmp", "`pbfhogg diff OLD NEW` compares files"),
-    (
-        "validate verify lint test fsck",
-        "`pbfhogg check FILE` checks a file",
-    ),
-    (
-        "fix recover salvage",
-        "`pbfhogg repair FILE -o OUT` saves what is whole in a damaged file",
-    ),
-    (
-        "filter query select search find grep tagsfilter",
-        "`pbfhogg tags-filter FILE w/highway -o OUT` keeps the objects with a tag, and `pbfhogg getid` those with an id",
-    ),
-    (
-        "bbox clip crop cut region",
-        "`pbfhogg extract -b MIN_LON,MIN_LAT,MAX_LON,MAX_LAT FILE -o OUT` cuts out a region",
-    ),
-    (
-        "poly polygon",
+         GeoJSON, GeoParquet and tables"
+    "geojson geoparquet parquet csv postgis postgres sql":
+        "`pbfhogg export FILE -o OUT` makes GeoJSON, GeoParquet and tables"
+    "view print get object node way relation": "`pbfhogg show FILE way/42` shows objects"
+    "history versions log blame": "`pbfhogg show FILE way/42` shows all versions that a history file has of an object"
+    "compare cmp": "`pbfhogg diff OLD NEW` compares files"
+    "validate verify lint test fsck": "`pbfhogg check FILE` checks a file"
+    "fix recover salvage": "`pbfhogg repair FILE -o OUT` saves what is whole in a damaged file"
+    "filter query select search find grep tagsfilter":
+        "`pbfhogg tags-filter FILE w/highway -o OUT` keeps the objects with a tag, and `pbfhogg getid` those with an \
+         id"
+    "bbox clip crop cut region": "`pbfhogg extract -b MIN_LON,MIN_LAT,MAX_LON,MAX_LAT FILE -o OUT` cuts out a region"
+    "poly polygon":
         "`pbfhogg extract -p FILE.poly FILE -o OUT` cuts out a polygon, and `pbfhogg export FILE --filter \
-         r/boundary=administrative -o OUT.geojson` writes those of boundaries",
-    ),
-    (
-        "index reindex toc",
-        "`pbfhogg cat FILE -o OUT` writes a file with an index, and `pbfhogg build-geocode-index` makes one of addresses",
-    ),
-    (
-        "dedupe dedup unique uniq",
-        "`pbfhogg merge FILE -o OUT` keeps the highest version of each object",
-    ),
-    (
-        "join combine concat concatenate append",
-        "`pbfhogg merge FILE FILE -o OUT` joins files, each object once",
-    ),
-    (
-        "apply patch",
-        "`pbfhogg apply-changes BASE CHANGES -o OUT` applies change files",
-    ),
-    (
-        "sync pull fetch download replicate",
-        "`pbfhogg update FILE` fetches and applies the changes of a server",
-    ),
-    (
-        "publish",
-        "`pbfhogg diff -f osc OLD NEW -o CHANGES.osc.gz` writes change files, which any web server can publish",
-    ),
-    (
-        "map html plot render draw",
-        "`pbfhogg inspect --html PAGE.html FILE` shows where the data is, and `pbfhogg export FILE -o OUT.geojson` makes \
-         features for a map",
-    ),
-    (
-        "tiles tile mbtiles pmtiles vector-tiles",
+         r/boundary=administrative -o OUT.geojson` writes those of boundaries"
+    "index reindex toc":
+        "`pbfhogg cat FILE -o OUT` writes a file with an index, and `pbfhogg build-geocode-index` makes one of \
+         addresses"
+    "dedupe dedup unique uniq": "`pbfhogg merge FILE -o OUT` keeps the highest version of each object"
+    "join combine concat concatenate append": "`pbfhogg merge FILE FILE -o OUT` joins files, each object once"
+    "apply patch": "`pbfhogg apply-changes BASE CHANGES -o OUT` applies change files"
+    "sync pull fetch download replicate": "`pbfhogg update FILE` fetches and applies the changes of a server"
+    "publish": "`pbfhogg diff -f osc OLD NEW -o CHANGES.osc.gz` writes change files, which any web server can publish"
+    "map html plot render draw":
+        "`pbfhogg inspect --html PAGE.html FILE` shows where the data is, and `pbfhogg export FILE -o OUT.geojson` \
+         makes features for a map"
+    "tiles tile mbtiles pmtiles vector-tiles":
         "`pbfhogg export FILE -f geojsonseq` makes features for a tile program, and `pbfhogg update FILE \
-         --expire-tiles 12-16 --expire-output TILES` lists the tiles to draw again",
-    ),
-    (
-        "serve server",
-        "`pbfhogg geocode INDEX --serve 127.0.0.1:8080` serves addresses",
-    ),
-    (
-        "reverse reverse-geocode address lookup",
-        "`pbfhogg geocode INDEX LAT LON` finds the address of a place",
-    ),
-];
+         --expire-tiles 12-16 --expire-output TILES` lists the tiles to draw again"
+    "serve server": "`pbfhogg geocode INDEX --serve 127.0.0.1:8080` serves addresses"
+    "reverse reverse-geocode address lookup": "`pbfhogg geocode INDEX LAT LON` finds the address of a place"
+}
 
 /// Returns the command lines that do what a command with the given name would do, if it existed.
 pub fn for_command(name: &str) -> Option<&'static str> {
