@@ -1,35 +1,11 @@
 //! `geocode`: finds the address, the street and the areas of places.
 
-#[cfg(feature = "serve")]
-mod answer_body;
-#[cfg(feature = "serve")]
-mod client_io;
-#[cfg(feature = "serve")]
-mod connection;
 mod csv;
 mod fields;
-#[cfg(feature = "serve")]
-mod geocode_json;
 mod lines;
-#[cfg(feature = "serve")]
-mod map_text;
-#[cfg(feature = "serve")]
-mod place_json;
-#[cfg(feature = "serve")]
-mod place_xml;
 mod places;
 #[cfg(feature = "serve")]
-mod refusal;
-#[cfg(feature = "serve")]
-mod reverse;
-#[cfg(feature = "serve")]
 mod serve;
-#[cfg(feature = "serve")]
-mod service;
-#[cfg(feature = "serve")]
-mod service_signals;
-#[cfg(feature = "serve")]
-mod subject;
 
 use crate::error::{Error, Result};
 use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
@@ -46,9 +22,7 @@ use std::path::{Path, PathBuf};
 
 pub use places::parse_place;
 #[cfg(feature = "serve")]
-pub use serve::{MAX_CONNECTIONS, ServeOptions, TIMEOUT, serve};
-#[cfg(feature = "serve")]
-pub use service::parse_origin;
+pub use serve::{MAX_CONNECTIONS, ServeOptions, TIMEOUT, parse_origin, serve};
 
 /// The number of lines that a thread answers at a time.
 const CHUNK: usize = 1 << 8;

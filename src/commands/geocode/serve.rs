@@ -1,15 +1,30 @@
 //! The HTTP service of the reverse geocoder. Defines its options, and accepts connections.
 
-use super::connection::{CLOSING_TIME, connection, turn_away};
-use super::service::Service;
-use super::service_signals::{ServiceSignals, SignalRequest};
+mod answer_body;
+mod client_io;
+mod connection;
+mod geocode_json;
+mod map_text;
+mod place_json;
+mod place_xml;
+mod refusal;
+mod reverse;
+mod service;
+mod service_signals;
+mod subject;
+
 use crate::error::{Error, Result};
+use connection::{CLOSING_TIME, connection, turn_away};
+use service::Service;
+use service_signals::{ServiceSignals, SignalRequest};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+pub use service::parse_origin;
 
 /// The default of [`ServeOptions::max_connections`].
 pub const MAX_CONNECTIONS: u32 = 1024;
