@@ -1,14 +1,14 @@
 //! Delta-coded columns, in which each value is stored as its difference from the previous value.
 
 use crate::error::FormatError;
-use crate::pbf::wire::{Packed, Varints, count_varints};
+use crate::pbf::wire::{Packed, Varints};
 
 /// The error for a delta-coded column with a value that does not fit 64 bits.
 pub(in crate::pbf) const OVERFLOW: FormatError =
     FormatError::new("DenseNodes: a delta-coded column overflows");
 
 /// The number of values of a column that are decoded at a time.
-pub(super) const STRIDE: usize = 256;
+pub(in crate::pbf) const STRIDE: usize = 256;
 
 /// Reads the values of a delta-coded column.
 #[derive(Debug, Clone, Copy)]
@@ -69,15 +69,7 @@ impl<'a> Delta<'a> {
     /// Appends all remaining values to `values`.
     #[inline]
     pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> Result<(), FormatError> {
-        let start = values.len();
-        values.resize(start + count_varints(self.deltas.rest()), 0);
-        self.fill(&mut values[start..])?;
-        // A varint that is cut off at the end is not counted.
-        if self.is_done() {
-            Ok(())
-        } else {
-            self.read().map(drop)
-        }
+        self.push_some(usize::MAX, values)
     }
 
     /// Appends the next values to `values`, at most `most`.
@@ -87,13 +79,18 @@ impl<'a> Delta<'a> {
         most: usize,
         values: &mut Vec<i64>,
     ) -> Result<(), FormatError> {
-        for _ in 0..most {
-            if self.is_done() {
-                break;
-            }
-            values.push(self.read()?);
-        }
+        self.last = self.deltas.push_sums(most, values, self.last)?;
         Ok(())
+    }
+
+    /// Reads the next values into `values`, until it is full, until the end of the column, or until a malformed value.
+    /// Returns the values that were read. Fails if the first value is malformed.
+    #[inline]
+    pub(crate) fn read_some<'v>(
+        &mut self,
+        values: &'v mut [i64],
+    ) -> Result<&'v [i64], FormatError> {
+        self.deltas.read_sums(values, &mut self.last)
     }
 
     /// Skips `count` values. Does nothing for an absent column.

@@ -8,8 +8,8 @@ use super::limits::check_parts;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::schema::{info, node, object, relation, way};
+use crate::pbf::wire::{FEW_SUMS, Packed, Varints};
 use crate::pbf::wire::{Fields, put_packed_field, put_sint_field, put_varint, put_varint_field};
-use crate::pbf::wire::{Packed, Varints};
 
 /// The metadata of an object as a block stores it. `timestamp` is in the units of the block, and `user_sid` is a string
 /// id of the block. Attributes that the message does not have are 0 or `None`.
@@ -344,16 +344,10 @@ impl<'a> WayRefs<'a> {
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
-    /// Whether `test` returns `true` for any ref. Does not decode the refs after the first one for which `test` returns
-    /// `true`.
-    pub(super) fn any(&self, mut test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
-        let mut refs = Delta::new(&self.refs);
-        while !refs.is_done() {
-            if test(refs.read()?) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    /// Whether `test` returns `true` for any ref. A malformed ref after the first one for which `test` returns `true`
+    /// is not an error.
+    pub(super) fn any(&self, test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
+        self.refs.values().any_sum(0, test)
     }
 }
 
@@ -438,12 +432,21 @@ impl<'a> RelationMessage<'a> {
         mut test: impl FnMut(ObjectKind, i64) -> bool,
     ) -> Result<bool, FormatError> {
         self.count_members()?;
-        let (mut ids, mut kinds) = (Delta::new(&self.member_ids), self.member_kinds.values());
-        while !ids.is_done() {
-            let kind = ObjectKind::from_number(kinds.read()?)
-                .ok_or(FormatError::new("a member of unknown kind"))?;
-            if test(kind, ids.read()?) {
-                return Ok(true);
+        let mut kinds = self.member_kinds.values();
+        let mut next_kind = || {
+            let unknown = FormatError::new("a member of unknown kind");
+            ObjectKind::from_number(kinds.read()?).ok_or(unknown)
+        };
+        let (mut members, mut values) = (Delta::new(&self.member_ids), [0; FEW_SUMS]);
+        while !members.is_done() {
+            let ids = match members.read_some(&mut values) {
+                Ok(ids) => ids,
+                Err(error) => return next_kind().and(Err(error)),
+            };
+            for id in ids {
+                if test(next_kind()?, *id) {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)

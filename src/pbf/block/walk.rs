@@ -270,6 +270,7 @@ mod tests {
     use super::*;
     use crate::pbf::block::samples::nodes;
     use crate::pbf::encode::builder::BlockBuilder;
+    use crate::pbf::wire::Packed;
     use crate::pbf::{Element, Info, Object};
 
     /// The tags of the current object, as strings.
@@ -362,5 +363,50 @@ mod tests {
             (false, vec![], false),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn damaged_members_and_refs_fail_as_if_read_one_by_one() {
+        const COUNT: usize = 100;
+        let overlong = [&[0x81; 10][..], &[1]].concat();
+        for bad_id in [0, 1, 63, 64, 99, 200] {
+            let ids: Vec<u8> = (0..COUNT)
+                .flat_map(|at| match at {
+                    _ if at == bad_id => overlong.clone(),
+                    _ => vec![2],
+                })
+                .collect();
+            let refs = WayRefs {
+                refs: Packed::borrowed(&ids),
+                ..WayRefs::default()
+            };
+            for wanted in [1, 2, 64, 65, 100, 300] {
+                let found = refs.any(|id| id == wanted as i64);
+                let is_reached = wanted <= bad_id.min(COUNT);
+                assert_eq!(found.is_err(), !is_reached && bad_id < COUNT);
+                assert_eq!(found.is_ok_and(|found| found), is_reached);
+            }
+            for bad_kind in [0, 1, 63, 64, 99, 200] {
+                let kinds: Vec<u8> = (0..COUNT)
+                    .map(|at| if at == bad_kind { 3 } else { 1 })
+                    .collect();
+                let relation = RelationMessage {
+                    roles: Packed::borrowed(&kinds),
+                    member_ids: Packed::borrowed(&ids),
+                    member_kinds: Packed::borrowed(&kinds),
+                    ..RelationMessage::default()
+                };
+                let mut seen = 0;
+                let found = relation.any_member(|_, _| {
+                    seen += 1;
+                    false
+                });
+                assert_eq!(seen, bad_id.min(bad_kind).min(COUNT));
+                let error = found.err().map(|error| error.to_string());
+                let is_kind = error.as_deref() == Some("a member of unknown kind");
+                assert_eq!(error.is_some(), bad_id.min(bad_kind) < COUNT);
+                assert_eq!(is_kind, bad_kind < COUNT && bad_kind <= bad_id);
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::entry::{BlobEntry, BlobFlags};
 use crate::error::FormatError;
 use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank, id_rank};
+use crate::pbf::block::delta::STRIDE;
 use crate::pbf::wire::Varints;
 
 /// The number, range and order of the ids added so far.
@@ -103,19 +104,9 @@ impl IdFacts {
         mut deltas: Varints<'_>,
         last_version: impl FnOnce() -> Result<i64, FormatError>,
     ) -> Result<bool, FormatError> {
-        let first = deltas.read_sint()?;
-        let mut run = NodeRun {
-            count: 1,
-            first,
-            last: first,
-            is_ascending: first > 0,
-        };
+        let (mut run, mut ids, mut last) = (NodeRun::default(), [0; STRIDE], 0);
         while !deltas.is_done() {
-            let delta = deltas.read_sint()?;
-            let (next, overflow) = run.last.overflowing_add(delta);
-            run.is_ascending &= delta > 0 && !overflow;
-            run.last = next;
-            run.count += 1;
+            run.add(deltas.read_sums(&mut ids, &mut last)?);
         }
         self.add_run(&run, last_version)
     }

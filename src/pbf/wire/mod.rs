@@ -1,14 +1,24 @@
 //! The protobuf wire format: varints, tags, length-delimited fields and packed runs.
 //!
 //! Readers never move past the end of their slice and never panic. A varint that does not fit into 64 bits is an error.
-//! See "Encoding" in the protobuf documentation. `packed` has packed runs, and `schema` the field numbers of the
-//! format.
+//! See "Encoding" in the protobuf documentation. `packed` has packed runs, `sums` their values as delta-coded columns,
+//! `wide` what reads these fastest, and `schema` the field numbers of the format.
 
+#[cfg(not(target_arch = "x86_64"))]
+mod narrow;
 mod packed;
 pub(crate) mod schema;
+mod sums;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use crate::error::FormatError;
+#[cfg(not(target_arch = "x86_64"))]
+use narrow::NoRegisters as WideRegisters;
 pub use packed::{Packed, Varints, are_short_varints, check_varints, count_varints};
+pub(in crate::pbf) use sums::FEW_SUMS;
+#[cfg(target_arch = "x86_64")]
+use wide::WideRegisters;
 
 /// The maximum length in bytes of an encoded 64-bit varint.
 pub const MAX_VARINT_LEN: usize = 10;
@@ -357,6 +367,17 @@ mod tests {
             }
         }
         assert!(check_varints(&[]).is_ok());
+    }
+
+    #[test]
+    fn varints_are_counted_by_their_last_bytes() {
+        let mut random = Random(9);
+        for len in (0..140).chain([600, 1000]) {
+            let run: Vec<u8> = (0..len).map(|_| random.bits(8) as u8).collect();
+            let ends = run.iter().filter(|byte| **byte < 0x80).count();
+            assert_eq!(count_varints(&run), ends, "{run:?}");
+        }
+        assert_eq!([64, 65].map(|len| count_varints(&vec![1; len])), [64, 65]);
     }
 
     #[test]

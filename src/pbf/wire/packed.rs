@@ -71,10 +71,32 @@ impl<'a> Packed<'a> {
 /// Returns the number of varints that end in `run`, which is the number of bytes without a continuation bit.
 #[inline]
 pub fn count_varints(run: &[u8]) -> usize {
+    if run.len() <= 64 {
+        return count_few_varints(run);
+    }
     // A sum of up to 255 flags fits in a byte, so the compiler can add sixteen or more bytes at a time.
     run.chunks(255)
         .map(|chunk| usize::from(chunk.iter().map(|&byte| u8::from(byte < 0x80)).sum::<u8>()))
         .sum()
+}
+
+/// Does the same as [`count_varints`] for at most 64 bytes, eight at a time.
+#[inline]
+fn count_few_varints(run: &[u8]) -> usize {
+    const LOWEST: u64 = CONTINUATION_BITS >> 7;
+    let ends = |word: u64| (!word & CONTINUATION_BITS) >> 7;
+    let (words, rest) = run.as_chunks::<8>();
+    // Each byte of the sum counts the ends among the bytes with one index modulo 8.
+    let mut sum: u64 = words
+        .iter()
+        .map(|word| ends(u64::from_le_bytes(*word)))
+        .sum();
+    match run.last_chunk() {
+        Some(_) if rest.is_empty() => {}
+        Some(bytes) => sum += ends(u64::from_le_bytes(*bytes) | u64::MAX >> (8 * rest.len())),
+        None => return rest.iter().filter(|byte| **byte < 0x80).count(),
+    }
+    (sum.wrapping_mul(LOWEST) >> 56) as usize
 }
 
 /// Checks that `run` consists of whole varints that fit into 64 bits.
@@ -113,8 +135,8 @@ const TRUNCATED: FormatError = FormatError::new("a row is cut off");
 /// Reads the values of a packed run, or the fields of a row, in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Varints<'a> {
-    run: &'a [u8],
-    pos: usize,
+    pub(super) run: &'a [u8],
+    pub(super) pos: usize,
 }
 
 impl<'a> Varints<'a> {
@@ -145,28 +167,6 @@ impl<'a> Varints<'a> {
     #[inline(always)]
     pub fn read_sint(&mut self) -> Result<i64, FormatError> {
         self.read().map(zigzag_decode)
-    }
-
-    /// Reads a zigzag-coded value for each element of `sums`, and sets the element to the sum of `sum` and all values
-    /// read so far. Returns the last sum. Sums wrap around. Fails if the run has too few values.
-    #[inline]
-    pub fn fill_sums(&mut self, sums: &mut [i64], mut sum: i64) -> Result<i64, FormatError> {
-        let mut pairs = sums.chunks_exact_mut(2);
-        for places in &mut pairs {
-            let values = match self.read_pair() {
-                Some(pair) => pair,
-                None => [self.read_branchless()?, self.read_branchless()?],
-            };
-            for (place, value) in places.iter_mut().zip(values) {
-                sum = sum.wrapping_add(zigzag_decode(value));
-                *place = sum;
-            }
-        }
-        for place in pairs.into_remainder() {
-            sum = sum.wrapping_add(zigzag_decode(self.read_branchless()?));
-            *place = sum;
-        }
-        Ok(sum)
     }
 
     /// Reads eight little-endian bytes as a number. Fails if fewer bytes are left.
@@ -207,67 +207,6 @@ impl<'a> Varints<'a> {
         text.map_err(|_| FormatError::new("a text is not UTF-8"))
     }
 
-    /// Calls `f` with each prefix sum of the remaining zigzag-coded values, and a repeat count. Consecutive equal sums
-    /// may lead to one call or to several, with repeat counts that add up. Sums wrap around. Returns whether any sum
-    /// exceeded 64 bits.
-    #[inline]
-    pub fn for_each_sum(mut self, mut f: impl FnMut(i64, usize)) -> Result<bool, FormatError> {
-        let (mut sum, mut overflows) = (0i64, false);
-        while !self.is_done() {
-            // Neighbouring values in a column of metadata are often equal. Their deltas are 0, and eight of them are
-            // read at once.
-            if word_at(self.run, self.pos) == Some(0) {
-                self.pos += 8;
-                f(sum, 8);
-                continue;
-            }
-            if let Some(pair) = self.read_pair() {
-                for value in pair {
-                    let (next, overflow) = sum.overflowing_add(zigzag_decode(value));
-                    sum = next;
-                    overflows |= overflow;
-                    f(sum, 1);
-                }
-                continue;
-            }
-            let (next, overflow) = sum.overflowing_add(zigzag_decode(self.read_branchless()?));
-            sum = next;
-            overflows |= overflow;
-            f(sum, 1);
-        }
-        Ok(overflows)
-    }
-
-    /// Reads `count` zigzag-coded values and returns their sum, which wraps around. Fails if the run has fewer values.
-    #[inline]
-    pub fn sum_sints(&mut self, mut count: usize) -> Result<i64, FormatError> {
-        let mut sum = 0i64;
-        while count > 0 {
-            // Neighbouring values in a column often differ little, so their deltas have one byte each. Eight such
-            // deltas are added together.
-            if count >= 8
-                && let Some(word) = word_at(self.run, self.pos)
-                && word & CONTINUATION_BITS == 0
-            {
-                sum = sum.wrapping_add(sum_of_eight(word));
-                self.pos += 8;
-                count -= 8;
-                continue;
-            }
-            if count >= 2
-                && let Some([first, second]) = self.read_pair()
-            {
-                let pair = zigzag_decode(first).wrapping_add(zigzag_decode(second));
-                sum = sum.wrapping_add(pair);
-                count -= 2;
-                continue;
-            }
-            sum = sum.wrapping_add(zigzag_decode(self.read_branchless()?));
-            count -= 1;
-        }
-        Ok(sum)
-    }
-
     /// Skips `count` values. Fails if the run has fewer values.
     pub fn skip(&mut self, mut count: usize) -> Result<(), FormatError> {
         while count >= 8
@@ -289,7 +228,7 @@ impl<'a> Varints<'a> {
     /// Returns the next two values if both end within the next eight bytes. Faster than two reads, because the second
     /// value is decoded without waiting for the position after the first one.
     #[inline(always)]
-    fn read_pair(&mut self) -> Option<[u64; 2]> {
+    pub(super) fn read_pair(&mut self) -> Option<[u64; 2]> {
         let word = word_at(self.run, self.pos)?;
         let ends = !word & CONTINUATION_BITS;
         let later = ends & ends.wrapping_sub(1);
@@ -308,15 +247,41 @@ impl<'a> Varints<'a> {
 
     /// Returns the next value. A value of at most eight bytes is decoded without a branch on its length.
     #[inline(always)]
-    fn read_branchless(&mut self) -> Result<u64, FormatError> {
-        if let Some(word) = word_at(self.run, self.pos) {
-            let ends = !word & CONTINUATION_BITS;
-            if ends != 0 {
-                self.pos += ends.trailing_zeros() as usize / 8 + 1;
-                return Ok(join_7_bit_groups(word & (ends ^ (ends - 1))));
+    pub(super) fn read_branchless(&mut self) -> Result<u64, FormatError> {
+        match self.read_short() {
+            Some(value) => Ok(value),
+            None => read_varint(self.run, &mut self.pos),
+        }
+    }
+
+    /// Returns the next value if it has at most eight bytes and is not cut off. It is decoded without a branch on its
+    /// length.
+    #[inline(always)]
+    pub(super) fn read_short(&mut self) -> Option<u64> {
+        let word = word_at(self.run, self.pos).unwrap_or_else(|| self.last_word());
+        let ends = !word & CONTINUATION_BITS;
+        let end = self.pos + ends.trailing_zeros() as usize / 8 + 1;
+        if ends == 0 || end > self.run.len() {
+            return None;
+        }
+        self.pos = end;
+        Some(join_7_bit_groups(word & (ends ^ (ends - 1))))
+    }
+
+    /// Returns the remaining bytes as a little-endian number. There must be less than eight.
+    #[inline]
+    fn last_word(&self) -> u64 {
+        let left = self.run.len() - self.pos;
+        match self.run.last_chunk() {
+            Some(bytes) => {
+                let word = u64::from_le_bytes(*bytes);
+                word.checked_shr(64 - 8 * left as u32).unwrap_or(0)
+            }
+            None => {
+                let bytes = self.rest().iter().rev();
+                bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
             }
         }
-        read_varint(self.run, &mut self.pos)
     }
 
     /// Returns the last value of the whole run, no matter how many values have been read. Returns `None` for an empty
@@ -342,20 +307,13 @@ impl<'a> Varints<'a> {
     }
 }
 
-/// Returns the sum of eight zigzag-coded values. Each byte of `word` is a value and must be less than 128.
-#[inline]
-const fn sum_of_eight(word: u64) -> i64 {
-    const LOWEST: u64 = 0x0101_0101_0101_0101;
-    let odd = word & LOWEST;
-    let halves = (word >> 1) & (LOWEST * 0x3f);
-    let below = halves & (odd * 0xff);
-    sum_of_bytes(halves ^ below) - sum_of_bytes(below) - odd.count_ones() as i64
-}
-
-/// Returns the sum of the eight bytes of `word`.
-#[inline]
-const fn sum_of_bytes(word: u64) -> i64 {
-    const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
-    let pairs = (word & EVEN) + (word >> 8 & EVEN);
-    (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as i64
+/// The sums of the values at the beginning of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PartialSums {
+    /// The number of bytes of these values.
+    pub(super) bytes: usize,
+    /// The number of values.
+    pub(super) count: usize,
+    /// The last sum, or the initial one if there are no values.
+    pub(super) last: i64,
 }

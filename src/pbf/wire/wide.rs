@@ -1,0 +1,190 @@
+//! Sums of packed values in registers of 64 bytes: a register takes 64 bytes of a run, and eight values are decoded at a
+//! time. Processors with AVX-512 VBMI2 have these registers (Intel since Ice Lake, AMD since Zen 4).
+#![allow(unsafe_code)]
+
+use super::packed::{PartialSums, count_varints};
+use std::arch::x86_64::{
+    __m512i, _mm_cvtsi128_si64, _mm512_add_epi8, _mm512_add_epi64, _mm512_alignr_epi64,
+    _mm512_and_si512, _mm512_andnot_si512, _mm512_castsi512_si128, _mm512_madd_epi16,
+    _mm512_maddubs_epi16, _mm512_mask_storeu_epi64, _mm512_maskz_compress_epi8,
+    _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_or_si512, _mm512_permutexvar_epi8,
+    _mm512_permutexvar_epi64, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_srli_epi64, _mm512_sub_epi64, _mm512_xor_si512,
+    _pdep_u64,
+};
+use std::mem::MaybeUninit;
+use std::sync::LazyLock;
+
+/// Proof that the processor has the registers and the instructions of this module.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WideRegisters(());
+
+impl WideRegisters {
+    /// Returns `None` if the processor does not have them.
+    #[inline]
+    pub(super) fn detect() -> Option<Self> {
+        static HAS_THEM: LazyLock<bool> = LazyLock::new(|| {
+            is_x86_feature_detected!("avx512vbmi")
+                && is_x86_feature_detected!("avx512vbmi2")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt")
+        });
+        HAS_THEM.then_some(Self(()))
+    }
+
+    /// Fills `sums` from its beginning with the sums of `sum` and the values of `run`. Stops at the end of either, and
+    /// at a value that is cut off or has more than eight bytes.
+    pub(super) fn fill(self, run: &[u8], sums: &mut [i64], sum: i64) -> PartialSums {
+        // SAFETY: both types have the same layout, and `decode` stores only numbers.
+        let places = unsafe { &mut *(std::ptr::from_mut(sums) as *mut [MaybeUninit<i64>]) };
+        // SAFETY: the processor has the instructions, as `self` proves.
+        unsafe { decode(run, places, sum) }
+    }
+
+    /// Appends at most `most` sums to `sums`. Does the same as [`fill`](Self::fill) otherwise.
+    pub(super) fn push(
+        self,
+        run: &[u8],
+        most: usize,
+        sums: &mut Vec<i64>,
+        sum: i64,
+    ) -> PartialSums {
+        // A value has at least one byte. The values of a longer run are counted, to reserve no more than is needed.
+        let values = if run.len() <= 64 {
+            run.len()
+        } else {
+            count_varints(run)
+        };
+        let most = values.min(most);
+        sums.reserve(most);
+        // SAFETY: the processor has the instructions, as `self` proves.
+        let part = unsafe { decode(run, &mut sums.spare_capacity_mut()[..most], sum) };
+        // SAFETY: `decode` has stored `part.count` numbers, at most as many as there was room for.
+        unsafe { sums.set_len(sums.len() + part.count) };
+        part
+    }
+}
+
+/// Returns the numbers from 0 to 63, shifted right by `shift`, modulo `modulus`.
+const fn numbers(shift: u32, modulus: u8) -> [u8; 64] {
+    let (mut numbers, mut at) = ([0; 64], 0);
+    while at < 64 {
+        numbers[at] = (at as u8 >> shift) % modulus;
+        at += 1;
+    }
+    numbers
+}
+
+/// Stores the sums of `sum` and the values of `run` in `places`, as [`WideRegisters::fill`] does. Stores
+/// [`PartialSums::count`] numbers.
+#[target_feature(enable = "avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn decode(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> PartialSums {
+    // The index of each byte of a register, that of its eight bytes, and that of the byte within the eight.
+    const BYTES: [u8; 64] = numbers(0, 64);
+    const EIGHTS: [u8; 64] = numbers(3, 8);
+    const WITHIN: [u8; 64] = numbers(0, 8);
+    let [bytes, eights, within] = [load(&BYTES).0, load(&EIGHTS).0, load(&WITHIN).0];
+    let mut part = PartialSums {
+        bytes: 0,
+        count: 0,
+        last: sum,
+    };
+    let mut last = _mm512_set1_epi64(sum);
+    loop {
+        let (window, filled) = load(&run[part.bytes..]);
+        let continued = _mm512_movepi8_mask(window);
+        let mut ends = !continued & filled;
+        // Eight bytes with continuation bits begin a value of more than eight bytes. The window ends before it.
+        let two = continued & (continued >> 1);
+        let four = two & (two >> 2);
+        let eight = four & (four >> 4);
+        if eight != 0 {
+            ends &= (1 << eight.trailing_zeros()) - 1;
+        }
+        if ends.count_ones() as usize > places.len() {
+            ends = _pdep_u64((1 << places.len()) - 1, ends);
+        }
+        if ends == 0 {
+            break;
+        }
+        // The first byte of each value, one after the other.
+        let mut starts = _mm512_maskz_compress_epi8(ends << 1 | 1, bytes);
+        let count = ends.count_ones() as usize;
+        let (now, later) = std::mem::take(&mut places).split_at_mut(count);
+        places = later;
+        for group in now.chunks_mut(8) {
+            let start = _mm512_permutexvar_epi8(eights, starts);
+            let encoded = _mm512_permutexvar_epi8(_mm512_add_epi8(start, within), window);
+            let sums = _mm512_add_epi64(prefix_sums(zigzag_decoded(values(encoded))), last);
+            store(sums, group);
+            last = _mm512_permutexvar_epi64(_mm512_set1_epi64(group.len() as i64 - 1), sums);
+            starts = _mm512_alignr_epi64(_mm512_setzero_si512(), starts, 1);
+        }
+        part.bytes += 64 - ends.leading_zeros() as usize;
+        part.count += count;
+        if part.bytes == run.len() || places.is_empty() {
+            break;
+        }
+    }
+    part.last = _mm_cvtsi128_si64(_mm512_castsi512_si128(last));
+    part
+}
+
+/// Returns the first 64 bytes, followed by zeros, and a mask of the bytes that there are.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn load(bytes: &[u8]) -> (__m512i, u64) {
+    let missing = 64 - bytes.len().min(64) as u32;
+    let filled = u64::MAX.checked_shr(missing).unwrap_or(0);
+    // SAFETY: the mask has only bytes of the slice, and no other byte is accessed.
+    let loaded = unsafe { _mm512_maskz_loadu_epi8(filled, bytes.as_ptr().cast()) };
+    (loaded, filled)
+}
+
+/// Stores the first of eight numbers, as many as `places` has. Panics if it has none or more than eight.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(numbers: __m512i, places: &mut [MaybeUninit<i64>]) {
+    let mask = 0xff_u8 >> (8 - places.len());
+    // SAFETY: the mask has as many elements as the slice, and no other element is accessed.
+    unsafe { _mm512_mask_storeu_epi64(places.as_mut_ptr().cast(), mask, numbers) };
+}
+
+/// Decodes eight varints of at most eight bytes. Each is at the start of its eight bytes, followed by other bytes.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn values(encoded: __m512i) -> __m512i {
+    let ends = _mm512_andnot_si512(encoded, _mm512_set1_epi8(-0x80));
+    let own = _mm512_xor_si512(ends, _mm512_sub_epi64(ends, _mm512_set1_epi64(1)));
+    let sevens = _mm512_and_si512(_mm512_and_si512(encoded, own), _mm512_set1_epi8(0x7f));
+    // Each byte with an odd index is multiplied by 2^7, each pair with an odd index by 2^14, and added to the one
+    // before it.
+    let pairs = _mm512_maddubs_epi16(_mm512_set1_epi16(0x8001_u16.cast_signed()), sevens);
+    let quads = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x4000_0001));
+    const LOW: i64 = 0x0fff_ffff;
+    _mm512_or_si512(
+        _mm512_and_si512(quads, _mm512_set1_epi64(LOW)),
+        _mm512_and_si512(_mm512_srli_epi64(quads, 4), _mm512_set1_epi64(!LOW)),
+    )
+}
+
+/// Decodes eight zigzag-coded numbers.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn zigzag_decoded(values: __m512i) -> __m512i {
+    let odd = _mm512_and_si512(values, _mm512_set1_epi64(1));
+    let signs = _mm512_sub_epi64(_mm512_setzero_si512(), odd);
+    _mm512_xor_si512(_mm512_srli_epi64(values, 1), signs)
+}
+
+/// Adds to each of eight numbers all numbers before it.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn prefix_sums(numbers: __m512i) -> __m512i {
+    let zeros = _mm512_setzero_si512();
+    let sums = _mm512_add_epi64(numbers, _mm512_alignr_epi64(numbers, zeros, 7));
+    let sums = _mm512_add_epi64(sums, _mm512_alignr_epi64(sums, zeros, 6));
+    _mm512_add_epi64(sums, _mm512_alignr_epi64(sums, zeros, 4))
+}
