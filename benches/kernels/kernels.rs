@@ -27,6 +27,26 @@ fn varints(criterion: &mut Criterion) {
             sum
         });
     });
+    let mut sums = vec![0; 100_000];
+    group.bench_function("sums of a column", |bencher| {
+        bencher.iter(|| Varints::new(black_box(&run)).fill_sums(&mut sums, 0));
+    });
+    // References of ways: a long value, and seven short ones.
+    let mut ways = Vec::new();
+    (0..12_500i64).for_each(|way| {
+        put_sint(&mut ways, 10_000_000_000 + way);
+        (0..7).for_each(|value| put_sint(&mut ways, value - 3));
+    });
+    group.throughput(Throughput::Bytes(ways.len() as u64));
+    group.bench_function("sums of runs of eight", |bencher| {
+        bencher.iter(|| {
+            sums.clear();
+            for way in black_box(&ways).chunks_exact(ways.len() / 12_500) {
+                Varints::new(way).push_sums(8, &mut sums, 0).unwrap();
+            }
+            sums.len()
+        });
+    });
     group.finish();
 }
 
