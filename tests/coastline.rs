@@ -362,6 +362,29 @@ fn a_way_that_repeats_another_counts_once() {
 }
 
 #[test]
+fn coastlines_that_are_boundaries_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut world = CoastWorld::default();
+    for number in 0..2 {
+        world.add_ring(&square((3 * number * DEGREE, 0), DEGREE));
+    }
+    let tags = "w2 v1 Tnatural=coastline,boundary=administrative ";
+    let text = world.opl().replace("w2 v1 Tnatural=coastline ", tags);
+    let path = directory.path().join("world.opl");
+    std::fs::write(&path, text).unwrap();
+    let coast = read(&path, whole_world);
+    assert_eq!(area(&coast.land), 8 * SQUARE);
+    let [problem] = coast.problems.as_slice() else {
+        panic!("{:?}", coast.problems)
+    };
+    assert_eq!(
+        (problem.kind, problem.ways.as_slice()),
+        (CoastProblemKind::Boundary, &[2][..])
+    );
+    assert!(matches!(&problem.place, ProblemPlace::Line(points) if points.len() == 5));
+}
+
+#[test]
 fn antarctica_is_closed_at_the_pole() {
     for lat in [-78.0, -80.0] {
         let coastline = [

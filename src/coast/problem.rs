@@ -34,6 +34,8 @@ pub enum CoastProblemKind {
     NotARing,
     /// A way with one node.
     SinglePointInRing,
+    /// A way that is also a boundary. Many boundaries do not follow the coast.
+    Boundary,
     /// A node with the tag of coastlines.
     TaggedNode,
     /// A way with a node whose place is not known.
@@ -55,6 +57,7 @@ impl CoastProblemKind {
             Self::Invalid => "invalid",
             Self::NotARing => "not_a_ring",
             Self::SinglePointInRing => "single_point_in_ring",
+            Self::Boundary => "boundary",
             Self::TaggedNode => "tagged_node",
             Self::MissingNode => "missing_node",
         }
@@ -83,6 +86,7 @@ impl CoastProblemKind {
             Self::Invalid => "coastlines cross too often to be mended, and are left out",
             Self::NotARing => "the ring has no area",
             Self::SinglePointInRing => "the way has only one node",
+            Self::Boundary => "the coastline is also a boundary, which may lie off the coast",
             Self::TaggedNode => "natural=coastline is not for nodes",
             Self::MissingNode => "the place of a node is not known",
         }

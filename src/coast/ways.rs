@@ -27,16 +27,25 @@ const AT_ONCE: usize = 1 << 16;
 /// The ways of a coast, in file order.
 #[derive(Default)]
 pub(super) struct CoastWays {
-    /// For each way, its id and the index behind its last node.
-    ways: Vec<(i64, usize)>,
+    ways: Vec<CoastWayEntry>,
     nodes: Vec<i64>,
     locations: Vec<Option<Location>>,
+}
+
+#[derive(Clone, Copy)]
+struct CoastWayEntry {
+    id: i64,
+    /// The index behind the last node.
+    end: usize,
+    is_boundary: bool,
 }
 
 /// A way of a coast.
 #[derive(Clone, Copy)]
 pub(super) struct CoastWay<'w> {
     pub id: i64,
+    /// Whether the way has the tag of boundaries, too.
+    pub is_boundary: bool,
     pub nodes: &'w [i64],
     locations: &'w [Option<Location>],
 }
@@ -58,13 +67,18 @@ impl CoastWays {
     }
 
     pub(super) fn way(&self, index: usize) -> Option<CoastWay<'_>> {
-        let (id, end) = *self.ways.get(index)?;
+        let CoastWayEntry {
+            id,
+            end,
+            is_boundary,
+        } = *self.ways.get(index)?;
         let start = match index.checked_sub(1) {
-            Some(before) => self.ways.get(before)?.1,
+            Some(before) => self.ways.get(before)?.end,
             None => 0,
         };
         Some(CoastWay {
             id,
+            is_boundary,
             nodes: self.nodes.get(start..end)?,
             locations: self.locations.get(start..end)?,
         })
@@ -76,8 +90,11 @@ impl CoastWays {
 
     fn append(&mut self, other: Self) {
         let start = self.nodes.len();
-        let moved = other.ways.into_iter().map(|(id, end)| (id, end + start));
-        self.ways.extend(moved);
+        self.ways
+            .extend(other.ways.into_iter().map(|way| CoastWayEntry {
+                end: way.end + start,
+                ..way
+            }));
         self.nodes.extend(other.nodes);
         self.locations.extend(other.locations);
     }
@@ -95,7 +112,11 @@ impl CoastWays {
             self.nodes.extend(way.refs());
             way.read_locations(&mut self.locations)?;
             self.locations.resize(self.nodes.len(), None);
-            self.ways.push((way.id(), self.nodes.len()));
+            self.ways.push(CoastWayEntry {
+                id: way.id(),
+                end: self.nodes.len(),
+                is_boundary: way.tags().any(|(key, _)| key == "boundary"),
+            });
             Ok(())
         })
     }
@@ -132,27 +153,44 @@ impl CoastWays {
         let ctx = &refuse_repeats(file, &plan, ctx)?;
         coast.leave_out_repeats();
         coast.locate(file, &plan, ctx, problems)?;
+        coast.report_boundaries(problems);
         Ok((coast, plan))
+    }
+
+    fn report_boundaries(&self, problems: &mut Vec<CoastProblem>) {
+        for way in self.iter().filter(|way| way.is_boundary) {
+            let points = (0..way.nodes.len()).filter_map(|node| way.point(node));
+            problems.push(CoastProblem {
+                kind: CoastProblemKind::Boundary,
+                ways: vec![way.id],
+                node: None,
+                place: ProblemPlace::of_line(points.collect()),
+            });
+        }
     }
 
     /// Leaves out all but the last of the ways with the same id, which an unsorted file may have.
     fn leave_out_repeats(&mut self) {
-        let mut ids: Vec<i64> = self.ways.iter().map(|(id, _)| *id).collect();
+        let mut ids: Vec<i64> = self.ways.iter().map(|way| way.id).collect();
         let count = ids.len();
         ids = each_once(ids);
         if ids.len() == count {
             return;
         }
         let mut last = rustc_hash::FxHashMap::default();
-        for (index, (id, _)) in self.ways.iter().enumerate() {
-            last.insert(*id, index);
+        for (index, way) in self.ways.iter().enumerate() {
+            last.insert(way.id, index);
         }
         let mut kept = Self::default();
         for (index, way) in self.iter().enumerate() {
             if last.get(&way.id) == Some(&index) {
                 kept.nodes.extend(way.nodes);
                 kept.locations.extend(way.locations);
-                kept.ways.push((way.id, kept.nodes.len()));
+                kept.ways.push(CoastWayEntry {
+                    id: way.id,
+                    end: kept.nodes.len(),
+                    is_boundary: way.is_boundary,
+                });
             }
         }
         *self = kept;
