@@ -195,6 +195,7 @@ fn a_ring_in_the_water_that_goes_clockwise_is_turned_around() {
         (CoastProblemKind::Direction, &[way][..])
     );
     assert!(matches!(&problem.place, ProblemPlace::Line(points) if points.len() == 5));
+    assert_eq!(coast.is_turned, [true]);
 }
 
 #[test]

@@ -74,27 +74,51 @@ fn a_coast_that_lost_land_is_refused_and_the_cell_is_named() {
             message.contains("has lost") && message.contains("% of its land"),
             "{message}"
         );
+
+        let message = refused(path, "turned.osm.pbf", &turned(), against);
+        let cell = "longitude -30 to -20, latitude 0 to 10 has lost 100.0 % of its land";
+        assert!(
+            message.contains(cell) && message.contains("goes the wrong way round"),
+            "{message}"
+        );
     }
 }
 
+/// The world with a continent whose coastline goes the wrong way round.
+fn turned() -> Vec<Object> {
+    let mut rings = world();
+    rings[0] = reversed(rings[0].clone());
+    coast_objects(&rings)
+}
+
 #[test]
-fn a_continent_that_turns_the_wrong_way_round_is_not_lost() {
+fn land_of_a_coastline_that_goes_the_wrong_way_round_may_stay_so() {
     let dir = tempfile::tempdir().unwrap();
     let (path, coast) = (dir.path(), dir.path().join("coast"));
-    let input = coast_file(path, "world.osm.pbf", &coast_objects(&world()));
-    coastline(&input, &replace(&"", &coast)[2..]);
-    let mut turned = world();
-    turned[0] = reversed(turned[0].clone());
-    let input = coast_file(path, "turned.osm.pbf", &coast_objects(&turned));
-    let mut args = replace(&input, &coast);
-    args.extend([&"-v" as Arg, &"--against", &coast, &"--max-shrink", &"0"]);
-    let output = run(&args);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("direction: "),
-        "{}",
-        stderr(&output)
-    );
+    let good = coast_file(path, "world.osm.pbf", &coast_objects(&world()));
+    let turned = coast_file(path, "turned.osm.pbf", &turned());
+    coastline(&good, &replace(&"", &coast)[2..]);
+    let land = content(&coast.join("land-polygons-complete-4326"));
+    let against = |input: &Path, max_shrink: &str| {
+        let mut args = replace(&input, &coast);
+        args.extend([&"-v" as Arg, &"--against", &coast]);
+        args.extend([&"--max-shrink" as Arg, &max_shrink]);
+        run(&args)
+    };
+    // The share of the land that may be lost; whether the coast is taken. Land that was turned once may stay, and may
+    // be turned back.
+    for (input, max_shrink, is_taken) in [
+        (&turned, "99", false),
+        (&turned, "100", true),
+        (&turned, "0", true),
+        (&good, "0", true),
+    ] {
+        let output = against(input, max_shrink);
+        let message = stderr(&output);
+        assert_eq!(output.status.success(), is_taken, "{message}");
+        assert_eq!(message.contains("direction: "), input == &turned);
+        assert!(content(&coast.join("land-polygons-complete-4326")) == land);
+    }
 }
 
 #[test]

@@ -80,6 +80,10 @@ def calls(helsinki: Path, directory: Path) -> Dict[str, List[Any]]:
             pbfhogg.export(helsinki, directory / "all.geojson"),
             pbfhogg.export(helsinki, directory / "all.parquet"),
         ],
+        "coastline": [
+            pbfhogg.coastline(helsinki, directory / "coast"),
+            pbfhogg.coastline(part, directory / "sea", inside="water", against=directory / "coast"),
+        ],
         "augmented_diff": [pbfhogg.augmented_diff(out("synth"), days, directory / "diff.adiff")],
         "apply_changes": [pbfhogg.apply_changes(out("synth"), days, out("applied"))],
         "merge_changes": [pbfhogg.merge_changes(days, directory / "merged.osc.gz")],

@@ -40,10 +40,19 @@ enum Inside {
     Same,
 }
 
+/// Land: valid polygons whose insides are disjoint, in the order of their westernmost corners.
+#[derive(Debug, Default)]
+pub(super) struct LandPolygons {
+    pub polygons: Vec<AreaPolygon>,
+    /// For each polygon, whether its outer ring went clockwise and was turned around.
+    pub is_turned: Vec<bool>,
+}
+
 /// The land polygons that are known so far.
 #[derive(Default)]
 struct Land {
     polygons: Vec<AreaPolygon>,
+    is_turned: Vec<bool>,
     placed: Vec<Option<Placed>>,
     /// For segments of the border between land and water, the index of the land polygon. Only of patches that may have
     /// several.
@@ -52,14 +61,13 @@ struct Land {
     polygon_of: Vec<Option<usize>>,
 }
 
-/// Returns the land on the left of closed rings: valid polygons whose insides are disjoint, in the order of their
-/// westernmost corners. A ring in the water that goes clockwise is turned around. Where rings cross, land is where more
-/// of them go around counter-clockwise than clockwise.
+/// Returns the land on the left of closed rings. A ring in the water that goes clockwise is turned around. Where rings
+/// cross, land is where more of them go around counter-clockwise than clockwise.
 pub(super) fn land_of(
     rings: Vec<CoastPath>,
     problems: &mut Vec<CoastProblem>,
     ctx: &Context,
-) -> Result<Vec<AreaPolygon>> {
+) -> Result<LandPolygons> {
     ctx.cancellation.check()?;
     let groups = groups_of(&rings, problems, ctx);
     ctx.cancellation.check()?;
@@ -77,21 +85,26 @@ pub(super) fn land_of(
             land.place(number, patch, below, &rings, problems);
         }
     }
-    Ok(in_order(land.polygons))
+    Ok(in_order(land))
 }
 
 /// Rotates rings so that their westernmost corners come first, and sorts polygons and holes by these corners.
-fn in_order(mut polygons: Vec<AreaPolygon>) -> Vec<AreaPolygon> {
+fn in_order(land: Land) -> LandPolygons {
     let key = |ring: &Vec<Point>| ring.first().map(|point| (point.lon_e7, point.lat_e7));
-    for polygon in &mut polygons {
+    let mut polygons: Vec<_> = land.polygons.into_iter().zip(land.is_turned).collect();
+    for (polygon, _) in &mut polygons {
         for ring in std::iter::once(&mut polygon.outer).chain(&mut polygon.holes) {
             let least = (0..ring.len()).min_by(|a, b| from_west(ring[*a], ring[*b]));
             ring.rotate_left(least.unwrap_or(0));
         }
         polygon.holes.sort_by_key(key);
     }
-    polygons.sort_by_key(|polygon| key(&polygon.outer));
-    polygons
+    polygons.sort_by_key(|(polygon, _)| key(&polygon.outer));
+    let (polygons, is_turned) = polygons.into_iter().unzip();
+    LandPolygons {
+        polygons,
+        is_turned,
+    }
 }
 
 /// Returns a ring without its last point, which repeats the first.
@@ -271,7 +284,7 @@ impl Land {
             (Inside::Land, _) => {
                 let has_one = patch.polygons.len() == 1;
                 for polygon in patch.polygons {
-                    self.add_polygon(number, polygon, has_one);
+                    self.add_polygon(number, polygon, has_one, !patch.is_land);
                 }
             }
             (Inside::Water, Some(around)) => self.add_water(number, &patch, around),
@@ -280,15 +293,18 @@ impl Land {
         self.placed[number] = Some(Placed { outside, inside });
     }
 
-    /// Adds a land polygon of a patch.
-    fn add_polygon(&mut self, patch: usize, rings: Rings, is_only_one: bool) {
+    /// Adds a land polygon of a patch. `is_turned` says whether its outer ring was turned around.
+    fn add_polygon(&mut self, patch: usize, rings: Rings, is_only_one: bool, is_turned: bool) {
         let polygon = self.polygons.len();
         if is_only_one {
             self.polygon_of[patch] = Some(polygon);
         } else {
             self.note_segments(&rings, polygon);
         }
-        self.polygons.extend(polygon_of(rings));
+        if let Some(polygon) = polygon_of(rings) {
+            self.polygons.push(polygon);
+            self.is_turned.push(is_turned);
+        }
     }
 
     /// Adds water within a land polygon.
@@ -335,7 +351,8 @@ impl Land {
                 self.note_segments(&holes, around);
                 self.polygons[around].holes.extend(holes);
             } else {
-                self.add_polygon(number, rings, false);
+                let is_turned = self.is_turned[around];
+                self.add_polygon(number, rings, false, is_turned);
             }
         }
     }

@@ -39,7 +39,7 @@ use closing::{ClosedCoast, close};
 use gaps::{GapRules, close_gaps};
 pub(crate) use grid::{Grid, GridCells};
 use joining::join;
-use land::land_of;
+use land::{LandPolygons, land_of};
 use path::CoastPath;
 use problem::in_order;
 pub use problem::{CoastProblem, CoastProblemKind, ProblemPlace};
@@ -124,6 +124,8 @@ pub struct Coast {
     /// The land within the region: valid polygons whose insides are disjoint, cut at the antimeridian, in the order of
     /// their westernmost corners.
     pub land: Vec<AreaPolygon>,
+    /// For each polygon of land, whether its outer ring went clockwise and was turned around.
+    pub is_turned: Vec<bool>,
     /// The problems, in the order of their kinds and ids.
     pub problems: Vec<CoastProblem>,
     /// The region within which the coast is known: valid polygons whose insides are disjoint. The whole world is one
@@ -198,10 +200,14 @@ fn coast_of(
         RegionSource::World => None,
         _ => surroundings.add_border(&mut rings, region, &is_met, &shown)?,
     };
-    let land = land_of(rings, &mut problems, ctx)?;
+    let LandPolygons {
+        polygons,
+        is_turned,
+    } = land_of(rings, &mut problems, ctx)?;
     Ok(Coast {
         lines,
-        land,
+        land: polygons,
+        is_turned,
         problems: in_order(problems),
         region: polygons_with(border_rings, &owners),
         source: region.source,

@@ -258,7 +258,7 @@ pub fn run(
     let coast = read_coast(&options.coast, ctx)?;
     coast.problems.iter().for_each(report);
     let mut summary = Summary::of(&coast);
-    let census = LandCensus::of(&coast.land);
+    let census = LandCensus::of(&coast);
     if let Some(old) = old {
         summary.losses = old.losses(&census, options.max_loss);
         if !summary.losses.is_empty() {

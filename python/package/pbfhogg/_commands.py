@@ -57,6 +57,7 @@ SUMMARIES: Dict[str, Any] = {
     "tags_filter": summaries.TagsFilterSummary,
     "tags_edit": summaries.TagsEditSummary,
     "export": summaries.ExportSummary,
+    "coastline": summaries.CoastlineSummary,
     "augmented_diff": summaries.AugmentedDiffSummary,
     "build_geocode_index": summaries.GeocodeIndexSummary,
     "add_locations_to_ways": summaries.AddLocationsSummary,

@@ -1050,7 +1050,7 @@ def coastline(
     verbose: Optional[bool] = None,
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
-) -> Any:
+) -> summaries.CoastlineSummary:
     """Make polygons of land and water of the coastlines of a file."""
 
 @overload

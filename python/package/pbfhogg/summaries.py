@@ -327,6 +327,30 @@ class ExportSummary(TypedDict):
     index_type: Optional[str]
 
 
+class CoastLoss(TypedDict):
+    """Land or rings that an earlier coast has more of."""
+
+    cell: Optional[List[int]]
+    old: float
+    new: float
+    turned: float
+
+
+class CoastlineSummary(TypedDict):
+    """The summary of ``coastline``."""
+
+    is_written: bool
+    lines: int
+    rings: int
+    land: int
+    problems: Dict[str, int]
+    region: Optional[str]
+    inside: Optional[str]
+    losses: List[CoastLoss]
+    features: int
+    bytes: int
+
+
 class SplitPart(TypedDict):
     """A part that is a file."""
 

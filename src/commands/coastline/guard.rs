@@ -2,7 +2,7 @@
 
 use super::SUMMARY;
 use crate::area::AreaPolygon;
-use crate::coast::Grid;
+use crate::coast::{Coast, Grid};
 use crate::error::{Error, Result};
 use crate::formats::shapefile::ShapefileReader;
 use crate::geometry::{Extent, Point, doubled_area};
@@ -45,6 +45,9 @@ struct LandCell {
     lat: i32,
     /// The area in square degrees.
     land: f64,
+    /// The area of more land, whose coastline went the wrong way round and was turned around.
+    #[serde(default)]
+    turned: f64,
 }
 
 /// Something that an earlier coast has more of.
@@ -57,6 +60,9 @@ pub struct CoastLoss {
     pub old: f64,
     /// The same in the new coast.
     pub new: f64,
+    /// The area in square degrees of more land in the new coast, whose coastline goes the wrong way round. Whether it is
+    /// land is not certain.
+    pub turned: f64,
 }
 
 impl CoastLoss {
@@ -69,12 +75,18 @@ impl fmt::Display for CoastLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = self.percent();
         match self.cell {
-            Some([lon, lat]) => write!(
-                f,
-                "the cell from longitude {lon} to {}, latitude {lat} to {} has lost {percent:.1} % of its land",
-                lon + CELL,
-                lat + CELL
-            ),
+            Some([lon, lat]) => {
+                write!(
+                    f,
+                    "the cell from longitude {lon} to {}, latitude {lat} to {} has lost {percent:.1} % of its land",
+                    lon + CELL,
+                    lat + CELL
+                )?;
+                if self.turned > 0.0 {
+                    f.write_str(" (a coastline goes the wrong way round there)")?;
+                }
+                Ok(())
+            }
             None => write!(
                 f,
                 "{percent:.1} % of the rings are lost: there were {}, and now there are {}",
@@ -88,13 +100,13 @@ impl fmt::Display for CoastLoss {
 #[derive(Default)]
 struct LandCollector {
     rings: u64,
-    /// Twice the area by the number of the cell, in squared units of 1e-7 degree.
-    cells: BTreeMap<[i32; 2], i128>,
+    /// Twice the areas of certain land and of turned land by the number of the cell, in squared units of 1e-7 degree.
+    cells: BTreeMap<[i32; 2], [i128; 2]>,
 }
 
 impl LandCollector {
-    /// Adds the area within a ring, or subtracts it. The ring may be of either direction.
-    fn add(&mut self, ring: &[Point], is_hole: bool) {
+    /// Adds the area within a ring of certain or of turned land, or subtracts it. The ring may be of either direction.
+    fn add(&mut self, ring: &[Point], is_hole: bool, is_turned: bool) {
         let area = doubled_area(ring);
         let Some(extent) = Extent::of(ring).filter(|_| area != 0) else {
             return;
@@ -112,17 +124,23 @@ impl LandCollector {
         for cell in GRID.cells(extent, [&polygon]) {
             let rings = cell.part.rings();
             let area: i128 = rings.iter().map(|ring| doubled_area(ring)).sum();
-            *self.cells.entry(cell.number).or_default() += sign * area;
+            let areas = self.cells.entry(cell.number).or_default();
+            areas[usize::from(is_turned)] += sign * area;
         }
     }
 
     fn finish(self) -> LandCensus {
-        let cells = self.cells.into_iter().filter(|(_, area)| *area > 0);
-        let cells = cells.map(|([column, row], area)| LandCell {
-            lon: CELL * column - 180,
-            lat: CELL * row - 90,
-            land: area as f64 / DOUBLED_DEGREE,
+        let cells = self.cells.into_iter();
+        let cells = cells.map(|([column, row], areas)| {
+            let [land, turned] = areas.map(|area| area.max(0) as f64 / DOUBLED_DEGREE);
+            LandCell {
+                lon: CELL * column - 180,
+                lat: CELL * row - 90,
+                land,
+                turned,
+            }
         });
+        let cells = cells.filter(|cell| cell.land + cell.turned > 0.0);
         LandCensus {
             rings: self.rings,
             cells: cells.collect(),
@@ -131,15 +149,18 @@ impl LandCollector {
 }
 
 impl LandCensus {
-    /// Counts the land in polygons.
-    pub(super) fn of(polygons: &[AreaPolygon]) -> Self {
+    /// Counts the land of a coast.
+    pub(super) fn of(coast: &Coast) -> Self {
+        Self::of_polygons(coast.land.iter().zip(coast.is_turned.iter().copied()))
+    }
+
+    /// Counts the land in polygons, each with a flag that is true for turned land.
+    fn of_polygons<'p>(polygons: impl IntoIterator<Item = (&'p AreaPolygon, bool)>) -> Self {
         let mut collector = LandCollector::default();
-        for polygon in polygons {
-            collector.add(&polygon.outer, false);
-            polygon
-                .holes
-                .iter()
-                .for_each(|hole| collector.add(hole, true));
+        for (polygon, is_turned) in polygons {
+            collector.add(&polygon.outer, false, is_turned);
+            let holes = polygon.holes.iter();
+            holes.for_each(|hole| collector.add(hole, true, is_turned));
         }
         collector.finish()
     }
@@ -182,7 +203,7 @@ impl LandCensus {
         while let Some(rings) = reader.next_rings()? {
             for ring in rings {
                 let is_hole = doubled_area(&ring) > 0;
-                collector.add(&ring, is_hole);
+                collector.add(&ring, is_hole, false);
             }
         }
         Ok(collector.finish())
@@ -191,29 +212,30 @@ impl LandCensus {
     fn of_shape(path: &Path) -> Result<Self> {
         let mut collector = LandCollector::default();
         for (ring, is_hole) in read_shape(path, None)?.rings() {
-            collector.add(&ring.points, is_hole);
+            collector.add(&ring.points, is_hole, false);
         }
         Ok(collector.finish())
     }
 
     /// Returns what a later coast has lost: land of cells and rings, of which less than a share of `1 - max_loss` is
-    /// left. The greatest loss is the first.
+    /// left. Turned land is not certain, so it does not count. The greatest loss is the first.
     pub(super) fn losses(&self, new: &Self, max_loss: f64) -> Vec<CoastLoss> {
         let key = |cell: &LandCell| [cell.lon, cell.lat];
-        let left: BTreeMap<_, _> = new
-            .cells
-            .iter()
-            .map(|cell| (key(cell), cell.land))
-            .collect();
-        let cells = self.cells.iter().map(|cell| CoastLoss {
-            cell: Some(key(cell)),
-            old: cell.land,
-            new: left.get(&key(cell)).copied().unwrap_or(0.0),
+        let left: BTreeMap<_, _> = new.cells.iter().map(|cell| (key(cell), *cell)).collect();
+        let cells = self.cells.iter().map(|cell| {
+            let left = left.get(&key(cell));
+            CoastLoss {
+                cell: Some(key(cell)),
+                old: cell.land,
+                new: left.map_or(0.0, |left| left.land),
+                turned: left.map_or(0.0, |left| left.turned),
+            }
         });
         let rings = CoastLoss {
             cell: None,
             old: self.rings as f64,
             new: new.rings as f64,
+            turned: 0.0,
         };
         let is_great = |loss: &CoastLoss| loss.new < loss.old * (1.0 - max_loss);
         let mut losses: Vec<_> = cells.chain([rings]).filter(is_great).collect();
@@ -250,7 +272,10 @@ mod tests {
 
     #[test]
     fn lost_land_and_lost_rings_are_named() {
-        let old = LandCensus::of(&[square(-5, 48, 4), square(55, -12, 1)]);
+        let census = |squares: &[AreaPolygon]| {
+            LandCensus::of_polygons(squares.iter().map(|square| (square, false)))
+        };
+        let old = census(&[square(-5, 48, 4), square(55, -12, 1)]);
         assert_eq!(old.rings, 2);
         let areas: Vec<_> = old
             .cells
@@ -259,7 +284,7 @@ mod tests {
             .collect();
         assert_eq!(areas, [(-10, 40, 8.0), (-10, 50, 8.0), (50, -20, 1.0)]);
         assert_eq!(old.losses(&old, 0.0), []);
-        let losses = old.losses(&LandCensus::of(&[square(-5, 48, 4)]), 0.01);
+        let losses = old.losses(&census(&[square(-5, 48, 4)]), 0.01);
         let shown: Vec<_> = losses.iter().map(CoastLoss::to_string).collect();
         assert_eq!(
             shown,
