@@ -363,6 +363,44 @@ fn a_way_that_repeats_another_counts_once() {
 }
 
 #[test]
+fn of_ways_in_opposite_directions_the_one_stays_that_fits_its_neighbours() {
+    // The wrong way is the first, the last, or there are three; or the ring is one way.
+    for (order, doubled) in [
+        (&[true, false][..], 1),
+        (&[false, true], 1),
+        (&[true, false, true], 2),
+        (&[false, true, false], 2),
+    ] {
+        let mut world = CoastWorld::default();
+        let nodes = world.add_nodes(&square((0, 0), DEGREE));
+        world.add_way(&[nodes[2], nodes[3], nodes[0]]);
+        for is_right in order {
+            let mut way = nodes[..3].to_vec();
+            if !is_right {
+                way.reverse();
+            }
+            world.add_way(&way);
+        }
+        let coast = coast_of(&world, whole_world);
+        assert_eq!(area(&coast.land), 4 * SQUARE, "{order:?}");
+        let contradicting = order.iter().filter(|is_right| *is_right != &order[0]);
+        let expected = [("direction", contradicting.count()), ("overlap", doubled)];
+        assert_eq!(kinds(&coast), expected, "{order:?}");
+        assert!(coast.problems.iter().all(|problem| problem.ways[0] == 2));
+        assert_eq!(coast.is_turned, [false]);
+    }
+    let mut world = CoastWorld::default();
+    let mut ring = world.add_nodes(&square((0, 0), DEGREE));
+    ring.extend(ring.first().copied());
+    world.add_way(&ring);
+    ring.reverse();
+    world.add_way(&ring);
+    let coast = coast_of(&world, whole_world);
+    assert_eq!(area(&coast.land), 4 * SQUARE);
+    assert_eq!(kinds(&coast), [("direction", 1), ("overlap", 1)]);
+}
+
+#[test]
 fn coastlines_that_are_boundaries_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let mut world = CoastWorld::default();

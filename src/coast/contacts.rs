@@ -248,9 +248,9 @@ impl RingContacts<'_> {
 
     /// Adds the crossings and the overlaps of ways to `problems`.
     fn report(&self, problems: &mut Vec<CoastProblem>) {
-        let mut ways: FxHashMap<AreaSegment, Option<i64>> = FxHashMap::default();
+        let mut ways: FxHashMap<AreaSegment, Vec<i64>> = FxHashMap::default();
         for segment in self.reported.iter().flat_map(|(pair, _)| pair) {
-            ways.insert(*segment, None);
+            ways.insert(*segment, Vec::new());
         }
         let mut rings: Vec<u32> = ways.keys().map(|segment| segment.way).collect();
         rings.sort_unstable();
@@ -259,17 +259,18 @@ impl RingContacts<'_> {
             let path = &self.rings[ring as usize];
             for (index, pair) in path.points.windows(2).enumerate() {
                 let segment = AreaSegment::new(pair[0], pair[1], ring);
-                if let Some(way) = ways.get_mut(&segment) {
-                    *way = way.or_else(|| path.way_of(index));
+                if let Some(ways) = ways.get_mut(&segment) {
+                    ways.extend(path.way_of(index));
                 }
             }
         }
         for (pair, met) in &self.reported {
-            let of_pair = pair.map(|segment| ways.get(&segment).copied().flatten());
-            let [Some(one), Some(other)] = of_pair else {
+            let of_pair = pair.each_ref().map(|segment| ways.get(segment));
+            let [Some([_, ..]), Some([_, ..])] = of_pair.map(|ways| ways.map(Vec::as_slice)) else {
                 continue;
             };
-            let mut named = vec![one.min(other), one.max(other)];
+            let mut named: Vec<i64> = of_pair.into_iter().flatten().flatten().copied().collect();
+            named.sort_unstable();
             named.dedup();
             let [one, other] = pair;
             let (kind, place) = match met {

@@ -1,11 +1,10 @@
 //! Joins ways by their nodes.
 
+use super::doubled::doubled_ways;
 use super::path::{CoastPath, Direction, by_direction, direction, matched_in_circle};
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use super::ways::{CoastWay, CoastWays};
 use crate::geometry::Point;
-use rustc_hash::{FxHashMap, FxHasher};
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 /// A part of a way whose nodes have known places: the whole way, unless places are missing.
@@ -80,11 +79,12 @@ fn keep(path: CoastPath, paths: &mut Vec<CoastPath>, problems: &mut Vec<CoastPro
     }
 }
 
-/// Returns the parts of the ways, without ways that occurred before under another id.
+/// Returns the parts of the ways, without ways that have the same nodes as others.
 fn parts_of(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<WayPart> {
     let mut parts = Vec::with_capacity(ways.len());
-    let mut known: FxHashMap<u64, usize> = FxHashMap::default();
-    for (index, way) in ways.iter().enumerate() {
+    let is_left_out = doubled_ways(ways, problems);
+    let kept = ways.iter().enumerate().zip(is_left_out);
+    for ((index, way), _) in kept.filter(|(_, is_left_out)| !is_left_out) {
         let problem = |kind, ways: Vec<i64>, node, place| CoastProblem {
             kind,
             ways,
@@ -100,18 +100,6 @@ fn parts_of(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<WayPart> 
             continue;
         }
         if way.nodes.is_empty() {
-            continue;
-        }
-        let mut hasher = FxHasher::default();
-        way.nodes.hash(&mut hasher);
-        let first = *known.entry(hasher.finish()).or_insert(index);
-        if let Some(other) = ways.way(first).filter(|_| first != index)
-            && other.nodes == way.nodes
-        {
-            let points = (0..way.nodes.len()).filter_map(|node| way.point(node));
-            let place = ProblemPlace::of_line(points.collect());
-            let both = vec![other.id, way.id];
-            problems.push(problem(CoastProblemKind::Overlap, both, None, place));
             continue;
         }
         let missing = (0..way.nodes.len()).find(|node| way.point(*node).is_none());

@@ -16,6 +16,7 @@ mod box_part;
 mod clipping;
 mod closing;
 mod contacts;
+mod doubled;
 mod gaps;
 mod grid;
 mod joining;

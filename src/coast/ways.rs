@@ -59,6 +59,11 @@ impl CoastWay<'_> {
             .flatten()
             .and_then(on_earth)
     }
+
+    /// Returns the known places of the nodes.
+    pub(super) fn points(&self) -> impl Iterator<Item = Point> {
+        (0..self.nodes.len()).filter_map(|node| self.point(node))
+    }
 }
 
 impl CoastWays {
@@ -159,12 +164,11 @@ impl CoastWays {
 
     fn report_boundaries(&self, problems: &mut Vec<CoastProblem>) {
         for way in self.iter().filter(|way| way.is_boundary) {
-            let points = (0..way.nodes.len()).filter_map(|node| way.point(node));
             problems.push(CoastProblem {
                 kind: CoastProblemKind::Boundary,
                 ways: vec![way.id],
                 node: None,
-                place: ProblemPlace::of_line(points.collect()),
+                place: ProblemPlace::of_line(way.points().collect()),
             });
         }
     }
