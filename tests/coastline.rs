@@ -199,6 +199,25 @@ fn a_ring_in_the_water_that_goes_clockwise_is_turned_around() {
 }
 
 #[test]
+fn an_antarctica_that_goes_the_wrong_way_is_left_out() {
+    let mut world = CoastWorld::default();
+    let coastline = [
+        (-180.0, -77.5),
+        (-90.0, -70.0),
+        (0.0, -65.0),
+        (90.0, -70.0),
+        (180.0, -77.5),
+    ];
+    let nodes = world.add_nodes(&in_degrees(&coastline));
+    let way = world.add_way(&nodes);
+    world.add_ring(&square((0, 0), DEGREE));
+    let coast = coast_of(&world, whole_world);
+    assert_eq!(area(&coast.land), 4 * SQUARE);
+    assert_eq!(kinds(&coast), [("not_closed", 1)]);
+    assert_eq!(coast.problems[0].ways, [way]);
+}
+
+#[test]
 fn rings_that_cross_are_joined_and_their_crossings_reported() {
     let mut world = CoastWorld::default();
     world.add_ring(&square((0, 0), DEGREE));

@@ -122,6 +122,44 @@ fn land_of_a_coastline_that_goes_the_wrong_way_round_may_stay_so() {
 }
 
 #[test]
+fn an_antarctica_that_goes_the_wrong_way_round_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, coast) = (dir.path(), dir.path().join("coast"));
+    let south = [
+        [180.0, -75.0],
+        [90.0, -70.0],
+        [0.0, -71.0],
+        [-90.0, -72.0],
+        [-180.0, -75.0],
+    ];
+    let of = |name: &str, is_turned: bool| {
+        let mut objects = coast_objects(&[island([62.0, -18.0, 63.0, -17.0]), south.to_vec()]);
+        // The coastline of the south is open.
+        let last = objects.last_mut().unwrap();
+        last.refs.pop();
+        if is_turned {
+            objects.iter_mut().for_each(|object| {
+                if object.id > 10 && object.id < 13 && !object.refs.is_empty() {
+                    object.refs.reverse();
+                }
+            });
+        }
+        coast_file(path, name, &objects)
+    };
+    coastline(&of("world.osm.pbf", false), &replace(&"", &coast)[2..]);
+    let before = content(&coast);
+    let turned = of("turned.osm.pbf", true);
+    let mut args = replace(&turned, &coast);
+    args.extend([&"-q" as Arg, &"--against", &coast]);
+    let message = run_fail_with(1, &args);
+    assert!(
+        message.contains("latitude -90 to -80 has lost 100.0 %"),
+        "{message}"
+    );
+    assert!(content(&coast) == before);
+}
+
+#[test]
 fn a_coast_that_lost_less_than_allowed_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let (path, coast) = (dir.path(), dir.path().join("coast"));

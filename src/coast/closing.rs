@@ -5,7 +5,7 @@ use super::border::{Border, BorderPlace};
 use super::clipping::{CoastPiece, PieceEnd};
 use super::path::{CoastPath, matched_in_circle};
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
-use crate::geometry::{Point, Rings};
+use crate::geometry::{Point, Rings, doubled_area};
 
 /// An end of a piece on the border.
 #[derive(Clone, Copy)]
@@ -62,6 +62,31 @@ pub(super) fn close(
         rings: walk.rings(pieces, problems),
         border: rings,
         is_met: ends.iter().map(|ends| !ends.is_empty()).collect(),
+    }
+}
+
+/// Half of the area of the world, doubled, in squared units of 1e-7 degree.
+const DOUBLED_HALF_WORLD: i128 = 3_600_000_000 * 1_800_000_000;
+
+/// Leaves out rings around more than half of the world. Their coastlines, such as that of Antarctica, go the wrong way
+/// round.
+pub(super) fn leave_out_worlds(rings: &mut Vec<CoastPath>, problems: &mut Vec<CoastProblem>) {
+    rings.retain(|ring| {
+        let is_world = doubled_area(&ring.points) > DOUBLED_HALF_WORLD;
+        if is_world {
+            problems.push(not_closed(ring));
+        }
+        !is_world
+    });
+}
+
+/// Returns the problem of a path that is left out.
+fn not_closed(path: &CoastPath) -> CoastProblem {
+    CoastProblem {
+        kind: CoastProblemKind::NotClosed,
+        ways: path.ways(),
+        node: None,
+        place: ProblemPlace::of_line(path.points.clone()),
     }
 }
 
@@ -151,15 +176,11 @@ impl BorderWalk {
                 rings.push(ring);
                 continue;
             }
-            for piece in members {
-                let path = &pieces[piece].path;
-                problems.push(CoastProblem {
-                    kind: CoastProblemKind::NotClosed,
-                    ways: path.ways(),
-                    node: None,
-                    place: ProblemPlace::of_line(path.points.clone()),
-                });
-            }
+            problems.extend(
+                members
+                    .into_iter()
+                    .map(|piece| not_closed(&pieces[piece].path)),
+            );
         }
         rings
     }

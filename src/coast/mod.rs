@@ -36,7 +36,7 @@ use crate::geometry::{Point, Shape};
 use crate::runtime::Context;
 pub(crate) use box_part::BoxPart;
 use clipping::{CoastPiece, clip, cut_at_antimeridian};
-use closing::{ClosedCoast, close};
+use closing::{ClosedCoast, close, leave_out_worlds};
 use gaps::{GapRules, close_gaps};
 pub(crate) use grid::{Grid, GridCells};
 use joining::join;
@@ -198,7 +198,10 @@ fn coast_of(
     shown.add_rings(&rings);
     let count = rings.len() as u64;
     let inside = match region.source {
-        RegionSource::World => None,
+        RegionSource::World => {
+            leave_out_worlds(&mut rings, &mut problems);
+            None
+        }
         _ => surroundings.add_border(&mut rings, region, &is_met, &shown)?,
     };
     let LandPolygons {
