@@ -106,24 +106,32 @@ impl CoastWays {
 
     /// Adds the coastlines of a block.
     fn add_block(&mut self, block: &Block<'_>) -> Result<(), FormatError> {
-        block.try_for_each(|element| {
-            let Element::Way(way) = &element else {
-                return Ok(());
-            };
-            if !way.tags().any(|tag| tag == TAG) {
-                return Ok(());
+        let [keys, values] = [TAG.0, TAG.1].map(|text| block.strings.indexes_of(&[text]));
+        let is_tag = |key, value| Ok(keys.contains(&key) && values.contains(&value));
+        let mut objects = block.walk();
+        while let Some(kind) = objects.next()? {
+            if kind == ObjectKind::Way && objects.tags()?.any(is_tag)? {
+                objects.visit_message(block, &mut |element| self.add_way(&element))?;
             }
-            element.check_size()?;
-            self.nodes.extend(way.refs());
-            way.read_locations(&mut self.locations)?;
-            self.locations.resize(self.nodes.len(), None);
-            self.ways.push(CoastWayEntry {
-                id: way.id(),
-                end: self.nodes.len(),
-                is_boundary: way.tags().any(|(key, _)| key == "boundary"),
-            });
-            Ok(())
-        })
+        }
+        Ok(())
+    }
+
+    /// Adds an object, if it is a way.
+    fn add_way(&mut self, element: &Element<'_>) -> Result<(), FormatError> {
+        let Element::Way(way) = element else {
+            return Ok(());
+        };
+        element.check_size()?;
+        self.nodes.extend(way.refs());
+        way.read_locations(&mut self.locations)?;
+        self.locations.resize(self.nodes.len(), None);
+        self.ways.push(CoastWayEntry {
+            id: way.id(),
+            end: self.nodes.len(),
+            is_boundary: way.tags().any(|(key, _)| key == "boundary"),
+        });
+        Ok(())
     }
 
     /// Reads the coastlines of a file. Returns them with a plan of the file. Adds the nodes with the tag of coastlines

@@ -535,7 +535,7 @@ impl Block<'_> {
     }
 
     /// Calls `visit` with the object of a message. Its code is long, and so not compiled for each `visit`.
-    fn visit_single<E: From<FormatError>>(
+    pub(super) fn visit_single<E: From<FormatError>>(
         &self,
         kind: ObjectKind,
         bytes: &[u8],

@@ -3,6 +3,7 @@
 
 use super::delta::{Delta, STRIDE};
 use super::dense::{DenseNodes, InfoCursor, next_tag_run};
+use super::element::Element;
 use super::messages::{RawInfo, RelationMessage, TagIds, VersionInfo, WayRefs, object_id};
 use super::parsed::{Block, BlockMessage, Messages};
 use crate::error::FormatError;
@@ -220,6 +221,18 @@ impl<'a> BlockWalk<'a> {
         test: impl FnMut(ObjectKind, i64) -> bool,
     ) -> Result<bool, FormatError> {
         RelationMessage::parse(self.message())?.any_member(test)
+    }
+
+    /// Calls `visit` with the current object, without the metadata of a way. Does nothing for a dense node.
+    pub(crate) fn visit_message(
+        &self,
+        block: &Block<'_>,
+        visit: &mut dyn FnMut(Element<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        match self.current {
+            Current::Dense(_) => Ok(()),
+            Current::Single(kind, message) => block.visit_single(kind, message, false, visit),
+        }
     }
 
     /// The message of the current object; empty for a dense node.
