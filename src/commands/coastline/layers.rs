@@ -104,11 +104,11 @@ impl LayerSpec {
     }
 
     /// Encodes rows.
-    pub(super) fn encode(&self, rows: Vec<CoastRow>) -> Result<EncodedRows> {
+    pub(super) fn encode(&self, rows: &[CoastRow]) -> Result<EncodedRows> {
         Ok(match &self.format {
             LayerFormat::Shapefile => {
                 let mut records = ShapeRecords::new(self.projection);
-                for row in &rows {
+                for row in rows {
                     match &row.geometry {
                         OwnedGeometry::MultiPolygon(polygons) => {
                             let cell = row.cell.unwrap_or_default();
@@ -124,7 +124,7 @@ impl LayerSpec {
             }
             LayerFormat::Features(options) => {
                 let (mut text, mut chunks) = (FeatureText::new(options), Vec::new());
-                for row in &rows {
+                for row in rows {
                     row.with_feature(|feature| text.put(feature));
                 }
                 let failed = |error: std::io::Error| crate::Error::Internal(error.to_string());
@@ -134,7 +134,7 @@ impl LayerSpec {
                 EncodedRows::Features(chunks)
             }
             #[cfg(feature = "parquet")]
-            LayerFormat::GeoParquet => EncodedRows::Rows(rows),
+            LayerFormat::GeoParquet => EncodedRows::Rows(rows.to_vec()),
         })
     }
 

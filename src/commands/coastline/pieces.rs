@@ -16,6 +16,9 @@ const ITEMS: usize = 256;
 const WHOLE_E7: u32 = 3_600_000_000;
 const QUARTER_E7: u32 = 900_000_000;
 
+/// The layer of rows, whether they are divided into cells, and the box that the map shows.
+type RowsKey = (CoastLayer, bool, Option<Extent>);
+
 /// A part of a coast.
 pub(super) enum LayerPiece<'c> {
     Lines(&'c [CoastLine]),
@@ -125,13 +128,32 @@ impl LayerPiece<'_> {
     /// Encodes the rows of the piece for each file. Returns the number of the file with each.
     pub(super) fn encode(&self, specs: &[LayerSpec]) -> Result<Vec<(usize, u64, EncodedRows)>> {
         let mut encoded = Vec::new();
+        // Files of one layer have the same rows in all projections whose maps show the same part.
+        let mut made: Vec<(RowsKey, Vec<CoastRow>)> = Vec::new();
         for (index, spec) in specs.iter().enumerate() {
-            let rows = self.rows(spec);
+            let key = (spec.layer, spec.is_split, self.shown(spec.projection));
+            let known = made.iter().position(|(known, _)| *known == key);
+            let at = known.unwrap_or(made.len());
+            if at == made.len() {
+                made.push((key, self.rows(spec)));
+            }
+            let (_, rows) = &made[at];
             if !rows.is_empty() {
                 encoded.push((index, rows.len() as u64, spec.encode(rows)?));
             }
         }
         Ok(encoded)
+    }
+
+    /// Returns the part of the box of the piece that the map of a projection shows; `None` if it shows nothing, or if
+    /// the piece is not cut at the edges of maps.
+    fn shown(&self, projection: Projection) -> Option<Extent> {
+        let extent = match self {
+            Self::Lines(_) | Self::Problems(_) => None,
+            Self::Land(land) => Extent::of(land.iter().flat_map(|polygon| &polygon.outer)),
+            Self::Cell(cell) => Some(cell.land.bounds),
+        };
+        extent.and_then(|extent| common(&extent, &projection.bounds()))
     }
 
     fn rows(&self, spec: &LayerSpec) -> Vec<CoastRow> {
