@@ -57,6 +57,7 @@ pub(super) fn join(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<Co
         let Some(last) = last else { continue };
         path.is_closed = next[last] == Some(first);
         path.nodes = [parts[first].ends[0], parts[last].ends[1]];
+        path.points.shrink_to_fit();
         keep(path, &mut paths, problems);
     }
     paths

@@ -15,7 +15,7 @@ struct Patch {
     rings: Vec<usize>,
     /// Whether most of the rings are counter-clockwise, so that they enclose land.
     is_land: bool,
-    /// The polygons of the region.
+    /// The polygons of the region. If the patch is one ring without contacts, they have its points.
     polygons: Vec<Rings>,
     /// The westernmost point of the region.
     west: Point,
@@ -64,14 +64,14 @@ struct Land {
 /// Returns the land on the left of closed rings. A ring in the water that goes clockwise is turned around. Where rings
 /// cross, land is where more of them go around counter-clockwise than clockwise.
 pub(super) fn land_of(
-    rings: Vec<CoastPath>,
+    mut rings: Vec<CoastPath>,
     problems: &mut Vec<CoastProblem>,
     ctx: &Context,
 ) -> Result<LandPolygons> {
     ctx.cancellation.check()?;
     let groups = groups_of(&rings, problems, ctx);
     ctx.cancellation.check()?;
-    let patches = patches_of(groups, &rings, problems);
+    let patches = patches_of(groups, &mut rings, problems);
     let below = segments_below(&patches, ctx);
     ctx.cancellation.check()?;
     let mut land = Land {
@@ -117,21 +117,21 @@ fn ring_of(path: &CoastPath) -> Vec<Point> {
 
 fn patches_of(
     groups: Vec<RingGroup>,
-    rings: &[CoastPath],
+    rings: &mut [CoastPath],
     problems: &mut Vec<CoastProblem>,
 ) -> Vec<Patch> {
     let mut patches = Vec::with_capacity(groups.len());
     for group in groups {
-        let named = group.rings.first().and_then(|ring| rings.get(*ring));
-        let mut report = |kind| problems.extend(named.and_then(|ring| problem_of(kind, ring)));
+        let named = group.rings.first().copied();
         if group.is_tangled {
-            report(CoastProblemKind::Invalid);
+            let named = named.and_then(|ring| rings.get(ring));
+            problems.extend(named.and_then(|ring| problem_of(CoastProblemKind::Invalid, ring)));
             continue;
         }
         let (is_land, polygons) = if group.has_contacts {
             mended(&group, rings, problems)
         } else {
-            simple(&group, rings)
+            simple(named.and_then(|ring| rings.get_mut(ring)))
         };
         let outer = polygons.iter().filter_map(|rings| rings.first()).flatten();
         match outer.copied().min_by(|a, b| from_west(*a, *b)) {
@@ -142,21 +142,24 @@ fn patches_of(
                 west,
             }),
             None => {
-                problems.extend(named.and_then(|ring| problem_of(CoastProblemKind::NotARing, ring)))
+                let named = named.and_then(|ring| rings.get(ring));
+                let found = named.and_then(|ring| problem_of(CoastProblemKind::NotARing, ring));
+                problems.extend(found);
             }
         }
     }
     patches
 }
 
-/// Returns the region of a ring that meets neither itself nor others, and whether it is land.
-fn simple(group: &RingGroup, rings: &[CoastPath]) -> (bool, Vec<Rings>) {
-    let ring = group.rings.first().and_then(|ring| rings.get(*ring));
-    let mut points = ring.map(ring_of).unwrap_or_default();
-    let area = doubled_area(&points);
-    if area == 0 {
+/// Returns the region of a ring that meets neither itself nor others, and whether it is land. Takes the points out of
+/// the ring, of which coasts have many, unless the region has no area.
+fn simple(ring: Option<&mut CoastPath>) -> (bool, Vec<Rings>) {
+    let area = ring.as_ref().map_or(0, |ring| doubled_area(&ring.points));
+    let Some(ring) = ring.filter(|_| area != 0) else {
         return (true, Vec::new());
-    }
+    };
+    let mut points = std::mem::take(&mut ring.points);
+    points.pop();
     if area < 0 {
         points.reverse();
     }
@@ -196,6 +199,23 @@ fn problem_of(kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> 
         node: None,
         place: ProblemPlace::Line(ring.points.clone()),
     })
+}
+
+impl Patch {
+    /// Returns a problem of one of the rings.
+    fn problem_of(&self, kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> {
+        let mut problem = problem_of(kind, ring)?;
+        if ring.points.is_empty() {
+            let mut points: Vec<Point> =
+                self.polygons.iter().flatten().flatten().copied().collect();
+            if !self.is_land {
+                points.reverse();
+            }
+            points.extend(points.first().copied());
+            problem.place = ProblemPlace::of_line(points);
+        }
+        Some(problem)
+    }
 }
 
 /// A segment of the border of a patch.
@@ -278,7 +298,7 @@ impl Land {
         };
         if let Some(kind) = kind {
             let members = patch.rings.iter().filter_map(|ring| rings.get(*ring));
-            problems.extend(members.filter_map(|ring| problem_of(kind, ring)));
+            problems.extend(members.filter_map(|ring| patch.problem_of(kind, ring)));
         }
         match (inside, outside) {
             (Inside::Land, _) => {
