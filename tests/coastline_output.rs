@@ -1,10 +1,12 @@
 //! The outputs of `coastline`: cells, projections, formats, and what is refused.
 
+use crate::common::coast::{CoastWorld, square};
 use crate::common::islands::{coast_file, coast_objects, island, islands};
 use crate::common::kills::content;
-use crate::common::oracle::ogrinfo;
+use crate::common::oracle::{ogrinfo, python_with_readers, real_file};
+use crate::common::regions::DEGREE;
 use crate::common::shapefiles::{Shape, doubled_area, shapes};
-use crate::common::{Arg, run_fail, run_ok, stderr};
+use crate::common::{Arg, is_long, run_fail, run_ok, stderr};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
@@ -411,4 +413,83 @@ fn errors_are_points_and_lines_with_a_description() {
     let text = stderr(&output);
     let of_ends = text.lines().filter(|line| line.starts_with("end_point: "));
     assert_eq!(of_ends.count(), 2, "{text}");
+}
+
+/// Writes the layers of a file, and checks all polygons with GEOS. Returns what was counted; `None` if that is not there.
+fn checked_by_geos(input: &Path, cell: &str, region: [&str; 4]) -> Option<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let (coast, bbox) = (dir.path().join("coast"), region.join(","));
+    coastline(input, &[&"-o", &coast, &"--split", &cell, &"-b", &bbox]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/coast.py");
+    let mut args: Vec<Arg> = vec![&script, &coast, &cell];
+    args.extend(region.iter().map(|edge| edge as Arg));
+    let output = python_with_readers(&args, dir.path())?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn geos_finds_all_polygons_valid_and_land_and_water_exactly_the_cells() {
+    let whole = ["-180", "-90", "180", "90"];
+    let dir = tempfile::tempdir().unwrap();
+    for seed in 0..if is_long() { 20 } else { 1 } {
+        let mut world = CoastWorld::awkward(seed);
+        // Two islands that cross, and one with a doubled way.
+        world.add_ring(&square((100 * DEGREE, 40 * DEGREE), DEGREE));
+        world.add_ring(&square((101 * DEGREE, 40 * DEGREE + 7), DEGREE / 3));
+        let nodes = world.add_nodes(&square((110 * DEGREE, 40 * DEGREE), DEGREE));
+        world.add_way(&nodes[..3]);
+        world.add_way(&[nodes[2], nodes[3], nodes[0]]);
+        world.add_way(&nodes[..3]);
+        let input = world.write(dir.path(), "world.opl");
+        let Some(found) = checked_by_geos(&input, "30", whole) else {
+            return;
+        };
+        assert!(found.ends_with("cells 72 72\n"), "{found}");
+    }
+    let (malta, cell) = (
+        real_file("malta.osm.pbf"),
+        if is_long() { "0.01" } else { "0.1" },
+    );
+    checked_by_geos(&malta, cell, ["14.1", "35.75", "14.65", "36.15"]);
+}
+
+#[test]
+fn a_full_disk_leaves_the_coast_that_was_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, out) = (islands(dir.path()), dir.path().join("out"));
+    fs::create_dir(&out).unwrap();
+    let (coast, land) = (out.join("coast"), out.join("land.shp"));
+    let one = coast_file(
+        dir.path(),
+        "one.osm.pbf",
+        &coast_objects(&[island([0.0, 0.0, 2.0, 2.0])]),
+    );
+    coastline(&one, &[&"-o", &coast, &"--land", &land]);
+    let before = content(&out);
+    for options in [
+        format!("-o {}", coast.display()),
+        format!("--land {}", land.display()),
+    ] {
+        // A limit on the file size in kB simulates a full disk: the first file cannot be written, or a later one.
+        for limit in [0, 1, 4, 16, 64] {
+            let script = format!(
+                "trap '' XFSZ; ulimit -f {limit}; exec {} coastline -q -O --split 5 -b -60,-60,180,80 {} {options}",
+                env!("CARGO_BIN_EXE_pbfhogg"),
+                input.display(),
+            );
+            let done = Command::new("bash").args(["-c", &script]).output().unwrap();
+            if !done.status.success() {
+                let error = stderr(&done);
+                assert!(
+                    done.status.code() == Some(2) && error.contains("cannot write"),
+                    "{options} {limit}: {error}"
+                );
+                assert!(content(&out) == before, "{options} {limit}");
+            } else {
+                assert!(limit >= 16, "{options} {limit}");
+                break;
+            }
+        }
+    }
 }

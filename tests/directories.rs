@@ -107,8 +107,11 @@ fn a_table_is_whole_or_absent_when_a_run_is_killed() {
     }
 }
 
-#[test]
-fn a_coast_is_whole_or_absent_when_a_run_is_killed() {
+/// The command that writes the layers of a coast.
+const COAST: &[&str] = &["coastline", "-q", "-b", "0,0,20,10", "--split", "1"];
+
+/// A file with two islands, and one with one of them.
+fn coasts() -> Places {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("out")).unwrap();
     let [one, other] = [island([2.0, 2.0, 7.0, 6.0]), island([9.0, 3.0, 12.0, 4.0])];
@@ -120,16 +123,23 @@ fn a_coast_is_whole_or_absent_when_a_run_is_killed() {
         ),
         coast_file(dir.path(), "one.osm.pbf", &coast_objects(&[one])),
     ];
-    let places = Places { dir, inputs };
-    let job = ["coastline", "-q", "-b", "0,0,20,10", "--split", "1"];
-    kill_runs(&places, &job);
+    Places { dir, inputs }
+}
+
+#[test]
+fn a_coast_is_whole_or_absent_when_a_run_is_killed() {
+    kill_runs(&coasts(), COAST);
 }
 
 #[test]
 fn a_table_is_whole_or_absent_when_a_run_is_killed_at_any_name() {
-    let places = Places::new("2000");
+    kill_at_names(&Places::new("2000"), TABLES[0]);
+    kill_at_names(&coasts(), COAST);
+}
+
+/// Kills runs of a job at the system calls that make, flush and name files.
+fn kill_at_names(places: &Places, job: &[&str]) {
     let target = places.out().join("table");
-    let job = TABLES[0];
     let [old, new] = places.expected(job);
     let run = command(&[job, &["-O"]].concat(), &places.inputs[1], &target);
     for call in [

@@ -6,8 +6,8 @@
 //! `PBFHOGG_WRITE_DOCUMENTS=1` writes what was printed into the documents.
 
 use crate::common::answers::ask;
-use crate::common::every;
-use crate::common::oracle::{available, real_file};
+use crate::common::oracle::{python_with_readers, real_file};
+use crate::common::{Arg, every};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -478,25 +478,18 @@ fn questions(document: &str) -> Vec<(String, String, String)> {
 /// Asks the questions of analytics.md, in a directory with the tables that its commands have made.
 fn questions_have_their_answers(directory: &Path) {
     const SQL: &str = "import duckdb, sys\nfor row in duckdb.sql(sys.argv[1]).fetchall(): print(' | '.join(map(str, row)))";
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/python");
     let document = std::fs::read_to_string(document("analytics.md")).unwrap();
     let questions = questions(&document);
     assert!(questions.len() >= 7, "{}", questions.len());
     for (language, question, answer) in questions {
-        let mut command = Command::new(&python);
-        if language == "sql" {
-            command.args(["-c", SQL, &question]);
+        let args: &[Arg] = if language == "sql" {
+            &[&"-c", &SQL, &question]
         } else {
-            command.args(["-c", &question]);
-        }
-        let done = command.current_dir(directory).output().unwrap();
-        let has_readers = done.status.code() != Some(2);
-        if !available(
-            has_readers,
-            "the Parquet readers of Python cannot be installed",
-        ) {
+            &[&"-c", &question]
+        };
+        let Some(done) = python_with_readers(args, directory) else {
             return;
-        }
+        };
         let found = String::from_utf8_lossy(&done.stdout);
         let messages = String::from_utf8_lossy(&done.stderr);
         assert_eq!(found.trim_end(), answer, "{question}\n{messages}");

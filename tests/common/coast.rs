@@ -1,7 +1,7 @@
 //! Generated coasts, of which simple, slow code knows the land.
 
 use super::random::Random;
-use super::regions::{Place, degrees};
+use super::regions::{DEGREE, Place, degrees};
 use std::path::{Path, PathBuf};
 
 /// A world of islands, of lakes within islands, and of islands within lakes.
@@ -78,6 +78,54 @@ impl CoastWorld {
                     world.add_cut_ring(&ring, &mut random);
                 }
             }
+        }
+        world
+    }
+
+    /// A generated world in which coastlines have problems: islands that are reversed, that touch at a node or along
+    /// an edge, that have a gap of 110 metres or one of two degrees; Antarctica, and an island on both sides of
+    /// the antimeridian.
+    pub fn awkward(seed: u64) -> Self {
+        let mut world = Self::generated(seed, 8, 9);
+        let centre = |number: i64| ((35 * number - 140) * DEGREE, 40 * DEGREE);
+        let island = |number: i64| square(centre(number), DEGREE);
+        let beside = |number: i64, lon: i64, lat: i64, radius: i64| {
+            let (centre_lon, centre_lat) = centre(number);
+            square((centre_lon + lon, centre_lat + lat), radius)
+        };
+        let mut ring = island(0);
+        ring.reverse();
+        world.add_ring(&ring);
+        let mut ring = island(1);
+        ring.push((ring[0].0, ring[0].1 + 10_000));
+        let nodes = world.add_nodes(&ring);
+        world.add_way(&nodes);
+        let nodes = world.add_nodes(&island(2));
+        world.add_way(&nodes);
+        world.add_ring(&island(3));
+        world.add_ring(&beside(3, 2 * DEGREE, 2 * DEGREE, DEGREE));
+        world.add_ring(&island(4));
+        world.add_ring(&beside(4, 2 * DEGREE, 0, DEGREE));
+        let at = |(lon, lat): (f64, f64)| ((lon * 1e7) as i64, (lat * 1e7) as i64);
+        let south = [
+            (180.0, -77.5),
+            (100.0, -70.0),
+            (0.0, -65.0),
+            (-100.0, -70.0),
+            (-180.0, -77.5),
+        ];
+        let nodes = world.add_nodes(&south.map(at));
+        world.add_way(&nodes);
+        for lon in [179.0, -180.0] {
+            world.add_ring(
+                &[
+                    (lon, 60.0),
+                    (lon + 1.0, 60.0),
+                    (lon + 1.0, 61.0),
+                    (lon, 61.0),
+                ]
+                .map(at),
+            );
         }
         world
     }

@@ -7,7 +7,7 @@ use super::missing::{is_required, record};
 use super::{Arg, Kind, Object, decode, is_long};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// The value for an absent coordinate in results of [`opl_objects`] and [`as_opl_shows`].
@@ -138,6 +138,17 @@ pub fn python_with_osmium() -> Option<&'static str> {
     let found = *FOUND.get_or_init(first);
     available(found.is_some(), "no python3 with pyosmium");
     found
+}
+
+/// Runs Python with the packages of `tests/readers/python`. `None` if they cannot be installed.
+#[track_caller]
+pub fn python_with_readers(args: &[Arg], directory: &Path) -> Option<Output> {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/python");
+    let mut command = Command::new(&python);
+    command.args(args.iter().map(|arg| arg.as_ref()));
+    let output = command.current_dir(directory).output().unwrap();
+    let has_readers = output.status.code() != Some(2);
+    available(has_readers, "the packages for Python cannot be installed").then_some(output)
 }
 
 /// The name of Chromium here.
