@@ -513,4 +513,9 @@ fn every_command_is_in_the_help_of_the_program() {
     for heading in ["Inspect:", "Select:", "Update:", "Transform:"] {
         assert!(help.contains(heading), "{help}");
     }
+    // The description of a command has one line.
+    let list = help.lines().take_while(|line| !line.starts_with('`'));
+    for line in list.filter(|line| line.starts_with("  ")) {
+        assert!(line.trim_start().contains("  "), "{line}");
+    }
 }

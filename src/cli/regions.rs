@@ -16,7 +16,7 @@ use anyhow::Result;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Keep extracts of many regions up to date, with change files for each: an extract server
+/// Keep extracts of many regions up to date: an extract server
 ///
 /// Cuts all regions of a configuration (see extract -c) out of PLANET. Each region NAME gets NAME.osm.pbf, its polygon
 /// NAME.poly, and NAME-updates with a change file for each run that finds a newer PLANET: what enters the region is in

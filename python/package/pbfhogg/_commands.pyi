@@ -618,7 +618,7 @@ def regions(
     quiet: Optional[bool] = None,
     stats: Optional[Value] = None,
 ) -> summaries.RegionsSummary:
-    """Keep extracts of many regions up to date, with change files for each: an extract server."""
+    """Keep extracts of many regions up to date: an extract server."""
 
 def apply_changes(
     base: Value,
