@@ -37,6 +37,11 @@ fn each_extract_has_the_objects_of_the_plain_search_on_each_day() {
             assert_eq!(found["outcome"], wanted, "{found}");
             assert_eq!(found["sequence"], day, "{found}");
             assert_eq!(served.sequence(&region.name), day);
+            if day > 0 {
+                let changes = ["created", "modified", "deleted"]
+                    .map(|action| found["changes"][action].as_u64().unwrap());
+                assert_eq!(changes, served.actions(&region.name, day), "{found}");
+            }
         }
         served.next_day();
     }

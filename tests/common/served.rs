@@ -6,9 +6,11 @@ use super::questions::assert_same_objects;
 use super::random::Random;
 use super::regions::{DEGREE, Region, box_of_degrees, written};
 use super::{Arg, Kind, Object, decode, pbfhogg, run, run_ok, stderr};
+use flate2::read::GzDecoder;
 use pbfhogg::unstable::osm::format_timestamp;
 use serde_json::Value;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -77,6 +79,30 @@ impl Served {
     pub fn changes(&self, name: &str, sequence: i64) -> PathBuf {
         self.server()
             .join(format!("{name}-updates/000/000/{sequence:03}.osc.gz"))
+    }
+
+    /// The text of a change file of a region.
+    pub fn text_of_changes(&self, name: &str, sequence: i64) -> String {
+        let mut text = String::new();
+        let file = fs::File::open(self.changes(name, sequence)).unwrap();
+        GzDecoder::new(file).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// The numbers of objects that a change file of a region creates, modifies and deletes.
+    pub fn actions(&self, name: &str, sequence: i64) -> [u64; 3] {
+        let text = self.text_of_changes(name, sequence);
+        let (mut counts, mut action) = ([0; 3], 0);
+        for line in text.lines() {
+            match line.trim().split([' ', '>']).next() {
+                Some("<create") => action = 0,
+                Some("<modify") => action = 1,
+                Some("<delete") => action = 2,
+                Some("<node" | "<way" | "<relation") => counts[action] += 1,
+                _ => {}
+            }
+        }
+        counts
     }
 
     /// The sequence number in the published state of a region.

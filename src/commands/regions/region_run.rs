@@ -278,7 +278,7 @@ fn derive(old: &Path, new: &NewExtract, ctx: &Context) -> Result<RegionChanges> 
     let total = summary.total();
     Ok(RegionChanges {
         created: total.right,
-        modified: total.different + summary.new_version_only,
+        modified: total.different,
         deleted: total.left,
     })
 }
