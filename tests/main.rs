@@ -121,6 +121,7 @@ mod real_files;
 mod region_changes;
 mod region_files;
 mod regions_clients;
+mod regions_followed;
 mod regions_forms;
 mod regions_kills;
 mod regions_server;

@@ -8,6 +8,7 @@ use crate::common::regions::{DEGREE, Region, box_of_degrees};
 use crate::common::{Kind, Object, decode, is_long, with_metadata};
 use pbfhogg::commands::region_changes::{self, RegionBefore, RegionOutcome};
 use pbfhogg::commands::{apply_changes, diff, extract};
+use pbfhogg::write::HeaderOptions;
 use pbfhogg::{Context, OutputOptions, OutputTarget};
 use std::path::{Path, PathBuf};
 
@@ -238,6 +239,7 @@ impl Server {
             shape: self.shapes[number].shape.clone(),
             strategy: strategy_of(*strategy),
             extract: self.extract_of("old", number),
+            header: HeaderOptions::default(),
             output: OutputTarget::file(self.path(&format!("fast-{number}.osc"))),
         };
         let regions = self.regions.iter().enumerate().map(region).collect();

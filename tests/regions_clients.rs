@@ -2,7 +2,7 @@
 
 use crate::common::oracle::{available, runs};
 use crate::common::publisher::update_from;
-use crate::common::served::Served;
+use crate::common::served::{Route, Served};
 use crate::common::web::{Web, directory};
 use crate::common::{is_long, run_ok, stderr};
 use pbfhogg::unstable::replication::State;
@@ -39,8 +39,12 @@ fn replication(file: &Path) -> (i64, String, String) {
 }
 
 /// The extracts of the first day, copied for a client, and the regions some days later.
-fn followed(seed: u64, clients: &[&str]) -> (Served, Web, Vec<Vec<PathBuf>>) {
+fn followed(seed: u64, route: Route, clients: &[&str]) -> (Served, Web, Vec<Vec<PathBuf>>) {
     let mut served = Served::new(seed, 140, if is_long() { 40 } else { 6 });
+    if route != Route::CutOut {
+        served.changes_of_day = 10;
+    }
+    served.route = route;
     fs::create_dir(served.server()).unwrap();
     let web = Web::new(directory(served.server()), Box::new(|_| None));
     let url = web.url();
@@ -64,15 +68,17 @@ fn followed(seed: u64, clients: &[&str]) -> (Served, Web, Vec<Vec<PathBuf>>) {
 
 #[test]
 fn update_follows_the_server_that_the_header_names() {
-    let (served, web, copies) = followed(21, &["copy"]);
-    for (region, copy) in served.regions.iter().zip(&copies[0]) {
-        let url = format!("{}/{}-updates", web.url(), region.name);
-        assert_eq!(replication(copy).2, url);
-        let mut update = update_from(&url, copy);
-        let output = update.output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        served.check(region, copy);
-        assert_eq!(replication(copy), (days(), served.time(), url));
+    for route in [Route::CutOut, Route::Update] {
+        let (served, web, copies) = followed(21, route, &["copy"]);
+        for (region, copy) in served.regions.iter().zip(&copies[0]) {
+            let url = format!("{}/{}-updates", web.url(), region.name);
+            assert_eq!(replication(copy).2, url);
+            let mut update = update_from(&url, copy);
+            let output = update.output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            served.check(region, copy);
+            assert_eq!(replication(copy), (days(), served.time(), url));
+        }
     }
 }
 
@@ -81,7 +87,7 @@ fn pyosmium_follows_the_server_each_day() {
     let Some(program) = peer("pyosmium-up-to-date") else {
         return;
     };
-    let (served, _web, copies) = followed(22, &["copy"]);
+    let (served, _web, copies) = followed(22, Route::Update, &["copy"]);
     for (region, copy) in served.regions.iter().zip(&copies[0]).take(4) {
         for day in 1..=days() {
             let output = Command::new(program.get_program())
@@ -101,7 +107,7 @@ fn pyosmium_fetches_the_changes_of_some_days() {
     let Some(program) = peer("pyosmium-get-changes") else {
         return;
     };
-    let (served, web, copies) = followed(23, &["copy"]);
+    let (served, web, copies) = followed(23, Route::Changes, &["copy"]);
     let changes = served.path("changes.osc.gz");
     for (region, copy) in served.regions.iter().zip(&copies[0]).take(3) {
         let url = format!("{}/{}-updates", web.url(), region.name);
@@ -120,7 +126,17 @@ fn pyosmium_fetches_the_changes_of_some_days() {
 
 #[test]
 fn a_client_that_polls_while_regions_are_published_finds_all_that_a_state_names() {
+    for route in [Route::CutOut, Route::Update] {
+        poll(route);
+    }
+}
+
+fn poll(route: Route) {
     let mut served = Served::new(24, 140, 8);
+    if route != Route::CutOut {
+        served.changes_of_day = 10;
+    }
+    served.route = route;
     served.run(&[]);
     let (is_done, rounds) = (AtomicBool::new(false), std::sync::atomic::AtomicU64::new(0));
     let server = served.server();

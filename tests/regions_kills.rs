@@ -1,7 +1,7 @@
 //! `regions`: a kill at any moment leaves each region as before or after the run, and the next run goes on.
 
 use crate::common::kills::{end_after, killed_at, kills, moment, time_of};
-use crate::common::served::Served;
+use crate::common::served::{Route, Served};
 use crate::common::{decode, is_long, run_ok};
 use pbfhogg::unstable::replication::State;
 use rustix::process::Signal;
@@ -15,6 +15,8 @@ struct TwoDays {
     served: Served,
     /// The directory on the first day.
     before: PathBuf,
+    /// The planet on the first day.
+    planet_before: PathBuf,
 }
 
 fn copy_tree(from: &Path, to: &Path) {
@@ -32,20 +34,33 @@ fn copy_tree(from: &Path, to: &Path) {
 }
 
 impl TwoDays {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, route: Route) -> Self {
         let mut served = Served::new(seed, 140, 6);
+        if route != Route::CutOut {
+            served.changes_of_day = 10;
+        }
+        served.route = route;
         served.run(&[]);
         served.next_day();
         served.run(&[]);
         let before = served.path("before");
         copy_tree(&served.server(), &before);
+        let planet_before = served.path("planet-before.osm.pbf");
+        fs::copy(served.own_planet(), &planet_before).unwrap();
         served.next_day();
-        Self { served, before }
+        Self {
+            served,
+            before,
+            planet_before,
+        }
     }
 
     /// Makes the directory that of the first day again, but for files that others have created.
     fn reset(&self) {
         copy_tree(&self.before, &self.served.server());
+        if self.served.route != Route::CutOut {
+            fs::copy(&self.planet_before, self.served.own_planet()).unwrap();
+        }
     }
 
     /// Checks that a server is one that clients can use, and that the next run makes it right.
@@ -106,9 +121,14 @@ impl TwoDays {
 
 #[test]
 fn a_kill_at_any_time_leaves_each_region_as_before_or_after() {
-    let days = TwoDays::new(31);
+    for (seed, route) in [(31, Route::CutOut), (34, Route::Update)] {
+        kill_at_any_time(&TwoDays::new(seed, route));
+    }
+}
+
+fn kill_at_any_time(days: &TwoDays) {
     let takes = time_of(&mut days.served.command(&[]));
-    for number in 0..kills() {
+    for number in 0..if is_long() { 100 } else { kills() } {
         days.reset();
         let signal = if number % 3 == 2 {
             Signal::TERM
@@ -123,7 +143,12 @@ fn a_kill_at_any_time_leaves_each_region_as_before_or_after() {
 
 #[test]
 fn a_kill_at_each_call_that_gives_a_name_leaves_each_region_as_before_or_after() {
-    let days = TwoDays::new(32);
+    for (seed, route) in [(32, Route::CutOut), (35, Route::Update)] {
+        kill_at_each_name(&TwoDays::new(seed, route));
+    }
+}
+
+fn kill_at_each_name(days: &TwoDays) {
     for call in ["rename", "linkat"] {
         let mut nth = 1;
         loop {

@@ -5,7 +5,7 @@ use crate::common::extracts::place_of;
 use crate::common::is_long;
 use crate::common::oracle::osmium;
 use crate::common::served::{Served, report, run_with_status};
-use crate::common::{Arg, Object, pbfhogg, run_ok, stderr};
+use crate::common::{Arg, Object, run_ok, stderr};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -190,11 +190,10 @@ fn a_planet_without_a_time_is_an_error() {
 /// Removes half of the nodes of the planet. Returns all objects.
 fn halve(served: &mut Served) -> Vec<Object> {
     let all = served.objects.clone();
-    served.day += 1;
     // The nodes in the east of the antimeridian are gone.
     let stays = |object: &Object| place_of(object).is_none_or(|(lon, _)| lon > 0);
     served.objects.retain(stays);
-    served.write();
+    served.end_day();
     all
 }
 
@@ -204,19 +203,8 @@ fn an_extract_that_shrinks_is_withheld_and_the_others_are_published() {
     served.run(&[]);
     let all = halve(&mut served);
     let shrink = |served: &Served, percent: &str| {
-        let mut command = pbfhogg();
-        command.args([
-            "regions",
-            "--json",
-            "--no-progress",
-            "--max-shrink",
-            percent,
-        ]);
-        command
-            .arg(served.planet())
-            .arg("-c")
-            .arg(served.path("regions.json"));
-        command.arg("-d").arg(served.server()).output().unwrap()
+        let mut command = served.command(&["--max-shrink", percent]);
+        command.output().unwrap()
     };
     let output = shrink(&served, "60");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
@@ -242,8 +230,7 @@ fn an_extract_that_shrinks_is_withheld_and_the_others_are_published() {
     }
     // A planet that is whole again goes on where each region stands.
     served.objects = all;
-    served.day += 1;
-    served.write();
+    served.end_day();
     let output = shrink(&served, "60");
     assert!(output.status.success(), "{}", stderr(&output));
     for region in &served.regions {

@@ -120,6 +120,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         keep_days: args.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS),
         keeps_locations: false,
         base_time: None,
+        header: None,
         augmented_diffs: AugmentedDiffs::default().outputs(outputs.collect()),
     };
     let explain = |error: Error| {

@@ -81,7 +81,7 @@ pub struct Args {
     /// FILE has stays, whatever happens to it. Of all other objects, FILE gets nodes in REGION, ways with a node in
     /// REGION and their changed nodes, and relations with a member in FILE. The rest of the changes is cut away and
     /// counted. A relation has to be complete in FILE, and counts as it is before the changes; with --watch, as it is
-    /// when the run begins.
+    /// when the run begins. Out of a larger file, `regions` makes complete extracts.
     #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
     clip: Option<OsString>,
     /// Change the tags of the changes by the rules in RULES, as `tags-edit -e RULES` has changed those of FILE

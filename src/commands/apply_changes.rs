@@ -84,6 +84,9 @@ options! {
         /// The time of the data in the base, in seconds since 1970, if the header of the base has no replication
         /// timestamp and the time is known otherwise.
         base_time: Option<i64>,
+        /// The header of the output before [`OutputOptions::header`] is applied; `None` for the header of the base with
+        /// the replication state of the changes.
+        header: Option<HeaderBlock>,
     }
 }
 

@@ -442,16 +442,8 @@ impl ExtractPass<'_> {
         output: Option<OpenOutput>,
         ctx: &Context,
     ) -> Result<FilterOutput> {
-        let mut header: HeaderBlock = self.file.header.clone();
         let bounds = self.options.set_bounds.then(|| extract.shape.envelope());
-        if !self.strategy.completes_ways() {
-            // The output lacks the nodes of its ways outside of the region.
-            header.set_optional(feature::ALL_NODES, false);
-        }
-        extract.header.apply(&mut header);
-        if extract.header.bbox.is_none() {
-            header.set_bbox(bounds);
-        }
+        let header = header_of(&self.file.header, self.strategy, &extract.header, bounds);
         let output = match output {
             Some(output) => output,
             None => OpenOutput::open(extract.output.clone(), ctx)?,
@@ -462,4 +454,24 @@ impl ExtractPass<'_> {
             header,
         })
     }
+}
+
+/// Returns the header of an extract of the file with the header `whole`. `bounds` is its box, unless `options` have
+/// one.
+pub(crate) fn header_of(
+    whole: &HeaderBlock,
+    strategy: &Strategy,
+    options: &HeaderOptions,
+    bounds: Option<Bbox>,
+) -> HeaderBlock {
+    let mut header = whole.clone();
+    if !strategy.completes_ways() {
+        // The output lacks the nodes of its ways outside of the region.
+        header.set_optional(feature::ALL_NODES, false);
+    }
+    options.apply(&mut header);
+    if options.bbox.is_none() {
+        header.set_bbox(bounds);
+    }
+    header
 }

@@ -137,6 +137,7 @@ pub mod merge_changes;
 mod object_census;
 #[cfg(feature = "pages")]
 mod pages;
+mod planet_step;
 mod random;
 pub mod region_changes;
 pub mod regions;
@@ -154,3 +155,4 @@ pub mod time_filter;
 pub mod update;
 
 pub use ids::IdSource;
+pub use planet_step::PlanetStep;

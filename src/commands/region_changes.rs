@@ -15,13 +15,16 @@ mod rows;
 mod sorted_file;
 
 use crate::commands::diff::{self, Deletions};
-use crate::commands::extract::Strategy;
+use crate::commands::extract::{self, Strategy};
+use crate::commands::planet_step::{DataIdentity, PlanetStep};
+use crate::engine::headers::HeaderOptions;
 use crate::error::{Error, Result};
+use crate::file::PbfFile;
 use crate::formats::{ChangeSet, change_sources, read_sources};
 use crate::geometry::{Antimeridian, Shape};
 use crate::index::{EMPTY_SET, IdMap, IdSet, IdSets, SetAlgebra};
 use crate::io::{Input, OutputTarget, ScratchFile};
-use crate::osm::{ObjectId, ObjectKind};
+use crate::osm::ObjectKind;
 use crate::runtime::Context;
 use affected::{Affected, AffectedSearch};
 use before::Before;
@@ -42,6 +45,8 @@ pub struct RegionBefore {
     pub strategy: Strategy,
     /// The extract of the file before the changes.
     pub extract: PathBuf,
+    /// The fields that are set in the header of the extract after the changes. The change file has its state.
+    pub header: HeaderOptions,
     /// The destination of the change file.
     pub output: OutputTarget,
 }
@@ -128,6 +133,29 @@ pub enum RegionOutcome {
 /// An input cannot be opened or read, or is damaged; an output exists and may not be overwritten, or it cannot be
 /// written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
+    follow(options, |_| changed_ids(&options.changes, ctx), ctx)
+}
+
+/// Does the same as [`run`], but with the changes of a step instead of [`Options::changes`]. All regions have to be cut
+/// out anew if the planet does not have the state after the step.
+pub(crate) fn run_step(
+    options: &Options,
+    step: &PlanetStep,
+    ctx: &Context,
+) -> Result<Vec<RegionOutcome>> {
+    let changed = |planet: &PbfFile| {
+        let is_after = DataIdentity::of(planet) == step.after;
+        Ok(is_after.then(|| step.changed.clone()))
+    };
+    follow(options, changed, ctx)
+}
+
+/// Follows the changes of the objects that `changed` returns. If it returns `None`, the planet has another state.
+fn follow(
+    options: &Options,
+    changed: impl FnOnce(&PbfFile) -> Result<Option<IdSets>>,
+    ctx: &Context,
+) -> Result<Vec<RegionOutcome>> {
     let outputs = options.regions.iter().map(|region| &region.output);
     outputs.clone().try_for_each(OutputTarget::check)?;
     OutputTarget::check_distinct(outputs, &[&options.planet])?;
@@ -145,7 +173,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
     if regions.strategy_count() > MAX_STRATEGIES {
         return cut_all("the regions have too many different strategies".into());
     }
-    let changed = changed_ids(&options.changes, ctx)?;
+    let Some(changed) = changed(&planet.file)? else {
+        return cut_all("the planet was replaced meanwhile".into());
+    };
     let mut update = RegionUpdate {
         options,
         planet,
@@ -167,7 +197,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
 }
 
 /// Returns the objects that change files name.
-fn changed_ids(paths: &[PathBuf], ctx: &Context) -> Result<IdSets> {
+fn changed_ids(paths: &[PathBuf], ctx: &Context) -> Result<Option<IdSets>> {
     let _phase = ctx.phase("read changes", 0);
     let inputs = paths.iter().map(|path| Input::open_in(path, ctx));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
@@ -176,20 +206,13 @@ fn changed_ids(paths: &[PathBuf], ctx: &Context) -> Result<IdSets> {
         &change_sources(&inputs, ctx)?,
         ctx,
         || (),
-        |(), _, changes: ChangeSet| {
-            let changes = changes.changes().iter();
-            let ids = changes.map(|change| ObjectId {
-                kind: change.kind(),
-                id: change.id,
-            });
-            Ok(ids.collect::<Vec<_>>())
-        },
+        |(), _, changes: ChangeSet| Ok(changes.ids().collect::<Vec<_>>()),
         |ids| {
             all.extend(ids);
             Ok(())
         },
     )?;
-    Ok(all)
+    Ok(Some(all))
 }
 
 /// The regions while their change files are made.
@@ -368,7 +391,13 @@ impl RegionUpdate<'_> {
         outputs: &[u32],
         ids: &FxHashMap<u32, IdSets>,
     ) -> Result<Vec<diff::Summary>> {
-        let files = objects.write(&self.planet, &self.directory, self.ctx)?;
+        let header = |region: &u32| {
+            let region = &self.options.regions[*region as usize];
+            let whole = &self.planet.file.header;
+            extract::header_of(whole, &region.strategy, &region.header, None)
+        };
+        let headers = outputs.iter().map(header);
+        let files = objects.write(&self.planet, headers, &self.directory, self.ctx)?;
         let write = |(region, new): (&u32, ScratchFile)| {
             let ids = ids.get(region).into_iter().flat_map(IdSets::ids);
             let unchanged = ids.filter(|id| !self.changed.contains(id.kind, id.id));

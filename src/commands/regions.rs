@@ -1,27 +1,32 @@
 //! `regions`: keeps the extracts of many regions up to date, each with change files from one state to the next.
 //!
-//! Each run cuts all regions out of the present planet, derives the changes of each from its extract of the run before,
-//! and publishes both. A region is a replication server of its own.
+//! Each run makes the extracts of the present planet and the changes of each since the run before, and publishes both.
+//! A region is cut out of the planet and compared with its extract of the run before, or brought forward by the changes
+//! of the planet, if it is proven that these lead from the one state to the other. A region is a replication server of
+//! its own.
 
 mod chain;
 mod index;
 mod layout;
 #[cfg(feature = "pages")]
 mod page;
+mod preparation;
 mod region_run;
 mod sha256;
 
-use crate::commands::extract::{self, Extract, Strategy};
-use crate::error::{Advice, Error, ErrorKind, Result};
+use crate::commands::extract::Strategy;
+use crate::commands::planet_step::{DataIdentity, PlanetStep};
+use crate::error::{Advice, Error, Result};
 use crate::file::{PbfFile, WriteOptions};
 use crate::geometry::{Antimeridian, Shape};
 use crate::io::{FileLock, OutputTarget, ScratchDirectory, create_directories};
 use crate::osm::format_timestamp;
-use crate::pbf::feature;
+use crate::pbf::{HeaderBlock, feature};
 use crate::runtime::{Cancellation, Context};
 use index::RegionIndex;
 use layout::RegionLayout;
-use region_run::{NewExtract, RegionRun};
+use preparation::RegionPreparation;
+use region_run::RegionRun;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,10 +72,13 @@ options! {
         max_shrink: u8,
         /// The compression, the indexes and the verification of the extracts.
         write: WriteOptions,
-        /// The maximum memory of the search for objects, see [`extract::Options`].
+        /// The maximum memory of the search for objects, see [`extract::Options`](crate::commands::extract::Options).
         max_memory: Option<u64>,
-        /// The treatment of the meridian of 180 degrees, see [`extract::Options`].
+        /// The treatment of the meridian of 180 degrees, see [`extract::Options`](crate::commands::extract::Options).
         antimeridian: Antimeridian,
+        /// The step that led the planet to its present state. Regions whose extracts are of the state before it are
+        /// brought forward by its changes. `None` for no step: all regions are cut out.
+        step: Option<PlanetStep>,
     }
 }
 
@@ -93,6 +101,7 @@ impl Options {
             write: WriteOptions::default(),
             max_memory: None,
             antimeridian: Antimeridian::default(),
+            step: None,
         }
     }
 
@@ -157,6 +166,10 @@ pub struct RegionReport {
     pub bytes: Option<u64>,
     /// The content of the new change file; `None` if there is none.
     pub changes: Option<RegionChanges>,
+    /// Whether the region was brought forward by the changes of the planet, and not cut out of it.
+    pub followed: bool,
+    /// Why the region was cut out, although the changes of the planet were known.
+    pub cut_out: Option<String>,
     /// The cause, if the region was withheld or failed.
     pub cause: Option<String>,
 }
@@ -192,8 +205,8 @@ impl Summary {
 struct PlanetState {
     /// The time up to which it has all changes, in seconds since 1970.
     timestamp: i64,
-    /// A text that differs from that of any other state of the planet.
-    identity: String,
+    identity: DataIdentity,
+    header: HeaderBlock,
 }
 
 impl PlanetState {
@@ -207,11 +220,10 @@ impl PlanetState {
             let cause = "the header does not say up to which time the data has all changes";
             return Err(Error::file(path, cause).advise(Advice::SetTime));
         };
-        let sequence = file.header.replication_sequence.unwrap_or(-1);
-        let len = file.input.len();
         Ok(Self {
             timestamp,
-            identity: format!("{} {sequence} {len}", format_timestamp(timestamp)),
+            identity: DataIdentity::of(&file),
+            header: file.header,
         })
     }
 }
@@ -227,6 +239,11 @@ impl PlanetState {
 /// the extract: objects that enter the region are created with all that completes them, and objects that leave it are
 /// deleted. A deletion has the version of the object that is deleted, so that the object can come back as it was.
 ///
+/// With [`Options::step`], a region is brought forward by [`region_changes`](crate::commands::region_changes), and its
+/// change file is applied to its extract, if the index says that the extract is of the state before the step, and if
+/// neither the area nor the strategy changed. All other regions are cut out, in as few passes as possible, and compared
+/// with their extracts. The results are the same.
+///
 /// The files of a region are published one after the other: the change file, its state, the extract, and `state.txt`.
 /// After a run that was killed, the next one goes on. Two runs for the same directory exclude each other.
 ///
@@ -234,7 +251,9 @@ impl PlanetState {
 ///
 /// # Memory
 ///
-/// The larger of the memory of [`extract::run`] and of [`diff::run`](crate::commands::diff::run).
+/// The largest of the memory of [`extract::run`](crate::commands::extract::run),
+/// [`diff::run`](crate::commands::diff::run) and, with a step,
+/// [`region_changes::run`](crate::commands::region_changes::run).
 ///
 /// # Errors
 ///
@@ -253,7 +272,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     for region in &options.regions {
         runs.push(RegionRun::new(region, options, &index, &planet, ctx)?);
     }
-    let passes = prepare(&mut runs, options, &planet, &work, ctx)?;
+    let preparation = RegionPreparation {
+        options,
+        planet: &planet,
+        work: &work,
+        ctx,
+    };
+    let passes = preparation.run(&mut runs)?;
     // A run that is cancelled from here on would publish half of the regions.
     let ctx = &Context {
         cancellation: Cancellation::default(),
@@ -267,7 +292,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             removed += chain.remove_older(&run.layout, days);
         }
     }
-    let records = runs.iter().map(|run| run.record(options));
+    let records = runs.iter().map(|run| run.record(options, &planet));
     let records = records.collect::<Result<_>>()?;
     let index = RegionIndex::new(&options.planet, planet.timestamp, records);
     index.write(&options.directory, ctx)?;
@@ -313,58 +338,4 @@ impl Drop for WorkDirectory {
         self.scratch = None;
         let _ = fs::remove_dir(&self.path);
     }
-}
-
-/// Cuts out the regions that do not have the data of the planet, and derives their changes. Returns the number of passes
-/// over the planet that wrote extracts.
-fn prepare(
-    runs: &mut [RegionRun<'_>],
-    options: &Options,
-    planet: &PlanetState,
-    work: &WorkDirectory,
-    ctx: &Context,
-) -> Result<usize> {
-    let due: Vec<usize> = (0..runs.len())
-        .filter(|index| runs[*index].is_due(planet))
-        .collect();
-    if due.is_empty() {
-        return Ok(0);
-    }
-    // Warnings about an extract have the name of its region.
-    let file_of = |index: usize, run: &RegionRun<'_>, suffix: &str| {
-        work.file(format!(
-            "{index}-{}.{suffix}",
-            run.region.name.replace('/', "-")
-        ))
-    };
-    let mut extracts = Vec::with_capacity(due.len());
-    for &index in &due {
-        let run = &runs[index];
-        let target = OutputTarget::file(file_of(index, run, "osm.pbf"));
-        let mut extract = Extract::new(run.region.shape.clone(), target);
-        extract.strategy.clone_from(&run.region.strategy);
-        extract.header = run.header(options, planet);
-        extracts.push(extract);
-    }
-    let cut = extract::Options::new(&options.planet, extracts)
-        .strategy(options.strategy.clone())
-        .write(options.write)
-        .max_memory(options.max_memory)
-        .antimeridian(options.antimeridian);
-    let cut = extract::run(&cut, ctx)?;
-    for (&index, extracted) in due.iter().zip(&cut.extracts) {
-        let run = &mut runs[index];
-        let new = NewExtract {
-            path: file_of(index, run, "osm.pbf"),
-            sha256: String::new(),
-            is_empty: extracted.kept.written.objects == Some(0),
-            changes: file_of(index, run, "osc.gz"),
-        };
-        match run.prepare(new, options, planet, ctx) {
-            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
-            Err(error) => run.fail(RunOutcome::Failed, error.to_string(), ctx),
-            Ok(()) => {}
-        }
-    }
-    Ok(cut.passes)
 }

@@ -1,5 +1,6 @@
 //! `update`: brings a file up to date from a replication server.
 
+mod applying;
 mod cancellable_files;
 mod clip;
 mod download;
@@ -7,11 +8,11 @@ mod exec;
 mod position;
 mod record;
 
-use crate::commands::apply_changes::{AllChanges, ChangeFilter};
 use crate::commands::augmented_diff::AugmentedDiffs;
+use crate::commands::planet_step::{DataIdentity, PlanetStep};
 use crate::commands::{apply_changes, augmented_diff, merge_changes, tags_edit};
+use crate::engine::OutputOptions;
 use crate::engine::tag_editor::TagEditor;
-use crate::engine::{HeaderOption, OutputOptions};
 use crate::error::{Advice, Error, ErrorKind, Result, without_credentials};
 use crate::file::Written;
 use crate::formats::TextCompression;
@@ -21,9 +22,9 @@ use crate::net::Fetcher;
 use crate::osm::{TagRule, format_timestamp};
 use crate::replication::{Cache, Ladder, Leg, Server};
 use crate::runtime::Context;
+use applying::Applying;
 use cancellable_files::CancellableFiles;
 pub use clip::Clipped;
-use clip::RegionCut;
 use download::{Download, Downloader};
 use exec::FollowUp;
 use position::{FilePosition, Start, absolute_url};
@@ -52,6 +53,18 @@ pub enum Goal {
     Changes(OutputTarget, TextCompression),
     /// The file is only compared with the server.
     Check,
+}
+
+impl Goal {
+    /// Whether there is something to fetch or to write. `legs` are the changes that follow the file.
+    fn has_work(&self, legs: &[Leg<'_, '_>], is_server_behind: bool) -> bool {
+        match self {
+            // The changes between the file and the server can be none, too.
+            Self::Changes(..) => !is_server_behind,
+            Self::File(_) => !legs.is_empty(),
+            Self::Check => false,
+        }
+    }
 }
 
 /// An augmented diff that an update writes.
@@ -224,21 +237,48 @@ pub struct Applied {
 /// - The file has no object in the region of [`Options::clip`].
 /// - The command is pending, and fails again. The file is not updated then.
 pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Result<Summary> {
+    run_noting(options, transport, false, ctx).map(|(summary, _)| summary)
+}
+
+/// Does the same as [`run`]. Also returns the step from the file before the update to the file after it; `None` if no
+/// file was written.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_with_step(
+    options: &Options,
+    transport: &dyn Transport,
+    ctx: &Context,
+) -> Result<(Summary, Option<PlanetStep>)> {
+    run_noting(options, transport, true, ctx)
+}
+
+fn run_noting(
+    options: &Options,
+    transport: &dyn Transport,
+    notes_step: bool,
+    ctx: &Context,
+) -> Result<(Summary, Option<PlanetStep>)> {
     let files = CancellableFiles::new(transport, ctx);
     let pause = |time| files.pause(time);
-    let updated = update(options, &files, &pause, ctx);
+    let updated = update(options, notes_step, &files, &pause, ctx);
     // A file that is not fetched because of cancelling gives another error.
     updated.map_err(|error| ctx.cancellation.check().err().unwrap_or(error))
 }
 
-/// Updates a file as [`run`] does. `pause` waits before another attempt to fetch a file.
+/// Updates a file as [`run`] does, and returns its step if that is wanted. `pause` waits before another attempt to
+/// fetch a file.
 fn update(
     options: &Options,
+    notes_step: bool,
     transport: &dyn Transport,
     pause: &(dyn Fn(Duration) -> Result<(), Fault> + Sync),
     ctx: &Context,
-) -> Result<Summary> {
+) -> Result<(Summary, Option<PlanetStep>)> {
     let lock = lock(options, ctx)?;
+    let before = notes_step.then(|| DataIdentity::of_path(&options.file, ctx));
+    let before = before.transpose()?;
     let follow_up = FollowUp::of(options);
     let position = FilePosition::of(&options.file, ctx)?;
     let caught_up = exec::catch_up(follow_up.as_ref(), options, &position, ctx)?;
@@ -258,26 +298,22 @@ fn update(
         exec: caught_up,
         ..Summary::of(&ladder, start)
     };
-    let has_work = match options.goal {
-        // The changes between the file and the server can be none, too.
-        Goal::Changes(..) => !is_server_behind,
-        Goal::File(_) => !legs.is_empty(),
-        Goal::Check => false,
-    };
-    if !has_work {
+    if !options.goal.has_work(&legs, is_server_behind) {
         let is_current = legs.is_empty() && !is_server_behind;
-        return Ok(Summary {
+        let summary = Summary {
             is_current,
             is_end_reached: is_ended(options.end, start, &ladder, is_current),
             ..summary
-        });
+        };
+        return Ok((summary, None));
     }
     let download = download(options, &ladder, start, &legs, ctx)?;
     let mut summary = summary.with(&download, &ladder, options.end);
+    let mut step = None;
     match &options.goal {
         Goal::File(output) => {
-            let applying = Applying::new(options, output, (&position, start), ctx);
-            applying.run(download, &mut summary, follow_up.as_ref())?;
+            let applying = Applying::new(options, output, (&position, start), before, ctx);
+            step = applying.run(download, &mut summary, follow_up.as_ref())?;
             // The lock is that of the replaced file.
             drop(lock);
             if let Some(follow_up) = &follow_up {
@@ -290,7 +326,7 @@ fn update(
         }
         Goal::Check => {}
     }
-    Ok(summary)
+    Ok((summary, step))
 }
 
 /// Locks the file if it is written. Waits for another run as long as the options allow. Fails if an augmented diff may
@@ -474,89 +510,4 @@ fn check_age(start: State, options: &Options) -> Result<()> {
         "the data is {days} days old, and a newer file takes less time than so many changes"
     );
     Err(Error::file(&options.file, cause).advise(Advice::MaxAge(days + 1)))
-}
-
-/// The application of changes to the file.
-struct Applying<'a> {
-    options: &'a Options,
-    output: &'a OutputOptions,
-    position: &'a FilePosition,
-    /// The state of the file.
-    start: State,
-    ctx: &'a Context,
-}
-
-impl<'a> Applying<'a> {
-    const fn new(
-        options: &'a Options,
-        output: &'a OutputOptions,
-        (position, start): (&'a FilePosition, State),
-        ctx: &'a Context,
-    ) -> Self {
-        Self {
-            options,
-            output,
-            position,
-            start,
-            ctx,
-        }
-    }
-
-    /// Applies the changes. The step is recorded before, so that the command is not lost if the process ends after the
-    /// file was replaced.
-    fn run(
-        &self,
-        download: Download,
-        summary: &mut Summary,
-        follow_up: Option<&FollowUp<'_>>,
-    ) -> Result<()> {
-        let Some(follow_up) = follow_up else {
-            return self.apply(download, summary);
-        };
-        follow_up.begin(summary, self.position)?;
-        let applied = self.apply(download, summary);
-        if applied.is_err() {
-            follow_up.withdraw(summary, self.ctx);
-        }
-        applied
-    }
-
-    fn apply(&self, download: Download, summary: &mut Summary) -> Result<()> {
-        let (options, position, ctx) = (self.options, self.position, self.ctx);
-        let mut output = self.output.clone();
-        output.header.set.extend([
-            HeaderOption::ReplicationUrl(summary.server.clone()),
-            HeaderOption::ReplicationSequence(download.state.sequence),
-            HeaderOption::ReplicationTimestamp(download.state.timestamp),
-        ]);
-        if position.has_locations {
-            output = output.with_way_locations();
-        }
-        let mut apply = apply_changes::Options::new(&options.file, Vec::new(), output)
-            .keep_days(options.keep_days)
-            .augmented_diffs(augmented_diffs(options, &download.names));
-        apply.keeps_locations = true;
-        apply.base_time = Some(self.start.timestamp);
-        let clip = options.clip.as_ref();
-        let mut cut = clip.map(|(shape, strategy)| RegionCut::new(shape, strategy));
-        let mut all = AllChanges;
-        let filter: &mut dyn ChangeFilter = match &mut cut {
-            Some(cut) => cut,
-            None => &mut all,
-        };
-        let base = apply_changes::open_base(&apply, ctx)?;
-        let read = || Ok(download.changes);
-        let applied = apply_changes::apply(&apply, base, read, filter, ctx)?;
-        summary.applied = Some(Applied {
-            created: applied.created,
-            modified: applied.modified,
-            deleted: applied.deleted,
-        });
-        summary.locations = applied.locations;
-        summary.written = Some(applied.written);
-        summary.augmented_diff = applied.augmented_diff;
-        summary.expired_tiles = applied.expired_tiles;
-        summary.clipped = cut.map(|cut| cut.finish(&options.file, ctx));
-        Ok(())
-    }
 }

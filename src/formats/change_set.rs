@@ -445,6 +445,15 @@ impl ChangeSet {
         self.locations = locations;
     }
 
+    /// The ids of the objects of all changes, in order.
+    pub fn ids(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        let changes = self.changes.iter();
+        changes.map(|change| ObjectId {
+            kind: change.kind(),
+            id: change.id,
+        })
+    }
+
     /// The objects of all changes, in order, each with its change.
     pub fn iter(&self) -> impl Iterator<Item = (&Change, Object<'_>)> {
         let changes = self.changes.iter();

@@ -19,6 +19,17 @@ const START: i64 = 1_700_000_000;
 /// The longitude of the western edge of the world, which ends beyond the antimeridian.
 const WEST: i64 = 174;
 
+/// How the regions are brought forward.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Route {
+    /// They are cut out of the planet.
+    CutOut,
+    /// The command updates a copy of the planet from the server of its changes.
+    Update,
+    /// The command applies change files to a copy of the planet.
+    Changes,
+}
+
 /// A region with its name and its strategy.
 pub struct ServedRegion {
     pub name: String,
@@ -32,6 +43,10 @@ pub struct Served {
     pub objects: Vec<Object>,
     pub day: i64,
     pub regions: Vec<ServedRegion>,
+    /// How the next run brings the regions forward. Each route has a directory of its own.
+    pub route: Route,
+    /// The number of changes of a day.
+    pub changes_of_day: usize,
     random: Random,
     size: i64,
 }
@@ -48,6 +63,8 @@ impl Served {
         }
         let served = Self {
             directory: tempfile::tempdir().unwrap(),
+            changes_of_day: objects.len() / 10,
+            route: Route::CutOut,
             objects,
             day: 0,
             regions: regions(&mut Random(seed + 1), count),
@@ -55,6 +72,8 @@ impl Served {
             size,
         };
         served.write();
+        fs::create_dir_all(served.path("changes/000/000")).unwrap();
+        served.publish();
         served
     }
 
@@ -64,7 +83,20 @@ impl Served {
 
     /// The directory of the regions.
     pub fn server(&self) -> PathBuf {
-        self.path("server")
+        self.path(match self.route {
+            Route::CutOut => "server",
+            Route::Update => "updated",
+            Route::Changes => "changed",
+        })
+    }
+
+    /// The planet that the command reads: with [`Route::CutOut`], that of the day, and otherwise a copy of its own.
+    pub fn own_planet(&self) -> PathBuf {
+        match self.route {
+            Route::CutOut => self.planet(),
+            Route::Update => self.path("updated.osm.pbf"),
+            Route::Changes => self.path("changed.osm.pbf"),
+        }
     }
 
     pub fn planet(&self) -> PathBuf {
@@ -117,14 +149,35 @@ impl Served {
 
     /// The command that brings the regions forward.
     pub fn command(&self, more: &[&str]) -> Command {
-        let mut command = pbfhogg();
-        command.arg("regions").arg(self.planet());
+        let (mut command, planet) = (pbfhogg(), self.own_planet());
+        if !planet.exists() {
+            fs::copy(self.planet(), &planet).unwrap();
+        }
+        command.arg("regions").arg(&planet);
         command.arg("-c").arg(self.path("regions.json"));
         command.arg("-d").arg(self.server());
+        command.args(["--json", "--no-progress"]);
+        if !more.contains(&"--max-shrink") {
+            command.args(["--max-shrink", "100"]);
+        }
+        match self.route {
+            Route::CutOut => {}
+            Route::Update => {
+                command.args(["--update", "--max-age", "9999", "--first-pause", "1"]);
+                command.arg("--server").arg(self.path("changes"));
+            }
+            Route::Changes => {
+                let missing = sequence_of(&planet) + 1..=self.day;
+                command.args(missing.clone().next().map(|_| "--changes"));
+                command.args(missing.map(|day| self.changes_of_planet(day)));
+            }
+        }
+        command.args(more);
         command
-            .args(["--json", "--max-shrink", "100", "--no-progress"])
-            .args(more);
-        command
+    }
+
+    fn changes_of_planet(&self, day: i64) -> PathBuf {
+        self.path(&format!("changes/000/000/{day:03}.osc.gz"))
     }
 
     /// Brings the regions forward. Returns the report.
@@ -134,13 +187,33 @@ impl Served {
         report(&output)
     }
 
-    /// Changes a tenth of the objects, and writes the planet of the next day.
+    /// Changes some of the objects, and writes the planet of the next day and its changes.
     pub fn next_day(&mut self) {
-        self.day += 1;
-        for _ in 0..self.objects.len() / 10 {
+        for _ in 0..self.changes_of_day {
             self.change();
         }
+        self.end_day();
+    }
+
+    /// Writes the planet of the next day, with the present objects, and its changes.
+    pub fn end_day(&mut self) {
+        self.day += 1;
+        let old = self.path("old.osm.pbf");
+        fs::rename(self.planet(), &old).unwrap();
         self.write();
+        let (planet, changes) = (self.planet(), self.changes_of_planet(self.day));
+        run_ok(&[&"derive-changes", &"-q", &old, &planet, &"-o", &changes]);
+        self.publish();
+    }
+
+    /// Writes the state of the changes of the day.
+    fn publish(&self) {
+        let time = self.time().replace(':', "\\:");
+        let state = format!("sequenceNumber={}\ntimestamp={time}\n", self.day);
+        let of_day = format!("changes/000/000/{:03}.state.txt", self.day);
+        for path in [&of_day, "changes/state.txt"] {
+            fs::write(self.path(path), &state).unwrap();
+        }
     }
 
     /// Changes an object: its place, references or members; deletes it; or creates one that is not there.
@@ -193,6 +266,7 @@ impl Served {
         let header = craft::header_payload(&["OsmSchema-V0.6", "DenseNodes"], &[]);
         fs::write(&raw, craft::file(header, &blocks)).unwrap();
         let time = format!("osmosis_replication_timestamp={}", self.time());
+        let sequence = format!("osmosis_replication_sequence_number={}", self.day);
         let planet = self.planet();
         run_ok(&[
             &"cat",
@@ -204,7 +278,7 @@ impl Served {
             &"--output-header",
             &time,
             &"--output-header",
-            &"osmosis_replication_sequence_number=4711",
+            &sequence,
             &"--output-header",
             &"osmosis_replication_base_url=https://planet.example/day",
         ]);
@@ -227,10 +301,7 @@ impl Served {
 
     /// Applies the change files after a sequence number to a file, with our program or with osmium.
     pub fn catch_up(&self, name: &str, file: &Path, with_osmium: bool) {
-        let facts = run_ok(&[&"inspect", &"--json", &file]);
-        let facts: Value = serde_json::from_slice(&facts.stdout).unwrap();
-        let first = facts["replication_sequence"].as_i64().unwrap() + 1;
-        for sequence in first..=self.sequence(name) {
+        for sequence in sequence_of(file) + 1..=self.sequence(name) {
             let changes = self.changes(name, sequence);
             let new = file.with_extension("new.osm.pbf");
             if with_osmium {
@@ -275,6 +346,13 @@ impl ServedRegion {
             self.region.multipolygon()
         )
     }
+}
+
+/// The sequence number in the header of a file.
+pub fn sequence_of(file: &Path) -> i64 {
+    let facts = run_ok(&[&"inspect", &"--json", &file]);
+    let facts: Value = serde_json::from_slice(&facts.stdout).unwrap();
+    facts["replication_sequence"].as_i64().unwrap()
 }
 
 /// The report of a run with --json.

@@ -596,6 +596,7 @@ def regions(
     option: Optional[Values] = None,
     directory: Optional[Value] = None,
     update: Optional[bool] = None,
+    changes: Optional[Values] = None,
     server: Optional[Values] = None,
     base_url: Optional[Value] = None,
     keep: Optional[Value] = None,

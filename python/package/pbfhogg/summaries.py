@@ -192,6 +192,8 @@ class RegionReport(TypedDict):
     timestamp: Optional[str]
     bytes: Optional[int]
     changes: Optional[RegionChanges]
+    followed: bool
+    cut_out: Optional[str]
     cause: Optional[str]
 
 

@@ -83,6 +83,11 @@ pub(super) fn output_header(
     filter: &dyn ChangeFilter,
     ctx: &Context,
 ) -> (HeaderBlock, HeaderBox) {
+    if let Some(given) = &options.header {
+        let mut header = given.clone();
+        options.output.header.apply(&mut header);
+        return (header, HeaderBox::Kept);
+    }
     let mut header = base.clone();
     header.set_optional(feature::SORTED, true);
     header.set_locations(nodes);

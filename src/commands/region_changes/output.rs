@@ -12,7 +12,7 @@ use crate::error::{FormatError, Result};
 use crate::index::{IdMap, IdSets, SetAlgebra, SetNumber};
 use crate::io::{OpenOutput, OutputTarget, ScratchFile};
 use crate::osm::ObjectKind;
-use crate::pbf::Block;
+use crate::pbf::{Block, HeaderBlock};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::Path;
@@ -69,23 +69,25 @@ impl<'a> NewVersions<'a> {
         }
     }
 
-    /// Writes the objects of each region to a temporary file of its own in `directory`.
+    /// Writes the objects of each region to a temporary file of its own in `directory`, which gets one of `headers`.
     pub(super) fn write(
         &self,
         planet: &SortedFile,
+        headers: impl Iterator<Item = HeaderBlock>,
         directory: &Path,
         ctx: &Context,
     ) -> Result<Vec<ScratchFile>> {
         let files = self.outputs.iter().map(|_| ScratchFile::create(directory));
         let files = files.collect::<Result<Vec<_>>>()?;
-        let open = |file: &ScratchFile| {
+        let open = |(file, header): (&ScratchFile, HeaderBlock)| {
             Ok(FilterOutput {
                 output: OpenOutput::open(OutputTarget::Scratch(file.clone()), ctx)?,
                 format: Format::Pbf,
-                header: planet.file.header.clone(),
+                header,
             })
         };
-        let outputs = files.iter().map(open).collect::<Result<_>>()?;
+        let outputs = files.iter().zip(headers).map(open);
+        let outputs = outputs.collect::<Result<_>>()?;
         let job = planet.job("get objects", outputs);
         let may_keep =
             |kind: &ObjectKind, ids: (i64, i64)| self.kept[*kind as usize].may_meet(ids.0, ids.1);

@@ -1,8 +1,10 @@
 //! `index.json`, which lists the regions of a directory.
 
 use super::layout::{RegionLayout, file_of, updates_of, write_text};
-use super::{FollowedRegion, PlanetState};
+use super::{FollowedRegion, Options};
 use crate::commands::extract::Strategy;
+use crate::commands::planet_step::DataIdentity;
+use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::osm::{format_timestamp, parse_timestamp};
 use crate::replication::State;
@@ -45,13 +47,17 @@ pub(super) struct RegionRecord {
     pub change_bytes: Option<u64>,
     /// Why the region does not have the data of the planet.
     pub problem: Option<String>,
-    /// The fingerprint of the region and of the planet.
+    /// The fingerprint of the area and the strategy.
     pub fingerprint: String,
+    /// The state of the planet of which the extract is; `None` if the next run has to cut it out.
+    #[serde(default)]
+    pub planet: Option<DataIdentity>,
 }
 
-/// Returns a fingerprint of all that decides which objects a region has.
-pub(super) fn fingerprint(poly: &str, strategy: &Strategy, planet: &PlanetState) -> String {
-    let text = format!("{strategy:?} {} {poly}", planet.identity);
+/// Returns a fingerprint of all but the planet that decides which objects a region has.
+pub(super) fn fingerprint(poly: &str, strategy: &Strategy, options: &Options) -> String {
+    let rule = options.antimeridian;
+    let text = format!("{} {strategy:?} {rule:?} {poly}", generator(None));
     format!("{:016x}", XxHash3_64::oneshot(text.as_bytes()))
 }
 
@@ -59,7 +65,7 @@ impl RegionIndex {
     pub(super) fn new(planet: &Path, timestamp: i64, regions: Vec<Option<RegionRecord>>) -> Self {
         let name = planet.file_name().unwrap_or_default();
         Self {
-            generator: crate::engine::headers::generator(None),
+            generator: generator(None),
             planet: name.to_string_lossy().into_owned(),
             timestamp: format_timestamp(timestamp),
             regions: regions.into_iter().flatten().collect(),
@@ -113,12 +119,20 @@ impl RegionRecord {
             change_bytes: changes.ok().map(|metadata| metadata.len()),
             problem: None,
             fingerprint: String::new(),
+            planet: None,
         })
     }
 
-    pub(super) fn with(self, fingerprint: &str, problem: Option<String>) -> Self {
+    /// Adds the fingerprint of the region and the state of the planet, if the extract is of both.
+    pub(super) fn with(
+        self,
+        source: Option<(&str, &DataIdentity)>,
+        problem: Option<String>,
+    ) -> Self {
+        let (fingerprint, planet) = source.unzip();
         Self {
-            fingerprint: fingerprint.to_owned(),
+            fingerprint: fingerprint.unwrap_or_default().to_owned(),
+            planet: planet.cloned(),
             problem,
             ..self
         }

@@ -7,6 +7,7 @@ use super::{
     FollowedRegion, Options, PlanetState, RegionChanges, RegionReport, RunOutcome, sha256,
 };
 use crate::commands::diff::{self, Deletions};
+use crate::commands::planet_step::PlanetStep;
 use crate::engine::headers::HeaderOptions;
 use crate::engine::{HeaderOption, KeptField};
 use crate::error::{Advice, Error, ErrorKind, Result};
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct RegionRun<'o> {
     pub region: &'o FollowedRegion,
     pub layout: RegionLayout,
-    /// The fingerprint of the shape and the strategy.
+    /// The fingerprint of the area and the strategy.
     fingerprint: String,
     poly: String,
     pub chain: Result<RegionChain>,
@@ -32,6 +33,10 @@ pub(super) struct RegionRun<'o> {
     outcome: RunOutcome,
     changes: Option<RegionChanges>,
     cause: Option<String>,
+    /// Whether the region was brought forward by the changes of the planet.
+    pub is_followed: bool,
+    /// Why it was not, although the changes are known.
+    pub cut_out: Option<String>,
 }
 
 /// An extract that is not published yet.
@@ -57,7 +62,7 @@ impl<'o> RegionRun<'o> {
         let chain = RegionChain::open(&layout, ctx);
         let mut run = Self {
             region,
-            fingerprint: index::fingerprint(&poly, options.strategy_of(region), planet),
+            fingerprint: index::fingerprint(&poly, options.strategy_of(region), options),
             poly,
             record: index.record(&region.name),
             chain: Ok(RegionChain::default()),
@@ -66,6 +71,8 @@ impl<'o> RegionRun<'o> {
             outcome: RunOutcome::Unchanged,
             changes: None,
             cause: None,
+            is_followed: false,
+            cut_out: None,
         };
         let is_ahead = |state: &State| state.timestamp > planet.timestamp;
         match &chain {
@@ -98,13 +105,36 @@ impl<'o> RegionRun<'o> {
         };
         let is_same = |record: &RegionRecord| {
             let is_named = chain.state.is_some_and(|state| record.is_at(state));
-            is_named && record.fingerprint == self.fingerprint
+            let is_of_planet = record.planet.as_ref() == Some(&planet.identity);
+            is_named && is_of_planet && record.fingerprint == self.fingerprint
         };
-        let is_current = self.record.as_ref().is_some_and(is_same)
-            && chain
-                .state
-                .is_some_and(|state| state.timestamp == planet.timestamp);
+        let is_current = self.record.as_ref().is_some_and(is_same);
         self.outcome != RunOutcome::Failed && !is_current
+    }
+
+    /// Whether the changes of a step lead from the published extract to the new one. Otherwise notes why they do not.
+    pub(super) fn may_follow(&mut self, step: &PlanetStep, planet: &PlanetState) -> bool {
+        let Some(state) = self.chain.as_ref().ok().and_then(|chain| chain.state) else {
+            // The region is new.
+            return false;
+        };
+        let len = fs::metadata(&self.layout.extract).map(|metadata| metadata.len());
+        let known = self.record.as_ref().filter(|record| record.is_at(state));
+        let reason = match known {
+            _ if step.after != planet.identity => "the planet was replaced since its update",
+            None => "the index does not have the state of the extract",
+            Some(record) if record.planet.is_none() => "the last run did not publish it",
+            Some(record) if record.bytes != len.unwrap_or(0) => "the extract was replaced",
+            Some(record) if record.fingerprint != self.fingerprint => {
+                "the extract is of another area or strategy, or of another version of the program"
+            }
+            Some(record) if record.planet.as_ref() != Some(&step.before) => {
+                "the extract is not of the state of the planet before the changes"
+            }
+            Some(_) => return true,
+        };
+        self.cut_out = Some(reason.to_owned());
+        false
     }
 
     /// The state that the region gets.
@@ -135,10 +165,12 @@ impl<'o> RegionRun<'o> {
         }
     }
 
-    /// Derives the changes from the published extract to a new one, and decides whether the new one is published.
+    /// Decides whether a new extract is published. Derives the changes from the published one, unless the change file
+    /// is written, and `changes` has their numbers.
     pub(super) fn prepare(
         &mut self,
         mut new: NewExtract,
+        changes: Option<RegionChanges>,
         options: &Options,
         planet: &PlanetState,
         ctx: &Context,
@@ -156,7 +188,8 @@ impl<'o> RegionRun<'o> {
                 self.fail(RunOutcome::Withheld, cause, ctx);
                 return Ok(());
             }
-            let counts = derive(&self.layout.extract, &new, ctx)?;
+            let derived = || derive(&self.layout.extract, &new, ctx);
+            let counts = changes.map_or_else(derived, Ok)?;
             if counts == RegionChanges::default() && before.timestamp == next.timestamp {
                 return Ok(());
             }
@@ -204,15 +237,20 @@ impl<'o> RegionRun<'o> {
     }
 
     /// Returns the record of the region for the index.
-    pub(super) fn record(&self, options: &Options) -> Result<Option<RegionRecord>> {
+    pub(super) fn record(
+        &self,
+        options: &Options,
+        planet: &PlanetState,
+    ) -> Result<Option<RegionRecord>> {
+        let cause = self.cause.clone();
         let Some(state) = self.chain.as_ref().ok().and_then(|chain| chain.state) else {
             let record = self.record.clone();
-            return Ok(record.map(|record| record.with("", self.cause.clone())));
+            return Ok(record.map(|record| record.with(None, cause)));
         };
         let known = self.record.clone().filter(|record| record.is_at(state));
         let is_failed = matches!(self.outcome, RunOutcome::Withheld | RunOutcome::Failed);
         // A region that was not published is cut out again by the next run.
-        let fingerprint = if is_failed { "" } else { &self.fingerprint };
+        let source = (!is_failed).then_some((self.fingerprint.as_str(), &planet.identity));
         let record = match known {
             Some(record) => record,
             None => {
@@ -224,8 +262,7 @@ impl<'o> RegionRun<'o> {
                 RegionRecord::of(&self.layout, self.region, strategy, state, sha256)?
             }
         };
-        let cause = self.cause.clone();
-        Ok(Some(record.with(fingerprint, cause)))
+        Ok(Some(record.with(source, cause)))
     }
 
     pub(super) fn report(&self) -> RegionReport {
@@ -238,6 +275,8 @@ impl<'o> RegionRun<'o> {
             timestamp: state.map(|state| format_timestamp(state.timestamp)),
             bytes: len.ok(),
             changes: self.changes,
+            followed: self.is_followed,
+            cut_out: self.cut_out.clone(),
             cause: self.cause.clone(),
         }
     }
@@ -275,10 +314,5 @@ fn derive(old: &Path, new: &NewExtract, ctx: &Context) -> Result<RegionChanges> 
             summary.going_back
         ));
     }
-    let total = summary.total();
-    Ok(RegionChanges {
-        created: total.right,
-        modified: total.different,
-        deleted: total.left,
-    })
+    Ok(RegionChanges::of(&summary))
 }

@@ -1,0 +1,201 @@
+//! The new extracts of regions and their change files, before they are published.
+//!
+//! There are two ways, with the same results. A region is cut out of the planet, and its changes are derived from both
+//! extracts. Or its changes are found by those of the planet, and applied to the old extract.
+
+use super::region_run::{NewExtract, RegionRun};
+use super::{Options, PlanetState, RegionChanges, RunOutcome, WorkDirectory};
+use crate::commands::extract::{self, Extract};
+use crate::commands::planet_step::PlanetStep;
+use crate::commands::region_changes::{self, RegionBefore, RegionOutcome};
+use crate::commands::{apply_changes, diff};
+use crate::engine::OutputOptions;
+use crate::error::{ErrorKind, Result};
+use crate::io::OutputTarget;
+use crate::runtime::Context;
+use std::fs;
+use std::path::PathBuf;
+
+/// The making of new extracts and change files.
+pub(super) struct RegionPreparation<'p> {
+    pub options: &'p Options,
+    pub planet: &'p PlanetState,
+    pub work: &'p WorkDirectory,
+    pub ctx: &'p Context,
+}
+
+/// The reason for which a region has to be cut out.
+type Reason = String;
+
+impl RegionPreparation<'_> {
+    /// Prepares the regions that do not have the data of the planet. Returns the number of passes over the planet that
+    /// wrote extracts.
+    pub(super) fn run(&self, runs: &mut [RegionRun<'_>]) -> Result<usize> {
+        let mut due: Vec<usize> = (0..runs.len())
+            .filter(|index| runs[*index].is_due(self.planet))
+            .collect();
+        if let Some(step) = &self.options.step {
+            self.follow(runs, &mut due, step)?;
+        }
+        self.cut_out(runs, &due)
+    }
+
+    /// Brings regions forward by the changes of the planet, and removes them from `due`.
+    fn follow(
+        &self,
+        runs: &mut [RegionRun<'_>],
+        due: &mut Vec<usize>,
+        step: &PlanetStep,
+    ) -> Result<()> {
+        let mut known = due.clone();
+        known.retain(|&index| runs[index].may_follow(step, self.planet));
+        if known.is_empty() {
+            return Ok(());
+        }
+        let before = known.iter().map(|&index| {
+            let run = &runs[index];
+            RegionBefore {
+                shape: run.region.shape.clone(),
+                strategy: self.options.strategy_of(run.region).clone(),
+                extract: run.layout.extract.clone(),
+                header: run.header(self.options, self.planet),
+                output: OutputTarget::file(self.new_extract(index, run).changes),
+            }
+        });
+        let mut options =
+            region_changes::Options::new(&self.options.planet, Vec::new(), before.collect())
+                .antimeridian(self.options.antimeridian);
+        options.scratch = Some(self.work.path.clone());
+        let outcomes = match region_changes::run_step(&options, step, self.ctx) {
+            // An extract that cannot be read must not stop the other regions.
+            Err(error) if error.kind() != ErrorKind::Cancelled => {
+                let cause = error.to_string();
+                vec![RegionOutcome::CutAnew(cause); known.len()]
+            }
+            outcomes => outcomes?,
+        };
+        for (index, outcome) in known.into_iter().zip(outcomes) {
+            let run = &mut runs[index];
+            let new = self.new_extract(index, run);
+            match self.apply(run, &new, outcome) {
+                Ok(Ok((changes, objects))) => {
+                    run.is_followed = true;
+                    due.retain(|other| *other != index);
+                    self.take(run, new, objects, Some(changes))?;
+                }
+                Ok(Err(reason)) => run.cut_out = Some(reason),
+                Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+                Err(error) => run.cut_out = Some(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the changes of a region to its extract. Returns the numbers of changes and of objects.
+    fn apply(
+        &self,
+        run: &RegionRun<'_>,
+        new: &NewExtract,
+        outcome: RegionOutcome,
+    ) -> Result<Result<(RegionChanges, Option<u64>), Reason>> {
+        let derived = match outcome {
+            RegionOutcome::Written(derived) => derived,
+            RegionOutcome::CutAnew(reason) => return Ok(Err(reason)),
+        };
+        let changes = RegionChanges::of(&derived);
+        let output = OutputOptions::file(&new.path).write(self.options.write);
+        let base = &run.layout.extract;
+        let mut apply = apply_changes::Options::new(base, vec![new.changes.clone()], output);
+        let (header, strategy) = (
+            run.header(self.options, self.planet),
+            self.options.strategy_of(run.region),
+        );
+        let header = extract::header_of(&self.planet.header, strategy, &header, None);
+        apply.header = Some(header);
+        let applied = apply_changes::run(&apply, self.ctx)?;
+        let effect = RegionChanges {
+            created: applied.created,
+            modified: applied.modified,
+            deleted: applied.deleted,
+        };
+        if effect != changes {
+            return Ok(Err("its changes do not lead to the new extract".into()));
+        }
+        Ok(Ok((changes, applied.written.objects)))
+    }
+
+    /// Cuts out regions, and derives their changes. Returns the number of passes over the planet.
+    fn cut_out(&self, runs: &mut [RegionRun<'_>], due: &[usize]) -> Result<usize> {
+        if due.is_empty() {
+            return Ok(0);
+        }
+        let mut extracts = Vec::with_capacity(due.len());
+        for &index in due {
+            let run = &runs[index];
+            let new = self.new_extract(index, run);
+            // What another way has left.
+            let _ = fs::remove_file(&new.path);
+            let _ = fs::remove_file(&new.changes);
+            let mut extract = Extract::new(run.region.shape.clone(), OutputTarget::file(&new.path));
+            extract.strategy.clone_from(&run.region.strategy);
+            extract.header = run.header(self.options, self.planet);
+            extracts.push(extract);
+        }
+        let cut = extract::Options::new(&self.options.planet, extracts)
+            .strategy(self.options.strategy.clone())
+            .write(self.options.write)
+            .max_memory(self.options.max_memory)
+            .antimeridian(self.options.antimeridian);
+        let cut = extract::run(&cut, self.ctx)?;
+        for (&index, extracted) in due.iter().zip(&cut.extracts) {
+            let run = &mut runs[index];
+            let new = self.new_extract(index, run);
+            self.take(run, new, extracted.kept.written.objects, None)?;
+        }
+        Ok(cut.passes)
+    }
+
+    /// Hands a new extract to its region. `changes` are those of its change file; `None` if it has none yet. Fails only
+    /// if the run is cancelled.
+    fn take(
+        &self,
+        run: &mut RegionRun<'_>,
+        mut new: NewExtract,
+        objects: Option<u64>,
+        changes: Option<RegionChanges>,
+    ) -> Result<()> {
+        new.is_empty = objects == Some(0);
+        match run.prepare(new, changes, self.options, self.planet, self.ctx) {
+            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+            Err(error) => {
+                run.fail(RunOutcome::Failed, error.to_string(), self.ctx);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Returns the paths for the new files of a region. Warnings about them have the name of the region.
+    fn new_extract(&self, index: usize, run: &RegionRun<'_>) -> NewExtract {
+        let name = run.region.name.replace('/', "-");
+        let path = |suffix: &str| -> PathBuf { self.work.file(format!("{index}-{name}.{suffix}")) };
+        NewExtract {
+            path: path("osm.pbf"),
+            is_empty: false,
+            sha256: String::new(),
+            changes: path("osc.gz"),
+        }
+    }
+}
+
+impl RegionChanges {
+    /// Returns the numbers of changes from one extract to another.
+    pub(super) fn of(compared: &diff::Summary) -> Self {
+        let total = compared.total();
+        Self {
+            created: total.right,
+            modified: total.different,
+            deleted: total.left,
+        }
+    }
+}
