@@ -253,5 +253,5 @@ fn osmcoastline_finds_the_same_coast_of_malta() {
         return;
     }
     let path = real_file("malta.osm.pbf");
-    compare(&path, 1, &["questionable"]);
+    compare(&path, 1, &["questionable", "boundary"]);
 }

@@ -126,7 +126,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if let Some((first, others)) = summary.losses.split_first() {
         let more = match others.len() {
             0 => String::new(),
-            count => format!(" (and {} more)", show::counted(count as u64, "loss")),
+            count => format!(" (and {} more)", show::number(count as u64)),
         };
         session.complain(&format!(
             "{}: error: {first}{more}: nothing was written; --max-shrink sets how much may be lost\n",
