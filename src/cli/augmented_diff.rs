@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// Write the objects that changes concern, before and after them, with geometry
+/// Write objects before and after changes, with their geometry
 ///
 /// The result has an action for each object of the changes, and for each way and relation that they concern although it
 /// has no new version: ways of which a node has changed, and relations of which a member has changed or moved. It is

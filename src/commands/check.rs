@@ -362,32 +362,7 @@ impl Check<'_> {
                     found.map(|found| check.collect(BlobFindings { index, ..found }, &collected))
                 },
                 |mut found| {
-                    // If no id of the blob can have occurred before, the ids need not be looked at one by one.
-                    if !own.add_new(&found.batch) {
-                        found.ids = found.batch.ids().collect();
-                    }
-                    let mut listed = 0;
-                    for (position, id) in (0..).zip(std::mem::take(&mut found.ids)) {
-                        let is_new = own.insert(id);
-                        // In a history file, the versions of an object follow each other, so an id may equal the one
-                        // before it.
-                        let is_version = check.order.history && last_id.replace(id) == Some(id);
-                        if is_new || is_version || !check.finds_any_duplicate() {
-                            continue;
-                        }
-                        if listed == check.max_listed {
-                            found.more_violations[1] += 1;
-                        } else {
-                            listed += 1;
-                            let violation = IdViolation {
-                                kind,
-                                id,
-                                blob: self.number(found.index),
-                                duplicate: true,
-                            };
-                            found.violations.push(((kind, position, true), violation));
-                        }
-                    }
+                    self.find_repeated(check, &mut found, &mut own, &mut last_id);
                     self.add_findings(kind, found);
                     Ok(())
                 },
@@ -398,6 +373,43 @@ impl Check<'_> {
         }
         self.sets[kind as usize] = own;
         self.nested_refs(check, ctx)
+    }
+
+    /// Adds the ids of a blob to `own`, the ids of all blobs before, and those that occur again to the findings.
+    /// `last_id` is the id before those of the blob.
+    fn find_repeated(
+        &self,
+        check: KindCheck,
+        found: &mut BlobFindings,
+        own: &mut IdSet,
+        last_id: &mut Option<i64>,
+    ) {
+        // If no id of the blob can have occurred before, the ids need not be looked at one by one.
+        if !own.add_new(&found.batch) {
+            found.ids = found.batch.ids().collect();
+        }
+        let mut listed = 0;
+        for (position, id) in (0..).zip(std::mem::take(&mut found.ids)) {
+            let is_new = own.insert(id);
+            // In a history file, the versions of an object follow each other, so an id may equal the one before it.
+            let is_version = check.order.history && last_id.replace(id) == Some(id);
+            if is_new || is_version || !check.finds_any_duplicate() {
+                continue;
+            }
+            if listed == check.max_listed {
+                found.more_violations[1] += 1;
+                continue;
+            }
+            listed += 1;
+            let violation = IdViolation {
+                kind: check.kind,
+                id,
+                blob: self.number(found.index),
+                duplicate: true,
+            };
+            let position = (check.kind, position, true);
+            found.violations.push((position, violation));
+        }
     }
 
     /// Checks the references of relations to relations, now that the ids of all relations are known.
