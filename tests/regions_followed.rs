@@ -348,7 +348,7 @@ fn fill(served: &mut Served, region: usize) -> Vec<i64> {
             continue;
         }
         let value = |_| format!("{:016x}", random.bits(60));
-        object.tags = (0..400)
+        object.tags = (0..2000)
             .map(value)
             .map(|value| (value.clone(), value))
             .collect();
