@@ -235,9 +235,10 @@ impl PlanetState {
 /// `index.json` and, with the feature `pages`, `index.html` list all regions. The first run makes a region with the
 /// sequence number 0.
 ///
-/// An extract has exactly the objects that [`extract`] gives. A change file that is applied to the extract before gives
-/// the extract: objects that enter the region are created with all that completes them, and objects that leave it are
-/// deleted. A deletion has the version of the object that is deleted, so that the object can come back as it was.
+/// An extract has exactly the objects that [`extract`](crate::commands::extract) gives. A change file that is applied
+/// to the extract before gives the extract: objects that enter the region are created with all that completes them, and
+/// objects that leave it are deleted. A deletion has the version of the object that is deleted, so that the object can
+/// come back as it was.
 ///
 /// With [`Options::step`], a region is brought forward by [`region_changes`](crate::commands::region_changes), and its
 /// change file is applied to its extract, if the index says that the extract is of the state before the step, and if

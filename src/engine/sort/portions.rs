@@ -6,7 +6,7 @@ use crate::pbf::{Block, RawElement};
 
 /// The maximum number of objects in a portion. An object needs at most 130 bytes. Blocks of real files have far fewer
 /// objects.
-const PORTION: usize = 400_000;
+const PORTION: usize = 600_000;
 /// The maximum number of positions in the sample of a block.
 const SAMPLE: usize = 8192;
 
@@ -32,13 +32,13 @@ pub(super) struct Portions<'a> {
 }
 
 /// Every so many positions of a block, a sample of bounded size.
-struct Sample {
+struct PositionSample {
     positions: Vec<SortPosition>,
     /// The distance between the objects of the sample in the block.
     step: u32,
 }
 
-impl Sample {
+impl PositionSample {
     fn new() -> Self {
         Self {
             positions: Vec::new(),
@@ -102,7 +102,7 @@ impl<'a> Portions<'a> {
         let mut held: Vec<(u32, RawElement<'a>)> = Vec::new();
         // Objects from this position on are left for later portions.
         let mut end = self.ends.pop();
-        let (estimated, mut sample) = (end, end.is_none().then(Sample::new));
+        let (estimated, mut sample) = (end, end.is_none().then(PositionSample::new));
         let mut cursor = self.block.cursor();
         let mut index = 0;
         while let Some(object) = cursor.next()? {
