@@ -333,8 +333,8 @@ fn a_damaged_extract_does_not_stop_the_other_regions() {
     }
 }
 
-/// Gives many tags to some of the nodes in a region, and to up to ten times as many that are not in its extract. Returns
-/// the ids of those in the region.
+/// Gives many tags to some of the nodes in a region, and to up to ten times as many that are not in its extract.
+/// Returns the ids of those in the region.
 fn fill(served: &mut Served, region: usize) -> Vec<i64> {
     let mut random = Random(61);
     let ServedRegion { name, region, .. } = &served.regions[region];

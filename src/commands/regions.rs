@@ -64,8 +64,8 @@ options! {
         strategy: Strategy,
         /// The number of days for which change files are kept; `None` for ever.
         keep_days: Option<u32>,
-        /// Whether only change files are published. The extracts, from which the next change files are derived, are kept
-        /// in a hidden directory.
+        /// Whether only change files are published. The extracts, from which the next change files are derived, are
+        /// kept in a hidden directory.
         diffs_only: bool,
         /// The percentage by which an extract may be smaller than the one that it replaces. A smaller one, or one
         /// without objects, is not published. With 100, everything is published.
