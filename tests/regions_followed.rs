@@ -372,6 +372,8 @@ fn fill(served: &mut Served, region: usize) -> Vec<i64> {
     inside
 }
 
+// The region is cut out of the planet: blocks that are edited keep unused strings, so that a region that follows can
+// stay as large.
 #[test]
 fn a_region_that_shrinks_is_withheld_and_goes_on_later() {
     let mut served = Served::new(59, 400, 4);

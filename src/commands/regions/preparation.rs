@@ -133,7 +133,7 @@ impl RegionPreparation<'_> {
         for &index in due {
             let run = &runs[index];
             let new = self.new_extract(index, run);
-            // What another way has left.
+            // An attempt to bring the region forward may have left these files.
             let _ = fs::remove_file(&new.path);
             let _ = fs::remove_file(&new.changes);
             let mut extract = Extract::new(run.region.shape.clone(), OutputTarget::file(&new.path));

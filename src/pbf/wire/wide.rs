@@ -1,6 +1,9 @@
 //! Sums of packed values in registers of 64 bytes: a register takes 64 bytes of a run, and eight values are decoded at a
 //! time. Processors with AVX-512 VBMI2 have these registers (Intel since Ice Lake, AMD since Zen 4).
-#![allow(unsafe_code)]
+#![allow(
+    unsafe_code,
+    reason = "wide registers are loaded and stored by pointers, in functions for processors that have them"
+)]
 
 use super::packed::{PartialSums, count_varints};
 use std::arch::x86_64::{
@@ -20,7 +23,7 @@ use std::sync::LazyLock;
 pub(super) struct WideRegisters(());
 
 impl WideRegisters {
-    /// Returns `None` if the processor does not have them.
+    /// Returns the proof; `None` if the processor does not have the registers.
     #[inline]
     pub(super) fn detect() -> Option<Self> {
         static HAS_THEM: LazyLock<bool> = LazyLock::new(|| {
