@@ -112,10 +112,11 @@ pub enum RegionOutcome {
 ///
 /// Reads the change files for the ids of the objects that they name. Reads the blobs of each extract that may have one
 /// of these objects; of a region that another one contains, only those with an object that the other extract has. Reads
-/// the blobs of the planet with changed nodes, all its ways if a node moved into a region or out of it, and its
-/// relations twice if a region keeps relations. Then reads the blobs of the planet that may have an object which
-/// decides about affected ones, and the blobs of extracts and planet with objects that may enter or leave. The ways of
-/// an extract are read if a node may leave it that another way keeps.
+/// the blobs of the planet with changed nodes, all its ways, the blobs with nodes of affected ways, and its relations,
+/// if a region keeps relations; twice if a region completes them. Then reads the blobs of the planet that may have an
+/// object which decides about affected ones, and the blobs of extracts and planet with objects that may enter or leave.
+/// The ways of the planet are read once more if a way left a region although only its nodes changed: another way may
+/// keep these nodes.
 ///
 /// A region is not followed, and has to be cut out anew, if the planet or its extract is a history file, not in
 /// canonical order, not proven to have each object once, or has locations in its ways; if its extract contradicts
@@ -126,7 +127,8 @@ pub enum RegionOutcome {
 /// The [base memory](crate::commands#memory), and 3 MB for each of up to 200 regions. 2 to 6 bytes for each id of: the
 /// changes; the nodes and members of affected ways and relations; and for each region, the objects that may change in
 /// it. 8 bytes for each node of an affected way or of a way that is a member of an affected relation, and 16 bytes for
-/// each member of an affected relation and each pair of nested relations. Each region has an open temporary file.
+/// each member of an affected relation, each pair of nested relations, and each pair of a node that a changed way had
+/// and another way that has it. Each region has an open temporary file.
 ///
 /// # Errors
 ///
@@ -237,12 +239,15 @@ struct RegionUpdate<'a> {
 /// The maximum number of regions whose new objects are written in one pass over the planet.
 const REGIONS_PER_PASS: usize = 200;
 
-/// The changed nodes of the planet.
+/// Nodes of the planet.
 #[derive(Default)]
 struct NodesInRegions {
     /// The regions that contain each node.
     located: IdMap,
+    /// The nodes that the planet has.
     present: IdSet,
+    /// The nodes that were looked up.
+    known: IdSet,
 }
 
 impl RegionUpdate<'_> {
@@ -316,8 +321,12 @@ impl RegionUpdate<'_> {
     }
 
     fn write(&mut self) -> Result<()> {
-        let NodesInRegions { located, present } = self.changed_nodes()?;
+        let mut found = NodesInRegions::default();
         let nodes = self.changed.of(ObjectKind::Node);
+        self.locate("find changed nodes", nodes, &mut found)?;
+        let NodesInRegions {
+            located, present, ..
+        } = &found;
         let is_moved = |id: &i64| self.before.located.get(*id) != located.get(*id);
         let is_new = |id: &i64| {
             present.contains(*id) && self.before.kept_in(ObjectKind::Node, *id) == EMPTY_SET
@@ -326,7 +335,7 @@ impl RegionUpdate<'_> {
             .ids()
             .filter(|id| is_moved(id) || is_new(id))
             .collect();
-        let affected = AffectedSearch {
+        let search = AffectedSearch {
             planet: &self.planet,
             regions: self.regions,
             changed: &self.changed,
@@ -334,20 +343,22 @@ impl RegionUpdate<'_> {
             before: &self.before,
             ctx: self.ctx,
         };
-        let affected = affected.run()?;
+        let mut affected = search.ways()?;
+        self.locate("find nodes", &affected.nodes(&self.before), &mut found)?;
+        if self.regions.with_relations != EMPTY_SET {
+            search.find_relations(&mut affected, &found.located)?;
+            let nodes = affected.nodes(&self.before);
+            self.locate("find nodes of relations", &nodes, &mut found)?;
+        }
         self.read_unchanged(&affected)?;
-        let located = self.locate(&affected, located)?;
-        let deleted: IdSet = (self.changed.of(ObjectKind::Node).ids())
-            .filter(|id| !present.contains(*id))
-            .collect();
+        let (changed, located) = (self.changed.of(ObjectKind::Node), &found.located);
+        let deleted = changed.ids().filter(|id| !found.present.contains(*id));
+        let deleted: IdSet = deleted.collect();
         let mut membership =
-            Membership::find(self.regions, &affected, &self.before, &located, &moved);
+            Membership::find(self.regions, &affected, &self.before, located, &moved);
         let undecided = membership.undecided(&deleted);
-        for region in self.followed() {
-            if let Some(nodes) = undecided.get(&(region as u32)) {
-                let kept = self.kept_by_ways(region, nodes, &affected.ways)?;
-                membership.keep_nodes(region as u32, &kept);
-            }
+        for (region, nodes) in self.kept_by_ways(undecided, &affected)? {
+            membership.keep_nodes(region, &nodes);
         }
         membership.settle(&self.changed);
         let ids = concerned_ids(&membership, self.regions);
@@ -413,52 +424,32 @@ impl RegionUpdate<'_> {
         outputs.iter().zip(files).map(write).collect()
     }
 
-    fn changed_nodes(&self) -> Result<NodesInRegions> {
-        let mut found = NodesInRegions::default();
-        let nodes = self.changed.of(ObjectKind::Node);
-        self.add_locations("find changed nodes", nodes, &mut found)?;
-        Ok(found)
-    }
-
-    fn add_locations(
-        &self,
-        name: &'static str,
-        nodes: &IdSet,
-        found: &mut NodesInRegions,
-    ) -> Result<()> {
+    /// Finds the regions that contain nodes, which are looked up in the planet unless that was done before.
+    fn locate(&self, name: &'static str, nodes: &IdSet, found: &mut NodesInRegions) -> Result<()> {
         let mut algebra = SetAlgebra::new(&self.regions.sets);
+        let NodesInRegions {
+            located,
+            present,
+            known,
+        } = found;
+        let nodes: IdSet = nodes.ids().filter(|id| known.insert(*id)).collect();
         self.planet.locate(
             name,
-            nodes,
+            &nodes,
             self.ctx,
             |nodes| {
                 let mut lookup = self.regions.lookup();
-                let located = nodes.into_iter();
-                let located =
-                    located.map(|(id, location)| (id, Regions::at(&mut lookup, location)));
-                located.collect::<Vec<_>>()
+                let nodes = nodes.into_iter();
+                let nodes = nodes.map(|(id, location)| (id, Regions::at(&mut lookup, location)));
+                nodes.collect::<Vec<_>>()
             },
             |nodes| {
                 for (id, set) in nodes {
-                    found.present.insert(id);
-                    regions::add(&mut found.located, id, set, &mut algebra);
+                    present.insert(id);
+                    regions::add(located, id, set, &mut algebra);
                 }
             },
         )
-    }
-
-    /// Returns the regions that contain the nodes which decide about affected objects, and the changed nodes, which are
-    /// in `located`.
-    fn locate(&self, affected: &Affected, located: IdMap) -> Result<IdMap> {
-        let changed = self.changed.of(ObjectKind::Node);
-        let nodes = affected.nodes(&self.before);
-        let unchanged: IdSet = nodes.ids().filter(|id| !changed.contains(*id)).collect();
-        let mut found = NodesInRegions {
-            located,
-            present: IdSet::default(),
-        };
-        self.add_locations("find nodes", &unchanged, &mut found)?;
-        Ok(found.located)
     }
 
     /// Finds the unchanged objects in the extracts that decide about others.
@@ -478,13 +469,44 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
-    /// Returns those of `nodes` that a way of an extract has which is not affected.
-    fn kept_by_ways(&self, region: usize, nodes: &IdSet, affected: &IdSet) -> Result<Vec<i64>> {
-        let extract = self.open(region)?;
-        let ids = (&IdSet::default(), nodes);
-        let ways = extract.ways("find ways that keep nodes", ids, self.ctx)?;
-        let ways = ways.iter().filter(|(id, _)| !affected.contains(*id));
-        let refs = ways.flat_map(|(_, refs)| refs);
-        Ok(refs.copied().filter(|id| nodes.contains(*id)).collect())
+    /// Returns, for each region, those of its nodes in `undecided` that a way of its extract has which is not affected.
+    fn kept_by_ways(
+        &self,
+        mut undecided: FxHashMap<u32, IdSet>,
+        affected: &Affected,
+    ) -> Result<Vec<(u32, IdSet)>> {
+        let followed = self.followed();
+        undecided.retain(|region, _| followed.contains(&(*region as usize)));
+        let all: IdSet = undecided.values().flat_map(IdSet::ids).collect();
+        let mut holders = affected.holders.clone();
+        let had: IdSet = self.before.ways.refs.iter().copied().collect();
+        let rest: IdSet = all.ids().filter(|id| !had.contains(*id)).collect();
+        if !rest.is_empty() {
+            let (none, shared) = (IdSet::default(), Some((&rest, &mut holders)));
+            let name = "find ways that keep nodes";
+            self.planet.ways(name, (&none, &none), shared, self.ctx)?;
+        }
+        let may_keep = |node, way| all.contains(node) && !affected.ways.contains(way);
+        holders.pairs.retain(|(node, way)| may_keep(*node, *way));
+        let mut kept = Vec::new();
+        for (region, nodes) in undecided {
+            let pairs = holders
+                .pairs
+                .iter()
+                .filter(|(node, _)| nodes.contains(*node));
+            let mut ways = IdSets::default();
+            pairs
+                .clone()
+                .for_each(|(_, way)| _ = ways.insert(ObjectKind::Way, *way));
+            if ways.is_empty() {
+                continue;
+            }
+            let extract = self.open(region as usize)?;
+            let ways = extract.present("find ways that keep nodes", &ways, self.ctx)?;
+            let ways: IdSet = ways.into_iter().map(|way| way.id).collect();
+            let pairs = pairs.filter(|(_, way)| ways.contains(*way));
+            kept.push((region, pairs.map(|(node, _)| *node).collect()));
+        }
+        Ok(kept)
     }
 }

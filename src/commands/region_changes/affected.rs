@@ -3,9 +3,9 @@
 use super::before::Before;
 use super::regions::Regions;
 use super::rows::{RelationRow, RelationRows};
-use super::sorted_file::SortedFile;
+use super::sorted_file::{NodeHolders, SortedFile};
 use crate::error::Result;
-use crate::index::{EMPTY_SET, IdSet, IdSets};
+use crate::index::{EMPTY_SET, IdMap, IdSet, IdSets, SetAlgebra, SetNumber};
 use crate::osm::ObjectKind;
 use crate::pbf::WayNodes;
 use crate::runtime::Context;
@@ -14,8 +14,8 @@ use rustc_hash::FxHashMap;
 /// The objects whose membership in a region may change.
 ///
 /// A way is affected if it changed or has a node that moved into a region or out of it, or that may be new. A relation
-/// is affected if it changed or has an affected member; so are its parents, if a region keeps them. If a region
-/// completes relations, the members of affected relations are affected, too.
+/// is affected if it changed or has a member that entered a region or left it; so are its parents, if a region keeps
+/// them. If a region completes relations, the members of affected relations are affected, too.
 #[derive(Default)]
 pub(super) struct Affected {
     pub ways: IdSet,
@@ -27,8 +27,10 @@ pub(super) struct Affected {
     /// The affected relations of the planet, and the relations that may be completed, and thereby keep an affected way
     /// or a node that may leave a region.
     pub relation_rows: RelationRows,
-    /// The relations that changed or have a member whose membership in a region may change.
+    /// The relations that changed or have a member that entered a region or left it.
     pub direct: IdSet,
+    /// The other ways with a node that a changed way had before the changes.
+    pub holders: NodeHolders,
 }
 
 /// The input of a search for affected objects.
@@ -43,29 +45,75 @@ pub(super) struct AffectedSearch<'s> {
 }
 
 impl AffectedSearch<'_> {
-    /// Reads all ways of the planet if a node moved, and all relations if a region keeps relations.
-    pub(super) fn run(&self) -> Result<Affected> {
+    /// Finds the affected ways. Reads all ways of the planet if a node moved, or if a changed way had nodes that a
+    /// region may have kept because of the way.
+    pub(super) fn ways(&self) -> Result<Affected> {
+        let mut holders = NodeHolders::default();
+        let had: IdSet = match self.regions.completing {
+            EMPTY_SET => IdSet::default(),
+            _ => self.before.ways.refs.iter().copied().collect(),
+        };
         let changed_ways = self.changed.of(ObjectKind::Way);
         let ids = (changed_ways, self.moved);
-        let way_rows = self.planet.ways("find ways", ids, self.ctx)?;
+        let shared = Some((&had, &mut holders));
+        let way_rows = self.planet.ways("find ways", ids, shared, self.ctx)?;
         let mut ways = changed_ways.clone();
         ways.extend(way_rows.ways.iter().map(|(id, _)| *id));
-        let mut affected = Affected {
+        Ok(Affected {
             ways,
             way_rows,
+            holders,
             ..Affected::default()
-        };
-        if self.regions.with_relations != EMPTY_SET {
-            self.find_relations(&mut affected)?;
-        }
-        Ok(affected)
+        })
     }
 
-    fn find_relations(&self, affected: &mut Affected) -> Result<()> {
+    /// Returns the affected ways that entered a region or left it. `located` has the regions that contain their nodes.
+    fn crossing(&self, affected: &Affected, located: &IdMap) -> IdSet {
+        let mut algebra = SetAlgebra::new(&self.regions.sets);
+        let changed_nodes = self.changed.of(ObjectKind::Node);
+        let changed_ways = self.changed.of(ObjectKind::Way);
+        let before_at = |node: i64| {
+            let is_changed = changed_nodes.contains(node);
+            let located = if is_changed {
+                &self.before.located
+            } else {
+                located
+            };
+            located.get(node)
+        };
+        let mut union = |refs: &[i64], at: &dyn Fn(i64) -> SetNumber| {
+            let sets = refs.iter().map(|node| at(*node));
+            sets.fold(EMPTY_SET, |all, set| algebra.union(all, set))
+        };
+        let mut had: FxHashMap<i64, SetNumber> = FxHashMap::default();
+        for (id, refs) in self.before.ways.iter() {
+            had.insert(id, union(refs, &before_at));
+        }
+        let mut crossing = IdSet::default();
+        for (id, refs) in affected.way_rows.iter() {
+            let before = if changed_ways.contains(id) {
+                had.remove(&id).unwrap_or(EMPTY_SET)
+            } else {
+                union(refs, &before_at)
+            };
+            if before != union(refs, &|node| located.get(node)) {
+                crossing.insert(id);
+            }
+        }
+        // The planet does not have the others.
+        let left = had.iter().filter(|(_, before)| **before != EMPTY_SET);
+        crossing.extend(left.map(|(id, _)| *id));
+        crossing
+    }
+
+    /// Finds the affected relations. `located` has the regions that contain the nodes of affected ways, as they were
+    /// and as they are. Reads all relations of the planet.
+    pub(super) fn find_relations(&self, affected: &mut Affected, located: &IdMap) -> Result<()> {
+        let crossing = self.crossing(affected, located);
         let changed = self.changed.of(ObjectKind::Relation);
         let is_affected = |&(kind, id): &(ObjectKind, i64)| match kind {
             ObjectKind::Node => self.moved.contains(id),
-            ObjectKind::Way => affected.ways.contains(id),
+            ObjectKind::Way => crossing.contains(id),
             ObjectKind::Relation => false,
         };
         let is_direct = |row: RelationRow, members: &[(ObjectKind, i64)]| {
@@ -117,6 +165,7 @@ impl AffectedSearch<'_> {
             let found = (self.planet).ways(
                 "find members of relations",
                 (&more, &IdSet::default()),
+                None,
                 self.ctx,
             )?;
             affected.way_rows.append(&found);
@@ -162,7 +211,7 @@ impl AffectedSearch<'_> {
             return Ok(WayNodes::default());
         }
         let ids = (&ways, &IdSet::default());
-        self.planet.ways("find ways of relations", ids, self.ctx)
+        (self.planet).ways("find ways of relations", ids, None, self.ctx)
     }
 }
 

@@ -286,12 +286,12 @@ impl<'a> Membership<'a> {
     }
 
     /// Notes that a region keeps nodes.
-    pub(super) fn keep_nodes(&mut self, region: u32, nodes: &[i64]) {
+    pub(super) fn keep_nodes(&mut self, region: u32, nodes: &IdSet) {
         let own = self.regions.sets.of([region]);
         let kept = &mut self.kept[ObjectKind::Node as usize];
         nodes
-            .iter()
-            .for_each(|id| add(kept, *id, own, &mut self.algebra));
+            .ids()
+            .for_each(|id| add(kept, id, own, &mut self.algebra));
     }
 }
 

@@ -15,6 +15,7 @@ use crate::io::{OpenOutput, OutputTarget, ScratchFile};
 use crate::osm::{Location, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, Compression, InfoFields, WayNodes, feature};
 use crate::runtime::Context;
+use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// Returns the encoding of temporary files.
@@ -22,6 +23,26 @@ pub(super) fn temporary() -> WriteOptions {
     WriteOptions {
         compression: Compression::Lz4,
         ..WriteOptions::default()
+    }
+}
+
+/// Ways by their nodes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NodeHolders {
+    /// Each pair of a node and a way that has it. A pair can occur several times.
+    pub pairs: Vec<(i64, i64)>,
+}
+
+impl NodeHolders {
+    /// Adds the ways that have a node in `nodes` and are not in `except`, which has some of the ways.
+    fn add_of(&mut self, ways: &WayNodes, nodes: &IdSet, except: &WayNodes) {
+        let except: FxHashSet<i64> = except.ways.iter().map(|(id, _)| *id).collect();
+        nodes.for_each_present(&ways.refs, |at| {
+            let way = ways.way_id_of(at);
+            if !except.contains(&way) {
+                self.pairs.push((ways.refs[at], way));
+            }
+        });
     }
 }
 
@@ -81,25 +102,29 @@ impl SortedFile {
         )
     }
 
-    /// Returns the ways that are in `ids` or have a node in `nodes`.
+    /// Returns the ways that are in `ids` or have a node in `nodes`. Adds the other ways with a node in `shared` to
+    /// `holders`.
     pub(super) fn ways(
         &self,
         name: &'static str,
         (ids, nodes): (&IdSet, &IdSet),
+        mut holders: Option<(&IdSet, &mut NodeHolders)>,
         ctx: &Context,
     ) -> Result<WayNodes> {
         let mut all = WayNodes::default();
+        let shared = holders.as_ref().map(|(shared, _)| *shared);
+        let reads_all = !nodes.is_empty() || shared.is_some_and(|shared| !shared.is_empty());
         self.scan(name, ctx).run(
             |entry| {
-                let may_have_node = !nodes.is_empty() && entry.kinds.contains(ObjectKind::Way);
+                let may_have_node = reads_all && entry.kinds.contains(ObjectKind::Way);
                 may_have_node || ids.may_be_in(entry, ObjectKind::Way)
             },
             |_, block| {
-                let mut found = WayNodes::default();
-                if nodes.is_empty() {
+                let (mut found, mut held) = (WayNodes::default(), NodeHolders::default());
+                if !reads_all {
                     let (refs, ways) = (&mut found.refs, &mut found.ways);
                     block.collect_refs(|| true, |way| ids.contains(way.id), refs, ways)?;
-                    return Ok(found);
+                    return Ok((found, held));
                 }
                 let ways = WayNodes::of(block)?;
                 let mut with_nodes = ways_with_nodes(&ways, nodes).into_iter().peekable();
@@ -109,9 +134,17 @@ impl SortedFile {
                         found.push(id, refs);
                     }
                 }
-                Ok(found)
+                if let Some(shared) = shared {
+                    held.add_of(&ways, shared, &found);
+                }
+                Ok((found, held))
             },
-            |found| all.append(&found),
+            |(found, held)| {
+                all.append(&found);
+                if let Some((_, holders)) = &mut holders {
+                    holders.pairs.extend(held.pairs);
+                }
+            },
         )?;
         Ok(all)
     }
