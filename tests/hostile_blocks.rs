@@ -357,7 +357,7 @@ impl Trial {
         let program = std::env::var_os("PBFHOGG_PROGRAM").map(PathBuf::from);
         Self {
             dir,
-            // An export of ten million features takes up to twice as long.
+            // Texts of ten million features or nodes take up to twice as long.
             most_time: Duration::from_secs(if program.is_some() { 10 } else { 60 }),
             most_bytes: if is_long() {
                 MOST_BYTES
@@ -395,7 +395,8 @@ impl Trial {
         if !command.starts_with("fileinfo") {
             arguments.push("-j2".into());
         }
-        let most_time = if command.starts_with("export") {
+        let is_text = command.starts_with("export") || command.contains(".adiff");
+        let most_time = if is_text {
             self.most_time * 2
         } else {
             self.most_time

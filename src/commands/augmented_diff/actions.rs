@@ -5,7 +5,7 @@ use super::action::{Action, Encoder, LeftOut, SendPart};
 use super::filter::Filter;
 use super::find::Findings;
 use super::history::Status;
-use super::kept::KeptPart;
+use super::kept::{self, KeptPart};
 use super::states::State;
 use super::summary::Summary;
 use crate::error::Result;
@@ -29,6 +29,11 @@ impl WorkItem for Item<'_> {
     fn input_bytes(&self) -> u64 {
         self.objects.map_or(0, |part| part.len as u64) + self.changes.len() as u64
     }
+
+    /// Long objects take up to a hundred times their bytes, so few are worked on at the same time.
+    fn held_bytes(&self) -> u64 {
+        self.objects.map_or(0, |part| part.len).max(kept::PART) as u64
+    }
 }
 
 /// The size in bytes at which the encoded actions of an item are sent. The geometry of members makes relations far
@@ -46,42 +51,45 @@ pub(super) fn for_each<E: Encoder + Send>(
     let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
     let items = items(findings);
     let bytes = items.iter().map(WorkItem::input_bytes).sum();
-    Pass::new("write", base.ctx).counting_items().run_results(
-        bytes,
-        items.into_iter().map(Ok),
-        new_encoder,
-        |encoder, item, results| {
-            let send = |part: E::Part, bytes: usize| results.send_sized((part, None), bytes);
-            let mut finder = Finder {
-                findings,
-                filter,
-                encoder,
-                send: &send,
-                sent: Ok(()),
-                summary: Summary::default(),
-            };
-            match item.objects {
-                None => finder.without_base(item.changes.clone()),
-                Some(part) => finder.find_part(part, item.changes)?,
-            }
-            let Finder { sent, summary, .. } = finder;
-            sent?;
-            findings.check()?;
-            let len = encoder.len();
-            let part = encoder.take()?;
-            let last = Some((summary, encoder.take_left_out()));
-            results.send_sized((part, last), len)
-        },
-        |_| (),
-        |(part, counts): (E::Part, Option<(Summary, LeftOut)>)| {
-            if let Some((counts, left_out)) = counts {
-                summary.add(&counts);
-                summary.repeated_keys += left_out.repeated_keys;
-                oversized.extend(&left_out.oversized);
-            }
-            take(part)
-        },
-    )?;
+    let budget = (4 * base.ctx.jobs * kept::PART) as u64;
+    Pass::new("write", base.ctx)
+        .with_budget(budget)
+        .run_results(
+            bytes,
+            items.into_iter().map(Ok),
+            new_encoder,
+            |encoder, item, results| {
+                let send = |part: E::Part, bytes: usize| results.send_sized((part, None), bytes);
+                let mut finder = Finder {
+                    findings,
+                    filter,
+                    encoder,
+                    send: &send,
+                    sent: Ok(()),
+                    summary: Summary::default(),
+                };
+                match item.objects {
+                    None => finder.without_base(item.changes.clone()),
+                    Some(part) => finder.find_part(part, item.changes)?,
+                }
+                let Finder { sent, summary, .. } = finder;
+                sent?;
+                findings.check()?;
+                let len = encoder.len();
+                let part = encoder.take()?;
+                let last = Some((summary, encoder.take_left_out()));
+                results.send_sized((part, last), len)
+            },
+            |_| (),
+            |(part, counts): (E::Part, Option<(Summary, LeftOut)>)| {
+                if let Some((counts, left_out)) = counts {
+                    summary.add(&counts);
+                    summary.repeated_keys += left_out.repeated_keys;
+                    oversized.extend(&left_out.oversized);
+                }
+                take(part)
+            },
+        )?;
     oversized.warn(findings.row_limit, base.ctx);
     Ok(summary)
 }

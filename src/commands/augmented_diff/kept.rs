@@ -12,7 +12,7 @@ use std::path::Path;
 /// The size in bytes of the rows that are held in memory. Further rows go to a temporary file.
 const MEMORY: usize = 32 << 20;
 /// The size in bytes up to which rows of several blobs make up one part.
-const PART: usize = 64 << 10;
+pub(super) const PART: usize = 64 << 10;
 
 /// The rows of objects of one kind, which a worker collects in file order.
 #[derive(Debug, Default)]
