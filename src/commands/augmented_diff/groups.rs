@@ -20,9 +20,6 @@ use std::path::Path;
 const LIMITS: RowLimits = RowLimits::new(32 << 20, 64 << 20);
 /// The key of a row is the rank of the group.
 const KEY: KeyBits = KeyBits::new(0, 63);
-/// The size of a batch of rows, in bytes, at which it goes to the sorter. An object has a row for each group that
-/// changes it, so the rows of the objects of one blob can be any number.
-const BATCH_LEN: usize = 4 << 20;
 /// The maximum size in memory of the actions that are read at a time, in bytes.
 const READ_MEMORY: usize = 24 << 20;
 
@@ -102,9 +99,7 @@ impl PieceRows<'_> {
             out.extend_from_slice(&piece.to_be_bytes());
             out.extend_from_slice(text.as_bytes());
         });
-        if self.rows.len() >= BATCH_LEN {
-            self.end_batch();
-        }
+        self.sorter.add_full(&mut self.rows);
     }
 }
 

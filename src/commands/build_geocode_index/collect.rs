@@ -317,6 +317,7 @@ impl<'s> Collector<'s> {
         if let Some(extent) = item.extent() {
             let key = key_of(layer, &extent);
             self.rows.push(key, |out| item.put_row(out));
+            self.shared.sorter.add_full(&mut self.rows);
         }
     }
 

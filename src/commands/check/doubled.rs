@@ -21,8 +21,6 @@ use twox_hash::XxHash3_64;
 const LIMITS: RowLimits = RowLimits::new(32 << 20, 48 << 20);
 /// The sort keys are hashes of 63 bits. They are counted by their highest bits.
 const KEY: KeyBits = KeyBits::new(47, 63);
-/// The size in bytes at which rows go to the sorter even before the end of a blob.
-const MAX_ROWS: usize = 4 << 20;
 /// The number of bytes of rows that are read at a time.
 const READ_MEMORY: usize = 24 << 20;
 /// The number of findings that are collected before they are sent.
@@ -333,13 +331,7 @@ impl<'s> DoubledVisitor<'s> {
         };
         let key = XxHash3_64::oneshot(content) >> 1;
         self.rows.push(key, |out| row.put(out));
-        if self.rows.len() >= MAX_ROWS {
-            self.pass_on();
-        }
-    }
-
-    fn pass_on(&mut self) {
-        self.sorter.add_all(&mut self.rows);
+        self.sorter.add_full(&mut self.rows);
     }
 }
 
@@ -396,7 +388,7 @@ impl Visitor for DoubledVisitor<'_> {
     }
 
     fn flush(&mut self) {
-        self.pass_on();
+        self.sorter.add_all(&mut self.rows);
     }
 }
 

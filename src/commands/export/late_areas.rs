@@ -28,8 +28,6 @@ const RANGE: u64 = 10_000;
 const READ_MEMORY: usize = 16 << 20;
 /// The size in bytes at which a chunk of text ends.
 const CHUNK: usize = 1 << 20;
-/// The size in bytes at which the areas of a worker are passed to the sorter even before the end of a blob.
-const MAX_ROWS: usize = 2 << 20;
 
 /// The way that completes an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,9 +122,7 @@ impl<'a> AreaBuffer<'a> {
             out.extend_from_slice(&id_rank(area.id).to_be_bytes());
             text.put_row(out, area);
         });
-        if self.rows.len() >= MAX_ROWS {
-            self.flush();
-        }
+        self.areas.sorter.add_full(&mut self.rows);
     }
 
     /// Passes the areas to the sorter. May block while the sorter is busy.

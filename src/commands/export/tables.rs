@@ -36,10 +36,6 @@ const LIMITS: RowLimits = RowLimits::new(32 << 20, 48 << 20);
 /// contain several partitions, because partitions can be small.
 const KEY: KeyBits = KeyBits::new(8, 63);
 
-/// The size in bytes at which the rows of a thread are passed to the sorter even before the end of a blob. In real
-/// files, the rows of one blob are smaller.
-const MAX_ROWS: usize = 2 << 20;
-
 /// Tables whose rows are collected. They are written when all rows were added.
 struct FeatureTables<'a> {
     options: &'a GeoParquetOptions,
@@ -67,9 +63,7 @@ impl FeatureOutput for FeatureRows<'_> {
             let key = self.partitioning.sort_key(&feature.geometry, extent, theme);
             self.rows.push(key, |out| put_row(out, feature));
             // A feature of many themes has many rows.
-            if self.rows.len() >= MAX_ROWS {
-                self.flush();
-            }
+            self.sorter.add_full(&mut self.rows);
         }
         themes
     }

@@ -27,6 +27,9 @@ use std::sync::{Mutex, MutexGuard};
 /// level.
 const MERGED: usize = 64;
 
+/// The memory usage in bytes at which the batch of a thread is full.
+const FULL_BATCH: usize = 2 << 20;
+
 /// The limits of a sort.
 #[derive(Debug, Clone)]
 pub(crate) struct RowLimits {
@@ -113,6 +116,14 @@ impl RowSorter {
     pub(crate) fn add_all(&self, rows: &mut RowBatch) {
         if rows.count() > 0 {
             self.add(std::mem::take(rows));
+        }
+    }
+
+    /// Adds the rows of a batch that is full, which is empty afterwards. A thread calls this after each row, because a
+    /// blob can have gigabytes of rows.
+    pub(crate) fn add_full(&self, rows: &mut RowBatch) {
+        if rows.len() >= FULL_BATCH {
+            self.add_all(rows);
         }
     }
 
