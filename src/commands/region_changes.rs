@@ -32,7 +32,7 @@ use membership::Membership;
 use output::{Differing, NewVersions, concerned_ids, write_changes};
 use regions::{MAX_STRATEGIES, Regions};
 use rustc_hash::FxHashMap;
-use sorted_file::SortedFile;
+use sorted_file::{NodeHolders, SortedFile};
 use std::cmp::Reverse;
 use std::path::PathBuf;
 
@@ -345,18 +345,19 @@ impl RegionUpdate<'_> {
         };
         let mut affected = search.ways()?;
         self.locate("find nodes", &affected.nodes(&self.before), &mut found)?;
+        search.compare_ways(&mut affected, &found.located);
         if self.regions.with_relations != EMPTY_SET {
-            search.find_relations(&mut affected, &found.located)?;
+            search.find_relations(&mut affected)?;
             let nodes = affected.nodes(&self.before);
             self.locate("find nodes of relations", &nodes, &mut found)?;
         }
         self.read_unchanged(&affected)?;
-        let (changed, located) = (self.changed.of(ObjectKind::Node), &found.located);
-        let deleted = changed.ids().filter(|id| !found.present.contains(*id));
-        let deleted: IdSet = deleted.collect();
+        let NodesInRegions {
+            located, present, ..
+        } = &found;
         let mut membership =
             Membership::find(self.regions, &affected, &self.before, located, &moved);
-        let undecided = membership.undecided(&deleted);
+        let undecided = membership.undecided(present);
         for (region, nodes) in self.kept_by_ways(undecided, &affected)? {
             membership.keep_nodes(region, &nodes);
         }
@@ -454,7 +455,12 @@ impl RegionUpdate<'_> {
 
     /// Finds the unchanged objects in the extracts that decide about others.
     fn read_unchanged(&mut self, affected: &Affected) -> Result<()> {
-        let ids = affected.unchanged(&self.changed);
+        // A region that completes relations may have ways without a node in it.
+        let reads_ways = self.regions.completes_relations();
+        if !reads_ways {
+            (self.before).add_ways(&affected.unchanged_ways, self.regions);
+        }
+        let ids = affected.unchanged(&self.changed, reads_ways);
         if ids.is_empty() {
             return Ok(());
         }
@@ -477,36 +483,47 @@ impl RegionUpdate<'_> {
     ) -> Result<Vec<(u32, IdSet)>> {
         let followed = self.followed();
         undecided.retain(|region, _| followed.contains(&(*region as usize)));
-        let all: IdSet = undecided.values().flat_map(IdSet::ids).collect();
-        let mut holders = affected.holders.clone();
         let had: IdSet = self.before.ways.refs.iter().copied().collect();
-        let rest: IdSet = all.ids().filter(|id| !had.contains(*id)).collect();
-        if !rest.is_empty() {
-            let (none, shared) = (IdSet::default(), Some((&rest, &mut holders)));
-            let name = "find ways that keep nodes";
-            self.planet.ways(name, (&none, &none), shared, self.ctx)?;
-        }
-        let may_keep = |node, way| all.contains(node) && !affected.ways.contains(way);
-        holders.pairs.retain(|(node, way)| may_keep(*node, *way));
+        let mut found = affected.holders.clone();
         let mut kept = Vec::new();
-        for (region, nodes) in undecided {
-            let pairs = holders
-                .pairs
-                .iter()
-                .filter(|(node, _)| nodes.contains(*node));
-            let mut ways = IdSets::default();
-            pairs
-                .clone()
-                .for_each(|(_, way)| _ = ways.insert(ObjectKind::Way, *way));
+        // The ways of the other nodes were not noted. They are in the extracts and in the planet.
+        let others = undecided.iter().map(|(region, nodes)| {
+            let nodes = nodes.ids().filter(|id| !had.contains(*id));
+            (*region, nodes.collect::<IdSet>())
+        });
+        let others: Vec<_> = others.filter(|(_, nodes)| !nodes.is_empty()).collect();
+        let regions = others.iter().map(|(region, _)| *region as usize);
+        if regions.map(|region| self.counts[region]).sum::<u64>() < self.planet.plan.count() {
+            for (region, nodes) in &others {
+                let mut found = NodeHolders::default();
+                self.add_holders(&self.open(*region as usize)?, nodes, &mut found)?;
+                kept.push((*region, found.nodes(|_, way| !affected.ways.contains(way))));
+            }
+        } else {
+            let nodes = others.iter().flat_map(|(_, nodes)| nodes.ids());
+            self.add_holders(&self.planet, &nodes.collect(), &mut found)?;
+        }
+        for (region, nodes) in &undecided {
+            let may_keep = |node, way| nodes.contains(node) && !affected.ways.contains(way);
+            let ways = found.ways(may_keep);
             if ways.is_empty() {
                 continue;
             }
-            let extract = self.open(region as usize)?;
+            let extract = self.open(*region as usize)?;
             let ways = extract.present("find ways that keep nodes", &ways, self.ctx)?;
             let ways: IdSet = ways.into_iter().map(|way| way.id).collect();
-            let pairs = pairs.filter(|(_, way)| ways.contains(*way));
-            kept.push((region, pairs.map(|(node, _)| *node).collect()));
+            kept.push((
+                *region,
+                found.nodes(|node, way| nodes.contains(node) && ways.contains(way)),
+            ));
         }
         Ok(kept)
+    }
+
+    fn add_holders(&self, file: &SortedFile, nodes: &IdSet, found: &mut NodeHolders) -> Result<()> {
+        let none = IdSet::default();
+        let name = "find ways that keep nodes";
+        file.ways(name, (&none, &none), Some((nodes, found)), self.ctx)?;
+        Ok(())
     }
 }

@@ -31,6 +31,10 @@ pub(super) struct Affected {
     pub direct: IdSet,
     /// The other ways with a node that a changed way had before the changes.
     pub holders: NodeHolders,
+    /// The ways that entered a region or left it.
+    pub crossing: IdSet,
+    /// The ways that did not change but have moved nodes, each with the regions that had a node of it.
+    pub unchanged_ways: Vec<(i64, SetNumber)>,
 }
 
 /// The input of a search for affected objects.
@@ -67,19 +71,18 @@ impl AffectedSearch<'_> {
         })
     }
 
-    /// Returns the affected ways that entered a region or left it. `located` has the regions that contain their nodes.
-    fn crossing(&self, affected: &Affected, located: &IdMap) -> IdSet {
+    /// Compares the regions with a node of each affected way before and after the changes. `located` has the regions
+    /// that contain the nodes of these ways, as they were and as they are.
+    pub(super) fn compare_ways(&self, affected: &mut Affected, located: &IdMap) {
         let mut algebra = SetAlgebra::new(&self.regions.sets);
-        let changed_nodes = self.changed.of(ObjectKind::Node);
-        let changed_ways = self.changed.of(ObjectKind::Way);
+        let (changed_nodes, changed_ways) = (
+            self.changed.of(ObjectKind::Node),
+            self.changed.of(ObjectKind::Way),
+        );
         let before_at = |node: i64| {
             let is_changed = changed_nodes.contains(node);
-            let located = if is_changed {
-                &self.before.located
-            } else {
-                located
-            };
-            located.get(node)
+            let before = is_changed.then_some(&self.before.located);
+            before.unwrap_or(located).get(node)
         };
         let mut union = |refs: &[i64], at: &dyn Fn(i64) -> SetNumber| {
             let sets = refs.iter().map(|node| at(*node));
@@ -89,31 +92,29 @@ impl AffectedSearch<'_> {
         for (id, refs) in self.before.ways.iter() {
             had.insert(id, union(refs, &before_at));
         }
-        let mut crossing = IdSet::default();
         for (id, refs) in affected.way_rows.iter() {
             let before = if changed_ways.contains(id) {
                 had.remove(&id).unwrap_or(EMPTY_SET)
             } else {
-                union(refs, &before_at)
+                let before = union(refs, &before_at);
+                affected.unchanged_ways.push((id, before));
+                before
             };
             if before != union(refs, &|node| located.get(node)) {
-                crossing.insert(id);
+                affected.crossing.insert(id);
             }
         }
         // The planet does not have the others.
         let left = had.iter().filter(|(_, before)| **before != EMPTY_SET);
-        crossing.extend(left.map(|(id, _)| *id));
-        crossing
+        affected.crossing.extend(left.map(|(id, _)| *id));
     }
 
-    /// Finds the affected relations. `located` has the regions that contain the nodes of affected ways, as they were
-    /// and as they are. Reads all relations of the planet.
-    pub(super) fn find_relations(&self, affected: &mut Affected, located: &IdMap) -> Result<()> {
-        let crossing = self.crossing(affected, located);
+    /// Finds the affected relations. Reads all relations of the planet.
+    pub(super) fn find_relations(&self, affected: &mut Affected) -> Result<()> {
         let changed = self.changed.of(ObjectKind::Relation);
         let is_affected = |&(kind, id): &(ObjectKind, i64)| match kind {
             ObjectKind::Node => self.moved.contains(id),
-            ObjectKind::Way => crossing.contains(id),
+            ObjectKind::Way => affected.crossing.contains(id),
             ObjectKind::Relation => false,
         };
         let is_direct = |row: RelationRow, members: &[(ObjectKind, i64)]| {
@@ -235,15 +236,16 @@ fn add_parents(relations: &mut IdSet, nested: Vec<(i64, i64)>) {
 
 impl Affected {
     /// Returns the ids of the objects that did not change, and whose presence in the extracts decides about others: the
-    /// affected ways and relations, and the members of these relations that are relations.
-    pub(super) fn unchanged(&self, changed: &IdSets) -> IdSets {
+    /// affected relations, the members of these relations that are relations, and with `has_ways` the affected ways.
+    pub(super) fn unchanged(&self, changed: &IdSets, has_ways: bool) -> IdSets {
         let mut ids = IdSets::default();
         let mut add = |kind, id| {
             if !changed.contains(kind, id) {
                 ids.insert(kind, id);
             }
         };
-        self.ways.ids().for_each(|id| add(ObjectKind::Way, id));
+        let ways = self.ways.ids().filter(|_| has_ways);
+        ways.for_each(|id| add(ObjectKind::Way, id));
         self.relations
             .ids()
             .for_each(|id| add(ObjectKind::Relation, id));

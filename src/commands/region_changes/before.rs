@@ -98,6 +98,15 @@ impl Before {
         self.kept[kind as usize].get(id)
     }
 
+    /// Adds the regions whose extracts have ways that did not change.
+    pub(super) fn add_ways(&mut self, ways: &[(i64, SetNumber)], regions: &Regions<'_>) {
+        let mut algebra = SetAlgebra::new(&regions.sets);
+        let kept = &mut self.kept[ObjectKind::Way as usize];
+        for (id, set) in ways {
+            add(kept, *id, *set, &mut algebra);
+        }
+    }
+
     /// Adds the regions whose extracts have objects that did not change.
     pub(super) fn add_kept(&mut self, region: u32, found: &[ObjectId], regions: &Regions<'_>) {
         let own = regions.sets.of([region]);

@@ -248,15 +248,15 @@ impl<'a> Membership<'a> {
     }
 
     /// Returns, for each region, the nodes that it keeps only if a way of its extract has them that is not affected.
-    /// `deleted` are nodes that the planet does not have.
-    pub(super) fn undecided(&mut self, deleted: &IdSet) -> FxHashMap<u32, IdSet> {
+    /// `present` has those of the nodes that the planet has.
+    pub(super) fn undecided(&mut self, present: &IdSet) -> FxHashMap<u32, IdSet> {
         let kind = ObjectKind::Node as usize;
         let (kept, algebra) = (&self.kept[kind], &mut self.algebra);
         let mut sets = FxHashMap::<SetNumber, IdSet>::default();
         self.concerned[kind].for_each(|id, set| {
             let lost = algebra.difference(set, kept.get(id));
             let lost = within(algebra, lost, self.regions.completing);
-            if lost != EMPTY_SET && !deleted.contains(id) {
+            if lost != EMPTY_SET && present.contains(id) {
                 sets.entry(lost).or_default().insert(id);
             }
         });

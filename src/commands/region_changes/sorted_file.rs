@@ -34,8 +34,29 @@ pub(super) struct NodeHolders {
 }
 
 impl NodeHolders {
-    /// Adds the ways that have a node in `nodes` and are not in `except`, which has some of the ways.
-    fn add_of(&mut self, ways: &WayNodes, nodes: &IdSet, except: &WayNodes) {
+    /// Returns the nodes of the selected pairs.
+    pub(super) fn nodes(&self, is_wanted: impl Fn(i64, i64) -> bool) -> IdSet {
+        let pairs = self
+            .pairs
+            .iter()
+            .filter(|(node, way)| is_wanted(*node, *way));
+        pairs.map(|(node, _)| *node).collect()
+    }
+
+    /// Returns the ways of the selected pairs.
+    pub(super) fn ways(&self, is_wanted: impl Fn(i64, i64) -> bool) -> IdSets {
+        let mut ways = IdSets::default();
+        for (node, way) in &self.pairs {
+            if is_wanted(*node, *way) {
+                ways.insert(ObjectKind::Way, *way);
+            }
+        }
+        ways
+    }
+
+    /// Adds each pair of a node in `nodes` and a way that has it, unless the way is in `except`, which has some of
+    /// `ways`.
+    fn add_ways_of_nodes(&mut self, ways: &WayNodes, nodes: &IdSet, except: &WayNodes) {
         let except: FxHashSet<i64> = except.ways.iter().map(|(id, _)| *id).collect();
         nodes.for_each_present(&ways.refs, |at| {
             let way = ways.way_id_of(at);
@@ -135,7 +156,7 @@ impl SortedFile {
                     }
                 }
                 if let Some(shared) = shared {
-                    held.add_of(&ways, shared, &found);
+                    held.add_ways_of_nodes(&ways, shared, &found);
                 }
                 Ok((found, held))
             },
