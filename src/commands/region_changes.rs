@@ -388,7 +388,7 @@ impl RegionUpdate<'_> {
         let reason = format!("more than {max} percent of its extract may change");
         let is_too_much = |region: &usize| {
             let concerned = ids.get(&(*region as u32)).map_or(0, IdSets::len);
-            concerned * 100 > self.counts[*region] * u64::from(max)
+            concerned * 100 > self.counts[*region].max(1) * u64::from(max)
         };
         let regions = self.followed().into_iter().filter(is_too_much);
         regions
@@ -523,7 +523,7 @@ impl RegionUpdate<'_> {
     fn add_holders(&self, file: &SortedFile, nodes: &IdSet, found: &mut NodeHolders) -> Result<()> {
         let none = IdSet::default();
         let name = "find ways that keep nodes";
-        file.ways(name, (&none, &none), Some((nodes, found)), self.ctx)?;
+        file.ways(name, (&none, &none), (nodes, found), self.ctx)?;
         Ok(())
     }
 }

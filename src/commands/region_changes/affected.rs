@@ -59,7 +59,7 @@ impl AffectedSearch<'_> {
         };
         let changed_ways = self.changed.of(ObjectKind::Way);
         let ids = (changed_ways, self.moved);
-        let shared = Some((&had, &mut holders));
+        let shared = (&had, &mut holders);
         let way_rows = self.planet.ways("find ways", ids, shared, self.ctx)?;
         let mut ways = changed_ways.clone();
         ways.extend(way_rows.ways.iter().map(|(id, _)| *id));
@@ -163,12 +163,8 @@ impl AffectedSearch<'_> {
             }
         }
         if !more.is_empty() {
-            let found = (self.planet).ways(
-                "find members of relations",
-                (&more, &IdSet::default()),
-                None,
-                self.ctx,
-            )?;
+            let name = "find members of relations";
+            let found = self.planet.ways_by_id(name, &more, self.ctx)?;
             affected.way_rows.append(&found);
             affected.ways.extend(more.ids());
         }
@@ -211,8 +207,7 @@ impl AffectedSearch<'_> {
         if ways.is_empty() {
             return Ok(WayNodes::default());
         }
-        let ids = (&ways, &IdSet::default());
-        (self.planet).ways("find ways of relations", ids, None, self.ctx)
+        (self.planet).ways_by_id("find ways of relations", &ways, self.ctx)
     }
 }
 

@@ -6,7 +6,6 @@ use crate::commands::extract::form_of;
 use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, select_by_id, write_selected};
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
-use crate::engine::stored_locations::ways_with_nodes;
 use crate::engine::{Format, Selected, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
@@ -15,7 +14,6 @@ use crate::io::{OpenOutput, OutputTarget, ScratchFile};
 use crate::osm::{Location, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, Compression, InfoFields, WayNodes, feature};
 use crate::runtime::Context;
-use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// Returns the encoding of temporary files.
@@ -52,18 +50,6 @@ impl NodeHolders {
             }
         }
         ways
-    }
-
-    /// Adds each pair of a node in `nodes` and a way that has it, unless the way is in `except`, which has some of
-    /// `ways`.
-    fn add_ways_of_nodes(&mut self, ways: &WayNodes, nodes: &IdSet, except: &WayNodes) {
-        let except: FxHashSet<i64> = except.ways.iter().map(|(id, _)| *id).collect();
-        nodes.for_each_present(&ways.refs, |at| {
-            let way = ways.way_id_of(at);
-            if !except.contains(&way) {
-                self.pairs.push((ways.refs[at], way));
-            }
-        });
     }
 }
 
@@ -129,45 +115,60 @@ impl SortedFile {
         &self,
         name: &'static str,
         (ids, nodes): (&IdSet, &IdSet),
-        mut holders: Option<(&IdSet, &mut NodeHolders)>,
+        (shared, holders): (&IdSet, &mut NodeHolders),
         ctx: &Context,
     ) -> Result<WayNodes> {
         let mut all = WayNodes::default();
-        let shared = holders.as_ref().map(|(shared, _)| *shared);
-        let reads_all = !nodes.is_empty() || shared.is_some_and(|shared| !shared.is_empty());
+        let searched: IdSet = nodes.ids().chain(shared.ids()).collect();
         self.scan(name, ctx).run(
             |entry| {
-                let may_have_node = reads_all && entry.kinds.contains(ObjectKind::Way);
+                let may_have_node = !searched.is_empty() && entry.kinds.contains(ObjectKind::Way);
                 may_have_node || ids.may_be_in(entry, ObjectKind::Way)
             },
             |_, block| {
                 let (mut found, mut held) = (WayNodes::default(), NodeHolders::default());
-                if !reads_all {
+                if searched.is_empty() {
                     let (refs, ways) = (&mut found.refs, &mut found.ways);
                     block.collect_refs(|| true, |way| ids.contains(way.id), refs, ways)?;
                     return Ok((found, held));
                 }
                 let ways = WayNodes::of(block)?;
-                let mut with_nodes = ways_with_nodes(&ways, nodes).into_iter().peekable();
-                for (index, (id, refs)) in ways.iter().enumerate() {
-                    let has_node = with_nodes.next_if_eq(&index).is_some();
-                    if has_node || ids.contains(id) {
+                let is_wanted = ways.ways.iter().map(|(id, _)| ids.contains(*id));
+                let mut is_wanted: Vec<bool> = is_wanted.collect();
+                let mut sharing = Vec::new();
+                searched.for_each_present(&ways.refs, |at| {
+                    let (node, way) = (ways.refs[at], ways.way_index_of(at));
+                    is_wanted[way] |= nodes.contains(node);
+                    if shared.contains(node) {
+                        sharing.push((node, way));
+                    }
+                });
+                for ((id, refs), is_wanted) in ways.iter().zip(&is_wanted) {
+                    if *is_wanted {
                         found.push(id, refs);
                     }
                 }
-                if let Some(shared) = shared {
-                    held.add_ways_of_nodes(&ways, shared, &found);
-                }
+                let others = sharing.into_iter().filter(|(_, way)| !is_wanted[*way]);
+                held.pairs = others.map(|(node, way)| (node, ways.ways[way].0)).collect();
                 Ok((found, held))
             },
             |(found, held)| {
                 all.append(&found);
-                if let Some((_, holders)) = &mut holders {
-                    holders.pairs.extend(held.pairs);
-                }
+                holders.pairs.extend(held.pairs);
             },
         )?;
         Ok(all)
+    }
+
+    /// Returns the ways that are in `ids`.
+    pub(super) fn ways_by_id(
+        &self,
+        name: &'static str,
+        ids: &IdSet,
+        ctx: &Context,
+    ) -> Result<WayNodes> {
+        let (none, mut holders) = (IdSet::default(), NodeHolders::default());
+        self.ways(name, (ids, &none), (&none, &mut holders), ctx)
     }
 
     /// Returns the relations that `is_wanted` selects, in the blobs that may have a relation of `ids`, or in all blobs
