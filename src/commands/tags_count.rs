@@ -6,7 +6,7 @@ mod table;
 use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::{input, repeats};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, PlanNeeds};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
 use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::{Context, sort_by};
@@ -113,11 +113,21 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     ctx.expect_phases(1);
     let file = input::open(&options.input, ctx)?;
-    let counter = TagCounter::new(options);
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
+    count(&file, &plan, options, ctx)
+}
+
+/// Counts the tags of an open file, with the options of [`run`] but the input.
+pub(super) fn count(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    options: &Options,
+    ctx: &Context,
+) -> Result<Summary> {
+    let counter = TagCounter::new(options);
     let blobs = plan.entries.iter().filter(|entry| counter.selects(entry));
     let table = CountTable::new(options.max_memory);
-    repeats::count(&file, &plan, ctx, |ctx| {
+    repeats::count(file, plan, ctx, |ctx| {
         BlobPass::new("count tags", &file.input, ctx)
             .holding(2)
             .run(

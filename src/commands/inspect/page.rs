@@ -3,7 +3,9 @@
 use super::charts::{Charts, ObjectCharts};
 use super::{Options, Statistics, Summary};
 use crate::commands::{pages, tags_count};
+use crate::engine::input;
 use crate::error::{Error, Result};
+use crate::file::{BlobPlan, PlanNeeds};
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
 use crate::runtime::Context;
@@ -120,11 +122,14 @@ pub fn write(options: &PageOptions, ctx: &Context) -> Result<Summary> {
 /// Counts the nodes, ways and relations with each key.
 fn count_keys(input: &Path, ctx: &Context) -> Result<Keys> {
     let mut counts = HashMap::<String, [u64; 3]>::new();
+    // Text is converted once, not for each kind.
+    let file = input::open(input, ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     for kind in ObjectKind::ALL {
         let options = tags_count::Options::new(input)
             .kinds(KindSet::of(kind))
             .max_memory(KEY_MEMORY);
-        for tag in tags_count::run(&options, ctx)?.tags {
+        for tag in tags_count::count(&file, &plan, &options, ctx)?.tags {
             counts.entry(tag.key).or_default()[kind as usize] = tag.count;
         }
     }
