@@ -189,6 +189,33 @@ fn io_reason(error: &io::Error) -> String {
     }
 }
 
+/// The action of [`Error::io`] for a temporary file that cannot be created. The path is that of its directory.
+pub(crate) const CANNOT_CREATE_TEMPORARY: &str = "cannot create a temporary file in this directory";
+/// The action of [`Error::io`] for a temporary file that cannot be written.
+pub(crate) const CANNOT_WRITE_TEMPORARY: &str = "cannot write a temporary file in this directory";
+
+/// The result of a system call on a file.
+pub(crate) trait FileResult<T> {
+    /// Names the file and the action in the error, as [`Error::io`] does.
+    fn for_path(self, path: &Path, action: &'static str) -> Result<T>;
+
+    /// Returns `None` if the file does not exist.
+    fn if_exists(self) -> io::Result<Option<T>>;
+}
+
+impl<T> FileResult<T> for io::Result<T> {
+    fn for_path(self, path: &Path, action: &'static str) -> Result<T> {
+        self.map_err(|error| Error::io(path, action, error))
+    }
+
+    fn if_exists(self) -> io::Result<Option<T>> {
+        match self {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            found => found.map(Some),
+        }
+    }
+}
+
 impl Error {
     /// Creates an error about a failed system call on a file. If `source` is a broken pipe, returns
     /// [`Error::ClosedPipe`].

@@ -6,6 +6,7 @@ use crate::Error;
 use crate::commands::build_geocode_index::{self, COARSE_SEARCH_RADIUS, SEARCH_RADIUS};
 use crate::commands::geocode;
 use crate::engine::IndexType;
+use crate::error::FileResult;
 use crate::geocode::QueryOptions;
 use crate::osm::{Location, format_e7};
 use anyhow::{Result, bail};
@@ -329,8 +330,7 @@ impl Args {
             Err(_)
                 if self.lon.is_none() && (path.exists() || text.contains(char::is_alphabetic)) =>
             {
-                let file =
-                    File::open(path).map_err(|error| Error::io(path, "cannot open", error))?;
+                let file = File::open(path).for_path(path, "cannot open")?;
                 Ok(GivenPlaces::Lines(text.into(), Box::new(file)))
             }
             Err(cause) => bail!("{text}: {cause}; the order is LAT LON, as in 52.5163 13.3777"),

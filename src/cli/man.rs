@@ -2,6 +2,7 @@
 
 use super::session::Session;
 use super::{Cli, CommandAnswer};
+use crate::error::FileResult;
 use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
 use anyhow::{Context as _, Result};
 use clap::CommandFactory;
@@ -33,7 +34,7 @@ pub fn run(_: &Session, args: &Args) -> Result<CommandAnswer> {
     DirBuilder::new()
         .recursive(true)
         .create(&args.output)
-        .map_err(|error| crate::Error::io(&args.output, "cannot create", error))?;
+        .for_path(&args.output, "cannot create")?;
     let mut pages = Vec::new();
     add_pages(&program, args, &mut pages)?;
     commit_together(pages)?;

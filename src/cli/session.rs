@@ -2,6 +2,7 @@
 
 use super::conventions::Conventions;
 use crate::engine::InheritedFields;
+use crate::error::FileResult;
 use crate::formats::TextOutput;
 use crate::{Context, Error};
 use std::cell::RefCell;
@@ -68,7 +69,7 @@ impl Session {
         }
         let written = std::io::stdout().write_all(text.as_bytes());
         let path = Path::new("standard output");
-        Ok(written.map_err(|error| Error::io(path, "cannot write", error))?)
+        Ok(written.for_path(path, "cannot write")?)
     }
 
     /// Prints to standard error, but not in a call.

@@ -7,7 +7,7 @@ mod places;
 #[cfg(feature = "serve")]
 mod serve;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
 use crate::geometry::Extent;
 use crate::osm::{Bbox, Location};
@@ -175,13 +175,9 @@ fn write(groups: &Receiver<Answers>, output: impl Write) -> Result<()> {
         let written = answers.iter().try_for_each(|line| output.write_all(line));
         written
             .and_then(|()| output.flush())
-            .map_err(write_failed)?;
+            .for_path(Path::new("-"), "cannot write")?;
     }
     Ok(())
-}
-
-fn write_failed(error: io::Error) -> Error {
-    Error::io(Path::new("-"), "cannot write", error)
 }
 
 /// A line of the input: the position of its place on a Hilbert curve (`None` without a valid place), the index of the

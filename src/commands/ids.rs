@@ -2,7 +2,7 @@
 
 use crate::engine::input;
 use crate::engine::scan::Scan;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::osm::{KindSet, ObjectId, ObjectKind};
@@ -61,9 +61,7 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
         Box::new(std::io::stdin().lock())
     } else {
         let file = std::fs::File::open(path);
-        Box::new(BufReader::new(
-            file.map_err(|error| Error::io(path, "cannot open", error))?,
-        ))
+        Box::new(BufReader::new(file.for_path(path, "cannot open")?))
     };
     let (mut line, mut columns) = (Vec::new(), None);
     for number in 1.. {

@@ -8,7 +8,7 @@
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::{ElementWriter, OutputOptions, input};
-use crate::error::{Advice, Error, ErrorKind, Result, shown};
+use crate::error::{Advice, Error, ErrorKind, FileResult, Result, shown};
 use crate::file::{BlobPlan, PlanNeeds, Written};
 use crate::io::{OpenOutput, Output, OutputTarget};
 use crate::osm::{Location, ObjectKind};
@@ -236,10 +236,12 @@ fn open(path: &Path, to_write: bool) -> Result<File> {
         let cause = "this is no index of locations: it is no regular file";
         return Err(Error::file(path, cause));
     }
-    let opened = File::options().read(true).write(to_write).open(path);
-    let file = opened.map_err(|error| Error::io(path, "cannot open", error))?;
-    let metadata = file.metadata();
-    let len = metadata.map_err(|error| Error::io(path, "cannot read", error))?;
+    let file = File::options()
+        .read(true)
+        .write(to_write)
+        .open(path)
+        .for_path(path, "cannot open")?;
+    let len = file.metadata().for_path(path, "cannot read")?;
     match len.len() % ENTRY {
         0 => Ok(file),
         _ => {
@@ -289,8 +291,7 @@ pub fn dump(index: &Path, output: OutputOptions, ctx: &Context) -> Result<Writte
     let (mut id, mut position) = (0, 0);
     loop {
         ctx.cancellation.check()?;
-        let read = system::read_at(&file, &mut portion, position);
-        let read = read.map_err(|error| Error::io(index, "cannot read", error))?;
+        let read = system::read_at(&file, &mut portion, position).for_path(index, "cannot read")?;
         // If the last entry is incomplete, its bytes are read again with the next portion.
         let whole = read - read % ENTRY as usize;
         if whole == 0 {

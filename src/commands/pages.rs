@@ -1,6 +1,6 @@
 //! Pages with charts: one file of HTML, which contains its data, style and script and loads nothing.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::file::BlobPlan;
 use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::ObjectKind;
@@ -42,8 +42,7 @@ pub(crate) fn write(
     // `</script>` in a string of the data would end the script element, so each `<` is escaped.
     page = page.replacen(DATA, &json.replace('<', "\\u003c"), 1);
     let OpenOutput { output, file, .. } = OpenOutput::open(target, ctx)?;
-    system::write(&file, page.as_bytes())
-        .map_err(|error| Error::io(&path, "cannot write", error))?;
+    system::write(&file, page.as_bytes()).for_path(&path, "cannot write")?;
     output.commit()
 }
 

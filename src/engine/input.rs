@@ -6,7 +6,7 @@ use crate::engine::OutputOptions;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::engine::text_versions::has_versions_apart;
-use crate::error::{Advice, Error, FormatError, Result};
+use crate::error::{Advice, Error, FileResult, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
 use crate::formats::{
     Change, ChangeSet, Damage, DocumentHeader, FileContent, TextFormat, format_of, read_start,
@@ -71,8 +71,7 @@ pub(crate) fn with_streams(paths: &[PathBuf], mut ctx: Context) -> Result<Contex
                 .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
         if is_stream && ctx.file(path).is_none() {
             let input = Input::open_in(path, &ctx)?;
-            let file = input.file().try_clone();
-            let file = file.map_err(|error| Error::io(path, "cannot open", error))?;
+            let file = input.file().try_clone().for_path(path, "cannot open")?;
             ctx = ctx.with_file(path, file);
         }
     }

@@ -10,7 +10,7 @@ use super::xml_attributes::{
     check_version, degrees, for_each_attribute, number, root_attributes, time,
 };
 use super::xml_cause;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::io::Input;
 use crate::osm::{Bbox, TextFormat};
 use quick_xml::escape::resolve_predefined_entity;
@@ -130,7 +130,7 @@ fn read_opl(
     loop {
         line.clear();
         let read = text.read_line(&mut line);
-        if read.map_err(|error| Error::io(input.path(), "cannot read", error))? == 0 {
+        if read.for_path(input.path(), "cannot read")? == 0 {
             return Ok(has_objects);
         }
         number += 1;

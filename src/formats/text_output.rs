@@ -2,7 +2,7 @@
 
 use super::text_compression::TextCompression;
 use super::text_encoder::{EncodedText, GzipTrailer, TextEncoder};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::io::{OpenOutput, OutputTarget, StreamOutput};
 use crate::runtime::Context;
 use bzip2::write::BzEncoder;
@@ -95,7 +95,7 @@ impl TextOutput {
             None => self.bytes.extend_from_slice(&chunk.bytes),
             Some(bzip2) => {
                 let written = bzip2.write_all(&chunk.bytes);
-                written.map_err(|error| failed(self.output.path(), error))?;
+                written.for_path(self.output.path(), "cannot write")?;
                 self.bytes.append(bzip2.get_mut());
             }
         }
@@ -111,8 +111,7 @@ impl TextOutput {
         }
         let text = std::mem::take(&mut self.text);
         let chunk = self.encoder.encode(text);
-        let chunk = chunk.map_err(|error| failed(self.output.path(), error))?;
-        self.put(chunk)
+        self.put(chunk.for_path(self.output.path(), "cannot write")?)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -143,20 +142,16 @@ impl TextOutput {
         {
             // A zstd file without frames is not valid, so an empty file gets an empty frame.
             let chunk = self.encoder.encode(String::new());
-            self.put(chunk.map_err(|error| failed(self.output.path(), error))?)?;
+            self.put(chunk.for_path(self.output.path(), "cannot write")?)?;
         }
         if let Some(bzip2) = self.bzip2.take() {
             let rest = bzip2.finish();
-            let rest = rest.map_err(|error| failed(self.output.path(), error))?;
-            self.bytes.extend(rest);
+            self.bytes
+                .extend(rest.for_path(self.output.path(), "cannot write")?);
         }
         let tail = self.tally.tail(self.compression);
         self.bytes.extend_from_slice(&tail);
         self.flush()?;
         Ok(self.output)
     }
-}
-
-fn failed(path: &Path, error: std::io::Error) -> Error {
-    Error::io(path, "cannot write", error)
 }

@@ -7,7 +7,7 @@ use super::leaf::{ItemLeaf, LeafItem};
 use super::local_projection::LocalProjection;
 use super::packed_rtree::PackedRTree;
 use super::write::part_places;
-use crate::error::{Advice, Error, ErrorKind, FormatError, Result};
+use crate::error::{Advice, Error, ErrorKind, FileResult, FormatError, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use serde::{Deserialize, Serialize};
@@ -76,10 +76,8 @@ impl Manifest {
     /// Returns the name of the index file from the manifest in a directory. The manifest may have any version. Returns
     /// `None` if there is no manifest, or if it does not name an index file. Fails if the manifest cannot be read.
     pub(crate) fn listed_in(directory: &Path) -> std::io::Result<Option<String>> {
-        let bytes = match std::fs::read(directory.join(MANIFEST)) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+        let Some(bytes) = std::fs::read(directory.join(MANIFEST)).if_exists()? else {
+            return Ok(None);
         };
         let manifest = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
         let file = manifest.and_then(|manifest| Some(manifest.get("file")?.as_str()?.to_owned()));

@@ -8,7 +8,7 @@
 //! list was read.
 
 use super::location_store::LocationStore;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{CANNOT_WRITE_TEMPORARY, Error, FileResult, FormatError, Result};
 use crate::osm::{Location, id_rank};
 use crate::pbf::wire::{Varints, put_sint, put_varint, zigzag_encode};
 use crate::runtime::{Context, lock, parallel_results_phase};
@@ -147,7 +147,7 @@ impl DiskJoin {
         }
         for (file, part) in self.ids.iter_mut().zip(&list.0) {
             file.append(part, true)
-                .map_err(|error| cannot_write(&self.directory, error))?;
+                .for_path(&self.directory, CANNOT_WRITE_TEMPORARY)?;
             self.bytes += part.len() as u64;
         }
         self.peak_bytes = self.peak_bytes.max(self.bytes);
@@ -160,8 +160,8 @@ impl DiskJoin {
         let Some(mut ids) = self.ids.pop_front() else {
             return Ok(());
         };
-        let failed = |error| cannot_write(&self.directory, error);
-        ids.flush().map_err(failed)?;
+        ids.flush()
+            .for_path(&self.directory, CANNOT_WRITE_TEMPORARY)?;
         let mut locations = RangeFile::create(&self.directory)?;
         let (bytes, peak_bytes) = (&mut self.bytes, &mut self.peak_bytes);
         let phase = ctx.phase("look up", ids.len());
@@ -184,13 +184,17 @@ impl DiskJoin {
                 }
                 for (part, is_end) in found {
                     *bytes += part.len() as u64;
-                    locations.append(&part, is_end).map_err(failed)?;
+                    locations
+                        .append(&part, is_end)
+                        .for_path(&self.directory, CANNOT_WRITE_TEMPORARY)?;
                 }
                 *peak_bytes = (*peak_bytes).max(*bytes);
                 Ok(())
             },
         )?;
-        locations.flush().map_err(failed)?;
+        locations
+            .flush()
+            .for_path(&self.directory, CANNOT_WRITE_TEMPORARY)?;
         self.bytes -= ids.left();
         self.locations.push(locations);
         Ok(())
@@ -224,14 +228,6 @@ impl DiskJoin {
         let directory = self.directory.display();
         format!("cannot read a temporary file in {directory}: {error}")
     }
-}
-
-fn cannot_write(directory: &Path, error: std::io::Error) -> Error {
-    Error::io(
-        directory,
-        "cannot write a temporary file in this directory",
-        error,
-    )
 }
 
 /// The locations of the ids of a list, in the order of the ids.
@@ -412,13 +408,8 @@ impl Lookup {
     ) -> Result<EncodedLists> {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        file.read(lists.clone(), &mut bytes).map_err(|error| {
-            Error::io(
-                directory,
-                "cannot read a temporary file in this directory",
-                error,
-            )
-        })?;
+        file.read(lists.clone(), &mut bytes)
+            .for_path(directory, "cannot read a temporary file in this directory")?;
         let (mut start, mut len) = (0, 0);
         let mut found = Vec::with_capacity(lists.len());
         let mut put = |piece: Vec<u8>, is_end: bool| {
@@ -487,9 +478,9 @@ struct RangeFile {
 
 impl RangeFile {
     fn create(directory: &Path) -> Result<Self> {
-        let failed = |error| cannot_write(directory, error);
+        let file = tempfile::tempfile_in(directory);
         Ok(Self {
-            file: tempfile::tempfile_in(directory).map_err(failed)?,
+            file: file.for_path(directory, CANNOT_WRITE_TEMPORARY)?,
             ends: Vec::new(),
             len: 0,
             buffer: Vec::new(),

@@ -4,7 +4,7 @@
 //! member, are padding, which tapes and block devices add. Other bytes in these places are an error.
 
 use super::Input;
-use crate::error::{ENDS_EARLY, Error, Result};
+use crate::error::{ENDS_EARLY, Error, FileResult, Result};
 use std::io::{self, BufRead, BufReader, Read};
 
 /// The compression of a whole file.
@@ -74,7 +74,7 @@ pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
         Some(compression @ FileCompression::Zstd) => {
             let zstd = zstd::stream::read::Decoder::with_buffer(bytes);
             Box::new(Decompressing {
-                bytes: zstd.map_err(|error| Error::io(input.path(), "cannot read", error))?,
+                bytes: zstd.for_path(input.path(), "cannot read")?,
                 compression,
             })
         }

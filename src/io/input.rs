@@ -4,7 +4,10 @@ use super::FIRST_READ;
 use super::direct;
 use super::direct::direct_reader;
 use super::file_identity::FileIdentity;
-use crate::error::{Error, FormatError, Result, path_without_credentials};
+use crate::error::{
+    CANNOT_CREATE_TEMPORARY, CANNOT_WRITE_TEMPORARY, Error, FileResult, FormatError, Result,
+    path_without_credentials,
+};
 #[cfg(feature = "update")]
 use crate::net::RemoteFile;
 use crate::runtime::{Context, IoMode, lock};
@@ -85,8 +88,7 @@ impl Input {
     /// file bypass the page cache if `ctx` asks for direct I/O and the file system supports it.
     pub fn open_in(path: &Path, ctx: &Context) -> Result<Self> {
         if let Some(file) = ctx.file(path) {
-            let file = file.try_clone();
-            let file = file.map_err(|error| Error::io(path, "cannot open", error))?;
+            let file = file.try_clone().for_path(path, "cannot open")?;
             return Self::from_temporary(file, name_of(path));
         }
         match ctx.io {
@@ -105,10 +107,8 @@ impl Input {
         if is_url(path) {
             return Self::open_url(path);
         }
-        let file = File::open(path).map_err(|error| Error::io(path, "cannot open", error))?;
-        let metadata = file
-            .metadata()
-            .map_err(|error| Error::io(path, "cannot read", error))?;
+        let file = File::open(path).for_path(path, "cannot open")?;
+        let metadata = file.metadata().for_path(path, "cannot read")?;
         if metadata.is_dir() {
             return Err(Error::file(path, "is a directory, not a file"));
         }
@@ -169,17 +169,11 @@ impl Input {
     /// Copies a stream to an unnamed temporary file, so that it can be read at any offset. `path` is for messages.
     pub(crate) fn spool(path: &Path, mut stream: impl io::Read) -> Result<Self> {
         let directory = std::env::temp_dir();
-        let mut file = tempfile::tempfile_in(&directory).map_err(|error| {
-            Error::io(
-                &directory,
-                "cannot create a temporary file in this directory",
-                error,
-            )
-        })?;
+        let mut file =
+            tempfile::tempfile_in(&directory).for_path(&directory, CANNOT_CREATE_TEMPORARY)?;
         io::copy(&mut stream, &mut file).map_err(|error| match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                let action = "cannot write a temporary file in this directory";
-                Error::io(&directory, action, error)
+                Error::io(&directory, CANNOT_WRITE_TEMPORARY, error)
             }
             _ => Error::io(path, "cannot copy the stream to a temporary file", error),
         })?;
@@ -203,9 +197,7 @@ impl Input {
     }
 
     fn temporary(file: File, name: &Path, original_len: Option<u64>) -> Result<Self> {
-        let metadata = file
-            .metadata()
-            .map_err(|error| Error::io(name, "cannot read", error))?;
+        let metadata = file.metadata().for_path(name, "cannot read")?;
         Ok(Self(Arc::new(OpenInput {
             path: name.to_owned(),
             len: metadata.len(),
@@ -284,7 +276,7 @@ impl Input {
             Some(direct) => direct::read_at(direct, buffer, offset),
             None => system::read_at(&self.0.file, buffer, offset),
         };
-        let count = read.map_err(|error| Error::io(self.path(), "cannot read", error))?;
+        let count = read.for_path(self.path(), "cannot read")?;
         self.release(offset, count as u64);
         Ok(count)
     }

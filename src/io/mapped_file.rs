@@ -1,7 +1,7 @@
 //! Files that are mapped into memory.
 #![allow(unsafe_code)]
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use memmap2::Mmap;
 use std::fs::File;
 use std::path::Path;
@@ -16,12 +16,11 @@ impl MappedFile {
     /// Maps a file. No program may change or truncate the file in place while it is mapped. A file that gets its name
     /// only when it is complete, and is never changed afterwards, satisfies this condition.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let failed = |error| Error::io(path, "cannot open", error);
-        let file = File::open(path).map_err(failed)?;
+        let file = File::open(path).for_path(path, "cannot open")?;
         // SAFETY: the file is only read, and its writer never changes it after it has its name. If another program
         // truncates it nevertheless, the process ends with a bus error, as every reader of mapped files does.
         let bytes = unsafe { Mmap::map(&file) };
-        let bytes = bytes.map_err(|error| Error::io(path, "cannot map", error))?;
+        let bytes = bytes.for_path(path, "cannot map")?;
         // Queries read few pages, in random order. It does no harm if the system refuses this hint.
         #[cfg(unix)]
         let _ = bytes.advise(memmap2::Advice::Random);

@@ -5,7 +5,7 @@ use super::replaced::ReplacedFile;
 use super::temporary::{self, directory_of};
 use super::writer_target::WriterPipe;
 use super::{access, unfinished};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::runtime::{Cancellation, Context, IoMode, lock};
 use crate::system::{self, Call};
 use std::fs::{self, File, OpenOptions};
@@ -125,8 +125,7 @@ impl Output {
         let (mut replaced, mut warning, mut claim) = (None, None, None);
         let (pending, file) = match &target {
             OutputTarget::Stdout => {
-                let file = system::standard_output()
-                    .map_err(|error| Error::io(target.path(), "cannot open", error))?;
+                let file = system::standard_output().for_path(target.path(), "cannot open")?;
                 (UnfinishedFile::Stream, file)
             }
             OutputTarget::Writer(writer) => {
@@ -139,10 +138,7 @@ impl Output {
             ),
             OutputTarget::File { path, .. } if target.is_stream() => {
                 let file = OpenOptions::new().write(true).open(path);
-                (
-                    UnfinishedFile::Stream,
-                    file.map_err(|error| Error::io(path, "cannot open", error))?,
-                )
+                (UnfinishedFile::Stream, file.for_path(path, "cannot open")?)
             }
             OutputTarget::File { path, .. } => {
                 claim = Some(Claim::on(path)?);

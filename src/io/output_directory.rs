@@ -7,7 +7,7 @@ use super::replaced_files::ReplacedFiles;
 use super::staging::{self, COMPLETE, Staging, flush_entries, is_denied, move_entries};
 use super::temporary::{self, MOVING};
 use super::{OpenOutput, OutputTarget, StreamOutput, access, unfinished};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FileResult, Result};
 use crate::runtime::{Cancellation, Context};
 use crate::system::{self, Call};
 use std::fs::{self, File};
@@ -110,8 +110,8 @@ impl OutputDirectory {
         let real = root.canonicalize().map_err(failed)?;
         let within = real.join("update");
         for remnant in temporary::remnants(&within) {
-            let recovered = staging::recover_update(&remnant, &real);
-            recovered.map_err(|error| Error::io(&remnant, "cannot complete an update", error))?;
+            staging::recover_update(&remnant, &real)
+                .for_path(&remnant, "cannot complete an update")?;
         }
         let staging = Staging::named_as(&within).map_err(failed)?;
         let replaced = ReplacedFiles::named(&real, Vec::new());
@@ -203,7 +203,7 @@ impl OutputDirectory {
             NamingPolicy::Replace { .. } | NamingPolicy::List => Ok(()),
         });
         let action = "cannot give the finished output its name";
-        named.map_err(|error| Error::io(&self.root, action, error))
+        named.for_path(&self.root, action)
     }
 
     /// Commits `files`, writes the list, which is called `name`, and completes the directory.

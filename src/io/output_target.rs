@@ -3,7 +3,7 @@
 use super::input::is_url;
 use super::temporary::directory_of;
 use super::writer_target::{self, WriterTarget};
-use crate::error::{Advice, Error, ErrorKind, Result};
+use crate::error::{Advice, CANNOT_CREATE_TEMPORARY, Error, ErrorKind, FileResult, Result};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
@@ -29,13 +29,7 @@ impl Eq for ScratchFile {}
 impl ScratchFile {
     /// Creates an empty temporary file on the file system of `directory`.
     pub fn create(directory: &Path) -> Result<Self> {
-        let file = tempfile::tempfile_in(directory).map_err(|error| {
-            Error::io(
-                directory,
-                "cannot create a temporary file in this directory",
-                error,
-            )
-        })?;
+        let file = tempfile::tempfile_in(directory).for_path(directory, CANNOT_CREATE_TEMPORARY)?;
         Ok(Self {
             file: Arc::new(file),
             directory: directory.to_owned(),
@@ -44,8 +38,9 @@ impl ScratchFile {
 
     /// A new descriptor of the open file, which shares the file offset with its other descriptors.
     pub fn open(&self) -> Result<File> {
-        let file = self.file.try_clone();
-        file.map_err(|error| Error::io(&self.directory, "cannot open a temporary file", error))
+        self.file
+            .try_clone()
+            .for_path(&self.directory, "cannot open a temporary file")
     }
 }
 

@@ -3,7 +3,7 @@
 use super::access;
 use super::output::Directory;
 use super::temporary::directory_of;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::runtime::Cancellation;
 use crate::system::{self, Call};
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ pub(crate) fn publish(file: &Path, place: &Path, cancellation: &Cancellation) ->
         fs::rename(file, place)?;
         directory.sync()
     });
-    renamed.map_err(|error| Error::io(place, "cannot give the finished output its name", error))
+    renamed.for_path(place, "cannot give the finished output its name")
 }
 
 /// Creates a directory and those above it, and flushes their entries to disk.
@@ -35,5 +35,5 @@ pub(crate) fn create_directories(path: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         created => created.and_then(|()| Directory::of(path).sync()),
     };
-    created.map_err(|error| Error::io(path, "cannot create this directory", error))
+    created.for_path(path, "cannot create this directory")
 }

@@ -1,7 +1,7 @@
 //! Temporary directories that are removed with everything in them.
 
 use super::unfinished;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -23,10 +23,8 @@ impl ScratchDirectory {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
         let directory = tempfile::Builder::new()
             .prefix("pbfhogg-")
-            .tempdir_in(&parent);
-        let directory = directory.map_err(|error| {
-            Error::io(&parent, "cannot create a temporary directory there", error)
-        })?;
+            .tempdir_in(&parent)
+            .for_path(&parent, "cannot create a temporary directory there")?;
         unfinished::add_tree(directory.path());
         Ok(Self {
             directory,

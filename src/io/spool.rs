@@ -1,7 +1,7 @@
 //! Bytes that are held in memory up to a limit, and beyond it in a temporary file.
 
 use super::output_target::ScratchFile;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::system;
 use std::borrow::Cow;
 use std::fs::File;
@@ -60,7 +60,7 @@ impl Spool {
         };
         let offset = *end;
         system::write_at(file, bytes, offset)
-            .map_err(|error| Error::io(&self.directory, "cannot write a temporary file", error))?;
+            .for_path(&self.directory, "cannot write a temporary file")?;
         *end += bytes.len() as u64;
         Ok(Place::File { offset })
     }
@@ -71,9 +71,8 @@ impl Spool {
             (Place::Memory(bytes), _) => Ok(bytes[range].into()),
             (Place::File { offset }, Some((file, _))) => {
                 let mut bytes = vec![0; range.len()];
-                system::read_exact_at(file, &mut bytes, offset + range.start as u64).map_err(
-                    |error| Error::io(&self.directory, "cannot read a temporary file", error),
-                )?;
+                system::read_exact_at(file, &mut bytes, offset + range.start as u64)
+                    .for_path(&self.directory, "cannot read a temporary file")?;
                 Ok(bytes.into())
             }
             (Place::File { .. }, None) => Err(Error::Internal("no temporary file".into())),

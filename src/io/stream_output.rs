@@ -2,7 +2,7 @@
 
 use super::backends::FilePool;
 use super::{OpenOutput, Output, temporary, unfinished};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::runtime::IoMode;
 use crate::system;
 use std::fs::File;
@@ -72,8 +72,7 @@ impl StreamOutput {
         if self.pool.is_some() {
             return self.write_owned(bytes.to_vec());
         }
-        let written = system::write(&self.file, bytes);
-        written.map_err(|error| Error::io(self.output.path(), "cannot write", error))?;
+        system::write(&self.file, bytes).for_path(self.output.path(), "cannot write")?;
         self.len += bytes.len() as u64;
         self.start_writeback();
         if self.may_use_threads && self.len >= MIN_PARALLEL_LEN {
@@ -102,8 +101,7 @@ impl StreamOutput {
     /// appended afterwards.
     pub(crate) fn replace_start(&mut self, bytes: &[u8]) -> Result<()> {
         self.end()?;
-        let written = system::write_at(&self.file, bytes, 0);
-        written.map_err(|error| Error::io(self.output.path(), "cannot write", error))
+        system::write_at(&self.file, bytes, 0).for_path(self.output.path(), "cannot write")
     }
 
     /// Makes the system start writing to disk, so that the flush at the end has little left to do. Threads of the
@@ -148,7 +146,7 @@ impl StreamOutput {
         } else {
             system::sync(&self.file)
         };
-        flushed.map_err(|error| Error::io(self.path(), "cannot flush to disk", error))
+        flushed.for_path(self.path(), "cannot flush to disk")
     }
 
     /// Commits as [`commit`](Self::commit) does, and at the same time marks the unfinished files `completed` as

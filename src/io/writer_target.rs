@@ -1,6 +1,6 @@
 //! Outputs that are written to a [`Write`] of the caller.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -78,9 +78,7 @@ mod pipe {
             let ended = self.end.shutdown(Shutdown::Write);
             let copied = self.thread.join();
             let copied = copied.unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
-            copied
-                .and(ended)
-                .map_err(|error| Error::io(Path::new(NAME), "cannot write", error))
+            copied.and(ended).for_path(Path::new(NAME), "cannot write")
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Cookie jars in the Netscape format, which browsers, curl and other programs write.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::osm::format_timestamp;
 use std::fmt;
 use std::path::Path;
@@ -68,8 +68,7 @@ impl CookieJar {
     ///
     /// The file cannot be read, or a line of it is no cookie. The message does not quote the line.
     pub fn read(path: &Path) -> Result<Self> {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| Error::io(path, "cannot read", error))?;
+        let text = std::fs::read_to_string(path).for_path(path, "cannot read")?;
         Self::parse(&text).map_err(|line| {
             let cause = format!(
                 "line {line} is no cookie of a cookie jar (seven fields with tabs between them)"

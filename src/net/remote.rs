@@ -4,7 +4,7 @@
 //! the server. The temporary file is sparse, so only the fetched bytes use disk space.
 
 use super::{Attempts, Credentials, Fault, Pace, WebFiles, client};
-use crate::error::{Error, Result};
+use crate::error::{CANNOT_CREATE_TEMPORARY, Error, FileResult, Result};
 use crate::runtime::{human_bytes, lock};
 use crate::system;
 use std::collections::BTreeMap;
@@ -78,20 +78,15 @@ impl RemoteFile {
         let patience = read_time.unwrap_or(PATIENCE);
         let web = WebFiles::new(Credentials::default(), read_time);
         let directory = std::env::temp_dir();
-        let file = tempfile::tempfile_in(&directory).map_err(|error| {
-            Error::io(
-                &directory,
-                "cannot create a temporary file in this directory",
-                error,
-            )
-        })?;
+        let file =
+            tempfile::tempfile_in(&directory).for_path(&directory, CANNOT_CREATE_TEMPORARY)?;
         let found = retry_fetch(|| begin(&web, url, first, &file, patience));
         let (version, first) = found.map_err(|fault| Error::file(url, fault.to_string()))?;
         let mut parts = FetchedParts::default();
         parts.fetched.add(first.clone());
         parts.claimed.add(first);
         file.set_len(version.len)
-            .map_err(|error| Error::io(url, "cannot reserve a temporary file for", error))?;
+            .for_path(url, "cannot reserve a temporary file for")?;
         let remote = Self {
             url: url.to_owned(),
             web,

@@ -1,7 +1,7 @@
 //! Files on web servers.
 
 use super::{BodyRange, CookieJar, Fault, LocalFiles, Transport, client};
-use crate::error::Error;
+use crate::error::{Error, FileResult};
 use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -33,8 +33,7 @@ impl Credentials {
     ///
     /// The file cannot be read, or contains no token. The message does not quote the file.
     pub fn read_token(path: &Path) -> Result<String, Error> {
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| Error::io(path, "cannot read", error))?;
+        let text = std::fs::read_to_string(path).for_path(path, "cannot read")?;
         let token = text.trim();
         let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
         if is_token {

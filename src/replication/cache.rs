@@ -1,6 +1,6 @@
 //! A cache directory for fetched files.
 
-use crate::error::{Advice, Error, Result};
+use crate::error::{Advice, Error, FileResult, Result};
 use crate::io::{keep, open_kept, remove_temporary};
 use crate::net::ChangeForm;
 use crate::osm::has_change_root;
@@ -62,8 +62,7 @@ impl Cache {
     pub(super) fn put(&self, name: &str, bytes: impl Read) -> Result<()> {
         let path = self.directory.join(name);
         let parent = path.parent().unwrap_or(&self.directory);
-        fs::create_dir_all(parent)
-            .map_err(|error| Error::io(parent, "cannot create this directory", error))?;
+        fs::create_dir_all(parent).for_path(parent, "cannot create this directory")?;
         keep(&path, bytes)
     }
 

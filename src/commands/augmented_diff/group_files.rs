@@ -5,7 +5,7 @@
 //! is held as a whole.
 
 use super::xml::{EPILOGUE, PROLOGUE};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::formats::{TextCompression, TextOutput, XmlAction};
 use crate::io::OutputDirectory;
 use crate::osm::id_rank;
@@ -237,10 +237,8 @@ impl EarlierActions {
     /// Opens a file; `None` if there is none.
     fn open(path: &Path) -> Result<Option<Self>> {
         let failed = |error| Error::io(path, "cannot read", error);
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error)),
+        let Some(file) = File::open(path).if_exists().map_err(failed)? else {
+            return Ok(None);
         };
         let mut earlier = Self {
             path: path.to_owned(),
@@ -277,14 +275,15 @@ impl EarlierActions {
         let mut text = String::new();
         loop {
             let start = text.len();
-            let read = self.lines.read_line(&mut text);
-            let read = read.map_err(|error| Error::io(&self.path, "cannot read", error))?;
+            let read = self
+                .lines
+                .read_line(&mut text)
+                .for_path(&self.path, "cannot read")?;
             if read == 0 {
                 return Err(self.foreign());
             }
             if start == 0 && text == EPILOGUE {
-                let rest = self.lines.fill_buf();
-                let rest = rest.map_err(|error| Error::io(&self.path, "cannot read", error))?;
+                let rest = self.lines.fill_buf().for_path(&self.path, "cannot read")?;
                 return if rest.is_empty() {
                     Ok(None)
                 } else {

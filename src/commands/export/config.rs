@@ -2,7 +2,7 @@
 
 use super::FeatureRules;
 use super::rules::TagRule;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::formats::{Attribute, Attributes};
 use crate::osm::TagPattern;
 use serde_json::{Map, Value};
@@ -37,7 +37,7 @@ impl Config {
 
 /// Reads a configuration file. Unknown fields are ignored. `rules` apply if the file has no rules.
 pub fn read_config(path: &Path, rules: FeatureRules) -> Result<Config> {
-    let text = std::fs::read(path).map_err(|error| Error::io(path, "cannot read", error))?;
+    let text = std::fs::read(path).for_path(path, "cannot read")?;
     let config = serde_json::from_slice(&text).map_err(|error| error.to_string());
     let config = config.and_then(|config| of_json(&config, rules));
     config.map_err(|cause| Error::file(path, cause))

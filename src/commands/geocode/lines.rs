@@ -1,7 +1,7 @@
 //! Reads the lines of an input. In a table, a quoted field may have line breaks, and its row counts as one line.
 
 use super::fields::BOM;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -233,8 +233,7 @@ impl<R: Read> LineInput<R> {
                 }
                 return Err(self.too_long());
             }
-            let text = self.reader.fill_buf();
-            let text = text.map_err(|error| Error::io(&self.name, "cannot read", error))?;
+            let text = self.reader.fill_buf().for_path(&self.name, "cannot read")?;
             if text.is_empty() {
                 // A quote at the very end ends its field.
                 let end = lines.text.len();

@@ -3,7 +3,7 @@
 //! `start_ids` contains the first new ids.
 
 use super::numbering::Numbering;
-use crate::error::{Advice, Error, Result};
+use crate::error::{Advice, Error, FileResult, Result};
 use crate::io::{OpenOutput, OutputTarget, ReplacedFiles, StreamOutput, commit_together};
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
@@ -135,10 +135,9 @@ pub(super) fn read(
 
 fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {
     let path = starts_path(directory);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io(&path, "cannot read", error)),
+    let text = std::fs::read_to_string(&path).if_exists();
+    let Some(text) = text.for_path(&path, "cannot read")? else {
+        return Ok(None);
     };
     let starts: Result<Vec<i64>, _> = text.trim().split(',').map(str::parse).collect();
     match starts.map(<[i64; 3]>::try_from) {

@@ -1,6 +1,6 @@
 //! The map from old to new ids, for one kind of objects.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::index::{IdSet, RankCursor, RankSet, RankSetBuilder};
 use crate::io::StreamOutput;
 use crate::osm::id_rank;
@@ -199,10 +199,9 @@ impl Numbering {
     /// bytes, or if an id occurs twice.
     pub(super) fn read(path: &Path, start: i64) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot read", error);
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::new(start)),
-            Err(error) => return Err(Error::io(path, "cannot open", error)),
+        let opened = File::open(path).if_exists();
+        let Some(file) = opened.for_path(path, "cannot open")? else {
+            return Ok(Self::new(start));
         };
         let len = file.metadata().map_err(failed)?.len();
         if !len.is_multiple_of(8) {

@@ -2,7 +2,7 @@
 
 use super::town::{SyntheticObject, Town};
 use super::world::{Lifetime, World, day_ends};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::formats::{ChangeAction, OscWriter};
 use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
 use crate::osm::{ObjectKind, format_timestamp};
@@ -47,14 +47,13 @@ pub(super) fn write_days(
     ctx: &Context,
 ) -> Result<Vec<DaySummary>> {
     let _phase = ctx.phase("changes", 0);
-    std::fs::create_dir_all(directory)
-        .map_err(|error| Error::io(directory, "cannot create", error))?;
+    std::fs::create_dir_all(directory).for_path(directory, "cannot create")?;
     let mut by_day = collect(world, days, ctx)?;
     let (mut summaries, mut files) = (Vec::new(), Vec::new());
     for (day, changes) in (1..).zip(&mut by_day) {
         let path = directory.join(format!("{day:03}.osc.gz"));
         let mut text = Vec::new();
-        write_day(changes, &mut text).map_err(|error| Error::io(&path, "cannot write", error))?;
+        write_day(changes, &mut text).for_path(&path, "cannot write")?;
         files.push(write_file(path.clone(), overwrite, &text, ctx)?);
         let state_path = directory.join(format!("{day:03}.state.txt"));
         files.push(write_file(

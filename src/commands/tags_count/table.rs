@@ -95,7 +95,7 @@ impl CountTable {
         self.bytes.store(0, Ordering::Relaxed);
         // Takes and sorts one shard at a time, so that spilling needs little additional memory.
         let directory = std::env::temp_dir();
-        let failed = |error| failed(&directory, error);
+        let failed = |error| Error::io(&directory, CANNOT_USE, error);
         let mut run = BufWriter::new(tempfile::tempfile().map_err(failed)?);
         for shard in &self.shards {
             let shard = lock(shard).take();
@@ -114,7 +114,7 @@ impl CountTable {
     /// keys and tags. Fails if a temporary file cannot be read.
     pub(super) fn finish(self, kept: impl Fn(u64) -> bool) -> Result<(Vec<TagCount>, u64)> {
         let directory = std::env::temp_dir();
-        let failed = |error| failed(&directory, error);
+        let failed = |error| Error::io(&directory, CANNOT_USE, error);
         let runs = unlocked(self.runs);
         let mut runs: Vec<BufReader<File>> = runs.into_iter().map(BufReader::new).collect();
         for run in &mut runs {
@@ -148,13 +148,7 @@ impl CountTable {
     }
 }
 
-fn failed(directory: &Path, error: std::io::Error) -> Error {
-    Error::io(
-        directory,
-        "cannot use a temporary file in this directory",
-        error,
-    )
-}
+const CANNOT_USE: &str = "cannot use a temporary file in this directory";
 
 fn shard_of(name: &str) -> usize {
     // Uses bits 32 to 37 of the hash, because the hash table of the string pool uses the lowest and the highest bits.

@@ -9,7 +9,7 @@ use super::position::{FilePosition, HeaderState};
 use super::record::{Record, UpdateStep};
 use super::{AugmentedDiff, Goal, Options, ReportedState, Summary};
 use crate::commands::augmented_diff::Output as Augmented;
-use crate::error::{Advice, Error, ErrorKind, Result};
+use crate::error::{Advice, Error, ErrorKind, FileResult, Result};
 use crate::io::{FileLock, OutputTarget};
 use crate::osm::format_timestamp;
 use crate::runtime::Context;
@@ -303,8 +303,7 @@ impl<'o> FollowUp<'o> {
                 None => command.env_remove(name),
             };
         }
-        let status = command.status();
-        let status = status.map_err(|error| Error::io(Path::new(shell), "cannot run", error))?;
+        let status = command.status().for_path(Path::new(shell), "cannot run")?;
         if let Some(record) = &self.record
             && status.success()
         {

@@ -2,7 +2,7 @@
 
 use super::ReportedState;
 use super::position::{FilePosition, HeaderState};
-use crate::error::{Advice, Error, ErrorKind, Result};
+use crate::error::{Advice, Error, ErrorKind, FileResult, Result};
 use crate::io::{Output, OutputTarget, open_kept};
 use crate::system;
 use serde::{Deserialize, Serialize};
@@ -67,8 +67,9 @@ impl Record {
             };
         };
         let mut text = Vec::new();
-        let read = file.take(MAX_LEN).read_to_end(&mut text);
-        read.map_err(|error| Error::io(path, "cannot read", error))?;
+        file.take(MAX_LEN)
+            .read_to_end(&mut text)
+            .for_path(path, "cannot read")?;
         Ok(Some(serde_json::from_slice(&text)))
     }
 
@@ -87,8 +88,7 @@ impl Record {
             path: self.path.clone(),
             overwrite: true,
         })?;
-        system::write(&file, &text)
-            .map_err(|error| Error::io(&self.path, "cannot write", error))?;
+        system::write(&file, &text).for_path(&self.path, "cannot write")?;
         output.commit()
     }
 

@@ -6,7 +6,7 @@ use super::merged::{BlockError, Merged, parse_all, units_of};
 use super::{ResolvedDedupe, SortRules};
 use crate::engine::repeat_count::{RepeatCount, RepeatedNeighbours};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
-use crate::error::{Error, Result};
+use crate::error::{CANNOT_WRITE_TEMPORARY, Error, FileResult, Result};
 use crate::io::Input;
 use crate::pbf::{BlobEntry, Compression, EncodedFrame, FrameEncoder, RawElement, SourceStrings};
 use crate::runtime::{Context, Pass, WorkItem};
@@ -109,14 +109,7 @@ pub(crate) fn sorted_runs(
     if clusters.is_empty() {
         return Ok(None);
     }
-    let failed = |error| {
-        Error::io(
-            directory,
-            "cannot write a temporary file in this directory",
-            error,
-        )
-    };
-    let file = tempfile::tempfile_in(directory).map_err(failed)?;
+    let file = tempfile::tempfile_in(directory).for_path(directory, CANNOT_WRITE_TEMPORARY)?;
     let mut runs = Vec::new();
     let mut offset = 0u64;
     let rules = SortRules {
@@ -140,7 +133,8 @@ pub(crate) fn sorted_runs(
                 |(sources, encoder), shard| merge_shard(sources, encoder, &shard, &rules),
                 |(frames, _)| {
                     for frame in frames {
-                        system::write(&file, &frame.bytes).map_err(failed)?;
+                        system::write(&file, &frame.bytes)
+                            .for_path(directory, CANNOT_WRITE_TEMPORARY)?;
                         entries.push(BlobEntry {
                             offset,
                             ..frame.entry

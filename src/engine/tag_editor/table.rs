@@ -1,6 +1,6 @@
 //! Tables of tags: which objects get which tags.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::osm::{MAX_TAG_LEN, ObjectId, ObjectKind, TypeThenId, id_rank};
 use crate::pbf::BlobEntry;
 use std::collections::BTreeMap;
@@ -25,8 +25,7 @@ impl TagTable {
     /// a key or value with more than 255 characters or a control character, or a key that the object already has in an
     /// earlier line.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| Error::io(path, "cannot read", error))?;
+        let text = std::fs::read_to_string(path).for_path(path, "cannot read")?;
         Self::parse(&text).map_err(|cause| Error::file(path, cause))
     }
 

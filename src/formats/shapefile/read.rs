@@ -1,7 +1,7 @@
 //! Reading the polygons of Shapefiles.
 
 use super::{FILE_CODE, HEADER_LEN, ShapeType};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::geometry::{Point, Projection};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -88,8 +88,9 @@ impl ShapefileReader {
 
     fn read(&mut self, len: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; len];
-        let read = self.file.read_exact(&mut bytes);
-        read.map_err(|error| Error::io(&self.path, "cannot read", error))?;
+        self.file
+            .read_exact(&mut bytes)
+            .for_path(&self.path, "cannot read")?;
         self.left = self.left.saturating_sub(len as u64);
         Ok(bytes)
     }

@@ -1,7 +1,9 @@
 //! Runs: rows in the order of their keys and heads, compressed in blocks, in memory or in a temporary file.
 
 use super::batch::{RowHead, head_of};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{
+    CANNOT_CREATE_TEMPORARY, CANNOT_WRITE_TEMPORARY, Error, FileResult, FormatError, Result,
+};
 use crate::pbf::wire::{put_varint, read_varint};
 use crate::runtime::Cancellation;
 use crate::system;
@@ -64,8 +66,9 @@ impl SortedRun {
     /// Moves the bytes to an unnamed file.
     pub(super) fn move_to_file(&mut self, directory: &Path) -> Result<()> {
         if let RunBytes::InMemory(bytes) = &self.bytes {
-            let file = create(directory)?;
-            write(&file, bytes, directory)?;
+            let file =
+                tempfile::tempfile_in(directory).for_path(directory, CANNOT_CREATE_TEMPORARY)?;
+            system::write(&file, bytes).for_path(directory, CANNOT_WRITE_TEMPORARY)?;
             self.bytes = RunBytes::InFile(file);
         }
         Ok(())
@@ -116,9 +119,8 @@ impl BlockBuffer {
             }
             RunBytes::InFile(file) => {
                 self.compressed.resize(block.len as usize, 0);
-                let read = system::read_exact_at(file, &mut self.compressed, block.start);
-                let action = "cannot read a temporary file in this directory";
-                read.map_err(|error| Error::io(directory, action, error))?;
+                system::read_exact_at(file, &mut self.compressed, block.start)
+                    .for_path(directory, "cannot read a temporary file in this directory")?;
                 &self.compressed
             }
         };
@@ -212,7 +214,7 @@ impl RunBuilder {
     }
 
     fn write(&mut self, file: &File, directory: &Path) -> Result<()> {
-        write(file, &self.bytes, directory)?;
+        system::write(file, &self.bytes).for_path(directory, CANNOT_WRITE_TEMPORARY)?;
         self.in_file += self.bytes.len() as u64;
         self.bytes.clear();
         Ok(())
@@ -235,7 +237,7 @@ pub(super) fn merge(
     directory: &Path,
     cancellation: &Cancellation,
 ) -> Result<SortedRun> {
-    let file = create(directory)?;
+    let file = tempfile::tempfile_in(directory).for_path(directory, CANNOT_CREATE_TEMPORARY)?;
     let mut builder = RunBuilder::default();
     let mut cursors: Vec<RunCursor<'_>> = runs.iter().map(RunCursor::new).collect();
     let mut heap = BinaryHeap::new();
@@ -300,14 +302,4 @@ impl<'r> RunCursor<'r> {
     fn row(&self) -> &[u8] {
         &self.buffer.rows[self.row.clone()]
     }
-}
-
-fn create(directory: &Path) -> Result<File> {
-    let action = "cannot create a temporary file in this directory";
-    tempfile::tempfile_in(directory).map_err(|error| Error::io(directory, action, error))
-}
-
-fn write(file: &File, bytes: &[u8], directory: &Path) -> Result<()> {
-    let action = "cannot write a temporary file in this directory";
-    system::write(file, bytes).map_err(|error| Error::io(directory, action, error))
 }

@@ -1,7 +1,7 @@
 //! The output file of a backend: writes and copies to given offsets.
 
 use super::flusher::Flusher;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::io::input::Input;
 use crate::runtime::{Cancellation, Context, Observer, Stats};
 use crate::system;
@@ -171,8 +171,10 @@ impl Destination {
 
     /// Waits for the flushes that were requested. Fails if one of them has failed.
     pub(super) fn end_flushes(&self) -> Result<()> {
-        let ended = self.flusher.as_ref().map_or(Ok(()), Flusher::end);
-        ended.map_err(|error| Error::io(&self.path, "cannot flush to disk", error))
+        self.flusher
+            .as_ref()
+            .map_or(Ok(()), Flusher::end)
+            .for_path(&self.path, "cannot flush to disk")
     }
 
     /// Overwrites the start of the file with `start` and sets the size of the file to `len` bytes, which frees disk

@@ -7,7 +7,7 @@ mod values;
 pub(crate) use set::ThemeSet;
 pub(super) use values::ThemeRow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileResult, Result};
 use crate::formats::GeometryTypes;
 use crate::osm::ObjectExpression;
 use serde::Deserialize;
@@ -107,8 +107,7 @@ impl Theme {
 
     /// Reads the themes in a TOML file. [`built_in_text`](Self::built_in_text) describes the form.
     pub fn read(path: &Path) -> Result<Vec<Self>> {
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| Error::io(path, "cannot read", error))?;
+        let text = std::fs::read_to_string(path).for_path(path, "cannot read")?;
         parse(&text).map_err(|cause| Error::file(path, cause))
     }
 }
