@@ -186,10 +186,7 @@ impl Demonstration {
     fn draw(&self, session: &Session, indexed: &Path, updated: &Path) -> Result<PathBuf> {
         let started = Instant::now();
         let path = new_page()?;
-        let page = OutputTarget::File {
-            path: path.clone(),
-            overwrite: true,
-        };
+        let page = OutputTarget::named(&path, true);
         let options = diff::Options::new(indexed, updated);
         let summary = super::diff::write_page(&options, Selection::default(), page, &self.ctx)?;
         let total = summary.total();

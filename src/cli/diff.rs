@@ -443,10 +443,7 @@ fn derive_in(
     }
     let directory = ScratchDirectory::create(None)?;
     let changes = directory.path().join("changes.osc");
-    let target = OutputTarget::File {
-        path: changes.clone(),
-        overwrite: false,
-    };
+    let target = OutputTarget::file(&changes);
     let mut options = diff::Options::new(&args.old, &args.new);
     options.kinds = args.kinds.set();
     // The temporary file has all attributes: the output leaves out what its format requires.

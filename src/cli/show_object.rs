@@ -181,10 +181,7 @@ impl Pager {
             .map_or(1, std::os::fd::AsRawFd::as_raw_fd);
         #[cfg(windows)]
         let descriptor = 1;
-        OutputTarget::File {
-            path: format!("/dev/fd/{descriptor}").into(),
-            overwrite: false,
-        }
+        OutputTarget::file(format!("/dev/fd/{descriptor}"))
     }
 }
 

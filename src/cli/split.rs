@@ -60,10 +60,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         )?)
         .header(args.write.header(session));
     let summary = split::run(&options, &ctx)?;
-    let target = OutputTarget::File {
-        path: args.output.clone(),
-        overwrite: args.write.overwrite,
-    };
+    let target = OutputTarget::named(&args.output, args.write.overwrite);
     session.report(&args.run, &ctx, &summary, &target, || {
         let mut out = String::new();
         let _ = writeln!(

@@ -431,10 +431,7 @@ fn write_change_pbf(
     let ctx = args.run.context(session);
     let directory = ScratchDirectory::create(None)?;
     let path = directory.path().join("changes.osc");
-    let target = OutputTarget::File {
-        path: path.clone(),
-        overwrite: false,
-    };
+    let target = OutputTarget::file(&path);
     let goal = Goal::Changes(target, TextCompression::None);
     let options = args.options_for(session, file, goal)?;
     let summary = update::run(&options, files, &ctx)?;

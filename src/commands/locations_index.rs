@@ -93,10 +93,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
         (open(&options.index, true)?, None)
     } else {
         let path = options.index.clone();
-        let target = OutputTarget::File {
-            path,
-            overwrite: false,
-        };
+        let target = OutputTarget::file(path);
         let opened = OpenOutput::open(target, ctx)?;
         (opened.file, Some(opened.output))
     };

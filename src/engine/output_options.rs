@@ -37,10 +37,7 @@ impl OutputOptions {
     /// Returns the options for a PBF file that must not exist yet, with defaults: zlib at level 6, and a table of
     /// contents.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self::new(OutputTarget::File {
-            path: path.into(),
-            overwrite: false,
-        })
+        Self::new(OutputTarget::file(path))
     }
 
     /// Returns the options for a PBF output to `target`, with defaults.

@@ -274,10 +274,7 @@ pub(super) fn container_of(
     sections: usize,
     write: impl FnOnce(&mut ContainerWriter),
 ) -> Container {
-    let target = crate::io::OutputTarget::File {
-        path: path.to_owned(),
-        overwrite: true,
-    };
+    let target = crate::io::OutputTarget::named(path, true);
     let output = crate::io::OpenOutput::open(target, &crate::runtime::Context::default())
         .expect("a new file");
     let mut writer = ContainerWriter::create(StreamOutput::new(output)).expect("a new container");

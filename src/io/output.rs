@@ -53,10 +53,7 @@ impl OpenOutput {
         cancellation: &Cancellation,
     ) -> Result<Self> {
         let (pending, file) = begin_file(&shown, place)?;
-        let target = OutputTarget::File {
-            path: shown,
-            overwrite: false,
-        };
+        let target = OutputTarget::file(shown);
         let output = Output {
             target,
             pending,

@@ -230,10 +230,7 @@ impl OutputDirectory {
         for file in files {
             file.commit()?;
         }
-        let target = OutputTarget::File {
-            path: self.root.join(name),
-            overwrite: true,
-        };
+        let target = OutputTarget::named(self.root.join(name), true);
         let output = OpenOutput::open(target, ctx)?;
         let _ = self.replaced.pass_to_file(name, &output.file);
         let mut output = StreamOutput::new(output);

@@ -66,10 +66,13 @@ pub enum OutputTarget {
 impl OutputTarget {
     /// A file that must not exist yet.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self::File {
-            path: path.into(),
-            overwrite: false,
-        }
+        Self::named(path, false)
+    }
+
+    /// A file, which may be replaced if `overwrite` is set.
+    pub(crate) fn named(path: impl Into<PathBuf>, overwrite: bool) -> Self {
+        let path = path.into();
+        Self::File { path, overwrite }
     }
 
     /// A writer. While the command runs, another thread writes the output to it as a stream. When the command returns,

@@ -223,10 +223,7 @@ impl WriteArgs {
         };
         let (format, write) = (spec.format(session, kind)?, self.options(session, kind)?);
         let target = match path {
-            Some(path) => OutputTarget::File {
-                path: path.to_owned(),
-                overwrite: self.overwrite,
-            },
+            Some(path) => OutputTarget::named(path, self.overwrite),
             None => standard_output(session)?,
         };
         if write.box_of_data && (format != Format::Pbf || target == OutputTarget::Stdout) {
@@ -256,10 +253,7 @@ impl WriteArgs {
             session,
             "--in-place writes PBF: give another format with -f and -o",
         )?;
-        let target = OutputTarget::File {
-            path: path.to_owned(),
-            overwrite: true,
-        };
+        let target = OutputTarget::named(path, true);
         Ok(self.options_of(session, target, Format::Pbf, write))
     }
 
@@ -372,10 +366,7 @@ pub fn text_target(session: &Session, path: &Path, overwrite: bool) -> Result<Ou
     if is_stdout(path) {
         standard_output(session)
     } else {
-        Ok(OutputTarget::File {
-            path: path.to_owned(),
-            overwrite,
-        })
+        Ok(OutputTarget::named(path, overwrite))
     }
 }
 

@@ -189,10 +189,9 @@ impl LayerSpec {
 /// Returns the target of another file of a Shapefile, or the same target if the ending is empty.
 fn target_of_ending(target: &OutputTarget, ending: &str) -> OutputTarget {
     match target {
-        OutputTarget::File { path, overwrite } if !ending.is_empty() => OutputTarget::File {
-            path: path.with_extension(ending),
-            overwrite: *overwrite,
-        },
+        OutputTarget::File { path, overwrite } if !ending.is_empty() => {
+            OutputTarget::named(path.with_extension(ending), *overwrite)
+        }
         target => target.clone(),
     }
 }

@@ -46,10 +46,7 @@ impl IndexFiles {
         let replaced = ReplacedFiles::named(Path::new(""), paths.to_vec());
         let open = |path: PathBuf| -> Result<OpenOutput> {
             let is_new = !path.exists();
-            let target = OutputTarget::File {
-                path: path.clone(),
-                overwrite: true,
-            };
+            let target = OutputTarget::named(&path, true);
             let output = OpenOutput::open(target, ctx)?;
             if is_new && let Some(warning) = replaced.pass_to_file(&path, &output.file) {
                 ctx.warn(warning);
