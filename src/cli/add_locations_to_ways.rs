@@ -75,8 +75,7 @@ pub struct Args {
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let conventions = session.conventions;
     if args.show_index_types {
-        session.print(conventions.index_types)?;
-        return Ok(CommandAnswer::Yes);
+        return session.answer(conventions.index_types);
     }
     let ctx = args.run.context(session);
     let joined = Joined::of(session, &args.inputs, args.temp_dir.as_deref(), &ctx)?;

@@ -219,11 +219,9 @@ fn add_to_history(
 
 fn report(output: &OutputTarget, summary: &Summary) -> String {
     let mut out = format!(
-        "{}: {} created, {} modified, {} deleted\n",
+        "{}: {}\n",
         output.path().display(),
-        show::number(summary.created),
-        show::number(summary.modified),
-        show::number(summary.deleted),
+        show::changes([summary.created, summary.modified, summary.deleted]),
     );
     if summary.outdated + summary.absent > 0 {
         let _ = writeln!(
@@ -272,21 +270,13 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
 
 /// Returns a line with the replication state of the output; empty if it has none.
 fn replication(summary: &Summary) -> String {
-    let mut out = String::new();
-    let sequence = summary
-        .replication_sequence
-        .map(|number| format!(" sequence {number}"));
-    let time = summary
-        .replication_timestamp
-        .as_ref()
-        .map(|time| format!(" up to {time}"));
-    if sequence.is_some() || time.is_some() {
-        let state = [sequence, time]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(",");
-        let _ = writeln!(out, "  replication:{state}");
+    let sequence = summary.replication_sequence;
+    let sequence = sequence.map(|number| format!(" sequence {number}"));
+    let time = summary.replication_timestamp.as_ref();
+    let time = time.map(|time| format!(" up to {time}"));
+    let state: Vec<String> = [sequence, time].into_iter().flatten().collect();
+    match state.as_slice() {
+        [] => String::new(),
+        state => format!("  replication:{}\n", state.join(",")),
     }
-    out
 }

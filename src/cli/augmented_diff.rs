@@ -284,10 +284,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
 /// Returns the text that tells a person what an augmented diff contains.
 pub fn report(summary: &Summary) -> String {
     let mut text = format!(
-        "{} created, {} modified, {} deleted, {} concerned by them\n",
-        show::number(summary.created),
-        show::number(summary.modified),
-        show::number(summary.deleted),
+        "{}, {} concerned by them\n",
+        show::changes([summary.created, summary.modified, summary.deleted]),
         show::counted(summary.indirect, "object"),
     );
     for (count, unit) in [(summary.files, "changeset"), (summary.tiles, "tile")] {

@@ -86,17 +86,9 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     };
     let summary = cat::run(&options, &ctx)?;
     session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
-        format!(
-            "{}{}",
-            show::written(&summary.written),
-            if summary.written.sorted && options.output.format == Format::Pbf {
-                ", sorted"
-            } else {
-                ""
-            },
-        )
-    })?;
-    Ok(CommandAnswer::Yes)
+        let is_sorted = summary.written.sorted && options.output.format == Format::Pbf;
+        show::written(&summary.written) + if is_sorted { ", sorted" } else { "" }
+    })
 }
 
 /// Parses the number of a blob, or the numbers of the first and the last blob of a range.

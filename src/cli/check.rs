@@ -1,5 +1,5 @@
 use super::args::{KindArgs, RunArgs, text_target};
-use super::check_areas::{self, left_out};
+use super::check_areas::{self, left_out, put_count};
 use super::export_format::format_of;
 use super::session::Session;
 use super::{CommandAnswer, show};
@@ -196,13 +196,8 @@ fn text(args: &Args, summary: &Summary) -> String {
 /// Appends the findings about ids, contents, references and locations.
 fn put_objects(out: &mut String, args: &Args, summary: &Summary) {
     let path = shown(&args.input);
-    let counts = [
-        (summary.nodes, "node"),
-        (summary.ways, "way"),
-        (summary.relations, "relation"),
-    ];
-    let counts = counts.map(|(count, kind)| show::counted(count.unwrap_or(0), kind));
-    let _ = writeln!(out, "{path}: {}", counts.join(", "));
+    let counts = [summary.nodes, summary.ways, summary.relations].map(Option::unwrap_or_default);
+    let _ = writeln!(out, "{path}: {}", show::kinds(counts));
     if summary.out_of_order.is_some()
         || summary.duplicates.or(summary.duplicates_in_a_row).is_some()
     {
@@ -294,9 +289,7 @@ fn put_contents(out: &mut String, summary: &Summary) {
         );
     }
     left_out(out, outside, summary.listed_outside.len());
-    if outside > 0 {
-        let _ = writeln!(out, "nodes outside of the world: {}", show::number(outside));
-    }
+    put_count(out, "nodes outside of the world", outside);
     for fault in &summary.listed_faults {
         let what = &fault.what;
         let _ = match (fault.kind, fault.id, fault.blob) {
@@ -308,25 +301,12 @@ fn put_contents(out: &mut String, summary: &Summary) {
         };
     }
     left_out(out, faults, summary.listed_faults.len());
-    if faults > 0 {
-        let _ = writeln!(out, "faults of the contents: {}", show::number(faults));
-    }
-    let inexpressible = summary.inexpressible.unwrap_or(0);
-    if inexpressible > 0 {
-        let count = show::number(inexpressible);
-        let _ = writeln!(
-            out,
-            "strings with characters that XML does not know, such as control characters: {count}"
-        );
-    }
-    let repeated_keys = summary.repeated_keys.unwrap_or(0);
-    if repeated_keys > 0 {
-        let _ = writeln!(
-            out,
-            "tags with a key that the object has already: {}",
-            show::number(repeated_keys)
-        );
-    }
+    put_count(out, "faults of the contents", faults);
+    let inexpressible =
+        "strings with characters that XML does not know, such as control characters";
+    put_count(out, inexpressible, summary.inexpressible.unwrap_or(0));
+    let repeated_keys = "tags with a key that the object has already";
+    put_count(out, repeated_keys, summary.repeated_keys.unwrap_or(0));
 }
 
 /// Appends the number of missing objects for each kind of reference that was checked.

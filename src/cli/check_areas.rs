@@ -53,14 +53,8 @@ fn put_areas(out: &mut String, found: &AreaCheck) {
             list_of_problems(&found.warnings)
         );
     }
-    let unplaced = found.unplaced.unwrap_or(0);
-    if unplaced > 0 {
-        let _ = writeln!(
-            out,
-            "problems without a place, which are not in the output: {}",
-            show::number(unplaced)
-        );
-    }
+    let unplaced = "problems without a place, which are not in the output";
+    put_count(out, unplaced, found.unplaced.unwrap_or(0));
 }
 
 /// Appends the listed doubled objects and keys, and the numbers of all.
@@ -88,6 +82,13 @@ fn put_doubled(out: &mut String, found: &DoubledCheck) {
             show::counted(found.keys, "key")
         ),
     };
+}
+
+/// Appends a line with a number, unless it is 0.
+pub fn put_count(out: &mut String, what: &str, count: u64) {
+    if count > 0 {
+        let _ = writeln!(out, "{what}: {}", show::number(count));
+    }
 }
 
 /// Appends a line with the number of violations that are not listed, if there are any.

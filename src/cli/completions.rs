@@ -32,8 +32,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         session.conventions.name,
         &mut script,
     );
-    session.print(&String::from_utf8_lossy(&script))?;
-    Ok(CommandAnswer::Yes)
+    session.answer(&String::from_utf8_lossy(&script))
 }
 
 /// The values of options that also accept other values: the command, the name of the option, and the values.

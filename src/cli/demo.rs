@@ -167,11 +167,9 @@ impl Demonstration {
                 "applied",
                 started,
                 &format!(
-                    "{}: {} created, {} modified, {} deleted; {} blobs copied untouched, {} rewritten",
+                    "{}: {}; {} blobs copied untouched, {} rewritten",
                     change.file_name().unwrap_or_default().to_string_lossy(),
-                    show::number(summary.created),
-                    show::number(summary.modified),
-                    show::number(summary.deleted),
+                    show::changes([summary.created, summary.modified, summary.deleted]),
                     show::number(summary.blobs_copied),
                     show::number(summary.blobs_rewritten)
                 ),

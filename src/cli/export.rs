@@ -107,19 +107,16 @@ pub struct Args {
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let conventions = session.conventions;
     if args.print_default_config {
-        session.print(&export::default_config(
+        return session.answer(&export::default_config(
             (!conventions.exports_twice).then_some(&AREA_TAGS),
-        ))?;
-        return Ok(CommandAnswer::Yes);
+        ));
     }
     if args.format.print_themes {
-        session.print(Theme::built_in_text())?;
-        return Ok(CommandAnswer::Yes);
+        return session.answer(Theme::built_in_text());
     }
     if args.show_index_types {
         session.print(conventions.index_types)?;
-        session.print("none\n")?;
-        return Ok(CommandAnswer::Yes);
+        return session.answer("none\n");
     }
     let ctx = args.run.context(session);
     let config = config(session, args, &ctx)?;

@@ -54,9 +54,7 @@ pub struct Args {
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if args.show_variables {
-        return session
-            .print(&keys().map(|key| key + "\n").collect::<String>())
-            .map(|()| CommandAnswer::Yes);
+        return session.answer(&keys().map(|key| key + "\n").collect::<String>());
     }
     let wants_json = args.run.json.is_some();
     if let Some(key) = &args.get {

@@ -55,21 +55,18 @@ fn text_of(words: &[String]) -> Option<String> {
 pub struct VersionArgs {}
 
 pub fn version(session: &Session, _: &VersionArgs) -> Result<CommandAnswer> {
-    session.print(concat!("pbfhogg ", env!("CARGO_PKG_VERSION"), "\n"))?;
-    Ok(CommandAnswer::Yes)
+    session.answer(concat!("pbfhogg ", env!("CARGO_PKG_VERSION"), "\n"))
 }
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut command = Cli::command().name(session.conventions.name);
     if let Some(text) = text_of(&args.words) {
-        return session.print(&text).map(|()| CommandAnswer::Yes);
+        return session.answer(&text);
     }
     command.build();
     if args.words.is_empty() {
         let help = usage::with_groups(command).render_long_help();
-        return session
-            .print(&help.to_string())
-            .map(|()| CommandAnswer::Yes);
+        return session.answer(&help.to_string());
     }
     for word in &args.words {
         let Some(found) = command.find_subcommand(word) else {

@@ -140,9 +140,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if let Some(key) = &args.get {
         args.run.end(session, &ctx, Stdout::Taken)?;
         return match summary.get(key) {
-            Some(value) => session
-                .print(&format!("{value}\n"))
-                .map(|()| CommandAnswer::Yes),
+            Some(value) => session.answer(&format!("{value}\n")),
             None => match unknown_key(&summary, key) {
                 None => Ok(CommandAnswer::No),
                 Some(mistake) => bail!(mistake),
@@ -242,14 +240,7 @@ fn report(summary: &Summary) -> String {
     if let Some(compression) = compression(summary) {
         line("Compression", compression);
     }
-    let kinds = [
-        (summary.nodes, "node"),
-        (summary.ways, "way"),
-        (summary.relations, "relation"),
-    ];
-    let kinds = kinds
-        .map(|(count, kind)| show::counted(count, kind))
-        .join(", ");
+    let kinds = show::kinds([summary.nodes, summary.ways, summary.relations]);
     line(
         "Objects",
         format!("{} ({kinds})", show::number(summary.objects)),
@@ -320,17 +311,12 @@ fn put_kinds(out: &mut String, kinds: &[KindSummary]) {
 }
 
 fn replication(summary: &Summary) -> Option<String> {
-    let sequence = summary
-        .replication_sequence
-        .map(|number| format!("sequence {number}"));
-    let timestamp = summary
-        .replication_timestamp
-        .as_ref()
-        .map(|time| format!("up to {time}"));
-    let url = summary
-        .replication_url
-        .as_ref()
-        .map(|url| format!("from {url}"));
+    let sequence = summary.replication_sequence;
+    let sequence = sequence.map(|number| format!("sequence {number}"));
+    let timestamp = summary.replication_timestamp.as_ref();
+    let timestamp = timestamp.map(|time| format!("up to {time}"));
+    let url = summary.replication_url.as_ref();
+    let url = url.map(|url| format!("from {url}"));
     let parts: Vec<String> = [sequence, timestamp, url].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

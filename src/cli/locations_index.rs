@@ -86,9 +86,7 @@ pub fn query(session: &Session, args: &QueryArgs) -> Result<CommandAnswer> {
                 Some(location) => {
                     let lon = crate::osm::format_e7(location.lon_e7());
                     let lat = crate::osm::format_e7(location.lat_e7());
-                    session
-                        .print(&format!("({lon},{lat})\n"))
-                        .map(|()| CommandAnswer::Yes)
+                    session.answer(&format!("({lon},{lat})\n"))
                 }
                 None => {
                     session.complain(&format!("id {id} not found\n"));

@@ -98,10 +98,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             let summary = merge_changes::run(&options, &ctx)?;
             session.report_output(&args.run, &ctx, &summary, &options.output, || {
                 format!(
-                    "{} created, {} modified, {} deleted; {}",
-                    show::number(summary.created),
-                    show::number(summary.modified),
-                    show::number(summary.deleted),
+                    "{}; {}",
+                    show::changes([summary.created, summary.modified, summary.deleted]),
                     show::bytes(summary.bytes),
                 )
             })

@@ -72,8 +72,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         show_index(directory, kind, |(old, new)| {
             let _ = writeln!(text, "{old} {new}");
         })?;
-        session.print(&text)?;
-        return Ok(CommandAnswer::Yes);
+        return session.answer(&text);
     }
     let Some(input) = &args.input else {
         bail!("give an input file");
@@ -99,19 +98,13 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         ));
     }
     session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
-        let [nodes, ways, relations] = [
-            (summary.nodes, "node"),
-            (summary.ways, "way"),
-            (summary.relations, "relation"),
-        ]
-        .map(|(count, name)| show::counted(count, name));
         format!(
-            "{nodes}, {ways}, {relations} numbered, {} of them not in the file; {}",
+            "{} numbered, {} of them not in the file; {}",
+            show::kinds([summary.nodes, summary.ways, summary.relations]),
             show::number(summary.orphans),
             show::bytes(summary.written.bytes),
         )
-    })?;
-    Ok(CommandAnswer::Yes)
+    })
 }
 
 /// Parses `ID`, the first new id of all kinds, or `ID,ID,ID`, the first new ids of nodes, ways and relations. An id of

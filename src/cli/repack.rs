@@ -70,6 +70,5 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             show::written(&summary.written),
             show::number(summary.blobs_copied),
         )
-    })?;
-    Ok(CommandAnswer::Yes)
+    })
 }

@@ -87,11 +87,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         _ => Stdout::Answer,
     };
     session.report(&args.run, &ctx, &report, stdout, || text(&report, &options))?;
-    Ok(if report.is_complete() {
-        CommandAnswer::Yes
-    } else {
-        CommandAnswer::No
-    })
+    Ok(CommandAnswer::yes_if(report.is_complete()))
 }
 
 impl Args {

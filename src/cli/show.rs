@@ -31,6 +31,19 @@ pub fn counted(value: u64, singular: &str) -> String {
     )
 }
 
+/// Formats the numbers of created, modified and deleted objects: `1 created, 2 modified, 3 deleted`.
+pub fn changes(counts: [u64; 3]) -> String {
+    let [created, modified, deleted] = counts.map(number);
+    format!("{created} created, {modified} modified, {deleted} deleted")
+}
+
+/// Formats the numbers of nodes, ways and relations: `1 node, 2 ways, 3 relations`.
+pub fn kinds([nodes, ways, relations]: [u64; 3]) -> String {
+    [(nodes, "node"), (ways, "way"), (relations, "relation")]
+        .map(|(count, kind)| counted(count, kind))
+        .join(", ")
+}
+
 /// Formats a number of objects: `1 object`, `2,000 objects`. Returns `objects not counted` for `None`.
 pub fn objects(count: Option<u64>) -> String {
     count.map_or("objects not counted".into(), |count| {

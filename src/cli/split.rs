@@ -61,17 +61,12 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         .header(args.write.header(session));
     let summary = split::run(&options, &ctx)?;
     let target = OutputTarget::named(&args.output, args.write.overwrite);
-    session.report(&args.run, &ctx, &summary, &target, || {
-        let mut out = String::new();
-        let _ = writeln!(
-            out,
-            "{}: {}, {}, {}",
-            args.output.display(),
+    session.report_output(&args.run, &ctx, &summary, &target, || {
+        format!(
+            "{}, {}, {}",
             show::counted(summary.parts.len() as u64, "part"),
             show::counted(summary.objects, "object"),
             show::bytes(summary.bytes)
-        );
-        out
-    })?;
-    Ok(CommandAnswer::Yes)
+        )
+    })
 }

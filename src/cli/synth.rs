@@ -75,16 +75,9 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             show::bytes(summary.written.bytes),
         );
         for day in &summary.days {
-            let _ = writeln!(
-                out,
-                "{}: {} created, {} modified, {} deleted",
-                day.path.display(),
-                show::number(day.created),
-                show::number(day.modified),
-                show::number(day.deleted),
-            );
+            let changes = show::changes([day.created, day.modified, day.deleted]);
+            let _ = writeln!(out, "{}: {changes}", day.path.display());
         }
         out
-    })?;
-    Ok(CommandAnswer::Yes)
+    })
 }

@@ -137,21 +137,13 @@ fn filter_data(
         ctx.info(note);
     }
     session.report_output(&args.run, ctx, &summary, &options.output.target, || {
-        let referenced = summary
-            .kept
-            .written
-            .objects
-            .unwrap_or(0)
-            .saturating_sub(summary.matched);
+        let written = summary.kept.written.objects.unwrap_or(0);
+        let referenced = show::number(written.saturating_sub(summary.matched));
         let more = match (options.omit_referenced, summary.missing) {
             (true, _) => String::new(),
-            (false, 0) => format!(
-                " that match, {} that they refer to",
-                show::number(referenced)
-            ),
+            (false, 0) => format!(" that match, {referenced} that they refer to"),
             (false, missing) => format!(
-                " that match, {} that they refer to ({} are missing)",
-                show::number(referenced),
+                " that match, {referenced} that they refer to ({} are missing)",
                 show::number(missing)
             ),
         };
@@ -160,8 +152,7 @@ fn filter_data(
             show::counted(summary.matched, "object"),
             show::bytes(summary.kept.written.bytes),
         )
-    })?;
-    Ok(CommandAnswer::Yes)
+    })
 }
 
 /// Warns that no object is kept, and gives the likely reason.
@@ -193,6 +184,5 @@ fn filter_changes(
             show::counted(summary.deleted, "deletion"),
             show::number(summary.dropped),
         )
-    })?;
-    Ok(CommandAnswer::Yes)
+    })
 }

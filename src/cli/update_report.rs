@@ -133,13 +133,8 @@ impl UpdatedFile<'_> {
             );
         }
         if let Some(applied) = &summary.applied {
-            let _ = write!(
-                out,
-                ": {} created, {} modified, {} deleted",
-                show::number(applied.created),
-                show::number(applied.modified),
-                show::number(applied.deleted)
-            );
+            out += ": ";
+            out += &show::changes([applied.created, applied.modified, applied.deleted]);
         }
         if let Some(edited) = summary.edited {
             let _ = write!(out, ", {} edited", show::number(edited));
@@ -148,11 +143,8 @@ impl UpdatedFile<'_> {
             let _ = write!(out, ", {} cut away", show::number(clipped.cut_away));
         }
         if let Some(augmented) = &summary.augmented_diff {
-            let _ = write!(
-                out,
-                "; {} in augmented diffs",
-                show::counted(augmented.actions(), "action")
-            );
+            let actions = show::counted(augmented.actions(), "action");
+            let _ = write!(out, "; {actions} in augmented diffs");
         }
         if let Some(count) = summary.expired_tiles.as_ref().and_then(|of| of.tiles) {
             let _ = write!(out, "; {} to draw again", show::counted(count, "tile"));

@@ -229,6 +229,11 @@ impl RunArgs {
 }
 
 impl Session {
+    /// Prints the answer of a command.
+    pub fn answer(&self, text: &str) -> Result<CommandAnswer> {
+        self.print(text).map(|()| CommandAnswer::Yes)
+    }
+
     /// Ends a run, as [`RunArgs::end`] does. Prints the summary to the stream that `stdout` implies: as JSON with
     /// --json, otherwise as the string that `text` returns. Always returns [`CommandAnswer::Yes`].
     ///
