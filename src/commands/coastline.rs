@@ -83,12 +83,12 @@ impl LayerFile {
 
 options! {
     /// The options of `coastline`.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Options {
         /// The input, the region, and how the coast is read.
         pub coast: CoastOptions,
     }
+    /// No outputs.
+    new(coast: CoastOptions);
     setters {
         /// The directory for all layers.
         directory: Option<PathBuf>,
@@ -99,32 +99,17 @@ options! {
         /// The size of the cells into which polygons are divided, in 1e-7 degree; `None` for whole polygons.
         cell_e7: Option<u32>,
         /// The coordinate reference systems of a directory; of files, that of Shapefiles, which is the first one.
-        projections: Vec<Projection>,
+        projections: Vec<Projection> = vec![Projection::Degrees, Projection::WebMercator],
         /// A directory or a file of an earlier run, with whose land the coast is compared.
         against: Option<PathBuf>,
         /// The share of the land of a cell that may be lost, from 0 to 1.
-        max_loss: f64,
+        max_loss: f64 = 0.01,
         /// Change files. If they do not concern the coast, the directory stays as it is.
         changes: Vec<PathBuf>,
     }
 }
 
 impl Options {
-    /// Creates options without outputs.
-    pub fn new(coast: CoastOptions) -> Self {
-        Self {
-            coast,
-            directory: None,
-            overwrite: false,
-            files: Vec::new(),
-            cell_e7: None,
-            projections: vec![Projection::Degrees, Projection::WebMercator],
-            against: None,
-            max_loss: 0.01,
-            changes: Vec::new(),
-        }
-    }
-
     /// Returns the files of all layers.
     fn specs(&self) -> Result<Vec<LayerSpec>> {
         let is_split = self.cell_e7.is_some();

@@ -19,27 +19,18 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The options of `degrade`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The input file; `-` is standard input.
-    pub input: PathBuf,
-    /// The target, the encoding and the header of the output.
-    pub output: OutputOptions,
-    /// The properties that make the output awkward; at least one has to be set.
-    pub defects: Defects,
-}
-
-impl Options {
-    /// Creates options with the given input, output and properties.
-    pub fn new(input: impl Into<PathBuf>, output: OutputOptions, defects: Defects) -> Self {
-        Self {
-            input: input.into(),
-            output,
-            defects,
-        }
+options! {
+    /// The options of `degrade`.
+    pub struct Options {
+        /// The input file; `-` is standard input.
+        pub input: PathBuf,
+        /// The target, the encoding and the header of the output.
+        pub output: OutputOptions,
+        /// The properties that make the output awkward; at least one has to be set.
+        pub defects: Defects,
     }
+    new(input: impl Into<PathBuf>, output: OutputOptions, defects: Defects);
+    setters {}
 }
 
 /// The properties that make an output awkward.

@@ -19,24 +19,16 @@ const KEYS: usize = 30;
 /// The maximum memory for counting keys, in bytes.
 const KEY_MEMORY: u64 = 256 << 20;
 
-/// The options of [`write`](fn@write).
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct PageOptions {
-    /// The input file. Standard input is refused, because it cannot be read twice.
-    pub input: PathBuf,
-    /// The destination of the page.
-    pub output: OutputTarget,
-}
-
-impl PageOptions {
-    /// The options with the given required values.
-    pub fn new(input: impl Into<PathBuf>, output: OutputTarget) -> Self {
-        Self {
-            input: input.into(),
-            output,
-        }
+options! {
+    /// The options of [`write`](fn@write).
+    pub struct PageOptions {
+        /// The input file. Standard input is refused, because it cannot be read twice.
+        pub input: PathBuf,
+        /// The destination of the page.
+        pub output: OutputTarget,
     }
+    new(input: impl Into<PathBuf>, output: OutputTarget);
+    setters {}
 }
 
 /// The data of the page.
