@@ -44,6 +44,7 @@ use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectExpression};
 use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
+use actions::ActionSource;
 pub use batches::{ActionMaker, batches};
 pub use earlier::is_replaceable;
 pub use edit_groups::{EditGroupForm, write_groups};
@@ -247,15 +248,12 @@ impl Output {
     /// The directory for temporary files.
     fn scratch_directory(&self) -> PathBuf {
         match self {
-            Self::Xml(target)
-            | Self::Csv(target)
-            | Self::GeoJson { target, .. }
-            | Self::Tiles { target, .. } => target.scratch_directory(),
-            #[cfg(feature = "parquet")]
-            Self::Parquet(target) => target.scratch_directory(),
             Self::ByChangeset(directory) | Self::ByChangeFile { directory, .. } => {
                 directory.parent().unwrap_or(directory).to_owned()
             }
+            _ => self
+                .target()
+                .map_or_else(std::env::temp_dir, OutputTarget::scratch_directory),
         }
     }
 
@@ -462,8 +460,13 @@ fn encode(
     output: &Output,
     selection: &Selection,
 ) -> Result<Summary> {
+    let source = ActionSource {
+        base,
+        findings,
+        selection,
+    };
     let written = match output {
-        Output::Xml(target) => xml::write(base, findings, selection, target),
+        Output::Xml(target) => xml::write(source, target),
         Output::GeoJson {
             target,
             is_sequence,
@@ -473,19 +476,15 @@ fn encode(
             } else {
                 FeedForm::Collection
             };
-            feed::write_text(base, findings, selection, target, form)
+            feed::write_text(source, target, form)
         }
-        Output::Csv(target) => feed::write_text(base, findings, selection, target, FeedForm::Csv),
+        Output::Csv(target) => feed::write_text(source, target, FeedForm::Csv),
         #[cfg(feature = "parquet")]
-        Output::Parquet(target) => feed::write_table(base, findings, selection, target),
-        Output::Tiles { target, zooms } => tiles::write(base, findings, selection, zooms, target),
-        Output::ByChangeset(directory) => {
-            let groups = Groups::Changesets;
-            groups::write(base, findings, selection, directory, &groups)
-        }
+        Output::Parquet(target) => feed::write_table(source, target),
+        Output::Tiles { target, zooms } => tiles::write(source, zooms, target),
+        Output::ByChangeset(directory) => groups::write(source, directory, &Groups::Changesets),
         Output::ByChangeFile { directory, names } => {
-            let groups = Groups::Files(names);
-            groups::write(base, findings, selection, directory, &groups)
+            groups::write(source, directory, &Groups::Files(names))
         }
     };
     written.inspect(|summary| warn_of_repeated_keys(summary.repeated_keys, base.ctx))

@@ -1,6 +1,5 @@
 //! Finds the actions in order of kind and id.
 
-use super::Base;
 use super::action::{Action, Encoder, LeftOut, SendPart};
 use super::filter::Filter;
 use super::find::Findings;
@@ -8,6 +7,7 @@ use super::history::Status;
 use super::kept::{self, KeptPart};
 use super::states::State;
 use super::summary::Summary;
+use super::{Base, Selection};
 use crate::error::Result;
 use crate::formats::row_limit::OversizedObjects;
 use crate::formats::{Change, ChangeAction, ChangeSet};
@@ -40,14 +40,22 @@ impl WorkItem for Item<'_> {
 /// longer than their rows, and any number of relations may have the same members.
 const PART: usize = 1 << 20;
 
+/// The source of the actions: the base, the findings, and the rules that select them.
+#[derive(Clone, Copy)]
+pub(super) struct ActionSource<'a> {
+    pub base: &'a Base<'a>,
+    pub findings: &'a Findings<'a>,
+    pub selection: &'a Selection,
+}
+
 /// Finds the actions that the filter selects. Calls `take` with their encoded form, in order.
 pub(super) fn for_each<E: Encoder + Send>(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
+    source: ActionSource<'_>,
     filter: &Filter,
     new_encoder: impl Fn() -> E + Sync,
     mut take: impl FnMut(E::Part) -> Result<()>,
 ) -> Result<Summary> {
+    let ActionSource { base, findings, .. } = source;
     let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
     let items = items(findings);
     let bytes = items.iter().map(WorkItem::input_bytes).sum();

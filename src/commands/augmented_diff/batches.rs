@@ -1,5 +1,6 @@
 //! Actions for callers that make batches of them, such as tables in memory.
 
+use super::actions::ActionSource;
 use super::feed::for_rows;
 use super::{Selection, find, with_changes};
 use crate::formats::KeptVersions;
@@ -44,7 +45,12 @@ pub fn batches<M: ActionMaker>(
                 let mut maker = maker();
                 move |rows: Vec<ActionRow>| batches_of(&rows, &mut maker)
             };
-            for_rows(base, &findings, &selection, new_encode, |batches| {
+            let source = ActionSource {
+                base,
+                findings: &findings,
+                selection: &selection,
+            };
+            for_rows(source, new_encode, |batches| {
                 batches.into_iter().try_for_each(&mut *take)
             })?;
             Ok(())

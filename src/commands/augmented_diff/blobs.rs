@@ -20,7 +20,7 @@ pub(super) fn for_each_node(
     block: &Block<'_>,
     ids: &SortedIds,
     mut visit: impl FnMut(&Object<'_>),
-) -> std::result::Result<(), FormatError> {
+) -> Result<(), FormatError> {
     let mut object = Object::default();
     block.for_each_selected_node(
         |nodes, selected| ids.for_each_present(nodes, |at| selected.push(at)),

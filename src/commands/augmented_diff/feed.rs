@@ -1,12 +1,12 @@
 //! Augmented diffs as features: GeoJSON, GeoJSON text sequences, and Parquet. With them, another program can keep a
 //! table of features current.
 
+use super::Summary;
 use super::action::{Action, Encoder, LeftOut, SendPart};
-use super::actions::for_each;
+use super::actions::{ActionSource, for_each};
 use super::filter::Filter;
 use super::find::Findings;
 use super::state_geometries::{GeometryPair, geometries_of};
-use super::{Base, Selection, Summary};
 use crate::commands::export::ObjectGeometries;
 use crate::engine::geometry_pass::is_area;
 use crate::error::Result;
@@ -43,12 +43,11 @@ struct Rows<F> {
 /// thread has its own result of `new_encode`. With [`Selection::whole_objects`], rows have all tags of objects, and
 /// geometries also without tags.
 pub(super) fn for_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
-    selection: &Selection,
+    source: ActionSource<'_>,
     new_encode: impl Fn() -> F + Sync,
     take: impl FnMut(T) -> Result<()>,
 ) -> Result<Summary> {
+    let selection = source.selection;
     let new_rows = || Rows {
         geometries: ObjectGeometries::new(selection.whole_objects),
         has_all_tags: selection.whole_objects,
@@ -58,7 +57,12 @@ pub(super) fn for_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
         encode: new_encode(),
     };
     let filter = Filter::of_features(selection);
-    for_each(base, findings, &filter, new_rows, take)
+    for_each(source, &filter, new_rows, take)
+}
+
+/// The argument of [`for_rows`] for which `take` gets the rows themselves.
+fn as_rows() -> fn(Vec<ActionRow>) -> Vec<ActionRow> {
+    identity
 }
 
 impl<T: Send, F: FnMut(Vec<ActionRow>) -> T> Encoder for Rows<F> {
@@ -219,21 +223,20 @@ impl FeedForm {
 
 /// Writes all actions as text.
 pub(super) fn write_text(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
-    selection: &Selection,
+    source: ActionSource<'_>,
     target: &OutputTarget,
     form: FeedForm,
 ) -> Result<Summary> {
     let [before, between, after] = form.frame();
-    let mut output = TextOutput::create(target.clone(), base.ctx)?;
+    let ctx = source.base.ctx;
+    let mut output = TextOutput::create(target.clone(), ctx)?;
     output.write(&before)?;
     let new_encode = || {
         let (mut text, mut csv) = (ActionText::new(), CsvText::new());
         move |rows: Vec<ActionRow>| form.encode(&rows, &mut text, &mut csv)
     };
     let mut is_first = true;
-    let summary = for_rows(base, findings, selection, new_encode, |text| {
+    let summary = for_rows(source, new_encode, |text| {
         if text.is_empty() {
             return Ok(());
         }
@@ -243,7 +246,7 @@ pub(super) fn write_text(
         output.write(&text)
     })?;
     output.write(&after)?;
-    base.ctx.stats.bytes_written.add(output.finish()?);
+    ctx.stats.bytes_written.add(output.finish()?);
     Ok(summary)
 }
 
@@ -262,11 +265,7 @@ pub struct ActionList {
 
 /// Returns the actions, as many as fit on a page. If not all fit, objects with tags come before those without, and
 /// large geometries are left out.
-pub(super) fn list(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
-    selection: &Selection,
-) -> Result<ActionList> {
+pub(super) fn list(source: ActionSource<'_>) -> Result<ActionList> {
     /// The maximum number of points of all geometries in the list. One object may have a tenth of them.
     const LISTED_POINTS: usize = 400_000;
     /// The maximum number of bytes of all features in the list. One feature may have a tenth of them.
@@ -274,36 +273,30 @@ pub(super) fn list(
     let mut found = ActionList::default();
     let mut untagged = Vec::new();
     let (mut points, mut bytes) = (0, 0);
-    for_rows(
-        base,
-        findings,
-        selection,
-        || identity,
-        |rows: Vec<_>| {
-            for mut row in rows {
-                found.total += 1;
-                let geometries = row.old_geometry.iter().chain(&row.new_geometry);
-                let more = geometries.map(OwnedGeometry::points).sum::<usize>();
-                if more > LISTED_POINTS / 10 || points + more > LISTED_POINTS {
-                    (row.old_geometry, row.new_geometry) = (None, None);
-                } else {
-                    points += more;
-                }
-                let mut text = ActionText::new();
-                text.put(&row);
-                let feature = text.take();
-                let is_short = feature.len() <= LISTED_BYTES / 10;
-                let mut tags = row.old_tags.iter().chain(&row.new_tags).flatten();
-                if is_short && tags.next().is_none() && untagged.len() < LISTED_BYTES / 500 {
-                    untagged.push(feature);
-                } else if is_short && bytes + feature.len() <= LISTED_BYTES {
-                    bytes += feature.len();
-                    found.features.push(feature);
-                }
+    for_rows(source, as_rows, |rows: Vec<_>| {
+        for mut row in rows {
+            found.total += 1;
+            let geometries = row.old_geometry.iter().chain(&row.new_geometry);
+            let more = geometries.map(OwnedGeometry::points).sum::<usize>();
+            if more > LISTED_POINTS / 10 || points + more > LISTED_POINTS {
+                (row.old_geometry, row.new_geometry) = (None, None);
+            } else {
+                points += more;
             }
-            Ok(())
-        },
-    )?;
+            let mut text = ActionText::new();
+            text.put(&row);
+            let feature = text.take();
+            let is_short = feature.len() <= LISTED_BYTES / 10;
+            let mut tags = row.old_tags.iter().chain(&row.new_tags).flatten();
+            if is_short && tags.next().is_none() && untagged.len() < LISTED_BYTES / 500 {
+                untagged.push(feature);
+            } else if is_short && bytes + feature.len() <= LISTED_BYTES {
+                bytes += feature.len();
+                found.features.push(feature);
+            }
+        }
+        Ok(())
+    })?;
     for feature in untagged {
         bytes += feature.len();
         if bytes <= LISTED_BYTES {
@@ -314,14 +307,10 @@ pub(super) fn list(
 }
 
 /// Returns the objects of all actions.
-pub(super) fn ids(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
-    selection: &Selection,
-) -> Result<Vec<ObjectId>> {
+pub(super) fn ids(source: ActionSource<'_>) -> Result<Vec<ObjectId>> {
     let mut ids = Vec::new();
-    let filter = Filter::of_features(selection);
-    for_each(base, findings, &filter, ActionIds::default, |keys| {
+    let filter = Filter::of_features(source.selection);
+    for_each(source, &filter, ActionIds::default, |keys| {
         ids.extend(keys);
         Ok(())
     })?;
@@ -357,35 +346,20 @@ impl Encoder for ActionIds {
 }
 
 /// Returns the actions as groups, and the numbers of actions.
-pub(super) fn group(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
-    selection: &Selection,
-    by: GroupBy,
-) -> Result<(Vec<EditGroup>, Summary)> {
+pub(super) fn group(source: ActionSource<'_>, by: GroupBy) -> Result<(Vec<EditGroup>, Summary)> {
     let mut groups = EditGroups::new(by);
-    let summary = for_rows(
-        base,
-        findings,
-        selection,
-        || identity,
-        |rows: Vec<_>| {
-            rows.iter().for_each(|row| groups.add(row));
-            Ok(())
-        },
-    )?;
+    let summary = for_rows(source, as_rows, |rows: Vec<_>| {
+        rows.iter().for_each(|row| groups.add(row));
+        Ok(())
+    })?;
     Ok((groups.finish(), summary))
 }
 
 /// Writes all actions as a Parquet table.
 #[cfg(feature = "parquet")]
-pub(super) fn write_table(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
-    selection: &Selection,
-    target: &OutputTarget,
-) -> Result<Summary> {
-    let output = StreamOutput::new(OpenOutput::open(target.clone(), base.ctx)?);
+pub(super) fn write_table(source: ActionSource<'_>, target: &OutputTarget) -> Result<Summary> {
+    let ctx = source.base.ctx;
+    let output = StreamOutput::new(OpenOutput::open(target.clone(), ctx)?);
     let table = ActionTable::new()?;
     let (schema, properties) = (table.form.schema.clone(), table.form.properties.clone());
     let mut writer = TableWriter {
@@ -396,17 +370,11 @@ pub(super) fn write_table(
         points: 0,
         bytes: 0,
     };
-    let summary = for_rows(
-        base,
-        findings,
-        selection,
-        || identity,
-        |rows| writer.add(rows),
-    )?;
+    let summary = for_rows(source, as_rows, |rows| writer.add(rows))?;
     writer.end_group()?;
     let metadata = writer.facts.metadata();
     let written = writer.file.finish(Some(("geo", metadata)))?.commit()?;
-    base.ctx.stats.bytes_written.add(written);
+    ctx.stats.bytes_written.add(written);
     Ok(summary)
 }
 

@@ -227,7 +227,7 @@ impl BlockObserver for Search<'_, '_> {
         entry: &BlobEntry,
         block: &Block<'_>,
         refs: Option<CandidateRefs<'_>>,
-    ) -> std::result::Result<(), FormatError> {
+    ) -> Result<(), FormatError> {
         if !block.has(ObjectKind::Way) {
             return Ok(());
         }

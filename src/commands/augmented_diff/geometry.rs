@@ -261,11 +261,7 @@ impl StoredWays {
     }
 
     /// Adds a way with its nodes, and with their locations if the way has them. Does not check them.
-    pub(super) fn push(
-        &mut self,
-        id: i64,
-        way: StoredWay<'_>,
-    ) -> std::result::Result<(), FormatError> {
+    pub(super) fn push(&mut self, id: i64, way: StoredWay<'_>) -> Result<(), FormatError> {
         // The ways of one blob have at most 32 MiB.
         self.ways.push((id, self.bytes.len() as u32));
         way.keep_nodes(&mut self.bytes)
@@ -294,7 +290,7 @@ impl StoredWays {
         self,
         wanted: &IdSet,
         takes_stored: bool,
-    ) -> std::result::Result<SelectedWays, FormatError> {
+    ) -> Result<SelectedWays, FormatError> {
         let (mut places, mut unlocated) = (Vec::new(), Vec::new());
         let ends = self.ways.iter().skip(1).map(|(_, start)| *start);
         let ends = ends.chain([self.bytes.len() as u32]);

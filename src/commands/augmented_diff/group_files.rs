@@ -10,7 +10,7 @@ use crate::formats::{TextCompression, TextOutput, XmlAction};
 use crate::io::OutputDirectory;
 use crate::osm::id_rank;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// The kind of an object and the rank of its id, in the order of actions in a file.

@@ -1,13 +1,13 @@
 //! Augmented diffs as a directory with an XML file for each group of changes: for each changeset, or for each change
 //! file. The actions are sorted by group.
 
+use super::Summary;
 use super::action::{Action, Encoder, SendPart};
-use super::actions::for_each;
+use super::actions::{ActionSource, for_each};
 use super::filter::Filter;
 use super::find::Findings;
 use super::group_files::{ActionKey, GroupFiles, Groups};
 use super::xml::put_action;
-use super::{Base, Selection, Summary};
 use crate::engine::text_sink::warn_replaced;
 use crate::error::{Error, Result};
 use crate::formats::{AugmentedXml, XmlAction};
@@ -105,13 +105,11 @@ impl PieceRows<'_> {
 
 /// Writes or continues the file of each group in `directory`.
 pub(super) fn write(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
-    selection: &Selection,
+    source: ActionSource<'_>,
     directory: &Path,
     groups: &Groups<'_>,
 ) -> Result<Summary> {
-    let ctx = base.ctx;
+    let ctx = source.base.ctx;
     let mut update = OutputDirectory::update(directory, ctx)?;
     let sorter = RowSorter::new(LIMITS, KEY, update.scratch_directory(), ctx);
     let mut replaced = 0;
@@ -123,8 +121,8 @@ pub(super) fn write(
             sorter: &sorter,
         },
     };
-    let filter = Filter::new(selection);
-    let mut summary = for_each(base, findings, &filter, new_encoder, |unknown| {
+    let filter = Filter::new(source.selection);
+    let mut summary = for_each(source, &filter, new_encoder, |unknown| {
         replaced += unknown;
         sorter.check()
     })?;

@@ -150,7 +150,7 @@ fn walk(
     bytes: &[u8],
     kind: ObjectKind,
     take: &mut impl FnMut(&Object<'_>),
-) -> std::result::Result<(), FormatError> {
+) -> Result<(), FormatError> {
     let (mut rows, mut object) = (Varints::new(bytes), Object::default());
     while !rows.is_done() {
         read_object(kind, &mut rows, &mut object)?;

@@ -78,7 +78,7 @@ impl ChangedNodes {
         &self,
         changes: &ChangeSet,
         block: &Block<'_>,
-    ) -> std::result::Result<FoundNodes, FormatError> {
+    ) -> Result<FoundNodes, FormatError> {
         let mut found = FoundNodes::default();
         for_each_node(block, &self.sorted_ids, |node: &Object<'_>| {
             if let ObjectBody::Node { location } = &node.body {
@@ -128,7 +128,7 @@ impl BlockObserver for ChangedNodes {
         entry: &BlobEntry,
         block: &Block<'_>,
         _: Option<CandidateRefs<'_>>,
-    ) -> std::result::Result<(), FormatError> {
+    ) -> Result<(), FormatError> {
         if !self.ids.may_be_in(entry, ObjectKind::Node) {
             return Ok(());
         }

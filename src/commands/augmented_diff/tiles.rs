@@ -1,11 +1,11 @@
 //! The tiles in which changes can be seen.
 
+use super::Summary;
 use super::action::{Action, Encoder, SendPart};
-use super::actions::for_each;
+use super::actions::{ActionSource, for_each};
 use super::filter::Filter;
 use super::find::Findings;
 use super::state_geometries::geometries_of;
-use super::{Base, Selection, Summary};
 use crate::commands::export::ObjectGeometries;
 use crate::error::Result;
 use crate::formats::TextOutput;
@@ -80,20 +80,19 @@ fn add(set: &mut TileSet, geometry: &OwnedGeometry) {
 
 /// Writes the tiles of all actions as lines `z/x/y`, in order of zoom level, column and row.
 pub(super) fn write(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
-    selection: &Selection,
+    source: ActionSource<'_>,
     zooms: &RangeInclusive<u8>,
     target: &OutputTarget,
 ) -> Result<Summary> {
-    let mut output = TextOutput::create(target.clone(), base.ctx)?;
+    let ctx = source.base.ctx;
+    let mut output = TextOutput::create(target.clone(), ctx)?;
     let new_encoder = || Tiles {
         geometries: ObjectGeometries::new(true),
         set: TileSet::new(*zooms.end()),
     };
     let (mut tiles, mut unfilled) = (BTreeSet::new(), 0);
-    let filter = Filter::of_features(selection);
-    let mut summary = for_each(base, findings, &filter, new_encoder, |(more, large)| {
+    let filter = Filter::of_features(source.selection);
+    let mut summary = for_each(source, &filter, new_encoder, |(more, large)| {
         tiles.extend(more);
         unfilled += large;
         Ok(())
@@ -112,7 +111,7 @@ pub(super) fn write(
         }
         output.write(&text)?;
     }
-    base.ctx.stats.bytes_written.add(output.finish()?);
+    ctx.stats.bytes_written.add(output.finish()?);
     summary.tiles = Some(count);
     summary.unfilled = unfilled;
     Ok(summary)

@@ -1,5 +1,6 @@
 //! Augmented diffs of two files. The changes between them are derived first.
 
+use super::actions::ActionSource;
 use super::history::Replaces;
 use super::{
     ActionList, Base, EditGroup, GroupBy, Output, Selection, Summary, feed, find, with_base, write,
@@ -58,11 +59,7 @@ pub fn between(pair: &FilePair, output: &Output, ctx: &Context) -> Result<Summar
 ///
 /// Those of [`between`], except those of the output. The changes may take at most 256 MiB in memory.
 pub fn list_between(pair: &FilePair, ctx: &Context) -> Result<ActionList> {
-    let scratch = std::env::temp_dir();
-    with_differences(pair, feed::MAX_CHANGES, ctx, |base, changes, _| {
-        let findings = find(base, changes, &pair.selection, &scratch)?;
-        feed::list(base, &findings, &pair.selection)
-    })
+    with_actions(pair, feed::MAX_CHANGES, ctx, |source, _| feed::list(source))
 }
 
 /// Returns the objects with an action between two files, in canonical order.
@@ -71,11 +68,7 @@ pub fn list_between(pair: &FilePair, ctx: &Context) -> Result<ActionList> {
 ///
 /// Those of [`between`], except those of the output.
 pub fn ids_between(pair: &FilePair, ctx: &Context) -> Result<Vec<ObjectId>> {
-    let scratch = std::env::temp_dir();
-    with_differences(pair, u64::MAX, ctx, |base, changes, _| {
-        let findings = find(base, changes, &pair.selection, &scratch)?;
-        feed::ids(base, &findings, &pair.selection)
-    })
+    with_actions(pair, u64::MAX, ctx, |source, _| feed::ids(source))
 }
 
 /// Returns the actions between two files by user or by changeset, and the numbers of all actions. The groups with the
@@ -90,15 +83,33 @@ pub fn groups_between(
     ctx: &Context,
 ) -> Result<(Vec<EditGroup>, Summary)> {
     ctx.expect_phases(8);
-    let scratch = std::env::temp_dir();
-    with_differences(pair, u64::MAX, ctx, |base, changes, counts| {
-        let findings = find(base, changes, &pair.selection, &scratch)?;
-        let (groups, summary) = feed::group(base, &findings, &pair.selection, by)?;
+    with_actions(pair, u64::MAX, ctx, |source, counts| {
+        let (groups, summary) = feed::group(source, by)?;
         let summary = Summary {
             new_version_only: counts.new_version_only,
             ..summary
         };
         Ok((groups, summary))
+    })
+}
+
+/// Calls `take` with the actions between two files, and with the numbers of differences. Fails as
+/// [`with_differences`].
+fn with_actions<T>(
+    pair: &FilePair,
+    most: u64,
+    ctx: &Context,
+    take: impl FnOnce(ActionSource<'_>, &diff::Summary) -> Result<T>,
+) -> Result<T> {
+    let (scratch, selection) = (std::env::temp_dir(), &pair.selection);
+    with_differences(pair, most, ctx, |base, changes, counts| {
+        let findings = &find(base, changes, selection, &scratch)?;
+        let source = ActionSource {
+            base,
+            findings,
+            selection,
+        };
+        take(source, counts)
     })
 }
 

@@ -162,7 +162,7 @@ impl WayFinder<'_, '_> {
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
-    ) -> std::result::Result<FoundWays, FormatError> {
+    ) -> Result<FoundWays, FormatError> {
         let mut found = FoundWays::of(entry, block);
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         block.visit_in_parts(|part| {
@@ -183,7 +183,7 @@ impl WayFinder<'_, '_> {
         entry: &BlobEntry,
         block: &Block<'_>,
         refs: CandidateRefs<'_>,
-    ) -> std::result::Result<FoundWays, FormatError> {
+    ) -> Result<FoundWays, FormatError> {
         let mut found = FoundWays::of(entry, block);
         self.find_in_part(entry, block, refs, &mut found)?;
         Ok(found.finish())
@@ -196,7 +196,7 @@ impl WayFinder<'_, '_> {
         block: &Block<'_>,
         CandidateRefs { nodes, candidates }: CandidateRefs<'_>,
         found: &mut FoundWays,
-    ) -> std::result::Result<(), FormatError> {
+    ) -> Result<(), FormatError> {
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         let ids: Vec<i64> = nodes.ways.iter().map(|(id, _)| *id).collect();
         // For each way, whether changes concern it, and whether it is kept for relations.

@@ -1,12 +1,12 @@
 //! Augmented diffs as XML, and the file with all actions.
 
+use super::Summary;
 use super::action::{Action, Encoder, SendPart};
-use super::actions::for_each;
+use super::actions::{ActionSource, for_each};
 use super::filter::Filter;
 use super::find::Findings;
-use super::{Base, Selection, Summary};
 use crate::engine::text_sink::warn_replaced;
-use crate::error::{Error, Result};
+use crate::error::{FileResult, Result};
 use crate::formats::{AugmentedXml, EncodedText, TextCompression, TextEncoder, TextOutput};
 use crate::io::OutputTarget;
 use std::path::Path;
@@ -68,8 +68,8 @@ fn encoded(
 ) -> Result<(Option<EncodedText>, u64)> {
     let (text, replaced) = xml.take();
     let encoded = (!text.is_empty()).then(|| compressor.encode(text));
-    let failed = |error| Error::io(path, "cannot compress", error);
-    Ok((encoded.transpose().map_err(failed)?, replaced))
+    let encoded = encoded.transpose().for_path(path, "cannot compress")?;
+    Ok((encoded, replaced))
 }
 
 /// Appends an action with both states. Calls `spill` while the text is long.
@@ -90,22 +90,18 @@ pub(super) fn put_action(
 }
 
 /// Writes all actions to a file.
-pub(super) fn write(
-    base: &Base<'_>,
-    findings: &Findings<'_>,
-    selection: &Selection,
-    target: &OutputTarget,
-) -> Result<Summary> {
-    let mut output = TextOutput::create(target.clone(), base.ctx)?;
+pub(super) fn write(source: ActionSource<'_>, target: &OutputTarget) -> Result<Summary> {
+    let ctx = source.base.ctx;
+    let mut output = TextOutput::create(target.clone(), ctx)?;
     output.write(PROLOGUE)?;
     let mut replaced = 0;
-    let (filter, path) = (Filter::new(selection), target.path());
+    let (filter, path) = (Filter::new(source.selection), target.path());
     let encoder = || XmlEncoder {
         xml: AugmentedXml::new(),
         compressor: TextEncoder::new(TextCompression::of_name(path)),
         path,
     };
-    let summary = for_each(base, findings, &filter, encoder, |(chunk, unknown)| {
+    let summary = for_each(source, &filter, encoder, |(chunk, unknown)| {
         replaced += unknown;
         if let Some(chunk) = chunk {
             output.chunk(chunk)?;
@@ -113,7 +109,7 @@ pub(super) fn write(
         Ok(())
     })?;
     output.write(EPILOGUE)?;
-    base.ctx.stats.bytes_written.add(output.finish()?);
-    warn_replaced(replaced, base.ctx);
+    ctx.stats.bytes_written.add(output.finish()?);
+    warn_replaced(replaced, ctx);
     Ok(summary)
 }
