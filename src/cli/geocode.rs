@@ -2,7 +2,6 @@ use super::add_locations_to_ways::parse_index_type;
 use super::args::{RunArgs, names, parse_size};
 use super::session::Session;
 use super::{CommandAnswer, show};
-use crate::Error;
 use crate::commands::build_geocode_index::{self, COARSE_SEARCH_RADIUS, SEARCH_RADIUS};
 use crate::commands::geocode;
 use crate::engine::IndexType;

@@ -1,10 +1,10 @@
 //! The state of one run of a command line. The state is handed down from the parsed command line to the command.
 
 use super::conventions::Conventions;
+use crate::Context;
 use crate::engine::InheritedFields;
 use crate::error::FileResult;
 use crate::formats::TextOutput;
-use crate::{Context, Error};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;

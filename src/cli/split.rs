@@ -5,7 +5,6 @@ use crate::commands::split;
 use crate::file::Parts;
 use crate::io::OutputTarget;
 use anyhow::{Result, bail};
-use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Divide a file into parts of consecutive blobs

@@ -16,7 +16,7 @@ use csv::RowForm;
 use lines::{InputLines, LineInput, Quotes};
 use places::LineForm;
 use rayon::prelude::*;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 

@@ -2,12 +2,11 @@
 
 use super::text_compression::TextCompression;
 use super::text_encoder::{EncodedText, GzipTrailer, TextEncoder};
-use crate::error::{Error, FileResult, Result};
+use crate::error::{FileResult, Result};
 use crate::io::{OpenOutput, OutputTarget, StreamOutput};
 use crate::runtime::Context;
 use bzip2::write::BzEncoder;
 use std::io::Write;
-use std::path::Path;
 
 /// A text file, or standard output.
 pub struct TextOutput {

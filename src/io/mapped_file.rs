@@ -1,7 +1,7 @@
 //! Files that are mapped into memory.
 #![allow(unsafe_code)]
 
-use crate::error::{Error, FileResult, Result};
+use crate::error::{FileResult, Result};
 use memmap2::Mmap;
 use std::fs::File;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use super::access;
 use super::output::Directory;
 use super::temporary::directory_of;
-use crate::error::{Error, FileResult, Result};
+use crate::error::{FileResult, Result};
 use crate::runtime::Cancellation;
 use crate::system::{self, Call};
 use std::fs::{self, File};

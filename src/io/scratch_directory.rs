@@ -1,7 +1,7 @@
 //! Temporary directories that are removed with everything in them.
 
 use super::unfinished;
-use crate::error::{Error, FileResult, Result};
+use crate::error::{FileResult, Result};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 

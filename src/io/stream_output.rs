@@ -2,7 +2,7 @@
 
 use super::backends::FilePool;
 use super::{OpenOutput, Output, temporary, unfinished};
-use crate::error::{Error, FileResult, Result};
+use crate::error::{FileResult, Result};
 use crate::runtime::IoMode;
 use crate::system;
 use std::fs::File;

@@ -7,7 +7,6 @@ use crate::error::{Advice, Error, FileResult, Result};
 use crate::io::{OpenOutput, OutputTarget, ReplacedFiles, StreamOutput, commit_together};
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// An old id, and the new id that replaces it.

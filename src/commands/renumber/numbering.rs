@@ -6,7 +6,7 @@ use crate::io::StreamOutput;
 use crate::osm::id_rank;
 use rustc_hash::FxHashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 /// A list of distinct ids that can look up the index of an id.

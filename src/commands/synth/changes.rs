@@ -2,7 +2,7 @@
 
 use super::town::{SyntheticObject, Town};
 use super::world::{Lifetime, World, day_ends};
-use crate::error::{Error, FileResult, Result};
+use crate::error::{FileResult, Result};
 use crate::formats::{ChangeAction, OscWriter};
 use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
 use crate::osm::{ObjectKind, format_timestamp};

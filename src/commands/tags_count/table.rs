@@ -10,7 +10,6 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 

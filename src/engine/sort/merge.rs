@@ -6,7 +6,7 @@ use super::merged::{BlockError, Merged, parse_all, units_of};
 use super::{ResolvedDedupe, SortRules};
 use crate::engine::repeat_count::{RepeatCount, RepeatedNeighbours};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
-use crate::error::{CANNOT_WRITE_TEMPORARY, Error, FileResult, Result};
+use crate::error::{CANNOT_WRITE_TEMPORARY, FileResult, Result};
 use crate::io::Input;
 use crate::pbf::{BlobEntry, Compression, EncodedFrame, FrameEncoder, RawElement, SourceStrings};
 use crate::runtime::{Context, Pass, WorkItem};

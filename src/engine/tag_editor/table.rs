@@ -29,7 +29,7 @@ impl TagTable {
         Self::parse(&text).map_err(|cause| Error::file(path, cause))
     }
 
-    fn parse(text: &str) -> std::result::Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut rest, mut number, mut table) = (text, 1, TagsByObject::default());
         let titles = next_row(&mut rest).map_err(|cause| format!("line 1: {cause}"))?;
@@ -81,7 +81,7 @@ impl TagTable {
 }
 
 impl TagsByObject {
-    fn add(&mut self, [kind, id, key, value]: [&str; 4]) -> std::result::Result<(), String> {
+    fn add(&mut self, [kind, id, key, value]: [&str; 4]) -> Result<(), String> {
         let name = kind.trim().to_ascii_lowercase();
         let mut kinds = ObjectKind::ALL.into_iter();
         let kind = kinds.find(|kind| name == kind.name() || name == kind.letter().to_string());
@@ -111,7 +111,7 @@ impl TagsByObject {
 }
 
 /// Reads the cells of the next row; `None` at the end. Moves `rest` behind the row.
-fn next_row(rest: &mut &str) -> std::result::Result<Option<Vec<String>>, String> {
+fn next_row(rest: &mut &str) -> Result<Option<Vec<String>>, String> {
     if rest.is_empty() {
         return Ok(None);
     }
@@ -143,7 +143,7 @@ fn next_row(rest: &mut &str) -> std::result::Result<Option<Vec<String>>, String>
 
 /// Reads a cell after its opening quotation mark. Returns its text, and what follows the closing quotation mark. Two
 /// quotation marks stand for one.
-fn quoted_cell(quoted: &str) -> std::result::Result<(String, &str), String> {
+fn quoted_cell(quoted: &str) -> Result<(String, &str), String> {
     let (mut cell, mut rest) = (String::new(), quoted);
     loop {
         let Some((text, after)) = rest.split_once('"') else {

@@ -81,7 +81,7 @@ impl RingSlot {
 impl RingExecutor {
     /// Sets up a ring. The error is a message with the reason why the system refuses the ring and, if known, a
     /// remedy.
-    pub(crate) fn start(destination: &Arc<Destination>) -> std::result::Result<Self, String> {
+    pub(crate) fn start(destination: &Arc<Destination>) -> Result<Self, String> {
         let ring = IoUring::new(ENTRIES).map_err(|error| explain_setup(&error))?;
         let mut slots: Vec<RingSlot> = (0..SLOTS)
             .map(|_| RingSlot {
