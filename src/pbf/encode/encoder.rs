@@ -267,19 +267,13 @@ impl BlockEncoder {
         let info = RawInfo::parse_optional(way.info)?;
         let info = self.copy_info(info, source)?;
         let mut head = self.head(ObjectKind::Way, way.id, info, tags_start);
-        let located = !self.drop_locations;
-        head.runs = [
-            (&way.refs, true),
-            (&way.lats, located),
-            (&way.lons, located),
-        ]
-        .map(|(run, kept)| {
-            self.add_run(|runs| {
-                if kept {
-                    runs.extend_from_slice(run.as_bytes())
-                }
-            })
-        });
+        let [lats, lons] = if self.drop_locations {
+            [&[] as &[u8]; 2]
+        } else {
+            [way.lats.as_bytes(), way.lons.as_bytes()]
+        };
+        let runs = [way.refs.as_bytes(), lats, lons];
+        head.runs = runs.map(|run| self.add_run(|runs| runs.extend_from_slice(run)));
         self.objects.push(head);
         Ok(())
     }
@@ -302,11 +296,9 @@ impl BlockEncoder {
             self.roles.push(role);
         }
         head.roles.end = self.roles.len();
-        for (index, run) in [&relation.member_ids, &relation.member_kinds]
-            .into_iter()
-            .enumerate()
-        {
-            head.runs[index] = self.add_run(|runs| runs.extend_from_slice(run.as_bytes()));
+        let runs = [&relation.member_ids, &relation.member_kinds];
+        for (place, run) in head.runs.iter_mut().zip(runs) {
+            *place = self.add_run(|runs| runs.extend_from_slice(run.as_bytes()));
         }
         self.objects.push(head);
         Ok(())
@@ -371,10 +363,8 @@ impl BlockEncoder {
             self.dense_columns().put_group(out);
         } else {
             let mut group = Vec::with_capacity(self.runs.len() + self.objects.len() * 24);
-            match self.kind {
-                Some(ObjectKind::Node) => self.encode_nodes(&mut group),
-                Some(kind) => self.encode_messages(kind, &mut group),
-                None => {}
+            if let Some(kind) = self.kind {
+                self.encode_messages(kind, &mut group);
             }
             put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
         }
@@ -392,28 +382,8 @@ impl BlockEncoder {
         self.runs.clear();
     }
 
+    /// Encodes the objects, which are of one kind, each as a message of its own.
     fn encode_messages(&self, kind: ObjectKind, group: &mut Vec<u8>) {
-        let (mut message, mut scratch) = (Vec::new(), Vec::new());
-        for object in &self.objects {
-            let head = Head {
-                id: object.id,
-                tags: &self.tags[object.tags.clone()],
-                info: object.info,
-            };
-            let runs = object.runs.clone().map(|range| &self.runs[range]);
-            message.clear();
-            if kind == ObjectKind::Way {
-                encode_way(&mut message, &mut scratch, &head, runs);
-                put_bytes_field(group, primitive_group::WAYS, &message);
-            } else {
-                let roles = &self.roles[object.roles.clone()];
-                encode_relation(&mut message, &mut scratch, &head, roles, [runs[0], runs[1]]);
-                put_bytes_field(group, primitive_group::RELATIONS, &message);
-            }
-        }
-    }
-
-    fn encode_nodes(&self, group: &mut Vec<u8>) {
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
         for (index, object) in self.objects.iter().enumerate() {
             let head = Head {
@@ -421,10 +391,25 @@ impl BlockEncoder {
                 tags: &self.tags[object.tags.clone()],
                 info: object.info,
             };
-            let location = [self.lats[index], self.lons[index]];
+            let runs = object.runs.clone().map(|range| &self.runs[range]);
             message.clear();
-            encode_node(&mut message, &mut scratch, &head, location);
-            put_bytes_field(group, primitive_group::NODES, &message);
+            let number = match kind {
+                ObjectKind::Node => {
+                    let location = [self.lats[index], self.lons[index]];
+                    encode_node(&mut message, &mut scratch, &head, location);
+                    primitive_group::NODES
+                }
+                ObjectKind::Way => {
+                    encode_way(&mut message, &mut scratch, &head, runs);
+                    primitive_group::WAYS
+                }
+                ObjectKind::Relation => {
+                    let roles = &self.roles[object.roles.clone()];
+                    encode_relation(&mut message, &mut scratch, &head, roles, [runs[0], runs[1]]);
+                    primitive_group::RELATIONS
+                }
+            };
+            put_bytes_field(group, number, &message);
         }
     }
 
@@ -457,33 +442,29 @@ impl BlockEncoder {
 /// Appends the fields of those units that differ from the default.
 fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
     let default = BlockUnits::default();
-    let fields = [
-        (
-            primitive_block::GRANULARITY,
-            units.granularity,
-            default.granularity,
-        ),
-        (
-            primitive_block::DATE_GRANULARITY,
-            units.date_granularity,
-            default.date_granularity,
-        ),
-        (
-            primitive_block::LAT_OFFSET,
-            units.lat_offset,
-            default.lat_offset,
-        ),
-        (
-            primitive_block::LON_OFFSET,
-            units.lon_offset,
-            default.lon_offset,
-        ),
-    ];
-    for (number, value, default) in fields {
+    let mut put = |number: u32, value: i64, default: i64| {
         if value != default {
             put_varint_field(out, number, value as u64);
         }
-    }
+    };
+    let BlockUnits {
+        granularity,
+        date_granularity,
+        lat_offset,
+        lon_offset,
+    } = *units;
+    put(
+        primitive_block::GRANULARITY,
+        granularity,
+        default.granularity,
+    );
+    put(
+        primitive_block::DATE_GRANULARITY,
+        date_granularity,
+        default.date_granularity,
+    );
+    put(primitive_block::LAT_OFFSET, lat_offset, default.lat_offset);
+    put(primitive_block::LON_OFFSET, lon_offset, default.lon_offset);
 }
 
 fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {

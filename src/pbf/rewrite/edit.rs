@@ -54,7 +54,8 @@ pub fn splice_block(
     if !strings.begins_empty() {
         return Ok(false);
     }
-    let Some(new) = NewObjects::prepare(new, &block.units, options, &mut strings) else {
+    let mut prepare = |object| NewObject::prepare(object, &block.units, options, &mut strings);
+    let Some(new) = new.iter().map(&mut prepare).collect::<Option<Vec<_>>>() else {
         return Ok(false);
     };
     let start = out.len();
@@ -81,7 +82,7 @@ pub(crate) fn put_kept_messages(
     let Some((group, form)) = only_group(&block)? else {
         return Ok(false);
     };
-    let (new, options) = (&NewObjects::NONE, SpliceOptions::default());
+    let (new, options) = (&[], SpliceOptions::default());
     match form {
         GroupForm::Dense(message) => splice_dense(message, script, new)?.put_message(out),
         GroupForm::Messages => splice_messages(group, script, new, options, out)?,
@@ -100,7 +101,7 @@ pub(crate) fn put_kept_block(
     let Some((group, form)) = only_group(&block)? else {
         return Ok(false);
     };
-    let (new, options) = (&NewObjects::NONE, SpliceOptions::default());
+    let (new, options) = (&[], SpliceOptions::default());
     let spliced = splice_group(group, form, script, new, options)?;
     put_block(&block, block.string_table, &spliced, out);
     Ok(true)
@@ -136,7 +137,7 @@ fn splice_group(
     group: &Group<'_>,
     form: GroupForm<'_>,
     script: &EditScript,
-    new: &NewObjects<'_>,
+    new: &[NewObject<'_>],
     options: SpliceOptions<'_>,
 ) -> Result<Spliced, FormatError> {
     match form {
@@ -188,94 +189,66 @@ fn group_form<'a>(group: &Group<'a>) -> Result<Option<GroupForm<'a>>, FormatErro
     })
 }
 
-/// The new objects, converted to the units and string ids of a block.
-struct NewObjects<'a> {
-    objects: &'a [Object<'a>],
-    infos: Vec<RawInfo>,
-    tags: Vec<Vec<u32>>,
-    roles: Vec<Vec<u32>>,
-    locations: Vec<(i64, i64)>,
-    /// For each object, the encoded coordinates of its nodes. Empty unless the object is a way that is written with
-    /// locations.
-    locations_of_way: Vec<Vec<(i64, i64)>>,
+/// A new object, converted to the units and string ids of a block.
+struct NewObject<'a> {
+    object: &'a Object<'a>,
+    info: RawInfo,
+    tags: Vec<u32>,
+    roles: Vec<u32>,
+    location: (i64, i64),
+    /// The encoded coordinates of the nodes. Empty unless the object is a way that is written with locations.
+    locations_of_way: Vec<(i64, i64)>,
 }
 
-impl<'a> NewObjects<'a> {
-    const NONE: Self = Self {
-        objects: &[],
-        infos: Vec::new(),
-        tags: Vec::new(),
-        roles: Vec::new(),
-        locations: Vec::new(),
-        locations_of_way: Vec::new(),
-    };
-
-    /// Converts `objects`. Returns `None` if the block's units cannot express a time or a location exactly.
+impl<'a> NewObject<'a> {
+    /// Converts an object. Returns `None` if the block's units cannot express a time or a location exactly.
     fn prepare(
-        objects: &'a [Object<'a>],
+        object: &'a Object<'a>,
         units: &BlockUnits,
         options: SpliceOptions<'_>,
         strings: &mut GrowingTable<'_>,
     ) -> Option<Self> {
-        let (mut infos, mut tags) = (Vec::new(), Vec::new());
-        let (mut roles, mut locations, mut locations_of_way) = (Vec::new(), Vec::new(), Vec::new());
-        for object in objects {
-            let user_sid = strings.id_or_empty(object.info.user.unwrap_or(""));
-            infos.push(object.raw_info(units, user_sid)?);
-            let pairs = object.tags.iter().flat_map(|(key, value)| [key, value]);
-            tags.push(pairs.map(|text| strings.id(text)).collect());
-            let (mut object_roles, mut location) = (Vec::new(), (0, 0));
-            let mut way_places = Vec::new();
-            match &object.body {
-                ObjectBody::Node { location: at } => {
-                    location = raw_location(units, *at)?;
-                }
-                ObjectBody::Way { locations, .. } if options.new_locations => {
-                    let raw = |location: &Option<Location>| raw_location(units, *location);
-                    way_places = locations.iter().map(raw).collect::<Option<_>>()?;
-                }
-                ObjectBody::Way { .. } => {}
-                ObjectBody::Relation { members } => {
-                    let ids = members
-                        .iter()
-                        .map(|member| strings.id_or_empty(member.role));
-                    object_roles = ids.collect();
-                }
+        let user_sid = strings.id_or_empty(object.info.user.unwrap_or(""));
+        let info = object.raw_info(units, user_sid)?;
+        let pairs = object.tags.iter().flat_map(|(key, value)| [key, value]);
+        let mut new = Self {
+            object,
+            info,
+            tags: pairs.map(|text| strings.id(text)).collect(),
+            roles: Vec::new(),
+            location: (0, 0),
+            locations_of_way: Vec::new(),
+        };
+        match &object.body {
+            ObjectBody::Node { location } => new.location = raw_location(units, *location)?,
+            ObjectBody::Way { locations, .. } if options.new_locations => {
+                let raw = |location: &Option<Location>| raw_location(units, *location);
+                new.locations_of_way = locations.iter().map(raw).collect::<Option<_>>()?;
             }
-            roles.push(object_roles);
-            locations.push(location);
-            locations_of_way.push(way_places);
+            ObjectBody::Way { .. } => {}
+            ObjectBody::Relation { members } => {
+                let roles = members.iter().map(|member| member.role);
+                new.roles = roles.map(|role| strings.id_or_empty(role)).collect();
+            }
         }
-        Some(Self {
-            objects,
-            infos,
-            tags,
-            roles,
-            locations,
-            locations_of_way,
-        })
+        Some(new)
     }
 
-    fn tags(&self, index: usize) -> &[u32] {
-        &self.tags[index]
-    }
-
-    /// Appends the way or relation `index` as a field of a group. Does nothing for a node, because nodes are inserted
-    /// into the dense columns.
-    fn put_message(&self, index: usize, group: &mut Vec<u8>) {
-        let object = &self.objects[index];
+    /// Appends a way or relation as a field of a group. Does nothing for a node, because nodes are inserted into the
+    /// dense columns.
+    fn put_message(&self, group: &mut Vec<u8>) {
         let head = Head {
-            id: object.id,
-            tags: self.tags(index),
-            info: self.infos[index],
+            id: self.object.id,
+            tags: &self.tags,
+            info: self.info,
         };
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
-        match &object.body {
+        match &self.object.body {
             ObjectBody::Node { .. } => {}
             ObjectBody::Way { refs, .. } => {
                 let [mut run, mut lats, mut lons] = [const { Vec::new() }; 3];
                 put_deltas(&mut run, refs.iter().copied());
-                let locations = &self.locations_of_way[index];
+                let locations = &self.locations_of_way;
                 if locations.len() == refs.len() {
                     put_deltas(&mut lats, locations.iter().map(|place| place.0));
                     put_deltas(&mut lons, locations.iter().map(|place| place.1));
@@ -287,8 +260,8 @@ impl<'a> NewObjects<'a> {
                 let mut ids = Vec::new();
                 put_deltas(&mut ids, members.iter().map(|member| member.id));
                 let kinds: Vec<u8> = members.iter().map(|member| member.kind.number()).collect();
-                let roles = &self.roles[index];
-                encode_relation(&mut message, &mut scratch, &head, roles, [&ids, &kinds]);
+                let runs = [ids.as_slice(), &kinds];
+                encode_relation(&mut message, &mut scratch, &head, &self.roles, runs);
                 put_bytes_field(group, primitive_group::RELATIONS, &message);
             }
         }
@@ -300,7 +273,7 @@ impl<'a> NewObjects<'a> {
 fn splice_messages(
     group: &Group<'_>,
     script: &EditScript,
-    new: &NewObjects<'_>,
+    new: &[NewObject<'_>],
     options: SpliceOptions<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
@@ -328,7 +301,7 @@ fn splice_messages(
                     ways.skip(count);
                 }
             }
-            EditOp::Insert(index) => new.put_message(index, out),
+            EditOp::Insert(index) => new[index].put_message(out),
         }
     }
     Ok(())
@@ -341,27 +314,24 @@ const TOO_FEW_OBJECTS: FormatError =
 fn splice_dense(
     message: &[u8],
     script: &EditScript,
-    new: &NewObjects<'_>,
+    new: &[NewObject<'_>],
 ) -> Result<DenseColumns, FormatError> {
     let (dense, mut columns) = (DenseNodes::parse(message)?, DenseColumns::default());
-    let id = |index: usize| new.objects[index].id;
-    let lat = |index: usize| new.locations[index].0;
-    let lon = |index: usize| new.locations[index].1;
+    let id = |index: usize| new[index].object.id;
+    let lat = |index: usize| new[index].location.0;
+    let lon = |index: usize| new[index].location.1;
     splice_deltas(dense.ids.as_bytes(), script, id, &mut columns.ids)?;
     splice_deltas(dense.lats.as_bytes(), script, lat, &mut columns.lats)?;
     splice_deltas(dense.lons.as_bytes(), script, lon, &mut columns.lons)?;
     let sources = dense.info.columns();
     let is_needed = |column: &InfoColumn| {
-        let is_set_by_new = new
-            .infos
-            .iter()
-            .any(|info| column.value(info) != column.absent());
-        is_set_by_new || !sources[*column as usize].0.is_empty()
+        let is_set = |new: &NewObject<'_>| column.value(&new.info) != column.absent();
+        new.iter().any(is_set) || !sources[*column as usize].0.is_empty()
     };
     let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(is_needed).collect();
     for column in InfoColumn::written_columns(&needed) {
         let source = sources[column as usize].0;
-        let value = |index: usize| column.value(&new.infos[index]);
+        let value = |index: usize| column.value(&new[index].info);
         // If the block lacks the column, its nodes get the value that a missing column stands for.
         let filled;
         let source = if source.is_empty() {
@@ -382,13 +352,10 @@ fn splice_dense(
             splice_plain(source, script, value, out)?;
         }
     }
-    let tags = dense.keys_vals.as_bytes();
-    splice_tags(
-        tags,
-        script,
-        |index| new.tags(index),
-        &mut columns.keys_vals,
-    )?;
+    let (column, tags) = (dense.keys_vals.as_bytes(), |index: usize| {
+        new[index].tags.as_slice()
+    });
+    splice_tags(column, script, tags, &mut columns.keys_vals)?;
     Ok(columns)
 }
 
