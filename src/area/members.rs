@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// The member ways of a relation.
+#[derive(Default)]
 pub(crate) struct MemberWays {
     /// The id and the role of each way that was found with all its nodes, and the range of these nodes in the list that
     /// [`read`](Self::read) has filled. A way that is a member several times is listed twice, the second time without
@@ -39,11 +40,7 @@ impl MemberWays {
         nodes: &mut Vec<AreaNode>,
     ) -> Self {
         nodes.clear();
-        let mut found = Self {
-            ways: Vec::new(),
-            missing: None,
-            is_too_large: false,
-        };
+        let mut found = Self::default();
         // Whether a way was listed a second time.
         let mut known: FxHashMap<i64, bool> = FxHashMap::default();
         for member in members.filter(|member| member.kind == ObjectKind::Way) {

@@ -10,6 +10,7 @@ use crate::pbf::wire::{Varints, put_sint, put_varint};
 use std::sync::Arc;
 
 /// The nodes of a set of ways, indexed by way id.
+#[derive(Default)]
 pub(crate) struct WayStore {
     /// The ids of the ways that may be stored.
     wanted: Arc<RankSet>,
@@ -62,10 +63,8 @@ impl WayStore {
             wanted,
             has_node_ids,
             positions: vec![None; count],
-            batches: Vec::new(),
-            nested: Arc::default(),
-            longest: 0,
             max_nodes: MAX_NODES,
+            ..Self::default()
         }
     }
 

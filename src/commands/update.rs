@@ -132,7 +132,7 @@ options! {
 }
 
 /// A replication state in a report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct ReportedState {
     /// The sequence number.
     pub sequence: i64,
@@ -150,7 +150,7 @@ impl From<State> for ReportedState {
 }
 
 /// The result of `update`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
 #[non_exhaustive]
 pub struct Summary {
     /// The URL of the server that the sequence numbers of the file belong to.
@@ -406,19 +406,7 @@ impl Summary {
             newest: newest.into(),
             seconds_behind: seconds_between(start.timestamp, newest.timestamp),
             seconds_old: seconds_between(start.timestamp, now()),
-            is_current: false,
-            is_server_behind: false,
-            is_end_reached: false,
-            change_files: 0,
-            change_bytes: 0,
-            edited: None,
-            augmented_diff: None,
-            expired_tiles: None,
-            applied: None,
-            locations: None,
-            clipped: None,
-            written: None,
-            exec: None,
+            ..Self::default()
         }
     }
 

@@ -15,7 +15,7 @@ pub(super) fn max_section_blobs(len: u64) -> usize {
 }
 
 /// A table of ids that is being written.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct IdTableParts {
     /// The number of blobs at the end of the file that get the table of contents.
     pub for_toc: usize,
@@ -34,10 +34,7 @@ impl IdTableParts {
     pub fn new(for_toc: usize) -> Self {
         Self {
             for_toc,
-            sections: Vec::new(),
-            len: 0,
-            places: Vec::new(),
-            start: None,
+            ..Self::default()
         }
     }
 

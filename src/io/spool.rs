@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Pieces of bytes that do not change.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Spool {
     limit: usize,
     in_memory: usize,
@@ -31,10 +31,8 @@ impl Spool {
     pub(crate) fn new(limit: usize, directory: &Path) -> Self {
         Self {
             limit,
-            in_memory: 0,
-            pieces: Vec::new(),
-            file: None,
             directory: directory.to_owned(),
+            ..Self::default()
         }
     }
 

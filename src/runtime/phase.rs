@@ -195,6 +195,7 @@ impl Drop for Workers<'_, '_> {
 }
 
 /// The items that have been claimed but not merged.
+#[derive(Default)]
 struct State<'q> {
     /// The claimed items in order.
     slots: VecDeque<ClaimedItem<'q>>,
@@ -244,19 +245,7 @@ struct Queue<'q> {
 impl<'q> Queue<'q> {
     fn new(limits: PhaseLimits<'q>) -> Self {
         Self {
-            state: Mutex::new(State {
-                slots: VecDeque::new(),
-                front: 0,
-                held: 0,
-                ended: 0,
-                waiting: 0,
-                has_ended: false,
-                stopped: false,
-                failure: None,
-                merger_waits: false,
-                waiting_claims: 0,
-                waiting_sends: 0,
-            }),
+            state: Mutex::new(State::default()),
             limits,
             has_merged: Condvar::new(),
             has_result: Condvar::new(),

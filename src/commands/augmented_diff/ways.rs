@@ -19,6 +19,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Ways of a blob of the base that changes concern, and those that are members of relations.
+#[derive(Default)]
 pub(super) struct FoundWays {
     status: Vec<(usize, Status)>,
     kept: KeptRows,
@@ -35,12 +36,8 @@ impl FoundWays {
     /// Creates an empty list of ways of a block.
     fn of(entry: &BlobEntry, block: &Block<'_>) -> Self {
         Self {
-            status: Vec::new(),
-            kept: KeptRows::default(),
-            reshaped: Vec::new(),
-            places: Vec::new(),
-            nodes: NodesOfWays::default(),
             members: StoredWays::of(entry, block),
+            ..Self::default()
         }
     }
 

@@ -48,6 +48,7 @@ pub(super) struct ContentFaults {
 }
 
 /// The findings about the contents of a blob.
+#[derive(Default)]
 pub(super) struct BlobContents {
     number: u32,
     /// The facts about the objects; `None` if the objects cannot be decoded.
@@ -209,10 +210,8 @@ fn decode_and_check(
     match decoded {
         Err(Error::Blob { source, .. }) => Ok(BlobContents {
             number: entry.number,
-            facts: None,
             faults: vec![damage_fault(&source)],
-            more: 0,
-            repeated_keys: 0,
+            ..BlobContents::default()
         }),
         decoded => decoded,
     }

@@ -184,6 +184,7 @@ fn find_equal(
 }
 
 /// The findings so far.
+#[derive(Default)]
 struct Findings {
     max_listed: usize,
     result: DoubledCheck,
@@ -197,9 +198,7 @@ impl Findings {
     fn new(max_listed: usize) -> Self {
         Self {
             max_listed,
-            result: DoubledCheck::default(),
-            objects: BTreeMap::new(),
-            keys: BTreeMap::new(),
+            ..Self::default()
         }
     }
 

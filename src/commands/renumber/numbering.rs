@@ -43,7 +43,7 @@ impl Extend<i64> for IdList {
 
 /// Maps old ids to new ids. Each old id has an index, counted from 0. Its new id is the first new id plus the index, or
 /// minus the index if the first new id is negative.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Numbering {
     /// The first new id.
     start: i64,
@@ -59,9 +59,7 @@ impl Numbering {
     pub(super) fn new(start: i64) -> Self {
         Self {
             start,
-            first: RankSet::default(),
-            later: IdList::default(),
-            is_fresh: false,
+            ..Self::default()
         }
     }
 

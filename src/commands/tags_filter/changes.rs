@@ -14,7 +14,7 @@ use crate::runtime::Context;
 use serde::Serialize;
 
 /// The result of `tags-filter` for a change file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
 pub struct ChangesSummary {
     /// The number of created or modified objects that were kept because of their tags.
     pub matched: u64,
@@ -69,9 +69,7 @@ pub(crate) fn filter(input: &Input, options: &Options, ctx: &Context) -> Result<
     output.write(&OscText::prologue(&generator))?;
     let mut summary = ChangesSummary {
         matched: matched.len(),
-        referenced: 0,
-        deleted: 0,
-        dropped: 0,
+        ..ChangesSummary::default()
     };
     let mut text = OscText::default();
     let mut objects = objects.iter();

@@ -35,6 +35,7 @@ pub(crate) struct RingExecutor {
 }
 
 /// A registered buffer, and the chunk that is written through this buffer.
+#[derive(Default)]
 struct RingSlot {
     /// A buffer of [`CHUNK_LEN`] bytes, registered with the ring. The kernel uses the buffer while `waiting` is not 0.
     /// The memory of the buffer never moves, and the process accesses it only while `waiting` is 0.
@@ -86,10 +87,7 @@ impl RingExecutor {
         let mut slots: Vec<RingSlot> = (0..SLOTS)
             .map(|_| RingSlot {
                 buffer: vec![0; CHUNK_LEN].into_boxed_slice(),
-                chunk: None,
-                expected: Vec::new(),
-                waiting: 0,
-                incomplete: false,
+                ..RingSlot::default()
             })
             .collect();
         let buffers: Vec<libc::iovec> = slots

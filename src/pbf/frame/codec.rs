@@ -308,6 +308,7 @@ fn decompress_zstd(
 
 /// Compresses payloads into frames. Each worker has its own compressor, because a compressor owns the state of the
 /// compression libraries.
+#[derive(Default)]
 pub struct Compressor {
     compression: Compression,
     zlib: Option<libdeflater::Compressor>,
@@ -329,10 +330,7 @@ impl Compressor {
     pub fn new(compression: Compression) -> Self {
         Self {
             compression,
-            zlib: None,
-            segments: None,
-            zstd: None,
-            stored: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -36,6 +36,7 @@ enum StoredLocationRule<'n> {
 }
 
 /// The node references of the ways of a block.
+#[derive(Default)]
 struct LocatedRefs {
     refs: Vec<i64>,
     /// The set of the regions that contain the node, for each reference.
@@ -312,9 +313,7 @@ impl RegionMembers<'_> {
             refs,
             sets,
             ways,
-            absent: Vec::new(),
-            unlocated: Vec::new(),
-            open: Vec::new(),
+            ..LocatedRefs::default()
         };
         if !located.is_empty() {
             self.locate_stored(stored, &located, &block.units, &mut found)?;
