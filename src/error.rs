@@ -230,6 +230,11 @@ impl Error {
         }
     }
 
+    /// Creates an error about a fault of the program itself.
+    pub(crate) fn internal(cause: impl fmt::Display) -> Self {
+        Self::Internal(cause.to_string())
+    }
+
     /// Creates an error about a place in a text. Of a very long cause, only the beginning and the end are kept.
     pub(crate) fn text(path: &Path, (line, column): (u64, u64), cause: impl Into<String>) -> Self {
         Self::Text {

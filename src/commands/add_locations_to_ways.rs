@@ -476,5 +476,5 @@ fn missing_node(nodes: &WayNodes, at: usize) -> FormatError {
 
 fn finish(writer: FilteredWriter<'_>) -> Result<WriteSummary> {
     let kept = writer.finish()?.pop();
-    kept.ok_or_else(|| Error::Internal("a writer without an output".into()))
+    kept.ok_or_else(|| Error::internal("a writer without an output"))
 }

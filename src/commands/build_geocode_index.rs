@@ -275,8 +275,7 @@ impl IndexDirectory {
             file: self.file.clone(),
             ..manifest.clone()
         };
-        let bytes = serde_json::to_vec_pretty(&manifest);
-        let mut bytes = bytes.map_err(|error| Error::Internal(error.to_string()))?;
+        let mut bytes = serde_json::to_vec_pretty(&manifest).map_err(Error::internal)?;
         bytes.push(b'\n');
         self.files
             .complete_with_list(vec![output], Path::new(MANIFEST), &bytes, ctx)?;

@@ -332,7 +332,7 @@ fn notes(
     ways.dedup();
     let ways: String = ways.iter().map(|way| format!("{way}\n")).collect();
     let stored = serde_json::to_string_pretty(&StoredSummary { summary, census });
-    let stored = stored.map_err(|error| Error::Internal(error.to_string()))? + "\n";
+    let stored = stored.map_err(Error::internal)? + "\n";
     let mut file = |name: &str, text: &str| {
         let mut output = StreamOutput::new(directory.open(Path::new(name))?);
         output.write(text.as_bytes())?;

@@ -342,7 +342,7 @@ fn no_nodes_error(file: &PbfFile) -> Error {
 }
 
 fn opening_stopped() -> Error {
-    Error::Internal("the thread that begins the outputs stopped".into())
+    Error::internal("the thread that begins the outputs stopped")
 }
 
 /// The regions that are cut out in one pass over the input.

@@ -82,7 +82,7 @@ pub fn at(options: &Options, place: Location) -> Result<(String, bool)> {
     let index = GeocodeIndex::open(&options.index)?;
     let mut line = Vec::new();
     put_answer(&mut line, options, &index.reverse(place, &options.query)?);
-    let text = String::from_utf8(line).map_err(|error| Error::Internal(error.to_string()))?;
+    let text = String::from_utf8(line).map_err(Error::internal)?;
     Ok((text, is_exchanged(&index.bbox()?, place)))
 }
 
@@ -157,11 +157,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
             }
         };
         drop(sender);
-        let stopped = |_| {
-            Err(Error::Internal(
-                "the thread that writes answers panicked".into(),
-            ))
-        };
+        let stopped = |_| Err(Error::internal("the thread that writes answers panicked"));
         writer.join().unwrap_or_else(stopped)?;
         answered
     })?;

@@ -256,7 +256,6 @@ fn encode_changes(
         counts.count(change.action);
         text.put(change.action, &set.object(change));
     }
-    let chunk = encoder.encode(text.finish());
-    let chunk = chunk.map_err(|error| Error::Internal(error.to_string()))?;
+    let chunk = encoder.encode(text.finish()).map_err(Error::internal)?;
     Ok((chunk, counts))
 }

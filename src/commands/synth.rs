@@ -152,7 +152,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
                 }),
             };
             let frames = added.and_then(|()| encoder.finish());
-            frames.map_err(|error| Error::Internal(error.to_string()))
+            frames.map_err(Error::internal)
         },
         |frames| sink.append(frames),
     )?;

@@ -2,7 +2,7 @@
 
 use super::output_chunk::{OutputChunk, OutputChunkReader};
 use super::text_sink::TextEncoders;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, Result};
 use crate::file::{BlobLocations, PbfWriter, WriteOptions};
 use crate::io::Input;
 use crate::pbf::{
@@ -212,7 +212,7 @@ impl BlockPacker {
 }
 
 fn stopped_error() -> Error {
-    Error::Internal("an encoder thread stopped".into())
+    Error::internal("an encoder thread stopped")
 }
 
 /// Threads that encode full blocks, for one output or for several. The threads are started when the first block is
@@ -301,7 +301,6 @@ impl EncodeWorker {
     }
 
     fn encode(&mut self, source: &JobSource) -> Result<Vec<EncodedFrame>> {
-        let internal = |error: FormatError| Error::Internal(error.to_string());
         let (encoder, without) = (&mut self.encoder, self.options.without);
         let mut add = |payload: &[u8], range: Range<usize>| {
             let payload = if without.is_empty() {
@@ -318,13 +317,15 @@ impl EncodeWorker {
                 [(block, range)]
                     if range.len() == block.count && !self.options.changes_objects() =>
                 {
-                    encoder.add_payload(&block.payload).map_err(internal)?;
+                    encoder
+                        .add_payload(&block.payload)
+                        .map_err(Error::internal)?;
                 }
                 slices => {
                     let mut slices = slices.iter();
                     let added =
                         slices.try_for_each(|(block, range)| add(&block.payload, range.clone()));
-                    added.map_err(internal)?;
+                    added.map_err(Error::internal)?;
                 }
             },
             JobSource::Chunk(chunk) => self
@@ -334,10 +335,10 @@ impl EncodeWorker {
                 let stored = self.parts.blobs_of(input).read(entry)?;
                 if (self.options.compression).differs_from(stored.blob.encoding) {
                     let added = encoder.add_payload_with_entry(stored.payload()?, entry);
-                    added.map_err(internal)?;
+                    added.map_err(Error::internal)?;
                 }
             }
         }
-        self.encoder.finish().map_err(internal)
+        self.encoder.finish().map_err(Error::internal)
     }
 }

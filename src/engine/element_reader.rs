@@ -393,7 +393,7 @@ impl ElementReader {
                 Ok(())
             },
         )?;
-        total.ok_or_else(|| Error::Internal("a reduction lost its result".into()))
+        total.ok_or_else(|| Error::internal("a reduction lost its result"))
     }
 
     /// Folds all objects on all cores into states, at most one per thread, and returns the states. Each state covers an

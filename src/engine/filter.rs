@@ -198,7 +198,7 @@ pub(crate) fn write_selected<T: Send>(
         ctx,
     )?;
     let only = summaries.into_iter().next();
-    only.ok_or_else(|| Error::Internal("a filter has no output".into()))
+    only.ok_or_else(|| Error::internal("a filter has no output"))
 }
 
 /// Writes the selected objects of a file to any number of outputs in one pass, as [`write_selected`] does for one
@@ -294,7 +294,7 @@ impl<'f> FilteredWriter<'f> {
     ) -> Result<Self> {
         if outputs.len() != size_hints.len() {
             let cause = "the outputs of a filter have not one size hint each";
-            return Err(Error::Internal(cause.into()));
+            return Err(Error::internal(cause));
         }
         let write = outputs
             .first()

@@ -46,16 +46,17 @@ impl OutputChunkReader {
         chunk: &OutputChunk,
         mut work: impl FnMut(&[u8]) -> Result<(), FormatError>,
     ) -> Result<()> {
-        let internal = |error: FormatError| Error::Internal(error.to_string());
         match chunk {
             OutputChunk::Blob(input, entry) => self.blobs_of(input).decode(entry, work),
             OutputChunk::Frames(frames) => frames.iter().try_for_each(|frame| {
-                let payload = frame.payload(&mut self.decompressor).map_err(internal)?;
-                work(payload).map_err(internal)
+                let payload = frame
+                    .payload(&mut self.decompressor)
+                    .map_err(Error::internal)?;
+                work(payload).map_err(Error::internal)
             }),
             OutputChunk::Blocks(blocks) => {
                 let mut blocks = blocks.iter();
-                blocks.try_for_each(|block| work(&block.payload).map_err(internal))
+                blocks.try_for_each(|block| work(&block.payload).map_err(Error::internal))
             }
         }
     }

@@ -298,7 +298,7 @@ impl Sources {
 
     pub(crate) fn payload(&mut self, source: &Source) -> Result<Vec<u8>> {
         let reader = self.readers.get_mut(source.file);
-        let reader = reader.ok_or_else(|| Error::Internal("a blob without its file".into()))?;
+        let reader = reader.ok_or_else(|| Error::internal("a blob without its file"))?;
         reader.take_payload(&source.entry)
     }
 

@@ -318,7 +318,7 @@ impl TextEncoders {
 
 /// Returns the error for text that is added to a finished output.
 fn finished() -> Error {
-    Error::Internal("a text without its output".into())
+    Error::internal("a text without its output")
 }
 
 /// The state of a thread that converts parts to text.
@@ -354,7 +354,7 @@ impl TextWorker {
         self.parts
             .for_each_payload(&job.part, |payload| writer.put_block(payload))?;
         let ended = writer.end_chunk();
-        ended.map_err(|error| Error::Internal(error.to_string()))
+        ended.map_err(Error::internal)
     }
 }
 

@@ -68,7 +68,7 @@ impl ContainerWriter {
         self.append(bytes)?;
         let end = self.len();
         let section = self.sections.last_mut();
-        let none = || Error::Internal("bytes before the first section of an index".into());
+        let none = || Error::internal("bytes before the first section of an index");
         section.ok_or_else(none)?.end = end;
         Ok(())
     }

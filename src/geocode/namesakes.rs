@@ -173,7 +173,7 @@ fn for_each_row<T: Send>(
                 let rows = sorted.read(&range.keys)?;
                 let found = rows.rows(0..rows.count()).map(&read);
                 let found: Result<Vec<T>, FormatError> = found.collect();
-                found.map_err(|error| Error::Internal(error.to_string()))
+                found.map_err(Error::internal)
             },
             |found| {
                 found.into_iter().for_each(&mut take);

@@ -101,7 +101,7 @@ fn boxes(children: &[Extent]) -> Vec<u8> {
 /// Returns the offset table of a parent of leaves. Fails if the leaves have more than 4 GB.
 fn encode_places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
     let mut bytes = start.to_le_bytes().to_vec();
-    let too_long = |_| Error::Internal("16 leaves of an index have more than 4 GB".into());
+    let too_long = |_| Error::internal("16 leaves of an index have more than 4 GB");
     for end in ends {
         let end = u32::try_from(end - start).map_err(too_long)?;
         bytes.extend_from_slice(&end.to_le_bytes());

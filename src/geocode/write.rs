@@ -68,9 +68,9 @@ pub(crate) fn write_index(
             |(), range| {
                 let rows = sorted.read(&range.keys)?;
                 let layer = layer_of(range.keys.start);
-                let layer = layer.ok_or_else(|| Error::Internal("a key without layer".into()));
+                let layer = layer.ok_or_else(|| Error::internal("a key without layer"));
                 let encoded = encode(layer?, &rows, interpolated, &numbers, &namesakes);
-                encoded.map_err(|error| Error::Internal(error.to_string()))
+                encoded.map_err(Error::internal)
             },
             |mut encoded| {
                 counts[encoded.layer as usize] += encoded.rows;

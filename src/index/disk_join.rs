@@ -143,7 +143,7 @@ impl DiskJoin {
     pub(crate) fn push(&mut self, list: &SplitIds) -> Result<()> {
         if list.0.len() != self.ids.len() {
             let cause = "a list of a join was split into other ranges";
-            return Err(Error::Internal(cause.into()));
+            return Err(Error::internal(cause));
         }
         for (file, part) in self.ids.iter_mut().zip(&list.0) {
             file.append(part, true)
@@ -443,7 +443,7 @@ impl Lookup {
         while !deltas.is_done() {
             self.ids.clear();
             while self.ids.len() < IDS_AT_ONCE && !deltas.is_done() {
-                let damaged = |_| Error::Internal("a temporary file changed".into());
+                let damaged = |_| Error::internal("a temporary file changed");
                 last = last.wrapping_add(deltas.read_sint().map_err(damaged)?);
                 self.ids.push(last);
             }

@@ -73,7 +73,7 @@ impl Spool {
                     .for_path(&self.directory, "cannot read a temporary file")?;
                 Ok(bytes.into())
             }
-            (Place::File { .. }, None) => Err(Error::Internal("no temporary file".into())),
+            (Place::File { .. }, None) => Err(Error::internal("no temporary file")),
         }
     }
 }

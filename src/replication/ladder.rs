@@ -90,10 +90,7 @@ impl<'s> Ladder<'s> {
         }
         let (mut at, mut is_between) = (start, false);
         let last = self.last(start, end)?;
-        let (finest, coarser) = self
-            .rungs
-            .split_last()
-            .ok_or(Error::Internal("no rung".into()))?;
+        let (finest, coarser) = self.rungs.split_last().ok_or(Error::internal("no rung"))?;
         for (server, newest) in coarser {
             let newest = if newest.timestamp <= last.timestamp {
                 *newest

@@ -30,7 +30,7 @@ impl<B: Send + 'static> Batches<B> {
         std::thread::spawn(move || {
             let mut take = |batch| send.send(Ok(batch)).map_err(|_| Error::Cancelled);
             let made = catch_unwind(AssertUnwindSafe(|| make(&own, &mut take)));
-            let panicked = |_| Err(Error::Internal("a thread panicked".into()));
+            let panicked = |_| Err(Error::internal("a thread panicked"));
             if let Err(error) = made.unwrap_or_else(panicked) {
                 let _ = send.send(Err(error));
             }

@@ -54,7 +54,7 @@ impl<C> ChunkSender<C> {
         if sent {
             Ok(())
         } else {
-            Err(Error::Internal("the command has failed".into()))
+            Err(Error::internal("the command has failed"))
         }
     }
 }
@@ -157,7 +157,7 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
                     of_threads.check()?;
                     work(&mut scratch, job, &chunks)
                 }));
-                let stopped = |_| Err(Error::Internal(format!("a thread '{name}' panicked")));
+                let stopped = |_| Err(Error::internal(format!("a thread '{name}' panicked")));
                 if let Err(error) = done.unwrap_or_else(stopped) {
                     scratch = init();
                     // Sending fails only if the command has failed and dropped the receiver. Nobody waits for the error

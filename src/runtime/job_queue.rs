@@ -47,7 +47,7 @@ impl<J: Send + 'static> JobQueue<J> {
     }
 
     fn stopped_error(&self) -> Error {
-        Error::Internal(format!("the threads '{}' stopped", self.name))
+        Error::internal(format!("the threads '{}' stopped", self.name))
     }
 }
 

@@ -73,8 +73,7 @@ impl<'a> BlobEditor<'a> {
             }
             ApplyStep::Insert(range) => {
                 let inserted = self.insert(self.slice(range));
-                let (outcome, counts) =
-                    inserted.map_err(|error| Error::Internal(error.to_string()))?;
+                let (outcome, counts) = inserted.map_err(Error::internal)?;
                 Ok((vec![outcome], counts))
             }
             ApplyStep::Edit(blobs) => match blobs.as_slice() {
@@ -123,8 +122,7 @@ impl<'a> BlobEditor<'a> {
                 Ok(())
             })?;
         }
-        let frames = self.encoder.finish();
-        let mut frames = frames.map_err(|error| Error::Internal(error.to_string()))?;
+        let mut frames = self.encoder.finish().map_err(Error::internal)?;
         let outcomes = blobs.iter().map(|(entry, _)| {
             if is_unchanged {
                 BlobOutcome::Copy(*entry)

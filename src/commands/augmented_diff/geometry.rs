@@ -402,7 +402,7 @@ impl MemberWays {
             .spool
             .read(*piece as usize, start..start + place.len as usize)?;
         let decoded = KeptWay(&bytes).for_each_node(&self.units[*piece as usize], take);
-        decoded.map_err(|error| Error::Internal(format!("a kept way is broken: {error}")))?;
+        decoded.map_err(|error| Error::internal(format!("a kept way is broken: {error}")))?;
         Ok(true)
     }
 }

@@ -105,7 +105,7 @@ impl<'f> GroupFiles<'f> {
                     self.put_empty(names)?;
                 }
                 let name = names.get(group as usize);
-                let nameless = || Error::Internal("a change file without a name".into());
+                let nameless = || Error::internal("a change file without a name");
                 let mut file =
                     GroupFile::new(format!("{}.adiff", name.ok_or_else(nameless)?), None);
                 file.open(self.update)?;
@@ -204,7 +204,7 @@ impl GroupFile {
         let (Some((before, text)), Some(output)) = (self.joined.take(), &mut self.output) else {
             return Ok(());
         };
-        let broken = || Error::Internal("a row of an augmented diff is broken".into());
+        let broken = || Error::internal("a row of an augmented diff is broken");
         let action = XmlAction::parse(&text).ok_or_else(broken)?;
         output.write(before.followed_by(action).text())
     }

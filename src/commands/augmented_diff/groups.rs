@@ -153,7 +153,7 @@ fn keyed_rows(rows: &SharedRows) -> impl Iterator<Item = (u64, &[u8])> {
 
 /// Returns the key of the object of a row, the number of its piece, and the text of the piece.
 fn parts_of(row: &[u8]) -> Result<(ActionKey, u32, &str)> {
-    let broken = || Error::Internal("a row of an augmented diff is broken".into());
+    let broken = || Error::internal("a row of an augmented diff is broken");
     let (kind, row) = row.split_first().ok_or_else(broken)?;
     let (rank, row) = row.split_first_chunk().ok_or_else(broken)?;
     let (piece, text) = row.split_first_chunk().ok_or_else(broken)?;

@@ -141,7 +141,7 @@ impl KeptObjects {
     ) -> Result<()> {
         let bytes = self.spool.read(part.piece, 0..part.len)?;
         let walked = walk(&bytes, part.last.0, &mut take);
-        walked.map_err(|error| Error::Internal(format!("a kept object is broken: {error}")))
+        walked.map_err(|error| Error::internal(format!("a kept object is broken: {error}")))
     }
 }
 

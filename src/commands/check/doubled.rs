@@ -264,7 +264,7 @@ impl ContentRow {
                 },
             })
         };
-        read().ok_or_else(|| Error::Internal("a row of doubled objects is broken".into()))
+        read().ok_or_else(|| Error::internal("a row of doubled objects is broken"))
     }
 }
 

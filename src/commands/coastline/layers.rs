@@ -127,8 +127,7 @@ impl LayerSpec {
                 for row in rows {
                     row.with_feature(|feature| text.put(feature));
                 }
-                let failed = |error: std::io::Error| crate::Error::Internal(error.to_string());
-                while let Some(chunk) = text.take().map_err(failed)? {
+                while let Some(chunk) = text.take().map_err(crate::Error::internal)? {
                     chunks.push(chunk);
                 }
                 EncodedRows::Features(chunks)
@@ -153,7 +152,7 @@ impl LayerSpec {
                     directory.open(&path.with_extension(ending))
                 }
                 (LayerPlace::Directory(_), None) => {
-                    Err(crate::Error::Internal("a layer without a directory".into()))
+                    Err(crate::Error::internal("a layer without a directory"))
                 }
             }
         };
@@ -224,7 +223,7 @@ impl LayerWriter {
             (Self::Table(table), EncodedRows::Rows(rows)) => {
                 rows.into_iter().try_for_each(|row| table.add(row))
             }
-            _ => Err(crate::Error::Internal("rows of another format".into())),
+            _ => Err(crate::Error::internal("rows of another format")),
         }
     }
 

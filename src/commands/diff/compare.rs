@@ -187,7 +187,7 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
             let block = Block::parse(payload);
             let block = block.map_err(|error| self.sources.error(source, error))?;
             let side = sides.get_mut(source.file);
-            let side = side.ok_or_else(|| Error::Internal("a blob without its file".into()))?;
+            let side = side.ok_or_else(|| Error::internal("a blob without its file"))?;
             side.push((*source, block));
         }
         for side in &mut sides {

@@ -83,9 +83,7 @@ impl LateAreas {
                 let rows = portions.next(READ_MEMORY)?;
                 for row in rows.rows(0..rows.count()) {
                     let area = row.get(PLACE_LEN..);
-                    text.add_row(
-                        area.ok_or_else(|| Error::Internal("a row without its place".into()))?,
-                    )?;
+                    text.add_row(area.ok_or_else(|| Error::internal("a row without its place"))?)?;
                     if text.len() >= CHUNK {
                         document.put(&mut text)?;
                     }

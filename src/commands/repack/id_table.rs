@@ -102,7 +102,7 @@ impl IdRows {
         ctx: &Context,
     ) -> Result<()> {
         let sorted = self.sorter.finish()?;
-        let failed = |error: FormatError| Error::Internal(format!("the table of ids: {error}"));
+        let failed = |error: FormatError| Error::internal(format!("the table of ids: {error}"));
         let mut builder = IdTableBuilder::default();
         let fingerprint = writer.id_fingerprint();
         Pass::new("write table of ids", ctx)
@@ -121,7 +121,7 @@ impl IdRows {
                     Ok((kind, ids))
                 },
                 |(kind, ids)| {
-                    let unknown = || Error::Internal("a row of unknown kind".into());
+                    let unknown = || Error::internal("a row of unknown kind");
                     let kind = kind.ok_or_else(unknown)?;
                     for (rank, blob) in ids {
                         builder.add(kind, rank, blob);

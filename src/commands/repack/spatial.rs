@@ -288,7 +288,7 @@ fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
 /// The rank of the id of the object in a row.
 fn rank_of_row(row: &[u8]) -> Result<u64> {
     let rank = row.first_chunk().map(|rank| u64::from_be_bytes(*rank));
-    rank.ok_or_else(|| Error::Internal("a row without the id of its object".into()))
+    rank.ok_or_else(|| Error::internal("a row without the id of its object"))
 }
 
 /// Decodes a row that [`put_row`] has encoded. Returns the box of a way or relation, or an empty box for a node.
@@ -360,7 +360,7 @@ fn write_rows(
             || FrameEncoder::new(write.compression, write.blob_index),
             |encoder, (range, number)| {
                 let kind = ObjectKind::from_number(range.keys.start >> (CURVE_BITS + LEVEL_BITS));
-                let kind = kind.ok_or_else(|| Error::Internal("a row of unknown kind".into()))?;
+                let kind = kind.ok_or_else(|| Error::internal("a row of unknown kind"))?;
                 let level = (range.keys.start >> CURVE_BITS) & NOWHERE;
                 let most = BlobLimits::new(kind, level, most);
                 encoder.set_max_objects(most.objects);

@@ -71,7 +71,7 @@ pub(super) fn write(
     )?;
     let only = writer.finish()?.into_iter().next();
     Ok(Summary {
-        output: only.ok_or_else(|| Error::Internal("an edit has no output".into()))?,
+        output: only.ok_or_else(|| Error::internal("an edit has no output"))?,
         effects: Effects::of(editor, &counts),
     })
 }

@@ -81,7 +81,7 @@ pub(crate) fn filter(input: &Input, options: &Options, ctx: &Context) -> Result<
             continue;
         }
         let object = objects.next();
-        let object = object.ok_or_else(|| Error::Internal("a change without object".into()))?;
+        let object = object.ok_or_else(|| Error::internal("a change without object"))?;
         let (kind, id) = (object.kind(), object.id);
         if !kept.contains(kind, id) {
             summary.dropped += 1;

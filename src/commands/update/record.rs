@@ -83,7 +83,7 @@ impl Record {
 
     /// Writes the record.
     pub(super) fn write(&self, step: &UpdateStep) -> Result<()> {
-        let text = serde_json::to_vec(step).map_err(|error| Error::Internal(error.to_string()))?;
+        let text = serde_json::to_vec(step).map_err(Error::internal)?;
         let (output, file) = Output::create(OutputTarget::named(&self.path, true))?;
         system::write(&file, &text).for_path(&self.path, "cannot write")?;
         output.commit()

@@ -54,8 +54,7 @@ impl FeatureDocument {
 
     /// Appends the features of a buffer, and empties it.
     pub(crate) fn put(&mut self, text: &mut FeatureText) -> Result<()> {
-        let failed = |error: std::io::Error| Error::Internal(error.to_string());
-        while let Some(chunk) = text.take().map_err(failed)? {
+        while let Some(chunk) = text.take().map_err(Error::internal)? {
             self.add(chunk)?;
         }
         Ok(())

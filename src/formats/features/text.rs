@@ -149,7 +149,7 @@ impl FeatureText {
 
     /// Appends the feature in a row from [`put_row`](Self::put_row).
     pub(crate) fn add_row(&mut self, row: &[u8]) -> Result<()> {
-        let broken = || Error::Internal("the row of a feature is broken".into());
+        let broken = || Error::internal("the row of a feature is broken");
         let (number, text) = row.split_first_chunk().ok_or_else(broken)?;
         let text = std::str::from_utf8(text).map_err(|_| broken())?;
         self.begin_feature();

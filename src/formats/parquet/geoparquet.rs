@@ -71,7 +71,7 @@ impl FeatureTable {
                 FeatureValues::new(&self.columns, &self.themes, self.areas.as_ref(), theme);
             while len < GROUP_BYTES && rows.peek().is_some() {
                 let read = values.read(bytes, rows);
-                len += read.map_err(|error| Error::Internal(error.to_string()))?;
+                len += read.map_err(Error::internal)?;
                 values.put(columns)?;
                 facts.add(&values.facts);
             }

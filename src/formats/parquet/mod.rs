@@ -194,5 +194,5 @@ impl Default for GeoParquetOptions {
 /// Returns the error for a failure of the Parquet library. If the output failed, the error of the output is reported
 /// instead.
 fn failed(error: impl fmt::Display) -> Error {
-    Error::Internal(format!("cannot write Parquet: {error}"))
+    Error::internal(format!("cannot write Parquet: {error}"))
 }

@@ -187,7 +187,7 @@ impl RowSorter {
         let none = SortedRows::new(self.bits, &self.directory);
         match state.busy {
             0 => Ok(std::mem::replace(&mut state.rows, none)),
-            _ => Err(Error::Internal("a thread that sorts stopped".into())),
+            _ => Err(Error::internal("a thread that sorts stopped")),
         }
     }
 }

@@ -126,7 +126,7 @@ impl BlockBuffer {
         };
         (self.at, self.first) = (0, block.keys.start);
         let broken = |error: lz4_flex::block::DecompressError| {
-            Error::Internal(format!("a temporary file: {error}"))
+            Error::internal(format!("a temporary file: {error}"))
         };
         let (len, bytes) = lz4_flex::block::uncompressed_size(bytes).map_err(broken)?;
         self.rows.resize(len, 0);
@@ -142,7 +142,7 @@ impl BlockBuffer {
         }
         let next = next_row(&self.rows, &mut self.at);
         let (key, row) =
-            next.map_err(|error| Error::Internal(format!("a temporary file: {error}")))?;
+            next.map_err(|error| Error::internal(format!("a temporary file: {error}")))?;
         Ok(Some((self.first + key, &self.rows[row])))
     }
 }
@@ -200,7 +200,7 @@ impl RunBuilder {
             self.compressed.resize(most, 0);
         }
         let compressed = lz4_flex::block::compress_into(&self.block, &mut self.compressed);
-        let len = compressed.map_err(|error| Error::Internal(format!("a block: {error}")))?;
+        let len = compressed.map_err(|error| Error::internal(format!("a block: {error}")))?;
         self.blocks.push(RunBlock {
             keys: self.keys.clone(),
             start: self.in_file + self.bytes.len() as u64,

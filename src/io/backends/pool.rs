@@ -145,7 +145,7 @@ impl Executor for Pool {
             return Ok(());
         }
         self.wait()?;
-        Err(Error::Internal("the writer threads have ended".into()))
+        Err(Error::internal("the writer threads have ended"))
     }
 
     fn wait(&mut self) -> Result<()> {
@@ -154,7 +154,7 @@ impl Executor for Pool {
         if fine {
             Ok(())
         } else {
-            Err(Error::Internal("a writer thread panicked".into()))
+            Err(Error::internal("a writer thread panicked"))
         }
     }
 }

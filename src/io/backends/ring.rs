@@ -156,7 +156,7 @@ impl RingExecutor {
     /// slot.
     fn finish_slot(&mut self, index: usize) -> Result<()> {
         let slot = &mut self.slots[index];
-        let missing = || Error::Internal("a slot of io_uring has no chunk".into());
+        let missing = || Error::internal("a slot of io_uring has no chunk");
         let chunk = slot.chunk.take().ok_or_else(missing)?;
         let len = chunk.len();
         if slot.incomplete {

@@ -55,7 +55,7 @@ struct PlaceFeature<'a> {
 }
 
 fn text(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::Internal(error.to_string()))
+    serde_json::to_string(value).map_err(Error::internal)
 }
 
 /// Returns the body of the response to a request.
