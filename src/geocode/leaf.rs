@@ -67,12 +67,7 @@ pub(super) struct Units {
 
 impl Units {
     pub(super) fn of(extent: &Extent) -> Self {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = extent.edges().map(i64::from);
+        let [west, south, east, north] = extent.edges().map(i64::from).into_array();
         let size = (north - south).max(east - west);
         let bits = i64::BITS - size.leading_zeros();
         Self {
@@ -82,12 +77,7 @@ impl Units {
     }
 
     pub(super) fn in_units(self, extent: &Extent) -> [u8; UNITS_LEN] {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = extent.edges().map(i64::from);
+        let [west, south, east, north] = extent.edges().map(i64::from).into_array();
         let [lat, lon] = [self.base.lat_e7, self.base.lon_e7].map(i64::from);
         [south - lat, west - lon, north - lat, east - lon].map(|from| (from >> self.shift) as u8)
     }

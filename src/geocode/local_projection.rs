@@ -132,12 +132,7 @@ impl LocalProjection {
     /// box are in 1e-7 degree.
     #[inline(always)]
     pub(crate) fn bound(&self, edges: Edges<f64>) -> f64 {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = edges;
+        let [west, south, east, north] = edges.into_array();
         // These are faster than `f64::max` and `f64::min`, which also handle NaN.
         let larger = |one: f64, other: f64| if one > other { one } else { other };
         let smaller = |one: f64, other: f64| if one < other { one } else { other };

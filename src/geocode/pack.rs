@@ -18,12 +18,7 @@ type Middle = (Point, u32);
 /// because the boxes of runs overlap more.
 pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     let middle = |extent: &Extent| {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = extent.edges();
+        let [west, south, east, north] = extent.edges().into_array();
         Point {
             lat_e7: south.midpoint(north),
             lon_e7: west.midpoint(east),
@@ -43,12 +38,7 @@ fn cut_groups(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
         groups.extend((!group.is_empty()).then_some(group));
         return;
     };
-    let Edges {
-        west,
-        south,
-        east,
-        north,
-    } = extent.edges().map(f64::from);
+    let [west, south, east, north] = extent.edges().map(f64::from).into_array();
     let narrow = ((south + north) / 2.0 / RADIAN_E7).cos();
     let is_tall = north - south > (east - west) * narrow;
     // The lower half gets a whole number of full groups, so at most one group is not full in the end.

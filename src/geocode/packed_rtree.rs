@@ -177,12 +177,7 @@ impl<'c> Children<'c> {
     /// Returns each child whose box intersects `extent`, as its number in the node and its box.
     #[inline]
     fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = extent.edges();
+        let [west, south, east, north] = extent.edges().into_array();
         let [souths, wests, norths, easts] = self.edges;
         let mut apart = [0; FANOUT];
         mark(&mut apart, souths, |edge| edge > north);

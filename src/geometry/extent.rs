@@ -36,13 +36,8 @@ impl Extent {
 
     /// Converts a [`Bbox`], which must not be empty.
     pub const fn of_bbox(bbox: &Bbox) -> Self {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = bbox.edges_e7();
-        Self::from_stored([south, west, north, east])
+        let edges = bbox.edges_e7();
+        Self::from_stored([edges.south, edges.west, edges.north, edges.east])
     }
 
     /// Returns the box with the given edges in 1e-7 degree, in the order in which indexes store them: south, west,
@@ -116,12 +111,7 @@ impl Extent {
 
     /// Returns the centre of the box. Longitudes beyond 180 degrees wrap around.
     pub fn centre(&self) -> Point {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = self.edges().map(i64::from);
+        let [west, south, east, north] = self.edges().map(i64::from).into_array();
         let middle = |low: i64, high: i64, max: i64| {
             let middle = (low + high).div_euclid(2);
             match middle {

@@ -44,12 +44,7 @@ fn widen_box(
     let locations = locations.map(|at| (nano_of_e7(at.lat_e7()), nano_of_e7(at.lon_e7())));
     let mut wide = stored;
     for (lat, lon) in locations {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = wide;
+        let [west, south, east, north] = wide.into_array();
         if stored.west > stored.east {
             let is_inside = (south..=north).contains(&lat) && (lon >= west || lon <= east);
             if !is_inside {

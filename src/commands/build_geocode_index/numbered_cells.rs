@@ -57,12 +57,7 @@ impl NumberedCells {
 
     /// Whether a box may contain a node that was added.
     pub(super) fn may_meet(&self, extent: &Extent) -> bool {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = extent.edges().map(|edge| edge >> CELL_BITS);
+        let [west, south, east, north] = extent.edges().map(|edge| edge >> CELL_BITS).into_array();
         let count = (i64::from(north - south) + 1) * (i64::from(east - west) + 1);
         let has = |row: i32, column: i32| {
             let (block, row, column) = place_of(row, column);

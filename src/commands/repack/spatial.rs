@@ -327,12 +327,7 @@ fn key_of(kind: ObjectKind, id: i64, bbox: &Bbox) -> u64 {
         // Objects without a location are ordered by id, so that they do not all have the same key.
         return group(NOWHERE) | (id_rank(id) >> 4).min((1 << CURVE_BITS) - 1);
     }
-    let Edges {
-        west,
-        south,
-        east,
-        north,
-    } = bbox.edges_e7();
+    let [west, south, east, north] = bbox.edges_e7().into_array();
     let height = i64::from(north) - i64::from(south);
     let edge = height.max(i64::from(east) - i64::from(west));
     let level = LEVELS.iter().filter(|longest| edge > **longest).count();

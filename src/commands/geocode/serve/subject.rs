@@ -191,12 +191,7 @@ impl Subject<'_> {
 
     /// The latitude and the longitude of the middle of the object, in degrees.
     pub(super) fn middle(&self) -> [f64; 2] {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = self.edges.map(degrees);
+        let [west, south, east, north] = self.edges.map(degrees).into_array();
         let middle = [f64::midpoint(south, north), f64::midpoint(west, east)];
         middle.map(|degrees| (degrees * 1e7).round() / 1e7)
     }
@@ -204,12 +199,7 @@ impl Subject<'_> {
     /// The box of the object with its margin, in degrees. The margin is clamped at the poles and at 180 degrees.
     pub(super) fn bbox(&self) -> Edges<f64> {
         let (half_turn, pole) = (1_800_000_000, 900_000_000);
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = self.edges;
+        let [west, south, east, north] = self.edges.into_array();
         let edges = Edges {
             west: west.saturating_sub(self.margin).max(west.min(-half_turn)),
             south: south.saturating_sub(self.margin).max(-pole),
@@ -221,12 +211,7 @@ impl Subject<'_> {
 
     /// The edges of the box in degrees as strings, in the order south, north, west, east.
     pub(super) fn bounding_box(&self) -> [String; 4] {
-        let Edges {
-            west,
-            south,
-            east,
-            north,
-        } = self.bbox();
+        let [west, south, east, north] = self.bbox().into_array();
         [south, north, west, east].map(|edge| edge.to_string())
     }
 }
