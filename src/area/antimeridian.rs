@@ -49,13 +49,9 @@ fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
     let parts = assembly.polygons.iter().flat_map(rings);
     let parts: Vec<AreaPolygon> = parts.filter_map(polygon_of).collect();
     if parts.is_empty() && !assembly.polygons.is_empty() {
-        assembly.problems.push(AreaProblem {
-            kind: ProblemKind::NoArea,
-            point: None,
-            node: None,
-            ways: [ways.first().map(|way| way.id), None],
-            segments: [None; 2],
-        });
+        let ways = [ways.first().map(|way| way.id), None];
+        let problem = AreaProblem::new(ProblemKind::NoArea, None, ways);
+        assembly.problems.push(problem);
     }
     assembly.polygons = parts;
     assembly
@@ -123,10 +119,7 @@ mod tests {
     fn nodes(places: &[(f64, f64)]) -> Vec<AreaNode> {
         let nodes = (1..).zip(places).map(|(id, (lon, lat))| AreaNode {
             id,
-            point: Point {
-                lat_e7: (lat * 1e7) as i32,
-                lon_e7: (lon * 1e7) as i32,
-            },
+            point: Point::new((lat * 1e7) as i32, (lon * 1e7) as i32),
         });
         nodes.collect()
     }

@@ -16,19 +16,19 @@ pub(crate) fn interior_point(polygons: &[AreaPolygon]) -> Option<Point> {
     let spans = crossings.chunks_exact(2).map(|span| (span[0], span[1]));
     let longest = spans.max_by(|one, other| (one.1 - one.0).total_cmp(&(other.1 - other.0)));
     let lon = longest.map(|(west, east)| (west + east) / 2.0);
-    Some(Point {
+    Some(Point::new(
         lat_e7,
-        lon_e7: lon.map_or(polygon.outer[0].lon_e7, |lon| lon.round() as i32),
-    })
+        lon.map_or(polygon.outer[0].lon_e7, |lon| lon.round() as i32),
+    ))
 }
 
 /// Returns the longitudes, in 1e-7 degree, at which the edges of a ring cross a parallel.
 fn crossings(ring: &[Point], lat_e7: i32) -> impl Iterator<Item = f64> {
     let next = ring.iter().cycle().skip(1);
-    let edges = ring.iter().zip(next).map(|(from, to)| Edge {
-        from: *from,
-        to: *to,
-    });
+    let edges = ring
+        .iter()
+        .zip(next)
+        .map(|(from, to)| Edge::new(*from, *to));
     let y = HalfUnitPoint::of(Point { lat_e7, lon_e7: 0 }).y;
     let crossing = edges.filter(move |edge| edge.is_crossed_at(y));
     crossing.map(move |edge| {

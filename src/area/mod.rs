@@ -175,6 +175,19 @@ pub struct AreaProblem {
     pub segments: [Option<[Point; 2]>; 2],
 }
 
+impl AreaProblem {
+    /// Creates a problem without a node and without segments.
+    fn new(kind: ProblemKind, point: Option<Point>, ways: [Option<i64>; 2]) -> Self {
+        Self {
+            kind,
+            point,
+            node: None,
+            ways,
+            segments: [None; 2],
+        }
+    }
+}
+
 impl fmt::Display for AreaProblem {
     /// Describes the problem for mappers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -30,13 +30,7 @@ impl ProblemList {
 
     /// Adds a problem that concerns the whole area. It has no location, and names `way` if given.
     pub(super) fn add_of_area(&mut self, kind: ProblemKind, way: Option<i64>) {
-        self.add(AreaProblem {
-            kind,
-            point: None,
-            node: None,
-            ways: [way, None],
-            segments: [None; 2],
-        });
+        self.add(AreaProblem::new(kind, None, [way, None]));
     }
 
     /// Returns the problems. Each problem with a location gets the id of the first node there, if there is one.

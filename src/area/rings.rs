@@ -152,12 +152,10 @@ impl AreaRings {
             let is_wrong = &mut is_wrong[segment.way as usize];
             if contradicts && !*is_wrong {
                 *is_wrong = true;
+                let (kind, ways) = (ProblemKind::WrongRole, [Some(way.id), None]);
                 problems.add(AreaProblem {
-                    kind: ProblemKind::WrongRole,
-                    point: Some(segment.first),
-                    node: None,
-                    ways: [Some(way.id), None],
                     segments: [Some(segment.ends().into()), None],
+                    ..AreaProblem::new(kind, Some(segment.first), ways)
                 });
             }
         }

@@ -43,10 +43,7 @@ impl AreaSegment {
     }
 
     fn edge(&self) -> Edge {
-        Edge {
-            from: self.first,
-            to: self.second,
-        }
+        Edge::new(self.first, self.second)
     }
 }
 
@@ -97,8 +94,8 @@ pub(crate) fn intersection(a: &AreaSegment, b: &AreaSegment) -> Point {
         // The segments cross, so the ends of `a` lie on different sides of `b`, and the divisor is not 0.
         (i128::from(from) + one * way / (one - two)) as i32
     };
-    Point {
-        lat_e7: along(a.first.lat_e7, a.second.lat_e7),
-        lon_e7: along(a.first.lon_e7, a.second.lon_e7),
-    }
+    Point::new(
+        along(a.first.lat_e7, a.second.lat_e7),
+        along(a.first.lon_e7, a.second.lon_e7),
+    )
 }

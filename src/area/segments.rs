@@ -50,12 +50,10 @@ impl<'a> Segments<'a> {
                         .list
                         .push(AreaSegment::new(from.point, to.point, index));
                 } else if from.id != to.id {
+                    let (kind, ways) = (ProblemKind::DuplicateNode, [Some(way.id), None]);
                     problems.add(AreaProblem {
-                        kind: ProblemKind::DuplicateNode,
-                        point: Some(to.point),
                         node: Some(to.id),
-                        ways: [Some(way.id), None],
-                        segments: [None; 2],
+                        ..AreaProblem::new(kind, Some(to.point), ways)
                     });
                 }
             }
@@ -80,12 +78,10 @@ impl<'a> Segments<'a> {
                 self.list.push(*one);
             }
             if let Some(other) = others.first() {
+                let ways = [one, other].map(|segment| Some(self.way_id(segment)));
                 problems.add(AreaProblem {
-                    kind: ProblemKind::DuplicateSegment,
-                    point: Some(one.first),
-                    node: None,
-                    ways: [one, other].map(|segment| Some(self.way_id(segment))),
                     segments: [Some(one.ends().into()), None],
+                    ..AreaProblem::new(ProblemKind::DuplicateSegment, Some(one.first), ways)
                 });
             }
         }
@@ -151,11 +147,8 @@ impl<'a> Segments<'a> {
         let ways = [a, b].map(|segment| Some(self.way_id(segment)));
         if known.insert((point, ways)) {
             problems.add(AreaProblem {
-                kind,
-                point: Some(point),
-                node: None,
-                ways,
                 segments: [a, b].map(|segment| Some(segment.ends().into())),
+                ..AreaProblem::new(kind, Some(point), ways)
             });
         }
     }

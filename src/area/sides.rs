@@ -118,13 +118,8 @@ impl Corners {
                 continue;
             };
             let way = segments.way_id(&segments.list[end.segment as usize]);
-            problems.add(AreaProblem {
-                kind: ProblemKind::OpenRing,
-                point: Some(end.point),
-                node: None,
-                ways: [Some(way), None],
-                segments: [None; 2],
-            });
+            let (kind, ways) = (ProblemKind::OpenRing, [Some(way), None]);
+            problems.add(AreaProblem::new(kind, Some(end.point), ways));
         }
     }
 }

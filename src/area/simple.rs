@@ -34,10 +34,7 @@ pub(crate) fn simple_polygon(ring: &[Point], polygon: &mut AreaPolygon) -> bool 
 /// The edges of a ring.
 fn edges(ring: &[Point]) -> impl Iterator<Item = Edge> + Clone {
     ring.windows(2).filter_map(|points| match points {
-        [from, to] => Some(Edge {
-            from: *from,
-            to: *to,
-        }),
+        [from, to] => Some(Edge::new(*from, *to)),
         _ => None,
     })
 }

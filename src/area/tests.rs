@@ -12,10 +12,7 @@ fn node(id: i64) -> AreaNode {
 fn node_at(x: i64, y: i64) -> AreaNode {
     AreaNode {
         id: x * 10 + y,
-        point: Point {
-            lon_e7: i32::try_from(x).unwrap(),
-            lat_e7: i32::try_from(y).unwrap(),
-        },
+        point: Point::new(i32::try_from(y).unwrap(), i32::try_from(x).unwrap()),
     }
 }
 

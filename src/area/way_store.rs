@@ -152,10 +152,7 @@ impl WayStore {
             }
             nodes.push(AreaNode {
                 id: node,
-                point: Point {
-                    lat_e7: lat as i32,
-                    lon_e7: lon as i32,
-                },
+                point: Point::new(lat as i32, lon as i32),
             });
         }
         Ok(StoredWay::Located)
@@ -188,13 +185,7 @@ impl WayBatch {
         }
         self.longest = self.longest.max(nodes.len());
         put_varint(out, nodes.len() as u64 + 1);
-        let (mut last, mut last_id) = (
-            Point {
-                lat_e7: 0,
-                lon_e7: 0,
-            },
-            0i64,
-        );
+        let (mut last, mut last_id) = (Point::new(0, 0), 0i64);
         for (id, point) in nodes {
             let Some(point) = point else {
                 continue;
@@ -221,10 +212,8 @@ mod tests {
 
     #[test]
     fn a_way_is_read_as_it_was_added() {
-        let point = |at: i64| Point {
-            lat_e7: i32::MIN + at as i32 * 17,
-            lon_e7: i32::MAX - at as i32 * 1_000_003,
-        };
+        let point =
+            |at: i64| Point::new(i32::MIN + at as i32 * 17, i32::MAX - at as i32 * 1_000_003);
         let ids = [i64::MIN, i64::MAX, 0, -3, 7];
         for has_node_ids in [true, false] {
             let wanted: IdSet = [5, -5, 9, 12, 13].into_iter().collect();

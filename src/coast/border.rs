@@ -267,10 +267,7 @@ impl Border {
                 edge: number,
                 share: Ratio::new(before, before - behind),
                 tie: Ratio::new(moved * dot(edge, segment), cross(edge, segment)),
-                point: Point {
-                    lat_e7: at(from.lat_e7, segment.1),
-                    lon_e7: at(from.lon_e7, segment.0),
-                },
+                point: Point::new(at(from.lat_e7, segment.1), at(from.lon_e7, segment.0)),
             },
             is_exit: start > 0,
             along: Ratio::new(on_left, width),
@@ -328,10 +325,7 @@ impl Border {
             edge: number,
             share: Ratio::new((share * PARTS) as i128, PARTS as i128),
             tie: Ratio::ZERO,
-            point: Point {
-                lat_e7: at(a.lat_e7, b.lat_e7),
-                lon_e7: at(a.lon_e7, b.lon_e7),
-            },
+            point: Point::new(at(a.lat_e7, b.lat_e7), at(a.lon_e7, b.lon_e7)),
         };
         let (width, height) = (edge.0 * share - to.0, edge.1 * share - to.1);
         (place, width.hypot(height))

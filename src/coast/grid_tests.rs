@@ -5,14 +5,8 @@ use crate::geometry::doubled_area;
 
 /// The whole world.
 const WORLD: Extent = Extent {
-    low: Point {
-        lat_e7: -900_000_000,
-        lon_e7: -1_800_000_000,
-    },
-    high: Point {
-        lat_e7: 900_000_000,
-        lon_e7: 1_800_000_000,
-    },
+    low: Point::new(-900_000_000, -1_800_000_000),
+    high: Point::new(900_000_000, 1_800_000_000),
 };
 
 fn polygon(rings: &[&[(i32, i32)]]) -> AreaPolygon {

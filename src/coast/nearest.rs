@@ -164,9 +164,11 @@ mod tests {
     #[test]
     fn the_nearest_place_is_that_of_a_comparison_with_all_places() {
         let mut random = Random(3);
-        let mut point = || Point {
-            lat_e7: (random.below(1_800_000) - 900_000) * 1000,
-            lon_e7: (random.below(3_600_000) - 1_800_000) * 1000,
+        let mut point = || {
+            Point::new(
+                (random.below(1_800_000) - 900_000) * 1000,
+                (random.below(3_600_000) - 1_800_000) * 1000,
+            )
         };
         let points: Vec<Point> = (0..300).map(|_| point()).collect();
         let mut tree = NearestPlaces::new(&points);
@@ -185,10 +187,7 @@ mod tests {
 
     #[test]
     fn distances_are_those_of_degrees_also_across_the_antimeridian() {
-        let at = |lon: f64, lat: f64| Point {
-            lat_e7: (lat * 1e7) as i32,
-            lon_e7: (lon * 1e7) as i32,
-        };
+        let at = |lon: f64, lat: f64| Point::new((lat * 1e7) as i32, (lon * 1e7) as i32);
         let degree = distance_m(at(0.0, 0.0), at(1.0, 0.0));
         assert!((degree - 111_195.0).abs() < 1.0, "{degree}");
         let across = distance_m(at(179.5, 0.0), at(-179.5, 0.0));

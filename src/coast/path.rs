@@ -216,10 +216,7 @@ mod tests {
     use super::*;
 
     fn path(places: &[(i32, i32)], spans: &[(usize, Option<i64>)], is_closed: bool) -> CoastPath {
-        let point = |(lon, lat): &(i32, i32)| Point {
-            lat_e7: lat * 10_000_000,
-            lon_e7: lon * 10_000_000,
-        };
+        let point = |(lon, lat): &(i32, i32)| Point::new(lat * 10_000_000, lon * 10_000_000);
         let span = |(start, way): &(usize, Option<i64>)| WaySpan {
             start: *start,
             way: *way,

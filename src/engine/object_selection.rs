@@ -239,10 +239,7 @@ impl ObjectsWithin {
 
     /// Whether a location in nanodegrees is in the box and in the region.
     fn has_location(&self, lat: i64, lon: i64) -> bool {
-        let point = || Point {
-            lat_e7: nearest_e7(lat),
-            lon_e7: nearest_e7(lon),
-        };
+        let point = || Point::new(nearest_e7(lat), nearest_e7(lon));
         let is_in = |index: &Arc<AreaIndex>| !index.regions_of(point()).is_empty();
         let mut boxes = self.boxes.iter();
         boxes.any(|bbox| bbox.contains_nano(lat, lon)) && self.region.as_ref().is_none_or(is_in)

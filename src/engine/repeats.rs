@@ -9,7 +9,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, HeaderWalker, PbfFile};
 use crate::index::{IdBatch, IdSet};
 use crate::io::Input;
-use crate::osm::{ObjectId, ObjectKind, TypeThenId, id_from_rank, id_rank};
+use crate::osm::{ObjectId, ObjectKind, TypeThenId, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, scan_ids, scan_payload};
 use crate::runtime::{Context, Disorder, PayloadWatch, lock};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -201,10 +201,7 @@ impl RepeatFindings {
         if count == 0 || *self.is_history.get_or_init(|| self.has_deleted()) {
             return Ok(());
         }
-        let object = ObjectId {
-            kind: first.0,
-            id: id_from_rank(first.1),
-        };
+        let object = ObjectId::of_key(first);
         if self.treatment == Repeats::Refused {
             return Err(FormatError::repetition(object, NEED));
         }

@@ -448,10 +448,7 @@ impl ChangeSet {
     /// The ids of the objects of all changes, in order.
     pub fn ids(&self) -> impl Iterator<Item = ObjectId> + '_ {
         let changes = self.changes.iter();
-        changes.map(|change| ObjectId {
-            kind: change.kind(),
-            id: change.id,
-        })
+        changes.map(Change::object_id)
     }
 
     /// The objects of all changes, in order, each with its change.
@@ -512,6 +509,11 @@ impl Change {
     /// The kind of the object.
     pub const fn kind(&self) -> ObjectKind {
         self.key.0
+    }
+
+    /// The kind and the id of the object.
+    pub(crate) const fn object_id(&self) -> ObjectId {
+        ObjectId::of_key(self.key)
     }
 
     /// The changeset that the change belongs to; `None` if it is unknown.

@@ -393,14 +393,8 @@ impl<'c> Areas<'c> {
         let edges = self.bytes(edges + start * edge_len, len * edge_len)?;
         Ok(edges.as_chunks::<EDGE_LEN>().0.iter().map(|edge| {
             let at = |at| i32::from_le_bytes(number(edge, at));
-            let point = |at_byte| Point {
-                lat_e7: at(at_byte),
-                lon_e7: at(at_byte + 4),
-            };
-            Edge {
-                from: point(0),
-                to: point(8),
-            }
+            let point = |at_byte| Point::new(at(at_byte), at(at_byte + 4));
+            Edge::new(point(0), point(8))
         }))
     }
 
@@ -474,10 +468,7 @@ mod tests {
             for part in 0..3 {
                 // A ring may cross itself, so a place is inside if a ray from it crosses an odd number of edges.
                 let mut ring: Vec<Point> = (0..corners)
-                    .map(|_| Point {
-                        lat_e7: random.below(100),
-                        lon_e7: random.below(100) + part * 200,
-                    })
+                    .map(|_| Point::new(random.below(100), random.below(100) + part * 200))
                     .collect();
                 ring.push(ring[0]);
                 lines.extend([ring, Vec::new()]);
@@ -507,10 +498,7 @@ mod tests {
             };
             for (part, (extent, start)) in area.parts.iter().enumerate() {
                 for _ in 0..2000 {
-                    let place = Point {
-                        lat_e7: random.below(110) - 5,
-                        lon_e7: random.below(510) - 5,
-                    };
+                    let place = Point::new(random.below(110) - 5, random.below(510) - 5);
                     let ring = &lines[part * 2];
                     let edges = || {
                         let pairs = ring.iter().copied().zip(ring.iter().copied().skip(1));
@@ -539,14 +527,8 @@ mod tests {
 
     #[test]
     fn an_area_that_is_cut_or_has_no_bands_is_an_error() {
-        let [low, high] = [0, 10].map(|at| Point {
-            lat_e7: at,
-            lon_e7: at,
-        });
-        let corner = Point {
-            lat_e7: 0,
-            lon_e7: 10,
-        };
+        let [low, high] = [0, 10].map(|at| Point::new(at, at));
+        let corner = Point::new(0, 10);
         let item = IndexedItem {
             kind: ObjectKind::Relation,
             id: 1,

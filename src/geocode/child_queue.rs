@@ -87,10 +87,7 @@ mod tests {
 
     #[test]
     fn boxes_come_in_order_and_up_to_a_limit() {
-        let place = Point {
-            lat_e7: 500_000_000,
-            lon_e7: 80_000_000,
-        };
+        let place = Point::new(500_000_000, 80_000_000);
         let projection = LocalProjection::around(place);
         let far = |number: usize| {
             let east = place.lon_e7 + [700, 0, 20_000, 300_000, 3000][number % 5];

@@ -11,7 +11,7 @@ use super::lines::for_each_point;
 use super::local_projection::{LocalProjection, crosses_ray, segment_distance};
 use crate::error::FormatError;
 use crate::geometry::{Edge, Enclosure, Extent, ORIGIN, Point};
-use crate::osm::{Edges, ObjectKind};
+use crate::osm::ObjectKind;
 use crate::pbf::wire::Varints;
 
 /// The size of the header in bytes. The header has the latitude and longitude of the south-western corner, the offset
@@ -169,10 +169,10 @@ impl<'c> ItemLeaf<'c> {
         let (ends, items) = items.split_at_checked(ends).ok_or(BROKEN)?;
         Ok(Self {
             units: Units {
-                base: Point {
-                    lat_e7: i32::from_le_bytes(array(bytes, 0)?),
-                    lon_e7: i32::from_le_bytes(array(bytes, 4)?),
-                },
+                base: Point::new(
+                    i32::from_le_bytes(array(bytes, 0)?),
+                    i32::from_le_bytes(array(bytes, 4)?),
+                ),
                 shift,
             },
             boxes: boxes.as_chunks().0,
@@ -305,10 +305,7 @@ impl<'c> LeafItem<'c> {
         let (mut last, mut around) = (ORIGIN, Enclosure::of(place));
         for_each_point(self.lines, |point, is_first| {
             if !is_first {
-                around.add(&Edge {
-                    from: last,
-                    to: point,
-                });
+                around.add(&Edge::new(last, point));
             }
             last = point;
         })?;

@@ -55,28 +55,19 @@ pub(super) fn for_each_point(
         };
         let mut take = |count: usize, len| values.read_bytes(count.checked_mul(len).ok_or(BROKEN)?);
         let (wide, steps) = (take(wide, 8)?, take(steps, 4)?);
-        let (mut last, mut is_first) = (
-            Point {
-                lat_e7: 0,
-                lon_e7: 0,
-            },
-            true,
-        );
+        let (mut last, mut is_first) = (Point::new(0, 0), true);
         for bytes in wide.as_chunks::<8>().0 {
             let both = u64::from_le_bytes(*bytes);
-            last = Point {
-                lat_e7: both as i32,
-                lon_e7: (both >> 32) as i32,
-            };
+            last = Point::new(both as i32, (both >> 32) as i32);
             visit(last, is_first);
             is_first = false;
         }
         for bytes in steps.as_chunks::<4>().0 {
             let both = u32::from_le_bytes(*bytes);
-            last = Point {
-                lat_e7: last.lat_e7.wrapping_add((both as i16).into()),
-                lon_e7: last.lon_e7.wrapping_add(((both >> 16) as i16).into()),
-            };
+            last = Point::new(
+                last.lat_e7.wrapping_add((both as i16).into()),
+                last.lon_e7.wrapping_add(((both >> 16) as i16).into()),
+            );
             visit(last, false);
         }
     }

@@ -84,10 +84,7 @@ impl LocalProjection {
 
     /// Returns the query point. Its longitude may lie beyond 180 degrees.
     pub(crate) const fn place(&self) -> Point {
-        Point {
-            lat_e7: self.lat_e7 as i32,
-            lon_e7: self.lon_e7 as i32,
-        }
+        Point::new(self.lat_e7 as i32, self.lon_e7 as i32)
     }
 
     /// Projects a point to metres east and north of the query point.
@@ -216,10 +213,7 @@ mod tests {
     }
 
     fn point(lat: f64, lon: f64) -> Point {
-        Point {
-            lat_e7: (lat * 1e7).round() as i32,
-            lon_e7: (lon * 1e7).round() as i32,
-        }
+        Point::new((lat * 1e7).round() as i32, (lon * 1e7).round() as i32)
     }
 
     #[test]
@@ -261,9 +255,11 @@ mod tests {
             let place = point(lat, random.fraction(360.0) - 180.0);
             let projection = LocalProjection::around(place);
             let size = 10f64.powf(-random.fraction(5.0));
-            let mut near = |place: Point| Point {
-                lat_e7: place.lat_e7 + ((random.fraction(2.0) - 1.0) * size * 1e7) as i32,
-                lon_e7: place.lon_e7 + ((random.fraction(2.0) - 1.0) * size * 1e7) as i32,
+            let mut near = |place: Point| {
+                Point::new(
+                    place.lat_e7 + ((random.fraction(2.0) - 1.0) * size * 1e7) as i32,
+                    place.lon_e7 + ((random.fraction(2.0) - 1.0) * size * 1e7) as i32,
+                )
             };
             let (one, other) = (near(place), near(place));
             let extent = Extent::of([&one, &other]).unwrap();

@@ -64,10 +64,7 @@ fn holds(rings: &[Vec<Point>], place: Point) -> bool {
     let mut around = Enclosure::of(place);
     for ring in rings {
         for (from, to) in ring.iter().zip(ring.iter().skip(1)) {
-            around.add(&Edge {
-                from: *from,
-                to: *to,
-            });
+            around.add(&Edge::new(*from, *to));
         }
     }
     around.holds()

@@ -2,7 +2,6 @@
 
 use super::leaf::LEAF_ITEMS;
 use crate::geometry::{Extent, Point};
-use crate::osm::Edges;
 
 /// A radian in units of 1e-7 degree.
 const RADIAN_E7: f64 = 1e7 * 180.0 / std::f64::consts::PI;
@@ -19,10 +18,7 @@ type Middle = (Point, u32);
 pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     let middle = |extent: &Extent| {
         let [west, south, east, north] = extent.edges().into_array();
-        Point {
-            lat_e7: south.midpoint(north),
-            lon_e7: west.midpoint(east),
-        }
+        Point::new(south.midpoint(north), west.midpoint(east))
     };
     let mut middles: Vec<Middle> = extents.iter().map(middle).zip(0..).collect();
     let mut groups = Vec::with_capacity(extents.len().div_ceil(LEAF_ITEMS));
@@ -62,12 +58,7 @@ mod tests {
     #[test]
     fn each_object_is_in_one_group_and_groups_hardly_overlap() {
         let extents: Vec<Extent> = (0..50 * 50)
-            .map(|at| {
-                Extent::at(Point {
-                    lat_e7: 100 * (at % 50),
-                    lon_e7: 100 * (at / 50),
-                })
-            })
+            .map(|at| Extent::at(Point::new(100 * (at % 50), 100 * (at / 50))))
             .collect();
         let groups = groups(&extents);
         assert_eq!(groups.len(), extents.len().div_ceil(LEAF_ITEMS));

@@ -13,7 +13,6 @@ use super::container::{Container, ContainerWriter};
 use super::local_projection::LocalProjection;
 use crate::error::{Error, Result};
 use crate::geometry::Extent;
-use crate::osm::Edges;
 use std::ops::Range;
 
 /// The maximum number of children of a node.

@@ -31,10 +31,7 @@ pub(crate) const fn is_on_antimeridian(point: Point) -> bool {
 /// Returns a point on the antimeridian with the other sign of its longitude. This is the same place on the earth, at
 /// the opposite edge of the map.
 pub(crate) const fn at_other_edge(point: Point) -> Point {
-    Point {
-        lat_e7: point.lat_e7,
-        lon_e7: point.lon_e7.wrapping_neg(),
-    }
+    Point::new(point.lat_e7, point.lon_e7.wrapping_neg())
 }
 
 /// Cuts a line at the antimeridian. Returns `None` if the line does not cross the antimeridian. Parts without a length
@@ -223,19 +220,13 @@ impl MapTurn {
         } else {
             HALF_TURN
         };
-        Point {
-            lat_e7: point.lat_e7,
-            lon_e7: (lon - self.edge_e7 + by) as i32,
-        }
+        Point::new(point.lat_e7, (lon - self.edge_e7 + by) as i32)
     }
 
     /// Returns the point that is at a place of the turned map.
     pub(crate) fn undo(self, point: Point) -> Point {
         let by = self.shift_back(point.lon_e7.into());
-        Point {
-            lat_e7: point.lat_e7,
-            lon_e7: (i64::from(point.lon_e7) + by as i64) as i32,
-        }
+        Point::new(point.lat_e7, (i64::from(point.lon_e7) + by as i64) as i32)
     }
 
     /// Returns the shift from a longitude on the turned map to the true longitude. Both are in 1e-7 degree.
@@ -258,10 +249,7 @@ impl MapTurn {
             (-HALF_TURN, at, self.edge_e7 + HALF_TURN),
             (at, HALF_TURN, self.edge_e7 - HALF_TURN),
         ] {
-            let corner = |lon, lat_e7| Point {
-                lat_e7,
-                lon_e7: lon as i32,
-            };
+            let corner = |lon, lat_e7| Point::new(lat_e7, lon as i32);
             let side = vec![
                 corner(west, -QUARTER),
                 corner(east, -QUARTER),

@@ -137,10 +137,7 @@ impl AreaIndex {
         let mut contacts = vec![EdgeContact::None; self.regions];
         let bounds = HalfUnitBox {
             min: HalfUnitPoint::of(corner_of(bbox)),
-            max: HalfUnitPoint::of(Point {
-                lat_e7: bbox.max_lat_e7,
-                lon_e7: bbox.max_lon_e7,
-            }),
+            max: HalfUnitPoint::of(Point::new(bbox.max_lat_e7, bbox.max_lon_e7)),
         };
         let mut pending = vec![(0usize, self.tree.root)];
         while let Some((number, cell)) = pending.pop() {
@@ -201,10 +198,7 @@ impl AreaIndex {
     /// region contains all of the interior or none of it, so one interior point decides.
     fn enclosing_regions(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
         let corner = HalfUnitPoint::of(corner_of(bbox));
-        let point = HalfUnitPoint {
-            x: corner.x + 1,
-            y: corner.y + 1,
-        };
+        let point = HalfUnitPoint::new(corner.x + 1, corner.y + 1);
         let mut regions = self.regions_at(bbox, |cell, part| {
             has_no_inner_edge(contacts, part.group) && self.tree.winding_at(cell, part, point) > 0
         });
@@ -255,10 +249,7 @@ fn at_other_edges(edges: &[Edge]) -> Vec<Edge> {
 }
 
 fn corner_of(bbox: &Bbox) -> Point {
-    Point {
-        lat_e7: bbox.min_lat_e7,
-        lon_e7: bbox.min_lon_e7,
-    }
+    Point::new(bbox.min_lat_e7, bbox.min_lon_e7)
 }
 
 fn overlap(a: &HalfUnitBox, b: &HalfUnitBox) -> bool {

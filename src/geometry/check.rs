@@ -75,10 +75,7 @@ fn check_points(ring: &Ring) -> Result<(), ShapeError> {
     let Some(second) = points.find(|&point| point != first) else {
         return error(None, "has fewer than three different points".into());
     };
-    let line = Edge {
-        from: first,
-        to: second,
-    };
+    let line = Edge::new(first, second);
     let mut others = points.filter(|&point| point != first && point != second);
     let Some(third) = others.next() else {
         return error(None, "has fewer than three different points".into());
@@ -275,10 +272,7 @@ impl<'a> Polygons<'a> {
     ) -> Option<i32> {
         let (from, to) = (HalfUnitPoint::of(edge.from), HalfUnitPoint::of(edge.to));
         let lower = if from.y < to.y { from } else { to };
-        let middle = HalfUnitPoint {
-            x: (from.x + to.x) / 2,
-            y: (from.y + to.y) / 2,
-        };
+        let middle = HalfUnitPoint::new((from.x + to.x) / 2, (from.y + to.y) / 2);
         [lower, middle].into_iter().find_map(|point| {
             let (left, right) = self.windings_beside(edge, group, point, last)?;
             [left, right]
@@ -304,10 +298,7 @@ impl<'a> Polygons<'a> {
         let mut parts = self.tree.group_edges_of(leaf).iter();
         let part = parts.find(|part| part.group == group)?;
         let start = cell.corner();
-        let turn = HalfUnitPoint {
-            x: start.x,
-            y: point.y,
-        };
+        let turn = HalfUnitPoint::new(start.x, point.y);
         let (mut left, mut step) = (part.winding, 0);
         for other in self.tree.edges_of(part) {
             left += other.winding_up(start, turn);
@@ -359,8 +350,8 @@ fn crossing_of(edge: &Edge, other: &Edge) -> Point {
     let to = other.side(HalfUnitPoint::of(edge.to)) as f64;
     let share = from / (from - to);
     let at = |start: i32, length: i64| (f64::from(start) + share * length as f64).round() as i32;
-    Point {
-        lat_e7: at(edge.from.lat_e7, edge.height()),
-        lon_e7: at(edge.from.lon_e7, edge.width()),
-    }
+    Point::new(
+        at(edge.from.lat_e7, edge.height()),
+        at(edge.from.lon_e7, edge.width()),
+    )
 }

@@ -20,10 +20,8 @@ pub(crate) fn vertex_message(ring: &str, vertex: usize, cause: impl Into<String>
 /// Parses a longitude and a latitude in decimal degrees and rounds them to the nearest 1e-7 degree.
 /// Fails if one is not a number or is out of range.
 pub(crate) fn point_of_text(lon: &str, lat: &str) -> Result<Point, String> {
-    Ok(Point {
-        lon_e7: degrees_e7("longitude", lon, 180)?,
-        lat_e7: degrees_e7("latitude", lat, 90)?,
-    })
+    let lon_e7 = degrees_e7("longitude", lon, 180)?;
+    Ok(Point::new(degrees_e7("latitude", lat, 90)?, lon_e7))
 }
 
 /// Converts a longitude and a latitude in degrees like [`point_of_text`]. Rounds the shortest decimal form of each

@@ -45,6 +45,10 @@ pub enum EdgeRelation {
 }
 
 impl HalfUnitPoint {
+    pub(crate) const fn new(x: i64, y: i64) -> Self {
+        Self { x, y }
+    }
+
     /// Converts a point from units of 1e-7 degree.
     #[inline]
     pub fn of(point: Point) -> Self {
@@ -56,6 +60,10 @@ impl HalfUnitPoint {
 }
 
 impl Edge {
+    pub(crate) const fn new(from: Point, to: Point) -> Self {
+        Self { from, to }
+    }
+
     /// Whether both ends of the edge are the same point.
     pub fn is_empty(&self) -> bool {
         self.from == self.to
@@ -109,10 +117,7 @@ impl Edge {
         {
             return 0;
         }
-        let turn = HalfUnitPoint {
-            x: start.x,
-            y: end.y,
-        };
+        let turn = HalfUnitPoint::new(start.x, end.y);
         let mut winding = self.winding_up(start, turn);
         if self.is_crossed_at(end.y) && self.is_east_of_point(turn) {
             let ends_left = a.x.max(b.x) >= end.x && self.is_left(end);
@@ -319,14 +324,8 @@ pub fn doubled_area(points: &[Point]) -> i128 {
     };
     let next = points.iter().skip(1);
     points.iter().zip(next).fold(0, |area, (&a, &b)| {
-        let to_a = Edge {
-            from: origin,
-            to: a,
-        };
-        let to_b = Edge {
-            from: origin,
-            to: b,
-        };
+        let to_a = Edge::new(origin, a);
+        let to_b = Edge::new(origin, b);
         let cross = i128::from(to_a.width()) * i128::from(to_b.height())
             - i128::from(to_a.height()) * i128::from(to_b.width());
         area + cross

@@ -44,14 +44,8 @@ impl Extent {
     /// north, east.
     pub(crate) const fn from_stored([south, west, north, east]: [i32; 4]) -> Self {
         Self {
-            low: Point {
-                lat_e7: south,
-                lon_e7: west,
-            },
-            high: Point {
-                lat_e7: north,
-                lon_e7: east,
-            },
+            low: Point::new(south, west),
+            high: Point::new(north, east),
         }
     }
 
@@ -120,10 +114,10 @@ impl Extent {
                 _ => middle,
             }
         };
-        Point {
-            lon_e7: middle(west, east, MAX_LON_E7) as i32,
-            lat_e7: middle(south, north, MAX_LON_E7 / 2) as i32,
-        }
+        Point::new(
+            middle(south, north, MAX_LON_E7 / 2) as i32,
+            middle(west, east, MAX_LON_E7) as i32,
+        )
     }
 
     /// Returns the position of the centre of the box on a Hilbert curve over the whole earth, as a number of `bits`
@@ -144,14 +138,14 @@ impl Extent {
     /// Returns the bounding box of two boxes.
     pub fn and(&self, other: &Self) -> Self {
         Self {
-            low: Point {
-                lat_e7: self.low.lat_e7.min(other.low.lat_e7),
-                lon_e7: self.low.lon_e7.min(other.low.lon_e7),
-            },
-            high: Point {
-                lat_e7: self.high.lat_e7.max(other.high.lat_e7),
-                lon_e7: self.high.lon_e7.max(other.high.lon_e7),
-            },
+            low: Point::new(
+                self.low.lat_e7.min(other.low.lat_e7),
+                self.low.lon_e7.min(other.low.lon_e7),
+            ),
+            high: Point::new(
+                self.high.lat_e7.max(other.high.lat_e7),
+                self.high.lon_e7.max(other.high.lon_e7),
+            ),
         }
     }
 

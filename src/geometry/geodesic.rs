@@ -301,10 +301,7 @@ mod tests {
     use geographiclib_rs::{PolygonArea, Winding};
 
     fn point(lat: f64, lon: f64) -> Point {
-        Point {
-            lat_e7: (lat * 1e7).round() as i32,
-            lon_e7: (lon * 1e7).round() as i32,
-        }
+        Point::new((lat * 1e7).round() as i32, (lon * 1e7).round() as i32)
     }
 
     /// Returns a ring around a place, with corners that are about `radius` degrees away.

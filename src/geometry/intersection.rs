@@ -80,9 +80,11 @@ fn overlay<'r>(
     for ring in other {
         overlay.add_path_iter(ring.iter().map(scaled), ShapeType::Clip);
     }
-    let point = |point: IntPoint| Point {
-        lat_e7: (i64::from(point.y) * unit + lat) as i32,
-        lon_e7: (i64::from(point.x) * unit + lon) as i32,
+    let point = |point: IntPoint| {
+        Point::new(
+            (i64::from(point.y) * unit + lat) as i32,
+            (i64::from(point.x) * unit + lon) as i32,
+        )
     };
     let polygons = overlay.overlay(rule, fill);
     let ring = |(index, ring): (usize, Vec<IntPoint>)| {

@@ -6,10 +6,7 @@ use crate::error::FormatError;
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 
 /// The point from which the first difference is computed.
-pub(crate) const ORIGIN: Point = Point {
-    lat_e7: 0,
-    lon_e7: 0,
-};
+pub(crate) const ORIGIN: Point = Point::new(0, 0);
 
 /// Appends a list of points.
 pub(crate) fn put_points(out: &mut Vec<u8>, points: &[Point]) {
@@ -43,8 +40,5 @@ pub(crate) fn read_points(
 pub(crate) fn next_point(values: &mut Varints<'_>, last: Point) -> Result<Point, FormatError> {
     let lat = i64::from(last.lat_e7).wrapping_add(values.read_sint()?);
     let lon = i64::from(last.lon_e7).wrapping_add(values.read_sint()?);
-    Ok(Point {
-        lat_e7: lat as i32,
-        lon_e7: lon as i32,
-    })
+    Ok(Point::new(lat as i32, lon as i32))
 }

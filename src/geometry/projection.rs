@@ -30,10 +30,7 @@ impl Projection {
         };
         let lon_e7 = 1_800_000_000;
         Extent {
-            low: Point {
-                lat_e7: -lat_e7,
-                lon_e7: -lon_e7,
-            },
+            low: Point::new(-lat_e7, -lon_e7),
             high: Point { lat_e7, lon_e7 },
         }
     }
@@ -68,9 +65,11 @@ impl Projection {
             }
         };
         let is_on_map = lon.abs() <= 180.000_000_1 && lat.abs() <= 90.000_000_1;
-        is_on_map.then(|| Point {
-            lat_e7: (lat * 1e7).round().clamp(-9e8, 9e8) as i32,
-            lon_e7: (lon * 1e7).round().clamp(-1.8e9, 1.8e9) as i32,
+        is_on_map.then(|| {
+            Point::new(
+                (lat * 1e7).round().clamp(-9e8, 9e8) as i32,
+                (lon * 1e7).round().clamp(-1.8e9, 1.8e9) as i32,
+            )
         })
     }
 
@@ -92,9 +91,11 @@ impl Projection {
         let part = move |start: i32, len: i64, piece: i64| {
             (i64::from(start) + (len * piece + pieces / 2).div_euclid(pieces)) as i32
         };
-        (1..pieces).map(move |piece| Point {
-            lat_e7: part(from.lat_e7, height, piece),
-            lon_e7: part(from.lon_e7, width, piece),
+        (1..pieces).map(move |piece| {
+            Point::new(
+                part(from.lat_e7, height, piece),
+                part(from.lon_e7, width, piece),
+            )
         })
     }
 }
@@ -108,10 +109,7 @@ mod tests {
         let corner = Projection::WebMercator.bounds().high;
         let [x, y] = Projection::WebMercator.apply(corner);
         assert!((x - 20_037_508.342_789).abs() < 1e-6 && (y - x).abs() < 1e-6);
-        let point = Point {
-            lat_e7: -523_456_789,
-            lon_e7: 134_567_891,
-        };
+        let point = Point::new(-523_456_789, 134_567_891);
         for projection in [Projection::Degrees, Projection::WebMercator] {
             assert_eq!(projection.undo(projection.apply(point)), Some(point));
         }

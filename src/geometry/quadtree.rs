@@ -30,19 +30,13 @@ impl Cell {
     /// Returns the south-western corner, half a unit south-west of the first point of the cell.
     #[inline]
     pub fn corner(&self) -> HalfUnitPoint {
-        HalfUnitPoint {
-            x: 2 * self.x - 1,
-            y: 2 * self.y - 1,
-        }
+        HalfUnitPoint::new(2 * self.x - 1, 2 * self.y - 1)
     }
 
     /// Returns the closed box of the cell, border included.
     pub fn bounds(&self) -> HalfUnitBox {
         let min = self.corner();
-        let max = HalfUnitPoint {
-            x: min.x + 2 * self.side(),
-            y: min.y + 2 * self.side(),
-        };
+        let max = HalfUnitPoint::new(min.x + 2 * self.side(), min.y + 2 * self.side());
         HalfUnitBox { min, max }
     }
 

@@ -105,9 +105,11 @@ impl Region {
         shares.extend([0.0, 1.0]);
         shares.sort_unstable_by(f64::total_cmp);
         shares.dedup();
-        let at = |share: f64| Point {
-            lat_e7: interpolate(from.lat_e7, to.lat_e7, share),
-            lon_e7: interpolate(from.lon_e7, to.lon_e7, share),
+        let at = |share: f64| {
+            Point::new(
+                interpolate(from.lat_e7, to.lat_e7, share),
+                interpolate(from.lon_e7, to.lon_e7, share),
+            )
         };
         let mut parts: Vec<(Point, Point)> = Vec::new();
         for pair in shares.windows(2) {
@@ -161,10 +163,7 @@ impl Region {
         let mut along = edges_of(points, is_closed)
             .filter(|edge| is_on_antimeridian(edge.from) && edge.from.lon_e7 == edge.to.lon_e7);
         along.any(|edge| {
-            self.meets_edge(&Edge {
-                from: at_other_edge(edge.from),
-                to: at_other_edge(edge.to),
-            })
+            self.meets_edge(&Edge::new(at_other_edge(edge.from), at_other_edge(edge.to)))
         })
     }
 }
@@ -208,10 +207,7 @@ fn edges_of(points: &[Point], is_closed: bool) -> impl Iterator<Item = Edge> {
     let next = points.iter().cycle().skip(1);
     let count = points.len() - usize::from(!is_closed && !points.is_empty());
     let pairs = points.iter().zip(next).take(count);
-    pairs.map(|(from, to)| Edge {
-        from: *from,
-        to: *to,
-    })
+    pairs.map(|(from, to)| Edge::new(*from, *to))
 }
 
 #[cfg(test)]
@@ -222,10 +218,7 @@ mod tests {
     fn points(places: &[(i32, i32)]) -> Vec<Point> {
         let places = places.iter();
         places
-            .map(|(lon, lat)| Point {
-                lat_e7: lat * 10_000_000,
-                lon_e7: lon * 10_000_000,
-            })
+            .map(|(lon, lat)| Point::new(lat * 10_000_000, lon * 10_000_000))
             .collect()
     }
 

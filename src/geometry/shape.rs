@@ -13,6 +13,10 @@ pub struct Point {
 }
 
 impl Point {
+    pub(crate) const fn new(lat_e7: i32, lon_e7: i32) -> Self {
+        Self { lat_e7, lon_e7 }
+    }
+
     /// Latitude in degrees.
     pub fn lat(self) -> f64 {
         f64::from(self.lat_e7) / 1e7

@@ -1,4 +1,5 @@
 use super::kind::ObjectKind;
+use super::order::{TypeThenId, id_from_rank};
 use std::fmt;
 
 /// The kind and the id of an object, written `n17`, `w-4`, `r8`.
@@ -11,6 +12,12 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
+    /// Returns the id of the object with the given key.
+    pub(crate) const fn of_key((kind, rank): TypeThenId) -> Self {
+        let id = id_from_rank(rank);
+        Self { kind, id }
+    }
+
     /// Parses an id such as `n17`, `w-4` or `r8`, also in the forms `way/17` and
     /// `https://www.openstreetmap.org/way/17`. Ignores text after the number of an address (`/history`, `?…`,
     /// `#map=…`). A number without a kind is the id of an object of the kind `default`. The error is a message that

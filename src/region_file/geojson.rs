@@ -234,13 +234,7 @@ mod tests {
         assert_eq!(shape.polygons[0].outer.points.len(), 4);
         assert_eq!(shape.polygons[0].holes[0].points.len(), 3);
         let degree = 10_000_000;
-        assert_eq!(
-            shape.polygons[0].outer.points[1],
-            Point {
-                lon_e7: 4 * degree,
-                lat_e7: 0
-            }
-        );
+        assert_eq!(shape.polygons[0].outer.points[1], Point::new(0, 4 * degree));
     }
 
     #[test]

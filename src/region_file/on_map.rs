@@ -147,10 +147,9 @@ mod tests {
     use crate::geometry::Extent;
 
     fn ring(name: &str, places: &[(f64, f64)]) -> Ring {
-        let points = places.iter().map(|(lon, lat)| Point {
-            lat_e7: (lat * 1e7).round() as i32,
-            lon_e7: (lon * 1e7).round() as i32,
-        });
+        let points = places
+            .iter()
+            .map(|(lon, lat)| Point::new((lat * 1e7).round() as i32, (lon * 1e7).round() as i32));
         Ring {
             name: name.to_owned(),
             points: points.collect(),

@@ -5,7 +5,6 @@
 //! little space and changes no answer.
 
 use crate::geometry::{Extent, Point};
-use crate::osm::Edges;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 

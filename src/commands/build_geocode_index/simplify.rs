@@ -102,10 +102,7 @@ mod tests {
         let turn = std::f64::consts::TAU / corners as f64;
         let point = |at: usize| {
             let (sin, cos) = (turn * at as f64).sin_cos();
-            Point {
-                lat_e7: (sin * radius) as i32,
-                lon_e7: (cos * radius) as i32,
-            }
+            Point::new((sin * radius) as i32, (cos * radius) as i32)
         };
         (0..corners).map(point).collect()
     }

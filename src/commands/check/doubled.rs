@@ -258,10 +258,7 @@ impl ContentRow {
                 hash: u64::from_be_bytes(*hash),
                 kind: *ObjectKind::ALL.get(usize::from(*kind))?,
                 id: id_from_rank(u64::from_be_bytes(*rank)),
-                point: Point {
-                    lat_e7: i32::from_be_bytes(*lat),
-                    lon_e7: i32::from_be_bytes(*lon),
-                },
+                point: Point::new(i32::from_be_bytes(*lat), i32::from_be_bytes(*lon)),
             })
         };
         read().ok_or_else(|| Error::internal("a row of doubled objects is broken"))

@@ -255,10 +255,7 @@ mod tests {
     use super::*;
 
     fn square(lon: i32, lat: i32, side: i32) -> AreaPolygon {
-        let at = |lon: i32, lat: i32| Point {
-            lat_e7: lat * 10_000_000,
-            lon_e7: lon * 10_000_000,
-        };
+        let at = |lon: i32, lat: i32| Point::new(lat * 10_000_000, lon * 10_000_000);
         AreaPolygon {
             outer: vec![
                 at(lon, lat),

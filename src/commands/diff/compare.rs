@@ -11,7 +11,7 @@ use crate::engine::shards::{MergeStep, Shard, Source, Sources};
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, ChangeSet};
 use crate::index::IdSets;
-use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId, id_from_rank};
+use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId};
 use crate::pbf::{BlobFlags, Block};
 use crate::runtime::PassResults;
 use std::cmp::Ordering;
@@ -331,10 +331,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         let Some(known) = old.or(new) else {
             return Ok(());
         };
-        let id = ObjectId {
-            kind: known.object.key.0,
-            id: id_from_rank(known.object.key.1),
-        };
+        let id = ObjectId::of_key(known.object.key);
         if !self.comparison.selects(id) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use super::side::Side;
 use crate::engine::shards::{Shard, Source};
 use crate::error::{Advice, FormatError};
-use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
+use crate::osm::{KindSet, ObjectId, TypeThenId};
 use crate::pbf::{Block, RawElement, RawElements};
 
 /// An object of one of the files, and the block that contains it.
@@ -81,10 +81,7 @@ impl<'a> ShardCursor<'a> {
                 continue;
             };
             if self.last > Some(object.key) {
-                let id = ObjectId {
-                    kind: object.key.0,
-                    id: id_from_rank(object.key.1),
-                };
+                let id = ObjectId::of_key(object.key);
                 let cause =
                     format!("{id} is out of order although the file declares canonical order");
                 return Err(fail(FormatError::with(cause).advise(Advice::Sort)));
@@ -107,10 +104,7 @@ impl<'a> ShardCursor<'a> {
 
 /// Returns the error for a file that contains an object more than once. Changes cannot be derived from that file.
 pub(super) fn occurs_twice(key: TypeThenId) -> FormatError {
-    let object = ObjectId {
-        kind: key.0,
-        id: id_from_rank(key.1),
-    };
+    let object = ObjectId::of_key(key);
     FormatError::repetition(
         object,
         "changes can only be derived from files that have each object once",

@@ -104,10 +104,7 @@ mod tests {
     fn merged(lines: &[&[i32]]) -> Vec<Vec<i32>> {
         let mut merger = LineMerger::default();
         for line in lines {
-            let points = line.iter().map(|at| Point {
-                lat_e7: 0,
-                lon_e7: *at,
-            });
+            let points = line.iter().map(|at| Point::new(0, *at));
             merger.add(points.collect());
         }
         let lines = merger.finish().into_iter();

@@ -16,7 +16,7 @@ use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::Extent;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 use crate::io::SizeHint;
-use crate::osm::{Bbox, Edges, KindSet, Location, ObjectKind, id_rank};
+use crate::osm::{Bbox, KindSet, Location, ObjectKind, id_rank};
 use crate::pbf::wire::Varints;
 use crate::pbf::{BlobEntry, Block, EncodedFrame, FrameEncoder, Object, ObjectBody, feature};
 use crate::runtime::{Context, Pass};

@@ -20,7 +20,7 @@ use crate::geometry::{LocationTest, Shape};
 use crate::index::{IdSet, IdSets};
 use crate::osm::{Location, ObjectId, ObjectKind};
 use crate::runtime::Context;
-use base_facts::{BaseFacts, BaseLookup, object_of};
+use base_facts::{BaseFacts, BaseLookup};
 use completion::CompletionRule;
 use region::ClipRegion;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -195,7 +195,7 @@ struct MissingParts {
 impl MissingParts {
     fn count(changes: &ChangeSet, facts: &BaseFacts) -> Self {
         let all = changes.changes();
-        let changed: IdSets = all.iter().map(object_of).collect();
+        let changed: IdSets = all.iter().map(Change::object_id).collect();
         let is_there = |kind, id| changed.contains(kind, id) || facts.present.contains(kind, id);
         let mut missing = Self::default();
         for change in all {
@@ -258,7 +258,7 @@ impl<'k> KeptChanges<'k> {
             changes,
             facts,
             strategy,
-            brought: all.filter(is_brought).map(object_of).collect(),
+            brought: all.filter(is_brought).map(Change::object_id).collect(),
             kept: IdSets::default(),
         };
         search.keep_ways(region);
@@ -287,7 +287,7 @@ impl<'k> KeptChanges<'k> {
         self.kept.of_mut(ObjectKind::Node).extend(inside.ids());
         let mut test = region.test();
         for (_, way) in self.changes_of(ObjectKind::Way) {
-            if self.is_present(object_of(way)) || self.is_inside(way, &changed, &inside, &mut test)
+            if self.is_present(way.object_id()) || self.is_inside(way, &changed, &inside, &mut test)
             {
                 self.keep_way(way);
             }
@@ -323,7 +323,7 @@ impl<'k> KeptChanges<'k> {
     /// Keeps a way and, unless the strategy is simple, its nodes. Returns the objects that were not kept before.
     fn keep_way(&mut self, way: &Change) -> Vec<ObjectId> {
         let mut added = Vec::new();
-        self.keep(object_of(way), &mut added);
+        self.keep(way.object_id(), &mut added);
         if self.strategy.completes_ways() {
             let changes = self.changes;
             for &id in changes.refs(way) {
@@ -385,7 +385,8 @@ impl<'k> KeptChanges<'k> {
         let mut open = Vec::new();
         for (index, relation) in self.changes_of(ObjectKind::Relation) {
             let is_there = |member| self.is_there(member);
-            if self.is_present(object_of(relation)) || self.deciding_members(relation).any(is_there)
+            if self.is_present(relation.object_id())
+                || self.deciding_members(relation).any(is_there)
             {
                 open.push(index);
                 continue;
@@ -410,7 +411,7 @@ impl<'k> KeptChanges<'k> {
                 continue;
             }
             let mut added = Vec::new();
-            self.keep(object_of(relation), &mut added);
+            self.keep(relation.object_id(), &mut added);
             if completed.contains(&index) {
                 for member in changes.member_ids(relation) {
                     match (member.kind, ways.get(&member.id)) {

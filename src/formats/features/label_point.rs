@@ -22,10 +22,7 @@ pub(crate) fn label_point(geometry: &Geometry<'_>) -> Point {
     on_geometry.unwrap_or_else(|| {
         let [lon, lat] = centroid(geometry);
         let e7 = |degrees: f64| (degrees * DECIMICRO_PER_DEGREE as f64).round() as i32;
-        Point {
-            lat_e7: e7(lat),
-            lon_e7: e7(lon),
-        }
+        Point::new(e7(lat), e7(lon))
     })
 }
 
@@ -49,10 +46,10 @@ fn halfway(points: &[Point]) -> Option<Point> {
         let (lon, lat, length) = step(pair);
         if left <= length && length > 0.0 {
             let part = left / length;
-            return Some(Point {
-                lat_e7: (f64::from(pair[0].lat_e7) + part * lat).round() as i32,
-                lon_e7: longitude_e7(f64::from(pair[0].lon_e7) + part * lon),
-            });
+            return Some(Point::new(
+                (f64::from(pair[0].lat_e7) + part * lat).round() as i32,
+                longitude_e7(f64::from(pair[0].lon_e7) + part * lon),
+            ));
         }
         left -= length;
     }
@@ -93,10 +90,7 @@ impl Weighted {
 pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     let turn = turn_of(geometry);
     let plane = Plane {
-        origin: geometry.first_point().unwrap_or(Point {
-            lat_e7: 0,
-            lon_e7: 0,
-        }),
+        origin: geometry.first_point().unwrap_or(Point::new(0, 0)),
         turn,
     };
     let mut sums = Weighted::default();
@@ -197,10 +191,7 @@ mod tests {
     fn points(places: &[(i32, i32)]) -> Vec<Point> {
         let places = places.iter();
         places
-            .map(|&(lon, lat)| Point {
-                lat_e7: lat * 1_000_000,
-                lon_e7: lon * 1_000_000,
-            })
+            .map(|&(lon, lat)| Point::new(lat * 1_000_000, lon * 1_000_000))
             .collect()
     }
 

@@ -243,10 +243,7 @@ mod tests {
     use crate::pbf::Info;
 
     fn point(at: i32) -> Point {
-        Point {
-            lat_e7: at,
-            lon_e7: -at,
-        }
+        Point::new(at, -at)
     }
 
     /// Returns the sizes of all chunks of three features, of which the second one is long, and the text of all.

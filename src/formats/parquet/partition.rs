@@ -248,10 +248,7 @@ mod tests {
 
     fn directory(keys: &[PartitionKey], lat: f64, lon: f64) -> String {
         let partitioning = Partitioning::new(keys, ThemeSet::default()).unwrap();
-        let point = Point {
-            lat_e7: (lat * 1e7) as i32,
-            lon_e7: (lon * 1e7) as i32,
-        };
+        let point = Point::new((lat * 1e7) as i32, (lon * 1e7) as i32);
         let key = partitioning.sort_key(&Geometry::Point(point), &Extent::at(point), 0);
         partitioning.directory(Partitioning::partition_of(key))
     }

@@ -47,9 +47,8 @@ fn near(random: &mut Random, shapes: &[Shape]) -> Vec<Point> {
         let middle = point((middle(a.lon_e7, b.lon_e7), middle(a.lat_e7, b.lat_e7)));
         for p in [a, middle] {
             points.extend((-1..=1).flat_map(|x| {
-                (-1..=1).map(move |y| Point {
-                    lat_e7: p.lat_e7.saturating_add(y),
-                    lon_e7: p.lon_e7.saturating_add(x),
+                (-1..=1).map(move |y| {
+                    Point::new(p.lat_e7.saturating_add(y), p.lon_e7.saturating_add(x))
                 })
             }));
         }

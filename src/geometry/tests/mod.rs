@@ -17,10 +17,7 @@ fn random_point(random: &mut Random, limit: i32) -> (i32, i32) {
 }
 
 fn point((x, y): (i32, i32)) -> Point {
-    Point {
-        lat_e7: y,
-        lon_e7: x,
-    }
+    Point::new(y, x)
 }
 
 fn ring(name: &str, corners: &[(i32, i32)]) -> Ring {

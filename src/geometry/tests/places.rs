@@ -6,10 +6,7 @@ use crate::geometry::Point;
 pub fn points(places: &[(f64, f64)]) -> Vec<Point> {
     let places = places.iter();
     places
-        .map(|(lon, lat)| Point {
-            lat_e7: (lat * 1e7) as i32,
-            lon_e7: (lon * 1e7) as i32,
-        })
+        .map(|(lon, lat)| Point::new((lat * 1e7) as i32, (lon * 1e7) as i32))
         .collect()
 }
 

@@ -82,7 +82,7 @@ impl BaseLookup<'_> {
             ..BaseFacts::default()
         };
         let changes = self.changes.changes().iter();
-        let changed: IdSets = changes.map(object_of).collect();
+        let changed: IdSets = changes.map(Change::object_id).collect();
         self.find_relations(&changed, &mut facts)?;
         self.find_nodes(&changed, &mut facts)?;
         self.find_ways(&changed, &mut facts)?;
@@ -393,13 +393,6 @@ struct NodesInWays<'n> {
     absent: IdSet,
     /// The nodes of changed ways that neither the base nor the changes have.
     unlocated: IdSet,
-}
-
-pub(super) fn object_of(change: &Change) -> ObjectId {
-    ObjectId {
-        kind: change.kind(),
-        id: change.id,
-    }
 }
 
 /// Returns the version number of the current object of a walk.
