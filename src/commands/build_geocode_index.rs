@@ -184,13 +184,9 @@ fn collect(
     directory: &Path,
     ctx: &Context,
 ) -> Result<Collected> {
-    let scratch = options.temp_dir.clone();
-    let locate = LocateOptions {
-        index_type: options.index_type,
-        temp_dir: scratch.unwrap_or_else(|| directory.to_owned()),
-        max_memory: options.max_memory.or_else(|| default_memory(file, options)),
-        ranges: None,
-    };
+    let scratch = options.temp_dir.as_deref().unwrap_or(directory);
+    let max_memory = options.max_memory.or_else(|| default_memory(file, options));
+    let locate = LocateOptions::new(options.index_type, scratch.to_owned(), max_memory);
     let shared = CollectorState {
         sorter: RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir, ctx),
         relations: Relations::default(),

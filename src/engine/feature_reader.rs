@@ -196,12 +196,7 @@ impl FeatureReader {
         names_nodes: bool,
         mut report: impl FnMut(&Problem) -> Result<()>,
     ) -> Result<()> {
-        let locate = LocateOptions {
-            index_type: self.index_type,
-            temp_dir: std::env::temp_dir(),
-            max_memory: None,
-            ranges: None,
-        };
+        let locate = LocateOptions::new(self.index_type, std::env::temp_dir(), None);
         let visits = Visits {
             member_node_ids: names_nodes,
             ..Visits::TAGGED

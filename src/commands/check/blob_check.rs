@@ -101,7 +101,8 @@ impl MissingMembers {
                 .flat_map(move |kind| {
                     let index = kind as usize;
                     let ids = &self.ids[index][starts[index]..ends[index]];
-                    ids.iter().map(move |id| member(*relation, kind, *id))
+                    ids.iter()
+                        .map(move |id| Dangling::member(*relation, kind, *id))
                 })
         })
     }
@@ -332,7 +333,7 @@ impl KindCheck {
                 found.has_nested = true;
             } else if !sets[kind as usize].contains(id) && missing[kind as usize].insert(id) {
                 if found.dangling.len() < self.max_listed {
-                    found.dangling.push(member(relation, kind, id))
+                    found.dangling.push(Dangling::member(relation, kind, id))
                 } else {
                     found.more_members.push(relation, kind, id)
                 }
@@ -349,7 +350,7 @@ impl KindCheck {
         let (block, mut found) = (Block::parse_bare(payload)?, BlobFindings::default());
         block.for_each_member(|relation, kind, id| {
             if kind == ObjectKind::Relation && !relations.contains(id) {
-                self.add_dangling(member(relation, kind, id), &mut found);
+                self.add_dangling(Dangling::member(relation, kind, id), &mut found);
             }
         })?;
         Ok(found)
@@ -399,13 +400,7 @@ impl KindCheck {
                         found.stored += 1;
                         return;
                     }
-                    let dangling = Dangling {
-                        kind: ObjectKind::Node,
-                        id: refs[index],
-                        in_kind: ObjectKind::Way,
-                        in_id,
-                    };
-                    self.add_dangling(dangling, found);
+                    self.add_dangling(Dangling::node(in_id, refs[index]), found);
                 });
             },
         )
@@ -422,13 +417,7 @@ impl KindCheck {
             found.references += refs.len() as u64;
             nodes.for_each_absent(refs, |index| {
                 let way = ways.partition_point(|(_, end)| *end <= index);
-                let dangling = Dangling {
-                    kind: ObjectKind::Node,
-                    id: refs[index],
-                    in_kind: ObjectKind::Way,
-                    in_id: ways[way].0,
-                };
-                self.add_dangling(dangling, found);
+                self.add_dangling(Dangling::node(ways[way].0, refs[index]), found);
             });
         })
     }
@@ -458,14 +447,4 @@ pub(super) fn way_ids(block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
 pub(super) fn location_at(stored: Option<&[Option<Location>]>, index: usize) -> Option<Location> {
     let location = stored?.get(index).copied().flatten();
     location.filter(|location| location.is_on_earth())
-}
-
-/// Returns a reference from a relation to a missing member.
-const fn member(relation: i64, kind: ObjectKind, id: i64) -> Dangling {
-    Dangling {
-        kind,
-        id,
-        in_kind: ObjectKind::Relation,
-        in_id: relation,
-    }
 }

@@ -192,12 +192,7 @@ impl ContentRules {
 
 /// Returns the fault of a blob with objects that cannot be decoded.
 fn damage_fault(error: &FormatError) -> ContentFault {
-    ContentFault {
-        object: None,
-        what: error.to_string(),
-        is_readable: false,
-        is_repeated_key: false,
-    }
+    ContentFault::new(None, error.to_string(), false)
 }
 
 /// Decodes a blob, and checks its objects. A blob that cannot be decoded counts as a fault.

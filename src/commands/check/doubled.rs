@@ -111,19 +111,10 @@ pub(super) fn check(
     let directory = std::env::temp_dir();
     let sorter = RowSorter::new(LIMITS, KEY, &directory, ctx);
     let visits = Visits {
-        nodes: true,
         untagged_nodes: true,
-        info: false,
-        ways: true,
-        areas: true,
-        member_node_ids: false,
+        ..Visits::TAGGED
     };
-    let locate = LocateOptions {
-        index_type: IndexType::Auto,
-        temp_dir: directory.clone(),
-        max_memory: None,
-        ranges: None,
-    };
+    let locate = LocateOptions::new(IndexType::Auto, directory.clone(), None);
     let mut all = Findings::new(max_listed);
     let mut take = |found: DoubledObject| {
         if let Some(writer) = &mut file_of_problems {

@@ -37,12 +37,7 @@ pub(super) fn compare_with_nodes(
 ) -> Result<Option<ComparedLocations>> {
     ctx.expect_phases(2);
     let parts = NodeParts::of(&plan.entries);
-    let options = LocateOptions {
-        index_type: IndexType::Auto,
-        temp_dir: std::env::temp_dir(),
-        max_memory: None,
-        ranges: None,
-    };
+    let options = LocateOptions::new(IndexType::Auto, std::env::temp_dir(), None);
     let locator = match WayLocator::new(file, plan, &parts, &options, ctx) {
         Ok(locator) => locator,
         Err(error) => {
@@ -103,12 +98,7 @@ fn compare_block(
                     (Some(node), Some(stored)) if *node != stored => {
                         found.contradicting += 1;
                         if found.listed.len() < max_listed {
-                            found.listed.push(Dangling {
-                                kind: ObjectKind::Node,
-                                id: *id,
-                                in_kind: ObjectKind::Way,
-                                in_id,
-                            });
+                            found.listed.push(Dangling::node(in_id, *id));
                         }
                     }
                     (Some(_), _) => {}

@@ -174,6 +174,28 @@ pub struct Dangling {
     pub in_id: i64,
 }
 
+impl Dangling {
+    /// Returns a reference from a way to a missing node.
+    pub(super) const fn node(way: i64, id: i64) -> Self {
+        Self {
+            kind: ObjectKind::Node,
+            id,
+            in_kind: ObjectKind::Way,
+            in_id: way,
+        }
+    }
+
+    /// Returns a reference from a relation to a missing member.
+    pub(super) const fn member(relation: i64, kind: ObjectKind, id: i64) -> Self {
+        Self {
+            kind,
+            id,
+            in_kind: ObjectKind::Relation,
+            in_id: relation,
+        }
+    }
+}
+
 impl Summary {
     pub(super) fn take_contents(&mut self, found: ContentFaults) {
         self.faults = Some(found.count);

@@ -32,12 +32,8 @@ impl LookupOptions {
         &self,
         temp_dir: impl FnOnce() -> PathBuf,
     ) -> (LocationsInWays, LocateOptions) {
-        let locate = LocateOptions {
-            index_type: self.index_type,
-            temp_dir: self.temp_dir.clone().unwrap_or_else(temp_dir),
-            max_memory: self.max_memory,
-            ranges: None,
-        };
+        let temp_dir = self.temp_dir.clone().unwrap_or_else(temp_dir);
+        let locate = LocateOptions::new(self.index_type, temp_dir, self.max_memory);
         (self.locations_in_ways, locate)
     }
 }

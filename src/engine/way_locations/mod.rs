@@ -61,6 +61,22 @@ pub(crate) struct LocateOptions {
     pub ranges: Option<u64>,
 }
 
+impl LocateOptions {
+    /// Returns options without a number of ranges.
+    pub(crate) const fn new(
+        index_type: IndexType,
+        temp_dir: PathBuf,
+        max_memory: Option<u64>,
+    ) -> Self {
+        Self {
+            index_type,
+            temp_dir,
+            max_memory,
+            ranges: None,
+        }
+    }
+}
+
 /// The blobs of a file in two parts. The part `nodes` has the blobs at the start of the file that contain only nodes.
 /// The part `rest` has all other blobs.
 pub(crate) struct NodeParts {

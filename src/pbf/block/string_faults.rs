@@ -43,6 +43,22 @@ pub(crate) struct ContentFault {
     pub is_repeated_key: bool,
 }
 
+impl ContentFault {
+    /// Returns a fault other than a repeated key.
+    pub(crate) const fn new(
+        object: Option<(ObjectKind, i64)>,
+        what: String,
+        is_readable: bool,
+    ) -> Self {
+        Self {
+            object,
+            what,
+            is_readable,
+            is_repeated_key: false,
+        }
+    }
+}
+
 /// Fails if a string of the block in `payload` is not UTF-8. The error names an object that uses the string, if there
 /// is one.
 pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
@@ -187,12 +203,8 @@ fn oversized_objects(
         if let Err(error) = element.check_size() {
             let (kind, id) = (element.kind(), element.id());
             let (cause, name) = (error.to_string(), format!("{kind} {id} "));
-            take(ContentFault {
-                object: Some((kind, id)),
-                what: cause.strip_prefix(&name).unwrap_or(&cause).to_owned(),
-                is_readable: true,
-                is_repeated_key: false,
-            });
+            let what = cause.strip_prefix(&name).unwrap_or(&cause).to_owned();
+            take(ContentFault::new(Some((kind, id)), what, true));
         }
         Ok(())
     })
@@ -216,12 +228,9 @@ fn string_uses(
         let mut report = |text: &str, place: &dyn Fn() -> String| {
             if let Some(fault) = fault_of(text) {
                 used[fault] = true;
-                take(ContentFault {
-                    object: Some((object.kind(), object.id)),
-                    what: format!("{} {}: {text}", place(), faults[fault].predicate()),
-                    is_readable: faults[fault].is_utf8,
-                    is_repeated_key: false,
-                });
+                let what = format!("{} {}: {text}", place(), faults[fault].predicate());
+                let object = Some((object.kind(), object.id));
+                take(ContentFault::new(object, what, faults[fault].is_utf8));
             }
         };
         for (key, value) in object.tags.iter() {
@@ -241,12 +250,8 @@ fn string_uses(
     let unused = faults.iter().zip(&used).filter(|(_, used)| !**used);
     for (fault, _) in unused {
         let (index, what, text) = (fault.index, fault.predicate(), &fault.text);
-        take(ContentFault {
-            object: None,
-            what: format!("string {index}, which no object uses, {what}: {text}"),
-            is_readable: fault.is_utf8,
-            is_repeated_key: false,
-        });
+        let what = format!("string {index}, which no object uses, {what}: {text}");
+        take(ContentFault::new(None, what, fault.is_utf8));
     }
     Ok(())
 }
