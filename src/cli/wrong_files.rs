@@ -39,9 +39,14 @@ fn first<'p>(paths: &'p [PathBuf], wanted: FileContent, ctx: &Context) -> Option
 }
 
 /// Formats a command line that begins with the name of this program.
-fn line(session: &Session, command: &str, inputs: &[&Path], output: Option<&Path>) -> String {
+fn line<'p>(
+    session: &Session,
+    command: &str,
+    inputs: impl IntoIterator<Item = &'p Path>,
+    output: Option<&Path>,
+) -> String {
     let output = output.unwrap_or(Path::new("OUTPUT"));
-    let inputs = inputs.iter().map(|path| shown(path).to_string());
+    let inputs = inputs.into_iter().map(|path| shown(path).to_string());
     format!(
         "`{} {command} {} -o {}`",
         session.conventions.name,
@@ -50,8 +55,20 @@ fn line(session: &Session, command: &str, inputs: &[&Path], output: Option<&Path
     )
 }
 
-fn paths(paths: &[PathBuf]) -> Vec<&Path> {
-    paths.iter().map(PathBuf::as_path).collect()
+/// Returns the paths other than `one`.
+fn others<'p>(paths: &'p [PathBuf], one: &Path) -> impl Iterator<Item = &'p Path> {
+    paths
+        .iter()
+        .map(PathBuf::as_path)
+        .filter(move |path| *path != one)
+}
+
+/// The cause of the error about a change file in the place of the base.
+const CHANGES_AS_BASE: &str = "this is a change file, and the base comes first";
+
+/// Returns the error about a data file in the place of a change file.
+fn not_changes(data: &Path, advice: &str) -> Error {
+    anyhow!("{}: this is data, not a change file: {advice}", shown(data))
 }
 
 /// Returns the error to print after `apply-changes` failed with `error`. If the base is a change file, or if one of
@@ -64,35 +81,33 @@ pub fn of_apply(
     output: Option<&Path>,
 ) -> Error {
     let ctx = Context::new(1);
-    if content(base, &ctx) == Some(FileContent::Changes) {
-        return match first(changes, FileContent::Data, &ctx) {
-            Some(data) => {
-                let others = changes.iter().filter(|path| *path != data);
-                let inputs = [data.as_path(), base].into_iter();
-                let inputs: Vec<_> = inputs.chain(others.map(PathBuf::as_path)).collect();
-                anyhow!(
-                    "{}: this is a change file, and the base comes first: {}",
-                    shown(base),
-                    line(session, "apply-changes", &inputs, output)
-                )
-            }
-            None => {
-                let inputs: Vec<_> = [base].into_iter().chain(paths(changes)).collect();
-                anyhow!(
-                    "{}: this is a change file, and the base comes first; {} joins change files",
-                    shown(base),
-                    line(session, "merge-changes", &inputs, output)
-                )
-            }
-        };
-    }
+    let is_changes = content(base, &ctx) == Some(FileContent::Changes);
     match first(changes, FileContent::Data, &ctx) {
-        Some(data) if !session.conventions.merges_data => anyhow!(
-            "{}: this is data, not a change file: {} joins data, {} makes a change file of two states",
-            shown(data),
-            line(session, "merge", &[base, data], output),
-            line(session, "derive-changes", &[base, data], None)
-        ),
+        Some(data) if is_changes => {
+            let all = [data.as_path(), base]
+                .into_iter()
+                .chain(others(changes, data));
+            let applying = line(session, "apply-changes", all, output);
+            anyhow!("{}: {CHANGES_AS_BASE}: {applying}", shown(base))
+        }
+        None if is_changes => {
+            let all = [base]
+                .into_iter()
+                .chain(changes.iter().map(PathBuf::as_path));
+            let joining = line(session, "merge-changes", all, output);
+            anyhow!(
+                "{}: {CHANGES_AS_BASE}; {joining} joins change files",
+                shown(base)
+            )
+        }
+        Some(data) if !session.conventions.merges_data => {
+            let joining = line(session, "merge", [base, data], output);
+            let deriving = line(session, "derive-changes", [base, data], None);
+            not_changes(
+                data,
+                &format!("{joining} joins data, {deriving} makes a change file of two states"),
+            )
+        }
         _ => error,
     }
 }
@@ -107,11 +122,10 @@ pub fn of_augmented(
     output: Option<&Path>,
 ) -> Error {
     match first(changes, FileContent::Data, &Context::new(1)) {
-        Some(data) => anyhow!(
-            "{}: this is data, not a change file: {} compares two states",
-            shown(data),
-            line(session, "diff -f adiff", &[base, data], output)
-        ),
+        Some(data) => {
+            let comparing = line(session, "diff -f adiff", [base, data], output);
+            not_changes(data, &format!("{comparing} compares two states"))
+        }
         None => error,
     }
 }
@@ -124,25 +138,15 @@ pub fn of_merge(
     ctx: &Context,
 ) -> Option<Error> {
     let data = first(inputs, FileContent::Data, ctx)?;
-    let message = match first(inputs, FileContent::Changes, ctx) {
-        None => format!(
-            "{} joins data",
-            line(session, "merge", &paths(inputs), output)
-        ),
-        Some(_) => {
-            let changes = inputs.iter().filter(|path| *path != data);
-            let all = [data.as_path()].into_iter();
-            let all: Vec<_> = all.chain(changes.map(PathBuf::as_path)).collect();
-            format!(
-                "{} applies changes to it",
-                line(session, "apply-changes", &all, output)
-            )
-        }
+    let advice = if first(inputs, FileContent::Changes, ctx).is_some() {
+        let all = [data.as_path()].into_iter().chain(others(inputs, data));
+        let applying = line(session, "apply-changes", all, output);
+        format!("{applying} applies changes to it")
+    } else {
+        let all = inputs.iter().map(PathBuf::as_path);
+        format!("{} joins data", line(session, "merge", all, output))
     };
-    Some(anyhow!(
-        "{}: this is data, not a change file: {message}",
-        shown(data)
-    ))
+    Some(not_changes(data, &advice))
 }
 
 /// Returns the error to print after `derive-changes` failed with `error`. If an input is a change file, the new error
@@ -150,33 +154,22 @@ pub fn of_merge(
 pub fn of_derive(session: &Session, error: Error, old: &Path, new: &Path, output: &Path) -> Error {
     let output = (output != Path::new("-")).then_some(output);
     let ctx = Context::new(1);
-    let [of_old, of_new] = [content(old, &ctx), content(new, &ctx)];
-    let (changes, message) = match (of_old, of_new) {
-        (Some(FileContent::Changes), Some(FileContent::Changes)) => (
-            old,
-            format!(
-                "{} joins change files",
-                line(session, "merge-changes", &[old, new], output)
-            ),
-        ),
-        (_, Some(FileContent::Changes)) => (
-            new,
-            format!(
-                "{} applies changes",
-                line(session, "apply-changes", &[old, new], None)
-            ),
-        ),
-        (Some(FileContent::Changes), _) => (
-            old,
-            format!(
-                "{} applies changes",
-                line(session, "apply-changes", &[new, old], None)
-            ),
-        ),
-        _ => return error,
+    let [of_old, of_new] = [old, new].map(|path| content(path, &ctx) == Some(FileContent::Changes));
+    let applying = |data, changes| {
+        let applying = line(session, "apply-changes", [data, changes], None);
+        (changes, format!("{applying} applies changes"))
+    };
+    let (changes, advice) = match (of_old, of_new) {
+        (true, true) => {
+            let joining = line(session, "merge-changes", [old, new], output);
+            (old, format!("{joining} joins change files"))
+        }
+        (false, true) => applying(old, new),
+        (true, false) => applying(new, old),
+        (false, false) => return error,
     };
     anyhow!(
-        "{}: this is a change file, and derive-changes compares data: {message}",
+        "{}: this is a change file, and derive-changes compares data: {advice}",
         shown(changes)
     )
 }
