@@ -332,7 +332,8 @@ impl Error {
 ///
 /// The error contains only the cause ("DenseNodes: 8000 ids but 7999 latitudes"). The code that reads the file adds the
 /// file name, the index of the blob and its byte offset.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
 pub struct FormatError {
     cause: Cow<'static, str>,
     flaw: Flaw,
@@ -418,14 +419,6 @@ impl FormatError {
         }
     }
 }
-
-impl fmt::Display for FormatError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.cause)
-    }
-}
-
-impl std::error::Error for FormatError {}
 
 #[cfg(test)]
 mod tests {
