@@ -68,25 +68,17 @@ pub fn region(
     ctx: &Context,
 ) -> Result<Option<Shape>> {
     let antimeridian = session.conventions.antimeridian;
-    let shape = match given {
-        GivenRegion {
-            bbox: Some(bbox), ..
-        } => {
-            let region = parse_box(bbox, session.conventions.corners).map_err(Error::msg)?;
-            region.warning.iter().for_each(|warning| ctx.warn(warning));
-            return Ok(Some(region.shape));
-        }
-        GivenRegion {
-            polygon: Some(polygon),
-            ..
-        } => match AreaOfFile::of_path(polygon) {
-            Some(area) => read_area(input, &area, antimeridian, ctx),
-            None => read_shape_as(polygon, None, antimeridian),
-        },
-        GivenRegion {
-            area: Some(name), ..
-        } => read_area(input, &AreaOfFile::Name(name.to_owned()), antimeridian, ctx),
-        GivenRegion { .. } => return Ok(None),
+    if let Some(bbox) = given.bbox {
+        let region = parse_box(bbox, session.conventions.corners).map_err(Error::msg)?;
+        region.warning.iter().for_each(|warning| ctx.warn(warning));
+        return Ok(Some(region.shape));
+    }
+    let named = given.area.map(|name| AreaOfFile::Name(name.to_owned()));
+    let area = given.polygon.map_or(named, AreaOfFile::of_path);
+    let shape = match (area, given.polygon) {
+        (Some(area), _) => read_area(input, &area, antimeridian, ctx),
+        (None, Some(polygon)) => read_shape_as(polygon, None, antimeridian),
+        (None, None) => return Ok(None),
     };
     // An error in the region counts as wrong usage, with exit status 2. Therefore it is converted to an error without
     // the type `crate::Error`.
