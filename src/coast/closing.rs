@@ -82,12 +82,8 @@ pub(super) fn leave_out_worlds(rings: &mut Vec<CoastPath>, problems: &mut Vec<Co
 
 /// Returns the problem of a path that is left out.
 fn not_closed(path: &CoastPath) -> CoastProblem {
-    CoastProblem {
-        kind: CoastProblemKind::NotClosed,
-        ways: path.ways(),
-        node: None,
-        place: ProblemPlace::of_line(path.points.clone()),
-    }
+    let place = ProblemPlace::of_line(path.points.clone());
+    CoastProblem::of_ways(CoastProblemKind::NotClosed, path.ways(), place)
 }
 
 /// Returns a ring of the border with the places at which coastlines meet it.

@@ -285,12 +285,7 @@ impl RingContacts<'_> {
                     (CoastProblemKind::Intersection, point)
                 }
             };
-            problems.push(CoastProblem {
-                kind,
-                ways: named,
-                node: None,
-                place,
-            });
+            problems.push(CoastProblem::of_ways(kind, named, place));
         }
     }
 }

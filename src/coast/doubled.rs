@@ -24,12 +24,8 @@ pub(super) fn doubled_ways(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -
             continue;
         }
         let mut report = |kind| {
-            problems.push(CoastProblem {
-                kind,
-                ways: vec![other.id, way.id],
-                node: None,
-                place: ProblemPlace::of_line(way.points().collect()),
-            });
+            let place = ProblemPlace::of_line(way.points().collect());
+            problems.push(CoastProblem::of_ways(kind, vec![other.id, way.id], place));
         };
         report(CoastProblemKind::Overlap);
         if is_same {

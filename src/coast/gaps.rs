@@ -272,12 +272,13 @@ impl Gaps<'_> {
             && (self.is_inside(from) || self.is_inside(to))
         {
             let ways = [path.way_at(true), start.way_at(false)];
-            problems.push(CoastProblem {
-                kind: CoastProblemKind::AddedLine,
-                ways: ways.into_iter().flatten().collect(),
-                node: None,
-                place: ProblemPlace::Line(vec![from, to]),
-            });
+            let ways = ways.into_iter().flatten().collect();
+            let place = ProblemPlace::Line(vec![from, to]);
+            problems.push(CoastProblem::of_ways(
+                CoastProblemKind::AddedLine,
+                ways,
+                place,
+            ));
         }
     }
 

@@ -56,10 +56,8 @@ fn check(bounds: Extent, area_of: &[AreaPolygon], grid: Grid, slack: i128) {
             cell.number
         );
         for polygon in land.iter().chain(&rest) {
-            let ring = |points: &Vec<Point>| crate::geometry::Ring {
-                name: "ring".into(),
-                points: points.clone(),
-            };
+            let ring =
+                |points: &Vec<Point>| crate::geometry::Ring::new("ring".into(), points.clone());
             let shape = crate::geometry::Shape {
                 polygons: vec![crate::geometry::Polygon {
                     outer: ring(&polygon.outer),

@@ -193,12 +193,8 @@ fn mended(
 /// Returns a problem of a ring; `None` if the ring is a border without ways.
 fn problem_of(kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> {
     let ways = ring.ways();
-    (!ways.is_empty()).then(|| CoastProblem {
-        kind,
-        ways,
-        node: None,
-        place: ProblemPlace::Line(ring.points.clone()),
-    })
+    let place = || ProblemPlace::Line(ring.points.clone());
+    (!ways.is_empty()).then(|| CoastProblem::of_ways(kind, ways, place()))
 }
 
 impl Patch {

@@ -139,6 +139,22 @@ pub struct CoastProblem {
     pub place: ProblemPlace,
 }
 
+impl CoastProblem {
+    /// Returns a problem that concerns no single node.
+    pub(super) const fn of_ways(
+        kind: CoastProblemKind,
+        ways: Vec<i64>,
+        place: ProblemPlace,
+    ) -> Self {
+        Self {
+            kind,
+            ways,
+            node: None,
+            place,
+        }
+    }
+}
+
 /// The number of ways that a message names.
 const NAMED_WAYS: usize = 3;
 

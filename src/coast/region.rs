@@ -411,10 +411,7 @@ impl ShownSurfaces {
 }
 
 fn shape_of(rings: &[Vec<Point>]) -> Shape {
-    let ring = |points: &Vec<Point>| Ring {
-        name: String::new(),
-        points: points.clone(),
-    };
+    let ring = |points: &Vec<Point>| Ring::new(String::new(), points.clone());
     let polygons = rings.first().map(|outer| Polygon {
         outer: ring(outer),
         holes: rings.iter().skip(1).map(ring).collect(),

@@ -172,12 +172,12 @@ impl CoastWays {
 
     fn report_boundaries(&self, problems: &mut Vec<CoastProblem>) {
         for way in self.iter().filter(|way| way.is_boundary) {
-            problems.push(CoastProblem {
-                kind: CoastProblemKind::Boundary,
-                ways: vec![way.id],
-                node: None,
-                place: ProblemPlace::of_line(way.points().collect()),
-            });
+            let place = ProblemPlace::of_line(way.points().collect());
+            problems.push(CoastProblem::of_ways(
+                CoastProblemKind::Boundary,
+                vec![way.id],
+                place,
+            ));
         }
     }
 

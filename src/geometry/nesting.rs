@@ -146,10 +146,7 @@ mod tests {
         let points = points
             .iter()
             .map(|&(lon_e7, lat_e7)| Point { lat_e7, lon_e7 });
-        Ring {
-            name: name.to_owned(),
-            points: points.collect(),
-        }
+        Ring::new(name.to_owned(), points.collect())
     }
 
     fn square(name: &str, low: i32, high: i32) -> Ring {

@@ -47,6 +47,13 @@ pub struct Ring {
     pub points: Vec<Point>,
 }
 
+impl Ring {
+    /// Returns the ring through the points.
+    pub(crate) const fn new(name: String, points: Vec<Point>) -> Self {
+        Self { name, points }
+    }
+}
+
 /// An outer ring without the interiors of its holes. Points on an edge belong to the polygon, also those on the edge of
 /// a hole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,10 +109,7 @@ impl Shape {
             let corners = [(south, west), (south, east), (north, east), (north, west)];
             let points = corners.map(|(lat_e7, lon_e7)| Point { lat_e7, lon_e7 });
             Polygon {
-                outer: Ring {
-                    name: "bbox".into(),
-                    points: points.to_vec(),
-                },
+                outer: Ring::new("bbox".into(), points.to_vec()),
                 holes: Vec::new(),
             }
         };

@@ -46,9 +46,9 @@ pub(super) fn on_map(
         return error(cause);
     }
     let turned = |rings: &[Ring]| -> Vec<Ring> {
-        let turned = rings.iter().map(|ring| Ring {
-            name: ring.name.clone(),
-            points: ring.points.iter().map(|point| turn.apply(*point)).collect(),
+        let turned = rings.iter().map(|ring| {
+            let points = ring.points.iter().map(|point| turn.apply(*point));
+            Ring::new(ring.name.clone(), points.collect())
         });
         turned.collect()
     };
@@ -71,10 +71,9 @@ fn cut_polygon(polygon: &Polygon, turn: MapTurn) -> Vec<Polygon> {
     let parts = (1..).zip(turn.cut(rings.iter()));
     let polygons = parts.filter_map(|(part, rings)| {
         let name = format!("{}, part {part}", polygon.outer.name);
-        let mut rings = rings.into_iter().map(|points| Ring {
-            name: name.clone(),
-            points,
-        });
+        let mut rings = rings
+            .into_iter()
+            .map(|points| Ring::new(name.clone(), points));
         Some(Polygon {
             outer: rings.next()?,
             holes: rings.collect(),
@@ -150,10 +149,7 @@ mod tests {
         let points = places
             .iter()
             .map(|(lon, lat)| Point::new((lat * 1e7).round() as i32, (lon * 1e7).round() as i32));
-        Ring {
-            name: name.to_owned(),
-            points: points.collect(),
-        }
+        Ring::new(name.to_owned(), points.collect())
     }
 
     fn one(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, String> {

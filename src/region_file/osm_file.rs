@@ -76,10 +76,7 @@ fn assembled(
     let mut count = 0;
     let mut ring = |points| {
         count += 1;
-        Ring {
-            name: format!("{owner}, ring {count}"),
-            points,
-        }
+        Ring::new(format!("{owner}, ring {count}"), points)
     };
     let polygons = assembly.polygons.into_iter().map(|polygon| Polygon {
         outer: ring(polygon.outer),

@@ -68,10 +68,7 @@ impl AdminAreas {
 
 /// Removes the polygons of an area, and returns them as a shape.
 fn take_shape(area: &mut AdminArea) -> Shape {
-    let ring = |points| Ring {
-        name: String::new(),
-        points,
-    };
+    let ring = |points| Ring::new(String::new(), points);
     let polygons = std::mem::take(&mut area.polygons).into_iter();
     let polygons = polygons.map(|polygon| Polygon {
         outer: ring(polygon.outer),

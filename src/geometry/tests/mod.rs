@@ -21,10 +21,7 @@ fn point((x, y): (i32, i32)) -> Point {
 }
 
 fn ring(name: &str, corners: &[(i32, i32)]) -> Ring {
-    Ring {
-        name: name.into(),
-        points: corners.iter().copied().map(point).collect(),
-    }
+    Ring::new(name.into(), corners.iter().copied().map(point).collect())
 }
 
 fn polygon(outer: &[(i32, i32)], holes: &[&[(i32, i32)]]) -> Polygon {
