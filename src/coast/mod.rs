@@ -32,6 +32,7 @@ mod ways;
 use crate::area::AreaPolygon;
 use crate::engine::input;
 use crate::error::Result;
+use crate::file::PlannedFile;
 use crate::geometry::{Point, Shape};
 use crate::runtime::Context;
 pub(crate) use box_part::BoxPart;
@@ -154,15 +155,11 @@ pub fn read_coast(options: &CoastOptions, ctx: &Context) -> Result<Coast> {
     let file = input::open(&options.input, ctx)?;
     let mut problems = Vec::new();
     let (ways, plan) = CoastWays::read(&file, ctx, &mut problems)?;
-    let region = CoastRegion::of(options, &file, &plan, ctx)?;
+    let data = PlannedFile::new(&file, &plan, ctx);
+    let region = CoastRegion::of(options, data)?;
     let paths = join(&ways, &mut problems);
     drop(ways);
-    let surroundings = Surroundings {
-        options,
-        file: &file,
-        plan: &plan,
-        ctx,
-    };
+    let surroundings = Surroundings { options, data };
     coast_of(paths, &region, &surroundings, problems)
 }
 
@@ -173,7 +170,7 @@ fn coast_of(
     surroundings: &Surroundings<'_>,
     mut problems: Vec<CoastProblem>,
 ) -> Result<Coast> {
-    let ctx = surroundings.ctx;
+    let ctx = surroundings.data.ctx;
     let (border, owners) = region.border();
     let rules = GapRules {
         close_distance_m: surroundings.options.close_distance_m,

@@ -8,15 +8,13 @@ use super::ways::CoastNodes;
 use super::{CoastOptions, Surface};
 use crate::area::{AreaPolygon, polygon_of};
 use crate::engine::references::each_once;
-use crate::engine::scan::Scan;
 use crate::error::{Error, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::geometry::{
     AreaIndex, Extent, Point, Polygon, Ring, Rings, Shape, doubled_area, region_of_winding,
 };
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{BlobEntry, Element};
-use crate::runtime::Context;
 
 /// The edges of the world in 1e-7 degree.
 const WORLD: Bbox = Bbox {
@@ -37,12 +35,7 @@ pub(super) struct CoastRegion {
 
 impl CoastRegion {
     /// Returns the region that the options give, else that of the header, else that of the data.
-    pub(super) fn of(
-        options: &CoastOptions,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        ctx: &Context,
-    ) -> Result<Self> {
+    pub(super) fn of(options: &CoastOptions, data: PlannedFile<'_>) -> Result<Self> {
         if let Some(shape) = &options.region {
             let polygons = polygons_of(shape);
             if polygons.is_empty() {
@@ -65,10 +58,10 @@ impl CoastRegion {
                 },
             });
         }
-        let of_header = file.header.bbox().filter(|bbox| !bbox.is_empty());
+        let of_header = data.file.header.bbox().filter(|bbox| !bbox.is_empty());
         let (bbox, source) = match of_header {
             Some(bbox) => (bbox, RegionSource::Header),
-            None => (box_of_data(file, plan, ctx)?, RegionSource::Data),
+            None => (box_of_data(data)?, RegionSource::Data),
         };
         let width = i64::from(bbox.max_lon_e7) - i64::from(bbox.min_lon_e7);
         let polygons = polygons_of(&Shape::of_bbox(&bbox));
@@ -142,8 +135,9 @@ fn may_overlap(polygons: &[Rings]) -> bool {
 }
 
 /// Returns the box around the nodes of a file, and around the locations that its ways store if it has no nodes.
-fn box_of_data(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Bbox> {
-    let has_nodes = plan
+fn box_of_data(data: PlannedFile<'_>) -> Result<Bbox> {
+    let has_nodes = data
+        .plan
         .entries
         .iter()
         .any(|entry| entry.kinds.contains(ObjectKind::Node));
@@ -155,14 +149,15 @@ fn box_of_data(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Bbox> {
     let is_wanted = |entry: &BlobEntry| entry.kinds.contains(kind);
     let is_known = |entry: &BlobEntry| has_nodes && !entry.bbox.is_empty();
     let mut all = Bbox::EMPTY;
-    for entry in plan
+    for entry in data
+        .plan
         .entries
         .iter()
         .filter(|entry| is_wanted(entry) && is_known(entry))
     {
         all = all.union(&entry.bbox);
     }
-    Scan::without_strings("box of the data", file, plan, ctx).run(
+    data.scan("box of the data").run(
         |entry| is_wanted(entry) && !is_known(entry),
         |_, block| {
             let mut bbox = Bbox::EMPTY;
@@ -193,9 +188,7 @@ const SAMPLED_WAYS: usize = 64;
 /// Decides about the surface of polygons of the region whose borders no coastline meets.
 pub(super) struct Surroundings<'s> {
     pub options: &'s CoastOptions,
-    pub file: &'s PbfFile,
-    pub plan: &'s BlobPlan,
-    pub ctx: &'s Context,
+    pub data: PlannedFile<'s>,
 }
 
 impl Surroundings<'_> {
@@ -292,6 +285,7 @@ impl Surroundings<'_> {
     /// Returns points of some roads and buildings.
     fn samples(&self) -> Result<Vec<Point>> {
         let ways = self
+            .data
             .plan
             .entries
             .iter()
@@ -300,38 +294,36 @@ impl Surroundings<'_> {
         let step = offsets.len().div_ceil(SAMPLED_BLOBS).max(1);
         let offsets: Vec<u64> = offsets.into_iter().step_by(step).collect();
         let (mut nodes, mut points) = (Vec::new(), Vec::new());
-        Scan::without_strings("roads and buildings", self.file, self.plan, self.ctx)
-            .with_strings()
-            .run(
-                |entry| offsets.binary_search(&entry.offset).is_ok(),
-                |_, block| {
-                    let mut found = Vec::new();
-                    block.try_for_each(|element| {
-                        if let Element::Way(way) = element
-                            && found.len() < SAMPLED_WAYS
-                            && way
-                                .tags()
-                                .any(|(key, _)| matches!(key, "highway" | "building"))
-                        {
-                            let node = way.refs().next();
-                            found.push((node, way.locations().next().flatten()));
-                        }
-                        Ok::<_, crate::error::FormatError>(())
-                    })?;
-                    Ok(found)
-                },
-                |found| {
-                    for (node, location) in found {
-                        match location {
-                            Some(location) => points.push(Point::from(location)),
-                            None => nodes.extend(node),
-                        }
+        self.data.scan("roads and buildings").with_strings().run(
+            |entry| offsets.binary_search(&entry.offset).is_ok(),
+            |_, block| {
+                let mut found = Vec::new();
+                block.try_for_each(|element| {
+                    if let Element::Way(way) = element
+                        && found.len() < SAMPLED_WAYS
+                        && way
+                            .tags()
+                            .any(|(key, _)| matches!(key, "highway" | "building"))
+                    {
+                        let node = way.refs().next();
+                        found.push((node, way.locations().next().flatten()));
                     }
-                },
-            )?;
+                    Ok::<_, crate::error::FormatError>(())
+                })?;
+                Ok(found)
+            },
+            |found| {
+                for (node, location) in found {
+                    match location {
+                        Some(location) => points.push(Point::from(location)),
+                        None => nodes.extend(node),
+                    }
+                }
+            },
+        )?;
         let nodes = each_once(nodes);
         if !nodes.is_empty() {
-            let found = CoastNodes::read(self.file, self.plan, nodes.clone(), self.ctx)?;
+            let found = CoastNodes::read(self.data, nodes.clone())?;
             let mut locations = Vec::new();
             found.store.get_all(&nodes, &mut locations);
             points.extend(locations.into_iter().flatten().map(Point::from));

@@ -9,9 +9,9 @@ use crate::engine::input_content::not_current_error;
 use crate::engine::location_form::location_of_reference;
 use crate::engine::references::each_once;
 use crate::engine::repeats::refuse_repeats;
-use crate::engine::scan::{PlanningScan, Scan};
+use crate::engine::scan::PlanningScan;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::{BlobPlan, PbfFile, PlannedFile};
 use crate::geometry::Point;
 use crate::index::{IdSet, LocationStore, NodeBatch};
 use crate::osm::{Location, ObjectKind};
@@ -165,7 +165,7 @@ impl CoastWays {
         }
         let ctx = &refuse_repeats(file, &plan, ctx)?;
         coast.leave_out_repeats();
-        coast.locate(file, &plan, ctx, problems)?;
+        coast.locate(PlannedFile::new(file, &plan, ctx), problems)?;
         coast.report_boundaries(problems);
         Ok((coast, plan))
     }
@@ -209,21 +209,15 @@ impl CoastWays {
     }
 
     /// Looks up the nodes. If the header declares that ways store locations, only the nodes without one are looked up.
-    fn locate(
-        &mut self,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        ctx: &Context,
-        problems: &mut Vec<CoastProblem>,
-    ) -> Result<()> {
-        let takes_stored = file.header.has(feature::LOCATIONS);
+    fn locate(&mut self, source: PlannedFile<'_>, problems: &mut Vec<CoastProblem>) -> Result<()> {
+        let takes_stored = source.file.header.has(feature::LOCATIONS);
         let pairs = self.nodes.iter().zip(&self.locations);
         let wanted = pairs.filter(|(_, stored)| !takes_stored || stored.is_none());
         let wanted = each_once(wanted.map(|(node, _)| *node).collect());
         if wanted.is_empty() {
             return Ok(());
         }
-        let found = CoastNodes::read(file, plan, wanted, ctx)?;
+        let found = CoastNodes::read(source, wanted)?;
         let mut locations = Vec::new();
         let stored = self.locations.chunks_mut(AT_ONCE);
         for (nodes, stored) in self.nodes.chunks(AT_ONCE).zip(stored) {
@@ -261,41 +255,34 @@ pub(super) struct CoastNodes {
 
 impl CoastNodes {
     /// Reads the locations of the nodes in `wanted`, which are in ascending order.
-    pub(super) fn read(
-        file: &PbfFile,
-        plan: &BlobPlan,
-        wanted: Vec<i64>,
-        ctx: &Context,
-    ) -> Result<Self> {
+    pub(super) fn read(source: PlannedFile<'_>, wanted: Vec<i64>) -> Result<Self> {
         let mut ids = IdSet::default();
         ids.add(&wanted.as_slice().into());
         drop(wanted);
         let is_met = |kind, first, last| kind == ObjectKind::Node && ids.may_meet(first, last);
-        let search = IdSearch::new(file, is_met, ctx)?;
+        let search = IdSearch::new(source.file, is_met, source.ctx)?;
         let mut found = Self {
-            store: LocationStore::of_ids(ids.clone(), ctx.jobs),
+            store: LocationStore::of_ids(ids.clone(), source.ctx.jobs),
             tagged: Vec::new(),
         };
         let preparation = found.store.preparation();
-        Scan::without_strings("nodes of coastlines", file, plan, ctx)
-            .with_strings()
-            .run(
-                |entry| search.may_find_in(entry),
-                |_, block| {
-                    let mut nodes = NodeBatch::default();
-                    block.for_each_node(|id, location, _| {
-                        if ids.contains(id) {
-                            nodes.push(id, location);
-                        }
-                    })?;
-                    preparation.prepare(&mut nodes);
-                    Ok((nodes, tagged_nodes(block, &ids)?))
-                },
-                |(nodes, tagged)| {
-                    found.store.add(&nodes);
-                    found.tagged.extend(tagged);
-                },
-            )?;
+        source.scan("nodes of coastlines").with_strings().run(
+            |entry| search.may_find_in(entry),
+            |_, block| {
+                let mut nodes = NodeBatch::default();
+                block.for_each_node(|id, location, _| {
+                    if ids.contains(id) {
+                        nodes.push(id, location);
+                    }
+                })?;
+                preparation.prepare(&mut nodes);
+                Ok((nodes, tagged_nodes(block, &ids)?))
+            },
+            |(nodes, tagged)| {
+                found.store.add(&nodes);
+                found.tagged.extend(tagged);
+            },
+        )?;
         found.tagged.sort_unstable_by_key(|(id, _)| *id);
         found.tagged.dedup_by_key(|(id, _)| *id);
         Ok(found)

@@ -14,12 +14,11 @@ use crate::engine::filter::{
 };
 use crate::engine::input_content::not_current_error;
 use crate::engine::location_form::LocationForm;
-use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::way_locations::{LocateOptions, NodeParts, WayLocations, WayLocator};
 use crate::engine::{OutputOptions, Selection, input, repeats};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::index::{IdSet, LocationStore, NodeBatch};
 use crate::io::{Input, OpenOutput, OutputTarget, ScratchFile};
 use crate::osm::{Location, ObjectKind};
@@ -172,13 +171,14 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
         return Err(not_current_error(&file, cause, ctx));
     }
     let ctx = &repeats::refuse_unless_compatible(&file, &plan, ctx)?;
+    let source = PlannedFile::new(&file, &plan, ctx);
     let members = match options.keep_untagged_nodes {
         true => None,
-        false if options.keep_member_nodes => Some(member_nodes(&file, &plan, ctx)?),
+        false if options.keep_member_nodes => Some(member_nodes(source)?),
         false => Some(IdSet::default()),
     };
     let parts = NodeParts::of(&plan.entries);
-    let locator = WayLocator::new(&file, &plan, &parts, &options.locate(), ctx)?;
+    let locator = WayLocator::new(source, &parts, &options.locate())?;
     let job = LocatingRun {
         file: &file,
         parts: &parts,
@@ -226,9 +226,10 @@ pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Resu
 }
 
 /// Reads the relations, and returns the ids of the nodes that are their members.
-pub(crate) fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
+pub(crate) fn member_nodes(source: PlannedFile<'_>) -> Result<IdSet> {
     let mut members = IdSet::default();
-    Scan::without_strings("members", file, plan, ctx)
+    source
+        .scan("members")
         .collect_members(ObjectKind::Node, &mut members)?;
     Ok(members)
 }

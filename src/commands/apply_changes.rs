@@ -25,7 +25,7 @@ use crate::engine::location_form::LocationForm;
 use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, input, repeats};
 use crate::error::{Advice, Error, Result, shown};
-use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, PlannedFile, Written};
 use crate::formats::{ChangeSet, SameTime, read_changes};
 use crate::io::SizeHint;
 use crate::osm::format_timestamp;
@@ -238,7 +238,7 @@ pub(crate) fn apply(
     let ctx = &repeats::refuse_repeats(&file, &plan, ctx)?;
     filter.filter(&file, &plan, &mut changes, ctx)?;
     let diffs = &options.augmented_diffs;
-    let versions = diffs.write_versions(&file, &plan, &mut changes, ctx)?;
+    let versions = diffs.write_versions(PlannedFile::new(&file, &plan, ctx), &mut changes)?;
     if versions.is_some() {
         // An object may have been kept for an older version only.
         filter.filter(&file, &plan, &mut changes, ctx)?;
@@ -248,13 +248,13 @@ pub(crate) fn apply(
         Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
         _ => (file, plan),
     };
-    let located = LocatedBase::of(&file, &plan, untagged, ctx)?;
+    let located = LocatedBase::of(PlannedFile::new(&file, &plan, ctx), untagged)?;
     let nodes = located.as_ref().map(LocatedBase::feature_of_output);
     let (header, header_box) = output_header(&file.header, nodes, &changes, options, filter, ctx);
     let locations = match &located {
         Some(located) => {
             let recent = options.recent_nodes(&file.header, &header);
-            Some(LocationUpdates::find(located, &changes, recent, ctx)?)
+            Some(LocationUpdates::find(located, &changes, recent)?)
         }
         None => None,
     };
@@ -352,7 +352,7 @@ fn write(
         let of_nodes = std::mem::replace(&mut steps, ways);
         writer.write(of_nodes, &changes, Some(locations), observer)?;
         let outdated = std::mem::take(&mut writer.counts.outdated_nodes);
-        locations.restore_base_location(outdated, file, plan, ctx)?;
+        locations.restore_base_location(outdated, PlannedFile::new(file, plan, ctx))?;
         locations.locate(&mut changes);
     }
     let (diffs, base) = (&options.augmented_diffs, (file, plan));

@@ -36,7 +36,7 @@ use crate::engine::block_observer::BlockObserver;
 use crate::engine::location_form::LocationForm;
 use crate::engine::{input, repeats};
 use crate::error::{Advice, Error, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::{BlobPlan, PbfFile, PlannedFile};
 pub use crate::formats::features::{ActionView, EditGroup, GroupBy};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::geometry::Shape;
@@ -197,21 +197,19 @@ impl AugmentedDiffs {
     }
 
     /// Writes the augmented diff that needs all versions of changes, if there is one. Afterwards, `changes` has only
-    /// the newest change of each object. The base `file` must be in canonical order.
+    /// the newest change of each object. The base must be in canonical order.
     pub(crate) fn write_versions(
         &self,
-        file: &PbfFile,
-        plan: &BlobPlan,
+        source: PlannedFile<'_>,
         changes: &mut ChangeSet,
-        ctx: &Context,
     ) -> Result<Option<Summary>> {
-        let base = Base::new(file, plan, Replaces::IfNewer, ctx);
+        let base = Base::new(source, Replaces::IfNewer);
         let mut written = None;
         for output in self.diffs_of_versions(KeptVersions::All) {
             written = Some(write(&base, changes, output, &self.selection)?);
         }
         if written.is_some() {
-            changes.keep_newest(ctx);
+            changes.keep_newest(source.ctx);
         }
         Ok(written)
     }
@@ -338,22 +336,19 @@ fn with_changes<T>(
         read_changes(changes, SameTime::LastRead, versions, ctx)?
     };
     let (file, plan) = input::in_order(file, &Default::default(), scratch, ctx)?;
-    with_base(&file, &plan, Replaces::IfNewer, ctx, |base| {
-        take(base, &changes)
-    })
+    let source = PlannedFile::new(&file, &plan, ctx);
+    with_base(source, Replaces::IfNewer, |base| take(base, &changes))
 }
 
-/// Calls `take` with `file`, which is in canonical order, as the base.
+/// Calls `take` with the file, which is in canonical order, as the base.
 fn with_base<T>(
-    file: &PbfFile,
-    plan: &BlobPlan,
+    source: PlannedFile<'_>,
     replaces: Replaces,
-    ctx: &Context,
     take: impl FnOnce(&Base<'_>) -> Result<T>,
 ) -> Result<T> {
-    check_base(file, plan)?;
-    let ctx = &repeats::refuse_repeats(file, plan, ctx)?;
-    take(&Base::new(file, plan, replaces, ctx))
+    check_base(source.file, source.plan)?;
+    let ctx = &repeats::refuse_repeats(source.file, source.plan, source.ctx)?;
+    take(&Base::new(PlannedFile { ctx, ..source }, replaces))
 }
 
 /// Augmented diffs that are made while another command applies the changes. Blobs of ways that both need are decoded
@@ -375,7 +370,7 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
         nodes: ChangedNodes,
         ctx: &'o Context,
     ) -> Result<Self> {
-        let base = Base::new(file, plan, Replaces::IfNewer, ctx);
+        let base = Base::new(PlannedFile::new(file, plan, ctx), Replaces::IfNewer);
         let (outputs, selection) = (
             diffs.diffs_of_versions(KeptVersions::Newest),
             &diffs.selection,
@@ -487,7 +482,7 @@ fn encode(
             groups::write(source, directory, &Groups::Files(names))
         }
     };
-    written.inspect(|summary| warn_of_repeated_keys(summary.repeated_keys, base.ctx))
+    written.inspect(|summary| warn_of_repeated_keys(summary.repeated_keys, base.source.ctx))
 }
 
 /// The default of [`Options::max_memory`].
@@ -496,27 +491,18 @@ const MAX_MEMORY: usize = 1_000_000_000;
 /// The file before the changes.
 #[derive(Clone, Copy)]
 struct Base<'b> {
-    file: &'b PbfFile,
-    plan: &'b BlobPlan,
+    source: PlannedFile<'b>,
     /// The maximum memory in bytes for ways that are members of relations, from which that of a row of a table follows.
     max_memory: usize,
     replaces: Replaces,
-    ctx: &'b Context,
 }
 
 impl<'b> Base<'b> {
-    const fn new(
-        file: &'b PbfFile,
-        plan: &'b BlobPlan,
-        replaces: Replaces,
-        ctx: &'b Context,
-    ) -> Self {
+    const fn new(source: PlannedFile<'b>, replaces: Replaces) -> Self {
         Self {
-            file,
-            plan,
+            source,
             max_memory: MAX_MEMORY,
             replaces,
-            ctx,
         }
     }
 
@@ -531,12 +517,12 @@ impl<'b> Base<'b> {
     /// Whether the locations that ways store are taken without a look at their nodes, because the header declares them.
     /// Otherwise, they count for nodes that are not in the base.
     fn takes_stored(&self) -> bool {
-        self.file.header.has(feature::LOCATIONS)
+        self.source.file.header.has(feature::LOCATIONS)
     }
 
     /// Whether ways may have nodes that are not in the base as objects, and store their locations.
     fn may_lack_nodes(&self) -> bool {
-        LocationForm::of(self.file, self.plan).may_lack_nodes()
+        LocationForm::of(self.source.file, self.source.plan).may_lack_nodes()
     }
 }
 

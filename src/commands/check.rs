@@ -21,7 +21,7 @@ pub use summary::{Dangling, IdViolation, Missing, ReferenceLocations, Summary};
 use crate::engine::location_form::LocationForm;
 use crate::engine::{input, repeats};
 use crate::error::Result;
-use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::index::{IdSet, SharedIdSet};
 use crate::osm::{KindSet, ObjectKind, id_from_rank};
 use crate::pbf::feature;
@@ -170,7 +170,7 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
         let found = contents::check(file, &plan, findings, options.content_rules(), ctx)?;
         summary.take_contents(found);
     }
-    check_locations(&mut summary, options, file, &plan, ctx)?;
+    check_locations(&mut summary, options, PlannedFile::new(file, &plan, ctx))?;
     Ok(summary)
 }
 
@@ -179,24 +179,22 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
 fn check_locations(
     summary: &mut Summary,
     options: &Options,
-    file: &PbfFile,
-    plan: &BlobPlan,
-    ctx: &Context,
+    source: PlannedFile<'_>,
 ) -> Result<()> {
-    let form = LocationForm::of(file, plan);
+    let form = LocationForm::of(source.file, source.plan);
     if let Some(found) = &mut summary.locations {
         let missing = summary.missing.and_then(|missing| missing.nodes_in_ways);
         found.unknown = missing.unwrap_or(0);
     }
     // The versions of a node in a history file have locations of their own.
-    if file.header.has(feature::HISTORY) || options.kinds != KindSet::ALL {
+    if source.file.header.has(feature::HISTORY) || options.kinds != KindSet::ALL {
         return Ok(());
     }
     let is_each_once = summary.duplicates.or(summary.duplicates_in_a_row) == Some(0);
     if options.full
         && is_each_once
         && form.has_locations()
-        && let Some(found) = compare_with_nodes(file, plan, options.max_listed, ctx)?
+        && let Some(found) = compare_with_nodes(source, options.max_listed)?
     {
         summary.locations = Some(found.counts);
         summary.listed_contradictions = found.listed;
@@ -205,7 +203,7 @@ fn check_locations(
         }
     }
     if options.refs && form == LocationForm::NeededNodes {
-        summary.unused_nodes = Some(unused_nodes(file, plan, ctx)?);
+        summary.unused_nodes = Some(unused_nodes(source)?);
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::engine::headers::HeaderOptions;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{Format, input, repeats};
 use crate::error::{Error, Result, shown};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile, WriteOptions};
 use crate::geometry::{Antimeridian, AreaIndex, Shape};
 use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::Bbox;
@@ -246,7 +246,7 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     plan.check_current(file, ctx)?;
     let ctx = &repeats::refuse_repeats(file, &plan, ctx)?;
     let areas = areas_of(shapes(&options.extracts), options.antimeridian);
-    let budget = Budget::estimate(options, &areas, file, &plan, ctx)?;
+    let budget = Budget::estimate(options, &areas, PlannedFile::new(file, &plan, ctx))?;
     budget.check(options)?;
     if options.refuses_empty && budget.finds_nothing() {
         return Err(no_nodes_error(file));
@@ -422,8 +422,8 @@ impl ExtractPass<'_> {
                 held: self.budget.max_held(),
                 ids: self.budget.for_ids(self.extracts.len()),
             };
-            let (strategy, file) = (self.strategy, self.file);
-            let found = RegionMembers::find(areas, strategy, file, plan, limits, after_nodes, ctx)?;
+            let source = PlannedFile::new(self.file, plan, ctx);
+            let found = RegionMembers::find(areas, self.strategy, source, limits, after_nodes)?;
             Ok((found, outputs))
         })
     }

@@ -13,7 +13,7 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::stored_locations::nodes_located_by;
 use crate::engine::{OutputOptions, Selected, input};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 pub use crate::index::{IdSet, IdSets};
 use crate::io::OpenOutput;
 use crate::osm::{ObjectId, ObjectKind};
@@ -151,7 +151,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         PlanNeeds::Frames
     };
     let plan = BlobPlan::open(&file, needs, ctx)?;
-    let (added, parent_ids) = follow_references(options, &file, &plan, &wanted, ctx)?;
+    let (added, parent_ids) =
+        follow_references(options, PlannedFile::new(&file, &plan, ctx), &wanted)?;
     let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
     let located = LocatedWays::of(options, &file, &plan);
     let sets = [&wanted, &added];
@@ -258,17 +259,15 @@ impl<'f> LocatedWays<'f> {
 /// latter, if the options ask for them.
 fn follow_references(
     options: &Options,
-    file: &PbfFile,
-    plan: &BlobPlan,
+    source: PlannedFile<'_>,
     wanted: &IdSets,
-    ctx: &Context,
 ) -> Result<(IdSets, IdSets)> {
     let (mut added, mut parents) = (IdSets::default(), IdSets::default());
     if options.add_referenced {
-        added = referenced_ids(file, plan, wanted, None, ctx)?;
+        added = referenced_ids(source, wanted, None)?;
     }
     if options.add_parents {
-        parents = referring_ids(file, plan, wanted, ctx)?;
+        parents = referring_ids(source, wanted)?;
     }
     added.extend(parents.ids());
     Ok((added, parents))

@@ -27,7 +27,7 @@ use crate::commands::object_census::ObjectCensus;
 use crate::engine::input;
 use crate::engine::location_form::LocationForm;
 use crate::error::{Result, path_without_credentials};
-use crate::file::{BlobDecoder, BlobPass, BlobPlan, IndexKind, PbfFile, PlanNeeds};
+use crate::file::{BlobDecoder, BlobPass, BlobPlan, IndexKind, PbfFile, PlanNeeds, PlannedFile};
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_counts};
 use crate::runtime::Context;
@@ -367,11 +367,8 @@ fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summar
             let mut found = report(options, &file, contents, census, sample, ctx)?;
             if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
                 let file = with_table(file, ctx)?;
-                extended.name_maxima(
-                    &file,
-                    &BlobPlan::open(&file, PlanNeeds::Frames, ctx)?,
-                    ctx,
-                )?;
+                let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
+                extended.name_maxima(PlannedFile::new(&file, &plan, ctx))?;
             }
             let entries = Vec::new();
             Ok((found, (C::default(), BlobPlan { entries })))
@@ -379,20 +376,21 @@ fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summar
         None => {
             let file = with_table(file, ctx)?;
             let (plan, census, counts) = look_at_blobs(&file, options.statistics, ctx)?;
-            let spans = IdSpans::read(&file, &plan, ctx)?;
-            let contents = Contents::of_plan(&file, &plan, &spans, ctx)?;
+            let source = PlannedFile::new(&file, &plan, ctx);
+            let spans = IdSpans::read(source)?;
+            let contents = Contents::of_plan(source, &spans)?;
             let sample = || Ok(compression::sample_of(&plan.entries));
             let mut found = report(options, &file, contents, census, sample, ctx)?;
             if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
-                extended.name_maxima(&file, &plan, ctx)?;
+                extended.name_maxima(source)?;
             }
-            let top = options.top.map(|most| top::find(&file, &plan, most, ctx));
+            let top = options.top.map(|most| top::find(source, most));
             let summary = Summary {
                 top: top.transpose()?,
                 id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan, &spans)),
                 blob_list: options
                     .list_blobs
-                    .map(|most| blobs::list(&file, &plan, &spans, most, ctx))
+                    .map(|most| blobs::list(source, &spans, most))
                     .transpose()?,
                 ..found
             };

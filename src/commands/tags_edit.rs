@@ -16,7 +16,7 @@ use crate::engine::sink::{Sink, WriteSummary};
 use crate::engine::tag_editor::{EditCounts, EditStep, TagEditor};
 use crate::engine::{OutputOptions, copy_size_hint, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::geometry::Shape;
 use crate::io::SizeHint;
 use crate::pbf::{BlobEntry, FrameEncoder, MAX_PAYLOAD_LEN, Segmented, StringTable};
@@ -190,7 +190,7 @@ fn editor_for(file: &PbfFile, edits: &TagEdits, ctx: &Context) -> Result<TagEdit
         let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
         for region in &edits.regions {
             let step = EditStep::Set {
-                objects: within::objects(file, &plan, &region.shape, ctx)?,
+                objects: within::objects(PlannedFile::new(file, &plan, ctx), &region.shape)?,
                 key: region.key.clone(),
                 value: region.value.clone(),
             };

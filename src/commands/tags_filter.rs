@@ -14,7 +14,7 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::stored_locations::nodes_located_by;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::io::OpenOutput;
 use crate::osm::{ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
@@ -222,7 +222,7 @@ impl FilterRun {
         // `nodes` has only the nodes of matching versions, but the output keeps all versions of a matching way, and
         // needs the nodes of all these versions. Therefore `nodes` is used only if each object has one version.
         let nodes = Some(nodes).filter(|_| once);
-        let added = referenced_ids(file, &plan, &matched, nodes, ctx)?;
+        let added = referenced_ids(PlannedFile::new(file, &plan, ctx), &matched, nodes)?;
         let sets = [&matched, &added];
         let search = search_for(&sets, file, ctx)?;
         let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));

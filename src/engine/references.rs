@@ -4,11 +4,10 @@ use super::distinct_list::DistinctList;
 use super::id_search::IdSearch;
 use super::scan::Scan;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::osm::{ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, BlockWalk};
-use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
 /// Returns the objects that the objects of `wanted` refer to, directly or through other objects, as members of
@@ -18,15 +17,13 @@ use rustc_hash::FxHashMap;
 /// `nodes_of_wanted` are the nodes of the ways in `wanted`, if the caller knows them. If they are given, the references
 /// of these ways are not decoded.
 pub(crate) fn referenced_ids(
-    file: &PbfFile,
-    plan: &BlobPlan,
+    source: PlannedFile<'_>,
     wanted: &IdSets,
     nodes_of_wanted: Option<IdSet>,
-    ctx: &Context,
 ) -> Result<IdSets> {
     let mut found = IdSets::default();
     if !wanted.of(ObjectKind::Relation).is_empty() {
-        relations(file, plan, wanted, &mut found, ctx)?;
+        relations(source, wanted, &mut found)?;
     }
     let have_nodes = nodes_of_wanted.is_some();
     let members = std::mem::take(found.of_mut(ObjectKind::Node));
@@ -44,14 +41,14 @@ pub(crate) fn referenced_ids(
             let meets = |ways: &IdSet| ways.may_meet(first, last);
             kind == ObjectKind::Way && (meets(more_ways) || (!have_nodes && meets(wanted_ways)))
         };
-        let search = IdSearch::new(file, is_met, ctx)?;
-        Scan::without_strings("find nodes of ways", file, plan, ctx).run(
+        let search = IdSearch::new(source.file, is_met, source.ctx)?;
+        source.scan("find nodes of ways").run(
             |entry| search.may_find_in(entry),
             |_, block| nodes_of_ways(block, is_looked_at).map(|ids| of_ways.add(&ids)),
             |()| {},
         )?;
     }
-    let mut nodes = of_ways.into_set(ctx.jobs);
+    let mut nodes = of_ways.into_set(source.ctx.jobs);
     nodes.extend(members.ids());
     if let Some(more) = nodes_of_wanted {
         nodes.extend(more.ids());
@@ -63,16 +60,11 @@ pub(crate) fn referenced_ids(
 /// Returns the ways and relations that refer to the objects of `wanted`, directly or through other objects. These are
 /// the ways with a wanted node, the relations with a wanted member, the relations that have these ways or relations as
 /// members, and so on.
-pub(crate) fn referring_ids(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    wanted: &IdSets,
-    ctx: &Context,
-) -> Result<IdSets> {
+pub(crate) fn referring_ids(source: PlannedFile<'_>, wanted: &IdSets) -> Result<IdSets> {
     let mut found = IdSets::default();
     let nodes = wanted.of(ObjectKind::Node);
     if !nodes.is_empty() {
-        let scan = Scan::without_strings("find ways of nodes", file, plan, ctx);
+        let scan = source.scan("find ways of nodes");
         let is_parent = |way: &BlockWalk<'_>| way.any_ref(|id| nodes.contains(id));
         collect_parents(scan, ObjectKind::Way, is_parent, &mut found)?;
     }
@@ -80,7 +72,7 @@ pub(crate) fn referring_ids(
         let before = found.len();
         let is_member = |kind, id| wanted.contains(kind, id) || found.contains(kind, id);
         let mut relations = Vec::new();
-        let scan = Scan::without_strings("find relations", file, plan, ctx);
+        let scan = source.scan("find relations");
         let is_parent = |relation: &BlockWalk<'_>| relation.any_member(is_member);
         collect_parents(scan, ObjectKind::Relation, is_parent, &mut relations)?;
         found.extend(relations);
@@ -188,28 +180,22 @@ const PART_OF_BLOBS: usize = 8;
 /// The first level consists of the wanted relations. Each further level consists of the relations that are members of
 /// relations of the previous level. If few blobs may contain relations of a level, only these blobs are read. At the
 /// first level that many blobs may contain, or after [`LEVELS`] levels, all blobs with relations are read.
-fn relations(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    wanted: &IdSets,
-    found: &mut IdSets,
-    ctx: &Context,
-) -> Result<()> {
+fn relations(source: PlannedFile<'_>, wanted: &IdSets, found: &mut IdSets) -> Result<()> {
     let mut level = wanted.of(ObjectKind::Relation).clone();
     let mut seen = level.clone();
     let has_relations = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Relation);
-    let blobs = plan.entries.iter().filter(has_relations).count();
+    let blobs = source.plan.entries.iter().filter(has_relations).count();
     for _ in 0..LEVELS {
         let is_met =
             |kind, first, last| kind == ObjectKind::Relation && level.may_meet(first, last);
-        let search = IdSearch::new(file, is_met, ctx)?;
+        let search = IdSearch::new(source.file, is_met, source.ctx)?;
         let of_level = |entry: &&BlobEntry| search.may_find_in(entry);
-        if plan.entries.iter().filter(of_level).count() > blobs / PART_OF_BLOBS {
+        if source.plan.entries.iter().filter(of_level).count() > blobs / PART_OF_BLOBS {
             break;
         }
         let mut next = IdSet::default();
         let is_of_level = |relation| level.contains(relation);
-        Scan::without_strings("find members", file, plan, ctx).run(
+        source.scan("find members").run(
             |entry| search.may_find_in(entry),
             |_, block| members(block, is_of_level, is_of_level),
             |members| {
@@ -228,21 +214,15 @@ fn relations(
         drop(search);
         level = next;
     }
-    members_of_all(file, plan, &level, found, ctx)
+    members_of_all(source, &level, found)
 }
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`. Reads all blobs with
 /// relations. The first pass finds the relations that are reached only through other relations; the blobs with these
 /// relations are read a second time.
-fn members_of_all(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    wanted: &IdSet,
-    found: &mut IdSets,
-    ctx: &Context,
-) -> Result<()> {
+fn members_of_all(source: PlannedFile<'_>, wanted: &IdSet, found: &mut IdSets) -> Result<()> {
     let mut nested: FxHashMap<i64, Vec<i64>> = FxHashMap::default();
-    Scan::without_strings("find members", file, plan, ctx).run(
+    source.scan("find members").run(
         |entry| entry.kinds.contains(ObjectKind::Relation),
         |_, block| members(block, |relation| wanted.contains(relation), |_| true),
         |members| {
@@ -257,8 +237,8 @@ fn members_of_all(
         return Ok(());
     }
     let is_met = |kind, first, last| kind == ObjectKind::Relation && more.may_meet(first, last);
-    let search = IdSearch::new(file, is_met, ctx)?;
-    Scan::without_strings("find members", file, plan, ctx).run(
+    let search = IdSearch::new(source.file, is_met, source.ctx)?;
+    source.scan("find members").run(
         |entry| search.may_find_in(entry),
         |_, block| members(block, |relation| more.contains(relation), |_| false),
         |members| found.extend(ids_of(members.others)),

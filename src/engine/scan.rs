@@ -3,7 +3,7 @@
 use super::filter::{BlobDecision, StringPrefilter};
 use super::payload_cache::PayloadCache;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile, PlanItem, PlanNeeds};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanItem, PlanNeeds, PlannedFile};
 use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, NodeVersions, StringTable, VersionedNodes, are_all_objects,
@@ -38,9 +38,16 @@ impl WorkItem for ScanItem<'_> {
     }
 }
 
+impl<'a> PlannedFile<'a> {
+    /// Creates a pass over the file, as [`Scan::without_strings`] does.
+    pub(crate) const fn scan(self, name: &'static str) -> Scan<'a> {
+        Scan::without_strings(name, self.file, self.plan, self.ctx)
+    }
+}
+
 impl<'a> Scan<'a> {
     /// Creates a pass that parses ids, locations and references, but no strings.
-    pub(crate) fn without_strings(
+    pub(crate) const fn without_strings(
         name: &'static str,
         file: &'a PbfFile,
         plan: &'a BlobPlan,

@@ -21,7 +21,7 @@ use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps, witho
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{OutputOptions, WriteSummary, copy_size_hint};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, PlannedFile, Written};
 use crate::io::{Input, SizeHint};
 use crate::osm::{TypeThenId, Unversioned};
 use crate::pbf::{BlobEntry, BlobFlags, FrameEncoder, HeaderBlock, feature};
@@ -244,25 +244,19 @@ fn plan_of(
         CopyAttempt::Unsorted(BlobPlan::open(file, PlanNeeds::Order, ctx)?)
     };
     if let CopyAttempt::Unsorted(plan) = &attempt {
-        check_order(job, file, plan, files.len() > 1, ctx)?;
+        check_order(job, PlannedFile::new(file, plan, ctx), files.len() > 1)?;
     }
     Ok(attempt)
 }
 
 /// Checks the order of an input, or reports it, if [`SortJob::dedupe`] or [`Context::disorder`] requires that.
-fn check_order(
-    job: &SortJob,
-    file: &PbfFile,
-    plan: &BlobPlan,
-    is_one_of_several: bool,
-    ctx: &Context,
-) -> Result<()> {
+fn check_order(job: &SortJob, source: PlannedFile<'_>, is_one_of_several: bool) -> Result<()> {
     if matches!(job.dedupe, Dedupe::EachVersion(_)) {
-        plan.check_order(file, ctx)?;
+        source.plan.check_order(source.file, source.ctx)?;
     }
-    match ctx.disorder {
+    match source.ctx.disorder {
         Disorder::Tell { versions } if is_one_of_several => {
-            order_notices::notify_order(file, plan, versions, ctx)
+            order_notices::notify_order(source, versions)
         }
         Disorder::Accept | Disorder::Refuse | Disorder::Tell { .. } => Ok(()),
     }

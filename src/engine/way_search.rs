@@ -1,15 +1,13 @@
 //! The search through the ways of a base: which of them move, which locations they store, and which nodes they need, or
 //! needed before changes replaced them.
 
-use super::scan::Scan;
 use super::stored_locations::{StoredLocations, WayAge, way_ages, ways_with_nodes};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, Block, WayNodes};
-use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A search through the ways of a base.
@@ -69,12 +67,12 @@ impl BlobWays {
 
 impl WaySearch<'_> {
     /// Reads the ways of the base. If the search has no nodes, reads only blobs whose ways the changes replace.
-    pub(crate) fn run(self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<FoundInWays> {
+    pub(crate) fn run(self, source: PlannedFile<'_>) -> Result<FoundInWays> {
         let mut all = self.wanted.clone();
         all.extend(self.moved.keys().copied());
         all.extend(self.leaving.ids());
         let mut found = FoundInWays::default();
-        Scan::without_strings("scan ways", file, plan, ctx).run(
+        source.scan("scan ways").run(
             |entry| {
                 let is_read = || !all.is_empty() || !self.changes_of(entry).is_empty();
                 entry.kinds.contains(ObjectKind::Way) && is_read()

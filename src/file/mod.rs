@@ -19,6 +19,7 @@ mod last_blobs;
 mod object_order;
 mod pbf_file;
 mod pbf_writer;
+mod planned_file;
 mod write_options;
 
 pub use blob_decoder::BlobDecoder;
@@ -37,4 +38,5 @@ pub(crate) use pbf_file::{
     TextChangesets, TocNeeds, begins_like_pbf, binary_kind, refuse_compressed_pbf,
 };
 pub use pbf_writer::{PbfWriter, Written};
+pub(crate) use planned_file::PlannedFile;
 pub use write_options::{BlobHistory, BlobLocations, WriteOptions};

@@ -2,13 +2,11 @@
 
 use crate::commands::add_locations_to_ways::member_nodes;
 use crate::engine::location_form::LocationForm;
-use crate::engine::scan::Scan;
 use crate::error::{Advice, Error, Result, shown};
-use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::file::{BlobDecoder, PlannedFile};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
-use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
 /// How to treat nodes that have no tags and are members of no relation.
@@ -39,19 +37,18 @@ impl BaseNodes {
     /// In this case, looks up a sample of the nodes of ways: the result is `Needed` if the base has fewer than half of
     /// them, unless ways without locations need nodes, or the base has nodes that such a base would omit. The header of
     /// the output declares the result, so that later runs do not have to decide again.
-    fn of(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
-        match LocationForm::of(file, plan) {
+    fn of(source: PlannedFile<'_>) -> Result<Self> {
+        match LocationForm::of(source.file, source.plan) {
             // A base whose ways have no locations is refused. So this one has no ways.
             LocationForm::Plain | LocationForm::AllNodes => Ok(Self::All),
             LocationForm::NeededNodes => Ok(Self::Needed),
-            LocationForm::Mixed if file.header.has(feature::SOME_NODES) => Ok(Self::Some),
+            LocationForm::Mixed if source.file.header.has(feature::SOME_NODES) => Ok(Self::Some),
             LocationForm::Mixed => {
-                let sample = sample_of_nodes(file, plan, ctx)?;
-                let there = look_up(file, plan, &sample, ctx)?.len() as u64;
+                let sample = sample_of_nodes(source)?;
+                let there = look_up(source, &sample)?.len() as u64;
                 let lacks_nodes = there < sample.len() / 2;
-                let may_omit = || -> Result<bool> {
-                    Ok(!has_bare_ways(file, plan, ctx)? && !has_spare_nodes(file, plan, ctx)?)
-                };
+                let may_omit =
+                    || -> Result<bool> { Ok(!has_bare_ways(source)? && !has_spare_nodes(source)?) };
                 Ok(if lacks_nodes && may_omit()? {
                     Self::Needed
                 } else {
@@ -64,8 +61,7 @@ impl BaseNodes {
 
 /// A base whose ways have locations.
 pub(super) struct LocatedBase<'b> {
-    pub file: &'b PbfFile,
-    pub plan: &'b BlobPlan,
+    pub source: PlannedFile<'b>,
     pub nodes: BaseNodes,
     untagged: UntaggedNodes,
 }
@@ -74,19 +70,16 @@ impl<'b> LocatedBase<'b> {
     /// Determines which nodes the base contains. Returns `None` if `untagged` is `None`, which means that the locations
     /// in ways are not kept up to date. Fails if the ways of the base have no locations.
     pub(super) fn of(
-        file: &'b PbfFile,
-        plan: &'b BlobPlan,
+        source: PlannedFile<'b>,
         untagged: Option<UntaggedNodes>,
-        ctx: &Context,
     ) -> Result<Option<Self>> {
         let Some(untagged) = untagged else {
             return Ok(None);
         };
-        check_has_locations(file, plan, ctx)?;
+        check_has_locations(source)?;
         Ok(Some(Self {
-            file,
-            plan,
-            nodes: BaseNodes::of(file, plan, ctx)?,
+            source,
+            nodes: BaseNodes::of(source)?,
             untagged,
         }))
     }
@@ -107,9 +100,9 @@ impl<'b> LocatedBase<'b> {
 }
 
 /// Fails if no way of the base has locations. Warns if the ways of some blobs have none.
-fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()> {
+fn check_has_locations(source: PlannedFile<'_>) -> Result<()> {
     let with_ways = || {
-        let entries = plan.entries.iter();
+        let entries = source.plan.entries.iter();
         entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     };
     // A per-blob index does not record whether ways have locations. If a blob has only this index, the header decides.
@@ -117,18 +110,18 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
         if entry.flags.has(BlobFlags::SCANNED) {
             !entry.flags.has(BlobFlags::LOCATIONS)
         } else {
-            !file.header.has(feature::LOCATIONS)
+            !source.file.header.has(feature::LOCATIONS)
         }
     };
     let (without, all) = (with_ways().filter(is_without).count(), with_ways().count());
-    let path = file.input.path();
-    let declares = file.header.has(feature::LOCATIONS);
+    let path = source.file.input.path();
+    let declares = source.file.header.has(feature::LOCATIONS);
     if !declares && all > 0 && without == all {
         let cause = "the ways have no locations that could be kept up to date";
         return Err(Error::file(path, cause).advise(Advice::AddLocations));
     }
     if without > 0 {
-        ctx.warn(format!(
+        source.ctx.warn(format!(
             "{}: in {without} of {all} blobs the ways have no locations, and get none",
             shown(path)
         ));
@@ -137,9 +130,9 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
 }
 
 /// Returns whether a way stores none of the locations of its nodes. Reads all ways.
-fn has_bare_ways(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool> {
+fn has_bare_ways(source: PlannedFile<'_>) -> Result<bool> {
     let mut has_any = false;
-    Scan::without_strings("scan ways", file, plan, ctx).run(
+    source.scan("scan ways").run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let mut is_bare = false;
@@ -153,9 +146,9 @@ fn has_bare_ways(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool>
 }
 
 /// Whether the file has a node without tags that is no member of a relation. Reads the relations and the nodes.
-fn has_spare_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<bool> {
-    let (members, mut has_any) = (member_nodes(file, plan, ctx)?, false);
-    Scan::without_strings("look up nodes", file, plan, ctx).run(
+fn has_spare_nodes(source: PlannedFile<'_>) -> Result<bool> {
+    let (members, mut has_any) = (member_nodes(source)?, false);
+    source.scan("look up nodes").run(
         |entry| entry.kinds.contains(ObjectKind::Node),
         |_, block| {
             let mut is_spare = false;
@@ -170,12 +163,12 @@ fn has_spare_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<boo
 
 /// Returns a sample of nodes whose coordinates are in ways, with at most 16 nodes from each of at most 3 blobs. A base
 /// that contains only tagged nodes and members of relations lacks many nodes of the sample.
-fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
+fn sample_of_nodes(source: PlannedFile<'_>) -> Result<IdSet> {
     const BLOBS: usize = 3;
     const NODES_A_BLOB: usize = 16;
     let may_have = |entry: &&BlobEntry| entry.may_have_locations();
-    let blobs: Vec<&BlobEntry> = plan.entries.iter().filter(may_have).collect();
-    let mut reader = BlobDecoder::new(&file.input, ctx);
+    let blobs: Vec<&BlobEntry> = source.plan.entries.iter().filter(may_have).collect();
+    let mut reader = BlobDecoder::new(&source.file.input, source.ctx);
     let mut sample = IdSet::default();
     for entry in blobs.iter().step_by(blobs.len().div_ceil(BLOBS).max(1)) {
         let payload = reader.payload(entry)?;
@@ -199,13 +192,11 @@ fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdS
 
 /// Reads the locations of the nodes with the given ids. The result does not contain nodes that are not in the file.
 pub(super) fn look_up(
-    file: &PbfFile,
-    plan: &BlobPlan,
+    source: PlannedFile<'_>,
     ids: &IdSet,
-    ctx: &Context,
 ) -> Result<FxHashMap<i64, Option<Location>>> {
     let mut locations = FxHashMap::default();
-    Scan::without_strings("look up nodes", file, plan, ctx).collect(
+    source.scan("look up nodes").collect(
         |entry| ids.may_be_in(entry, ObjectKind::Node),
         |block, found| {
             block.for_each_node(|id, location, _| {

@@ -12,7 +12,7 @@ use crate::engine::location_form::location_of_reference;
 use crate::engine::stored_locations::{StoredLocations, WayAge};
 use crate::engine::way_search::{FoundInWays, WaySearch};
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::{PbfFile, PlannedFile};
 use crate::formats::ChangeSet;
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
@@ -64,22 +64,21 @@ impl LocationUpdates {
         base: &LocatedBase<'_>,
         changes: &ChangeSet,
         recent: RecentNodes,
-        ctx: &Context,
     ) -> Result<Self> {
-        let (file, plan) = (base.file, base.plan);
+        let PlannedFile { file, ctx, .. } = base.source;
         let mut found = Self::of_changes(changes);
-        let outdated = outdated_in_mixed_blobs(file, plan, changes, ctx)?;
-        found.restore_base_location(outdated, file, plan, ctx)?;
+        let outdated = outdated_in_mixed_blobs(base.source, changes)?;
+        found.restore_base_location(outdated, base.source)?;
         let (mut members, mut leaving) = (None, LeavingNodes::default());
         if base.omits_nodes() {
             warn_of_old_changes(file, changes, ctx);
-            let of_relations = Members::find(file, plan, changes, ctx)?;
+            let of_relations = Members::find(base.source, changes)?;
             let rule = LeavingRule {
                 members: &of_relations.now,
                 no_longer_needed: &of_relations.no_longer_needed,
                 recent,
             };
-            leaving = LeavingNodes::find(file, plan, &rule, ctx)?;
+            leaving = LeavingNodes::find(base.source, &rule)?;
             members = Some(of_relations);
         }
         let refs = changes.changes().iter().flat_map(|way| changes.refs(way));
@@ -89,15 +88,15 @@ impl LocationUpdates {
             .collect();
         let mut unknown = wanted.clone();
         unknown.extend(members.iter().flat_map(|members| members.new.ids()));
-        found.known = look_up(file, plan, &unknown, ctx)?;
+        found.known = look_up(base.source, &unknown)?;
         let is_missing = |id: &i64| found.known.get(id).copied().flatten().is_none();
         let missing: IdSet = wanted.ids().filter(is_missing).collect();
-        let in_ways = found.look_through_ways(base, changes, &missing, &leaving.located, ctx)?;
+        let in_ways = found.look_through_ways(base, changes, &missing, &leaving.located)?;
         found.add_given(changes, &missing);
         if let Some(members) = members {
             let mut leaving = leaving.without(&in_ways.needed);
             let released = in_ways.released;
-            leaving.extend(found.leaving_of(base, changes, released, &members.now, recent, ctx)?);
+            leaving.extend(found.leaving_of(base, changes, released, &members.now, recent)?);
             let is_lost = |id: &i64| !found.known.contains_key(id) && !found.moved.contains_key(id);
             found.omitted = Some(OmittedNodes {
                 lost: members.new.ids().filter(is_lost).count() as u64,
@@ -135,7 +134,6 @@ impl LocationUpdates {
         changes: &ChangeSet,
         missing: &IdSet,
         leaving: &IdSet,
-        ctx: &Context,
     ) -> Result<FoundInWays> {
         let is_read = match base.nodes {
             BaseNodes::All => false,
@@ -152,7 +150,7 @@ impl LocationUpdates {
             changes,
             finds_released: base.omits_nodes(),
         };
-        let mut found = search.run(base.file, base.plan, ctx)?;
+        let mut found = search.run(base.source)?;
         self.touched = Some(std::mem::take(&mut found.touched));
         self.stored = std::mem::take(&mut found.stored);
         Ok(found)
@@ -168,7 +166,6 @@ impl LocationUpdates {
         released: IdSet,
         members: &IdSet,
         recent: RecentNodes,
-        ctx: &Context,
     ) -> Result<Vec<i64>> {
         let is_unchanged = |id: &i64| !self.moved.contains_key(id);
         let released: IdSet = released.ids().filter(is_unchanged).collect();
@@ -177,7 +174,7 @@ impl LocationUpdates {
             no_longer_needed: &released,
             recent: recent.without_sweep(),
         };
-        let leaving = LeavingNodes::find(base.file, base.plan, &rule, ctx)?;
+        let leaving = LeavingNodes::find(base.source, &rule)?;
         let search = WaySearch {
             wanted: &IdSet::default(),
             moved: &FxHashMap::default(),
@@ -185,7 +182,7 @@ impl LocationUpdates {
             changes,
             finds_released: false,
         };
-        let found = search.run(base.file, base.plan, ctx)?;
+        let found = search.run(base.source)?;
         Ok(leaving.without(&found.needed).ids().collect())
     }
 
@@ -242,15 +239,13 @@ impl LocationUpdates {
     pub(super) fn restore_base_location(
         &mut self,
         outdated: Vec<i64>,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        ctx: &Context,
+        source: PlannedFile<'_>,
     ) -> Result<()> {
         if outdated.is_empty() {
             return Ok(());
         }
         let ids: IdSet = outdated.into_iter().collect();
-        let locations = look_up(file, plan, &ids, ctx)?;
+        let locations = look_up(source, &ids)?;
         for id in ids.ids() {
             // Replaces the location, but keeps the node among the changed nodes, because the coordinates that a way has
             // for the node may be older than the node.

@@ -1,14 +1,12 @@
 //! The nodes that are members of relations before and after changes, and the changes that are older than the base.
 
 use super::change_merge::{ChangeMerge, MergedObject};
-use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block};
-use crate::runtime::Context;
 use rustc_hash::FxHashSet;
 
 /// The nodes that are members of relations.
@@ -22,16 +20,11 @@ pub(super) struct Members {
 }
 
 impl Members {
-    pub(super) fn find(
-        file: &PbfFile,
-        plan: &BlobPlan,
-        changes: &ChangeSet,
-        ctx: &Context,
-    ) -> Result<Self> {
+    pub(super) fn find(source: PlannedFile<'_>, changes: &ChangeSet) -> Result<Self> {
         let (mut now, mut before) = (IdSet::default(), IdSet::default());
         let mut outdated = FxHashSet::default();
         let of_relation = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Relation);
-        Scan::without_strings("members", file, plan, ctx).run(
+        source.scan("members").run(
             of_relation,
             |entry, block| {
                 let mut found = Replaced::default();
@@ -105,16 +98,14 @@ impl Replaced {
 /// Finds nodes whose changes are older than the base, in blobs that contain several kinds of objects. In blobs that
 /// contain only nodes, outdated changes are found when the blobs are written, before the ways.
 pub(super) fn outdated_in_mixed_blobs(
-    file: &PbfFile,
-    plan: &BlobPlan,
+    source: PlannedFile<'_>,
     changes: &ChangeSet,
-    ctx: &Context,
 ) -> Result<Vec<i64>> {
     let is_mixed = |entry: &BlobEntry| {
         entry.kinds.contains(ObjectKind::Node) && entry.kinds.single().is_none()
     };
     let mut all = Vec::new();
-    Scan::without_strings("look up nodes", file, plan, ctx).run(
+    source.scan("look up nodes").run(
         is_mixed,
         |entry, block| {
             let mut outdated = Vec::new();

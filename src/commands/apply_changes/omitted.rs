@@ -1,14 +1,12 @@
 //! The nodes that the output leaves out if the base contains only the nodes that are needed as nodes.
 
 use super::recent_nodes::RecentNodes;
-use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
-use crate::runtime::Context;
 
 /// The nodes to leave out: those that have no tags, are members of no relation, whose locations are in all ways that
 /// refer to them, and that are not recent. Nodes of the base that were too old before are not among them, unless
@@ -120,17 +118,12 @@ pub(super) struct LeavingNodes {
 
 impl LeavingNodes {
     /// Reads the nodes in the blobs of the base that may have some of them.
-    pub(super) fn find(
-        file: &PbfFile,
-        plan: &BlobPlan,
-        rule: &LeavingRule<'_>,
-        ctx: &Context,
-    ) -> Result<Self> {
+    pub(super) fn find(source: PlannedFile<'_>, rule: &LeavingRule<'_>) -> Result<Self> {
         let mut leaving = Self::default();
         if !rule.recent.examines_base() && rule.no_longer_needed.is_empty() {
             return Ok(leaving);
         }
-        Scan::without_strings("old nodes", file, plan, ctx).run(
+        source.scan("old nodes").run(
             |entry| rule.may_have(entry),
             |_, block| rule.leaving_of(block),
             |found| {

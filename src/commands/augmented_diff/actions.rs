@@ -59,8 +59,8 @@ pub(super) fn for_each<E: Encoder + Send>(
     let (mut summary, mut oversized) = (Summary::default(), OversizedObjects::default());
     let items = items(findings);
     let bytes = items.iter().map(WorkItem::input_bytes).sum();
-    let budget = (4 * base.ctx.jobs * kept::PART) as u64;
-    Pass::new("write", base.ctx)
+    let budget = (4 * base.source.ctx.jobs * kept::PART) as u64;
+    Pass::new("write", base.source.ctx)
         .with_budget(budget)
         .run_results(
             bytes,
@@ -98,7 +98,7 @@ pub(super) fn for_each<E: Encoder + Send>(
                 take(part)
             },
         )?;
-    oversized.warn(findings.row_limit, base.ctx);
+    oversized.warn(findings.row_limit, base.source.ctx);
     Ok(summary)
 }
 

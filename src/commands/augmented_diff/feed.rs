@@ -228,7 +228,7 @@ pub(super) fn write_text(
     form: FeedForm,
 ) -> Result<Summary> {
     let [before, between, after] = form.frame();
-    let ctx = source.base.ctx;
+    let ctx = source.base.source.ctx;
     let mut output = TextOutput::create(target.clone(), ctx)?;
     output.write(&before)?;
     let new_encode = || {
@@ -358,7 +358,7 @@ pub(super) fn group(source: ActionSource<'_>, by: GroupBy) -> Result<(Vec<EditGr
 /// Writes all actions as a Parquet table.
 #[cfg(feature = "parquet")]
 pub(super) fn write_table(source: ActionSource<'_>, target: &OutputTarget) -> Result<Summary> {
-    let ctx = source.base.ctx;
+    let ctx = source.base.source.ctx;
     let output = StreamOutput::new(OpenOutput::open(target.clone(), ctx)?);
     let table = ActionTable::new()?;
     let (schema, properties) = (table.form.schema.clone(), table.form.properties.clone());

@@ -15,7 +15,6 @@ use super::ways::{
 };
 use crate::engine::block_observer::{BlockObserver, CandidateRefs};
 use crate::engine::payload_cache::PayloadCache;
-use crate::engine::scan::Scan;
 use crate::engine::way_search::WaySearch;
 use crate::error::{Advice, Error, FormatError, Result};
 use crate::formats::ChangeSet;
@@ -320,10 +319,10 @@ impl Needs<'_, '_> {
         };
         match kept {
             Some(kept) => {
-                let (input, takes_stored) = (&base.file.input, base.takes_stored());
+                let (input, takes_stored) = (&base.source.file.input, base.takes_stored());
                 let select =
                     |(): &mut (), kept: StoredWays| kept.select(input, wanted, takes_stored);
-                Pass::new("member ways", base.ctx).run(kept, || (), select, add)?;
+                Pass::new("member ways", base.source.ctx).run(kept, || (), select, add)?;
             }
             None => read_member_ways(base, wanted, add)?,
         }
@@ -356,7 +355,7 @@ const NODE_MEMORY_OF_CHANGES: u64 = 4;
 /// Fails if the states of a number of nodes take more memory than is in proportion to the files, and more than a
 /// quarter of what is allowed. A few bytes of a file can refer to a million nodes that it does not have.
 fn check_node_count(base: &Base<'_>, changes: &ChangeSet, count: u64) -> Result<()> {
-    let of_base = NODE_MEMORY_PER_BYTE.saturating_mul(base.file.input.given_len());
+    let of_base = NODE_MEMORY_PER_BYTE.saturating_mul(base.source.file.input.given_len());
     let in_proportion = of_base + NODE_MEMORY_OF_CHANGES * changes.memory() as u64;
     let allowed = base.max_memory as u64;
     if Nodes::memory_of(count) <= in_proportion.max(allowed / 4) {
@@ -365,7 +364,7 @@ fn check_node_count(base: &Base<'_>, changes: &ChangeSet, count: u64) -> Result<
     let cause = format!(
         "what the changes concern has {count} nodes, which take more memory than is allowed"
     );
-    Err(Error::file(base.file.input.path(), cause).advise(Advice::AllowMemory(allowed)))
+    Err(Error::file(base.source.file.input.path(), cause).advise(Advice::AllowMemory(allowed)))
 }
 
 /// Creates a cache of relations that are read again.
@@ -377,7 +376,7 @@ fn relation_cache(base: &Base<'_>) -> PayloadCache {
 fn read_nodes(base: &Base<'_>, needed: &IdSet, nodes: &mut Nodes) -> Result<()> {
     let unlocated = nodes.unlocated().clone();
     let sorted: SortedIds = needed.ids().collect();
-    Scan::without_strings("nodes", base.file, base.plan, base.ctx).run_versions(
+    base.source.scan("nodes").run_versions(
         |entry| needed.may_be_in(entry, ObjectKind::Node),
         |entry| unlocated.may_be_in(entry, ObjectKind::Node),
         |nodes| {
@@ -413,7 +412,7 @@ fn find_in_ways(base: &Base<'_>, history: &History<'_>, nodes: &mut Nodes) -> Re
         changes: history.changes,
         finds_released: false,
     };
-    let stored = search.run(base.file, base.plan, base.ctx)?.stored;
+    let stored = search.run(base.source)?.stored;
     for (id, location) in stored.iter() {
         let (version, location) = (0, Some(location));
         nodes.set(id, NodeState { version, location });

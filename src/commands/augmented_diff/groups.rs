@@ -109,7 +109,7 @@ pub(super) fn write(
     directory: &Path,
     groups: &Groups<'_>,
 ) -> Result<Summary> {
-    let ctx = source.base.ctx;
+    let ctx = source.base.source.ctx;
     let mut update = OutputDirectory::update(directory, ctx)?;
     let sorter = RowSorter::new(LIMITS, KEY, update.scratch_directory(), ctx);
     let mut replaced = 0;

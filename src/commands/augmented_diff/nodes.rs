@@ -6,7 +6,6 @@ use super::geometry::NodeState;
 use super::history::{Replaces, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::block_observer::{BlockObserver, CandidateRefs};
-use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, SortedIds};
@@ -105,16 +104,13 @@ impl ChangedNodes {
         tally.failed.take().map_or(Ok(()), Err)?;
         tally.kept.set_in_order(true);
         let seen = tally.seen.clone();
-        Scan::without_strings("changed nodes", base.file, base.plan, base.ctx)
-            .with_strings()
-            .try_run(
-                |entry| {
-                    self.ids.may_be_in(entry, ObjectKind::Node)
-                        && !seen.contains(&entry.number.into())
-                },
-                |entry, block| Ok((*entry, self.find_in_block(changes, block)?)),
-                |(entry, found)| tally.add(&entry, found),
-            )?;
+        base.source.scan("changed nodes").with_strings().try_run(
+            |entry| {
+                self.ids.may_be_in(entry, ObjectKind::Node) && !seen.contains(&entry.number.into())
+            },
+            |entry, block| Ok((*entry, self.find_in_block(changes, block)?)),
+            |(entry, found)| tally.add(&entry, found),
+        )?;
         drop(tally);
         Ok(unlocked(self.tally))
     }

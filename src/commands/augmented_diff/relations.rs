@@ -9,7 +9,6 @@ use super::routes::{NeededRoutes, route_members};
 use crate::area::RouteMember;
 use crate::engine::distinct_list::DistinctList;
 use crate::engine::payload_cache::PayloadCache;
-use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::index::{IdSet, SparseIds};
 use crate::osm::{ObjectKind, id_from_rank};
@@ -106,7 +105,8 @@ pub(super) fn find_relations(
     routes: &NeededRoutes,
     take: impl FnMut(FoundRelations) -> Result<()>,
 ) -> Result<()> {
-    Scan::without_strings("relations", base.file, base.plan, base.ctx)
+    base.source
+        .scan("relations")
         .with_strings()
         .take_from(read)
         .try_run(

@@ -5,7 +5,6 @@ use super::relations::ChangedMembers;
 use super::routes::{NeededRoutes, is_line, route_members};
 use crate::area::RouteMember;
 use crate::engine::payload_cache::PayloadCache;
-use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSet;
 use crate::osm::ObjectKind;
@@ -76,7 +75,7 @@ impl RouteGraph {
         changed: &ChangedMembers<'_, '_>,
     ) -> Result<Self> {
         let mut graph = Self::default();
-        let scan = Scan::without_strings("routes", base.file, base.plan, base.ctx).with_strings();
+        let scan = base.source.scan("routes").with_strings();
         scan.take_from(read).add_to(kept).run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {

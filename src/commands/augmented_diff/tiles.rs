@@ -84,7 +84,7 @@ pub(super) fn write(
     zooms: &RangeInclusive<u8>,
     target: &OutputTarget,
 ) -> Result<Summary> {
-    let ctx = source.base.ctx;
+    let ctx = source.base.source.ctx;
     let mut output = TextOutput::create(target.clone(), ctx)?;
     let new_encoder = || Tiles {
         geometries: ObjectGeometries::new(true),

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::commands::diff;
 use crate::error::Result;
+use crate::file::PlannedFile;
 use crate::formats::ChangeSet;
 use crate::osm::ObjectId;
 use crate::runtime::Context;
@@ -127,7 +128,8 @@ fn with_differences<T>(
     };
     let max_memory = |default| pair.max_memory.unwrap_or(default).min(most);
     let found = diff::changes_between(&pair.old, &pair.new, deletions, max_memory, ctx)?;
-    with_base(&found.old, &found.plan, Replaces::Always, ctx, |base| {
+    let source = PlannedFile::new(&found.old, &found.plan, ctx);
+    with_base(source, Replaces::Always, |base| {
         let base = base.with_memory(pair.max_memory);
         take(&base, &found.changes, &found.summary)
     })

@@ -8,7 +8,6 @@ use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::block_observer::CandidateRefs;
 use crate::engine::payload_cache::PayloadCache;
-use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, Remainders};
@@ -291,13 +290,11 @@ pub(super) fn find_ways(
 ) -> Result<()> {
     tally.failed.take().map_or(Ok(()), Err)?;
     let seen = tally.seen.clone();
-    Scan::without_strings("ways", base.file, base.plan, base.ctx)
-        .with_strings()
-        .try_run(
-            |entry| finder.picks(entry) && !seen.contains(&entry.number.into()),
-            |entry, block| Ok((*entry, finder.find_in_block(entry, block)?)),
-            |(entry, found)| tally.add(&entry, found, finder.members),
-        )
+    base.source.scan("ways").with_strings().try_run(
+        |entry| finder.picks(entry) && !seen.contains(&entry.number.into()),
+        |entry, block| Ok((*entry, finder.find_in_block(entry, block)?)),
+        |(entry, found)| tally.add(&entry, found, finder.members),
+    )
 }
 
 /// The size in bytes of the ways that are kept for relations while it is not known yet which relations are written.
@@ -362,7 +359,7 @@ impl EarlyMembers {
         relations_read: &PayloadCache,
     ) -> Result<Self> {
         let relations = || {
-            let entries = base.plan.entries.iter();
+            let entries = base.source.plan.entries.iter();
             entries.filter(|entry| entry.kinds.contains(ObjectKind::Relation))
         };
         let bytes: u64 = relations().map(|entry| u64::from(entry.frame_len)).sum();
@@ -378,7 +375,7 @@ impl EarlyMembers {
             return Ok(early);
         }
         let mut wanted = WayIds::default();
-        let scan = Scan::without_strings("members", base.file, base.plan, base.ctx);
+        let scan = base.source.scan("members");
         scan.add_to(relations_read)
             .collect_members(ObjectKind::Way, &mut wanted)?;
         for (_, object) in history.changes.iter() {
@@ -407,7 +404,7 @@ pub(super) fn read_member_ways(
     wanted: &IdSet,
     take: impl FnMut(SelectedWays) -> Result<()>,
 ) -> Result<()> {
-    Scan::without_strings("member ways", base.file, base.plan, base.ctx).try_run(
+    base.source.scan("member ways").try_run(
         |entry| wanted.may_be_in(entry, ObjectKind::Way),
         |entry, block| {
             let mut ways = StoredWays::of(entry, block);

@@ -91,7 +91,7 @@ pub(super) fn put_action(
 
 /// Writes all actions to a file.
 pub(super) fn write(source: ActionSource<'_>, target: &OutputTarget) -> Result<Summary> {
-    let ctx = source.base.ctx;
+    let ctx = source.base.source.ctx;
     let mut output = TextOutput::create(target.clone(), ctx)?;
     output.write(PROLOGUE)?;
     let mut replaced = 0;

@@ -2,16 +2,14 @@
 
 use super::blob_check::{location_at, way_ids};
 use super::{Dangling, ReferenceLocations};
-use crate::engine::scan::Scan;
 use crate::engine::way_locations::{
     BlobLocations, IndexType, LocateOptions, NodeParts, WayLocator,
 };
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::index::IdSet;
 use crate::osm::ObjectKind;
 use crate::pbf::Block;
-use crate::runtime::Context;
 
 /// The number of references that are looked up at a time.
 const REFS_AT_A_TIME: usize = 1 << 16;
@@ -30,18 +28,16 @@ pub(super) struct ComparedLocations {
 /// Returns `None` if the locations of the nodes fit neither into memory nor on the disk, and for malformed locations,
 /// which are faults of the contents.
 pub(super) fn compare_with_nodes(
-    file: &PbfFile,
-    plan: &BlobPlan,
+    source: PlannedFile<'_>,
     max_listed: usize,
-    ctx: &Context,
 ) -> Result<Option<ComparedLocations>> {
-    ctx.expect_phases(2);
-    let parts = NodeParts::of(&plan.entries);
+    source.ctx.expect_phases(2);
+    let parts = NodeParts::of(&source.plan.entries);
     let options = LocateOptions::new(IndexType::Auto, std::env::temp_dir(), None);
-    let locator = match WayLocator::new(file, plan, &parts, &options, ctx) {
+    let locator = match WayLocator::new(source, &parts, &options) {
         Ok(locator) => locator,
         Err(error) => {
-            ctx.warn(format!(
+            source.ctx.warn(format!(
                 "the locations in ways are not compared with the nodes: {error}"
             ));
             return Ok(None);
@@ -49,7 +45,7 @@ pub(super) fn compare_with_nodes(
     };
     let locations = locator.locate_only()?;
     let mut all = ComparedLocations::default();
-    let compared = Scan::without_strings("compare locations", file, plan, ctx).run(
+    let compared = source.scan("compare locations").run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |entry, block| compare_block(block, locations.of(entry)?, max_listed),
         |found| all.add(found, max_listed),
@@ -112,10 +108,10 @@ fn compare_block(
 }
 
 /// Counts the nodes without tags and without references to them.
-pub(super) fn unused_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<u64> {
-    ctx.expect_phases(2);
+pub(super) fn unused_nodes(source: PlannedFile<'_>) -> Result<u64> {
+    source.ctx.expect_phases(2);
     let (mut untagged, mut used) = (IdSet::default(), IdSet::default());
-    Scan::without_strings("untagged nodes", file, plan, ctx).collect(
+    source.scan("untagged nodes").collect(
         |entry| entry.kinds.contains(ObjectKind::Node),
         |block, ids| {
             block.for_each_node(|id, _, has_tags| {
@@ -127,7 +123,7 @@ pub(super) fn unused_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Re
         &mut untagged,
     )?;
     let untagged = untagged;
-    Scan::without_strings("members", file, plan, ctx).collect(
+    source.scan("members").collect(
         |entry| entry.kinds.contains(ObjectKind::Relation),
         |block, ids| {
             block.for_each_member(|_, kind, id| {
@@ -140,8 +136,8 @@ pub(super) fn unused_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Re
     )?;
     // Usually all untagged nodes are members of relations.
     if used.len() < untagged.len() {
-        ctx.expect_phases(1);
-        Scan::without_strings("nodes of ways", file, plan, ctx).collect(
+        source.ctx.expect_phases(1);
+        source.scan("nodes of ways").collect(
             |entry| entry.kinds.contains(ObjectKind::Way),
             |block, ids| {
                 block.for_refs(REFS_AT_A_TIME, |refs, _| {

@@ -5,7 +5,7 @@ use super::selection::{Sample, form_of};
 use super::strategy::Strategy;
 use crate::engine::location_form::LocationForm;
 use crate::error::{Advice, Error, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::geometry::AreaIndex;
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::BlobEntry;
@@ -60,19 +60,17 @@ impl Budget {
     pub(super) fn estimate(
         options: &Options,
         areas: &AreaIndex,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        ctx: &Context,
+        source: PlannedFile<'_>,
     ) -> Result<Self> {
         let regions = options.extracts.len();
         let most_files =
             (system::max_open_files().saturating_sub(OTHER_FILES) / FILES_PER_OUTPUT).max(1);
         let most_files = usize::try_from(most_files).unwrap_or(usize::MAX);
         Ok(Self {
-            nodes: nodes_in(areas, options, file, plan, ctx)?,
+            nodes: nodes_in(areas, options, source)?,
             fixed: BASE_BYTES
-                + ctx.jobs as u64 * BYTES_PER_JOB
-                + plan.entries.len() as u64 * BYTES_PER_BLOB,
+                + source.ctx.jobs as u64 * BYTES_PER_JOB
+                + source.plan.entries.len() as u64 * BYTES_PER_BLOB,
             edges: areas.bytes(),
             is_asked: options.max_memory.is_some(),
             limit: options.max_memory.unwrap_or(system::memory() / 4 * 3),
@@ -190,20 +188,14 @@ impl Budget {
 /// Estimates the number of objects in each region from a sample of blobs; 0 for a single region. Nodes are counted, and
 /// ways if most of their nodes are not in the file, or if no node was found and the file may lack nodes. If the sample
 /// has no object in any region and [`Options::refuses_empty`] is set, counts the objects in all blobs.
-fn nodes_in(
-    areas: &AreaIndex,
-    options: &Options,
-    file: &PbfFile,
-    plan: &BlobPlan,
-    ctx: &Context,
-) -> Result<Vec<u64>> {
+fn nodes_in(areas: &AreaIndex, options: &Options, source: PlannedFile<'_>) -> Result<Vec<u64>> {
     let mut found = vec![0; options.extracts.len()];
     if found.len() < 2 {
         return Ok(found);
     }
-    let mut count = |kind| count_kind(kind, areas, options, file, plan, ctx, &mut found);
+    let mut count = |kind| count_kind(kind, areas, options, source, &mut found);
     let found_none = count(ObjectKind::Node)?;
-    let counts_ways = match form_of(file, plan) {
+    let counts_ways = match form_of(source.file, source.plan) {
         LocationForm::Plain | LocationForm::AllNodes => false,
         LocationForm::NeededNodes => true,
         LocationForm::Mixed => found_none,
@@ -219,9 +211,7 @@ fn count_kind(
     kind: ObjectKind,
     areas: &AreaIndex,
     options: &Options,
-    file: &PbfFile,
-    plan: &BlobPlan,
-    ctx: &Context,
+    source: PlannedFile<'_>,
     found: &mut [u64],
 ) -> Result<bool> {
     let touches = |bbox: &Bbox| {
@@ -231,7 +221,8 @@ fn count_kind(
     let is_asked = |entry: &BlobEntry| {
         entry.kinds.contains(kind) && (entry.bbox.is_empty() || touches(&entry.bbox))
     };
-    let asked: Vec<u64> = plan
+    let asked: Vec<u64> = source
+        .plan
         .entries
         .iter()
         .filter(|entry| is_asked(entry))
@@ -242,9 +233,7 @@ fn count_kind(
     let sample = Sample {
         areas,
         offsets: &sampled,
-        file,
-        plan,
-        ctx,
+        source,
     };
     sample.count(kind, |region, count| {
         found[region as usize] += count * step as u64;

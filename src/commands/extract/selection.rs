@@ -9,15 +9,13 @@ use super::strategy::Strategy;
 use crate::engine::filter::{BlobDecision, FilterItem};
 use crate::engine::location_form::LocationForm;
 use crate::engine::partial_blob_cache::PartialBlobCache;
-use crate::engine::scan::Scan;
 use crate::engine::{GroupId, Selection};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::geometry::AreaIndex;
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, feature};
-use crate::runtime::Context;
 pub(super) use located::Sample;
 pub(in crate::commands) use located::{RegionLookup, form_of};
 use outside::OutsideObjects;
@@ -65,19 +63,6 @@ pub(super) struct RegionMembers<'a> {
     held: PartialBlobCache,
 }
 
-/// The input of all phases.
-struct SelectionInput<'a> {
-    file: &'a PbfFile,
-    plan: &'a BlobPlan,
-    ctx: &'a Context,
-}
-
-impl SelectionInput<'_> {
-    fn scan(&mut self, name: &'static str) -> Scan<'_> {
-        Scan::without_strings(name, self.file, self.plan, self.ctx)
-    }
-}
-
 /// The maximum memory of a selection, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
@@ -89,7 +74,8 @@ pub(super) struct Limits {
 
 impl<'a> RegionMembers<'a> {
     /// Creates a selection without objects.
-    fn new(areas: &'a AreaIndex, file: &PbfFile, plan: &BlobPlan, limits: Limits) -> Self {
+    fn new(areas: &'a AreaIndex, source: PlannedFile<'_>, limits: Limits) -> Self {
+        let PlannedFile { file, plan, .. } = source;
         let is_spatial = file.has_spatial_layout();
         let each_once = is_spatial || plan.has_each_object_once();
         Self {
@@ -121,15 +107,12 @@ impl<'a> RegionMembers<'a> {
     pub(super) fn find(
         areas: &'a AreaIndex,
         strategy: &Strategy,
-        file: &PbfFile,
-        plan: &BlobPlan,
+        source: PlannedFile<'_>,
         limits: Limits,
         after_nodes: impl FnOnce() -> Result<()>,
-        ctx: &Context,
     ) -> Result<Option<Self>> {
-        let mut selection = Self::new(areas, file, plan, limits);
-        let mut source = SelectionInput { file, plan, ctx };
-        selection.find_nodes(!strategy.completes_ways(), &mut source)?;
+        let mut selection = Self::new(areas, source, limits);
+        selection.find_nodes(!strategy.completes_ways(), source)?;
         after_nodes()?;
         if selection.room.is_exceeded {
             return Ok(None);
@@ -137,7 +120,7 @@ impl<'a> RegionMembers<'a> {
         if selection.is_empty() && !selection.form.may_lack_nodes() {
             return Ok(Some(selection));
         }
-        selection.find_ways(strategy.completes_ways(), &mut source)?;
+        selection.find_ways(strategy.completes_ways(), source)?;
         if selection.room.is_exceeded {
             return Ok(None);
         }
@@ -145,10 +128,10 @@ impl<'a> RegionMembers<'a> {
             return Ok(Some(selection));
         }
         if strategy.keeps_relations() {
-            selection.find_relations(strategy, &mut source)?;
+            selection.find_relations(strategy, source)?;
         }
         if strategy.completes_ways() {
-            selection.complete_ways(&mut source)?;
+            selection.complete_ways(source)?;
         }
         if let Some(outside) = &mut selection.outside {
             outside.sort();
@@ -205,7 +188,7 @@ impl<'a> RegionMembers<'a> {
 
     /// Finds the nodes in the regions. If `hold` is set, caches the kept parts of blobs, which is useful only if no
     /// nodes are added later for ways and relations.
-    fn find_nodes(&mut self, hold: bool, source: &mut SelectionInput<'_>) -> Result<()> {
+    fn find_nodes(&mut self, hold: bool, source: PlannedFile<'_>) -> Result<()> {
         let (mut nodes, mut room) = (IdMap::default(), self.room);
         let (mut algebra, mut not_in_boxes) = (SetAlgebra::new(&self.sets), Vec::new());
         let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);

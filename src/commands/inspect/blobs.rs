@@ -2,10 +2,9 @@
 
 use super::id_spans::{IdSpans, width};
 use crate::error::Result;
-use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::file::{BlobDecoder, BlobPlan, PlannedFile};
 use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, ObjectKind, TypeThenId};
 use crate::pbf::{Blob, BlobEntry, BlobFlags, KindTotals};
-use crate::runtime::Context;
 use serde::Serialize;
 
 /// A blob in the list of blobs.
@@ -99,15 +98,10 @@ impl KindSummary {
 }
 
 /// Lists the first blobs of the file, at most `most`.
-pub(super) fn list(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    spans: &IdSpans,
-    most: usize,
-    ctx: &Context,
-) -> Result<Vec<BlobLine>> {
-    let mut reader = BlobDecoder::new(&file.input, ctx);
-    let lines = plan
+pub(super) fn list(source: PlannedFile<'_>, spans: &IdSpans, most: usize) -> Result<Vec<BlobLine>> {
+    let mut reader = BlobDecoder::new(&source.file.input, source.ctx);
+    let lines = source
+        .plan
         .entries
         .iter()
         .take(most)

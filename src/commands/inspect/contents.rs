@@ -4,10 +4,9 @@ use super::blobs::{self, KindSummary};
 use super::id_spans::{IdSpans, known_span};
 use crate::commands::fileinfo::IdBounds;
 use crate::error::Result;
-use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::file::{BlobDecoder, PlannedFile};
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{BlobFlags, Block, TocSummary};
-use crate::runtime::Context;
 
 /// The blobs and objects of a file.
 pub(super) struct Contents {
@@ -71,27 +70,22 @@ impl Contents {
     }
 
     /// Computes the contents from the entries of all blobs. Decodes blobs that contain several kinds.
-    pub(super) fn of_plan(
-        file: &PbfFile,
-        plan: &BlobPlan,
-        spans: &IdSpans,
-        ctx: &Context,
-    ) -> Result<Self> {
-        let of_nodes = plan.entries.iter();
+    pub(super) fn of_plan(source: PlannedFile<'_>, spans: &IdSpans) -> Result<Self> {
+        let of_nodes = source.plan.entries.iter();
         let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));
         let boxes = of_nodes.map(|entry| &entry.bbox);
         Ok(Self {
-            blobs: plan.entries.len() as u64,
-            payload_bytes: blobs::payload_bytes(&plan.entries),
-            objects: plan.count(),
-            tallies: count_by_kind(file, plan, spans, ctx)?,
-            kinds: blobs::by_kind(plan, spans),
+            blobs: source.plan.entries.len() as u64,
+            payload_bytes: blobs::payload_bytes(&source.plan.entries),
+            objects: source.plan.count(),
+            tallies: count_by_kind(source, spans)?,
+            kinds: blobs::by_kind(source.plan, spans),
             bbox: boxes.fold(Bbox::EMPTY, |bbox, next| bbox.union(next)),
-            sorted: plan.is_sorted(),
-            is_spatial: file.has_spatial_layout(),
-            has_id_table: file.id_table.is_some(),
-            has_deleted: plan.any(BlobFlags::DELETED),
-            has_locations: plan.any(BlobFlags::LOCATIONS),
+            sorted: source.plan.is_sorted(),
+            is_spatial: source.file.has_spatial_layout(),
+            has_id_table: source.file.id_table.is_some(),
+            has_deleted: source.plan.any(BlobFlags::DELETED),
+            has_locations: source.plan.any(BlobFlags::LOCATIONS),
         })
     }
 }
@@ -112,15 +106,10 @@ impl KindTally {
 }
 
 /// Counts nodes, ways and relations. A blob of several kinds is decoded, and its objects are counted one by one.
-fn count_by_kind(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    spans: &IdSpans,
-    ctx: &Context,
-) -> Result<[KindTally; 3]> {
+fn count_by_kind(source: PlannedFile<'_>, spans: &IdSpans) -> Result<[KindTally; 3]> {
     let mut tallies = [KindTally::default(); 3];
-    let mut reader = BlobDecoder::new(&file.input, ctx);
-    for entry in &plan.entries {
+    let mut reader = BlobDecoder::new(&source.file.input, source.ctx);
+    for entry in &source.plan.entries {
         match entry.kinds.single() {
             Some(kind) => {
                 tallies[kind as usize].add(entry.count.into(), spans.of(entry));

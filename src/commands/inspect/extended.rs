@@ -3,10 +3,9 @@
 use super::top::first_with_references;
 use crate::commands::object_census::ObjectCensus;
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::osm::{ObjectKind, format_timestamp};
 use crate::pbf::ObjectCounts;
-use crate::runtime::Context;
 use serde::Serialize;
 
 /// A count for each kind of object.
@@ -110,14 +109,9 @@ impl Extended {
         }
     }
 
-    /// Finds the objects with the most references. `plan` is a plan of the file with the statistics of its blobs.
-    pub(super) fn name_maxima(
-        &mut self,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        ctx: &Context,
-    ) -> Result<()> {
-        let first = |kind, most| first_with_references(file, plan, (kind, most), ctx);
+    /// Finds the objects with the most references. The plan has the statistics of the blobs.
+    pub(super) fn name_maxima(&mut self, source: PlannedFile<'_>) -> Result<()> {
+        let first = |kind, most| first_with_references(source, (kind, most));
         self.most_refs_way = first(ObjectKind::Way, self.most_refs)?;
         self.most_members_relation = first(ObjectKind::Relation, self.most_members)?;
         Ok(())

@@ -1,11 +1,9 @@
 //! The numerically smallest and largest ids of blobs. The entry of a blob contains the first and the last id in
 //! canonical order instead. In canonical order, negative ids descend and precede positive ids.
 
-use crate::engine::scan::Scan;
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::pbf::BlobEntry;
-use crate::runtime::Context;
 use std::collections::BTreeMap;
 
 /// The smallest id of each blob of one kind whose entry does not contain the smallest id.
@@ -18,14 +16,14 @@ pub(super) struct IdSpans {
 impl IdSpans {
     /// Decodes the blobs that contain only one kind, with both positive and non-positive ids. A file in canonical order
     /// has at most one of these blobs for each kind.
-    pub(super) fn read(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
+    pub(super) fn read(source: PlannedFile<'_>) -> Result<Self> {
         let is_open = |entry: &BlobEntry| {
             entry.kinds.single().is_some() && known_span(entry.min_id, entry.max_id).is_none()
         };
         let mut smallest = BTreeMap::new();
-        if plan.entries.iter().any(is_open) {
-            ctx.expect_phases(1);
-            Scan::without_strings("read negative ids", file, plan, ctx).run(
+        if source.plan.entries.iter().any(is_open) {
+            source.ctx.expect_phases(1);
+            source.scan("read negative ids").run(
                 is_open,
                 |entry, block| {
                     let mut least = i64::MAX;

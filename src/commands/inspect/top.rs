@@ -2,13 +2,11 @@
 
 use crate::engine::distinct_list::DistinctList;
 use crate::engine::geometry_pass::is_area;
-use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::file::{BlobDecoder, PlannedFile};
 use crate::index::{IdSet, RankSet};
 use crate::osm::{ObjectKind, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, Block, Element, Relation};
-use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -43,15 +41,10 @@ pub struct LargeObject {
 }
 
 /// Finds the largest objects of a file, at most `most` for each list.
-pub(super) fn find(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    most: usize,
-    ctx: &Context,
-) -> Result<LargestObjects> {
-    ctx.expect_phases(3);
+pub(super) fn find(source: PlannedFile<'_>, most: usize) -> Result<LargestObjects> {
+    source.ctx.expect_phases(3);
     let has_relations = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Relation);
-    let scan = |name| Scan::without_strings(name, file, plan, ctx).with_strings();
+    let scan = |name| source.scan(name).with_strings();
     let mut wanted = IdSet::default();
     scan("members").run(
         has_relations,
@@ -134,10 +127,8 @@ fn distinct_ways(relation: &Relation<'_>) -> Vec<i64> {
 /// Returns the id of the first object of a kind with `most` references; `None` if `most` is 0. Decodes the blobs whose
 /// entries allow such an object, until it is found.
 pub(super) fn first_with_references(
-    file: &PbfFile,
-    plan: &BlobPlan,
+    source: PlannedFile<'_>,
     (kind, most): (ObjectKind, u64),
-    ctx: &Context,
 ) -> Result<Option<i64>> {
     let may_have = |entry: &&BlobEntry| {
         let known = entry.statistics.as_ref();
@@ -147,8 +138,8 @@ pub(super) fn first_with_references(
     if most == 0 {
         return Ok(None);
     }
-    let mut reader = BlobDecoder::new(&file.input, ctx);
-    for entry in plan.entries.iter().filter(may_have) {
+    let mut reader = BlobDecoder::new(&source.file.input, source.ctx);
+    for entry in source.plan.entries.iter().filter(may_have) {
         let found = reader.decode(entry, |payload| {
             let mut found = None;
             Block::parse(payload)?.try_for_each(|element| {

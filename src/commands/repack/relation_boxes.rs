@@ -1,11 +1,9 @@
 //! Computes the boxes of relations from the boxes of their members.
 
-use crate::engine::scan::Scan;
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::index::{IdSet, RankSet};
 use crate::osm::{Bbox, ObjectKind};
-use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
 /// The boxes of the objects of one kind that are members of relations.
@@ -41,10 +39,10 @@ pub(super) struct MemberBoxes {
 
 impl MemberBoxes {
     /// Finds the members of all relations of a file. Their boxes are still empty.
-    pub(super) fn find(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
+    pub(super) fn find(source: PlannedFile<'_>) -> Result<Self> {
         let (mut nodes, mut ways) = (IdSet::default(), IdSet::default());
         let (mut relations, mut parents) = (FxHashMap::default(), FxHashMap::default());
-        Scan::without_strings("read members", file, plan, ctx).run(
+        source.scan("read members").run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
                 let mut found = [Vec::new(), Vec::new()];
@@ -102,17 +100,12 @@ impl MemberBoxes {
     }
 
     /// Computes the boxes of nested relations. The boxes of nodes and ways must have been set.
-    pub(super) fn find_relations(
-        &mut self,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        ctx: &Context,
-    ) -> Result<()> {
+    pub(super) fn find_relations(&mut self, source: PlannedFile<'_>) -> Result<()> {
         if self.relations.is_empty() {
             return Ok(());
         }
         let mut boxes: FxHashMap<i64, Bbox> = FxHashMap::default();
-        Scan::without_strings("find nested relations", file, plan, ctx).collect(
+        source.scan("find nested relations").collect(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |block, found: &mut Vec<(i64, Bbox)>| {
                 block.for_each_member(|relation, kind, id| {

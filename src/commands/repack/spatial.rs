@@ -12,7 +12,7 @@ use crate::engine::object_row::{put_object, read_object};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Format, input};
 use crate::error::{Advice, Error, ErrorKind, FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, PlannedFile, WriteOptions};
 use crate::geometry::Extent;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 use crate::io::SizeHint;
@@ -78,7 +78,8 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
         return Err(error.advise(Advice::LeaveMetadataOut));
     }
     let sorter = RowSorter::new(LIMITS, KEY, &options.output.target.scratch_directory(), ctx);
-    let mut boxes = MemberBoxes::find(&file, &plan, ctx)?;
+    let source = PlannedFile::new(&file, &plan, ctx);
+    let mut boxes = MemberBoxes::find(source)?;
     let places = ObjectPlacer {
         file: &file,
         plan: &plan,
@@ -86,7 +87,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
         ctx,
     };
     places.add_nodes_and_ways(&mut boxes)?;
-    boxes.find_relations(&file, &plan, ctx)?;
+    boxes.find_relations(source)?;
     places.add_relations(&boxes)?;
     drop(boxes);
     let sorted = sorter.finish()?;

@@ -9,10 +9,9 @@ use crate::engine::headers::header_of_part;
 use crate::engine::id_search::search_for;
 use crate::engine::references::referenced_ids;
 use crate::engine::repeats::Counting;
-use crate::engine::scan::Scan;
 use crate::engine::tag_editor::{EditCounts, TagEditor};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::index::{IdBatch, IdSets};
 use crate::io::OpenOutput;
 use crate::osm::ObjectKind;
@@ -29,9 +28,9 @@ pub(super) fn write(
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     let counting = Counting::begin(file, &plan, ctx);
-    let (tagged, counts) = find_tagged(file, &plan, editor, &counting.ctx)?;
+    let (tagged, counts) = find_tagged(PlannedFile::new(file, &plan, &counting.ctx), editor)?;
     counting.warn_of_count();
-    let added = referenced_ids(file, &plan, &tagged, None, ctx)?;
+    let added = referenced_ids(PlannedFile::new(file, &plan, ctx), &tagged, None)?;
     let sets = [&tagged, &added];
     let search = search_for(&sets, file, ctx)?;
     let items = plan.entries.iter().map(|entry| {
@@ -77,14 +76,9 @@ pub(super) fn write(
 }
 
 /// Returns the ids of the objects that have tags after the edit, and the numbers of changed objects.
-fn find_tagged(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    editor: &TagEditor,
-    ctx: &Context,
-) -> Result<(IdSets, EditCounts)> {
+fn find_tagged(source: PlannedFile<'_>, editor: &TagEditor) -> Result<(IdSets, EditCounts)> {
     let (mut tagged, mut counts) = (IdSets::default(), EditCounts::default());
-    let scan = Scan::without_strings("find tags", file, plan, ctx).with_strings();
+    let scan = source.scan("find tags").with_strings();
     scan.run(
         |_| true,
         |_, block| tagged_in(block, editor),

@@ -2,23 +2,16 @@
 //! member.
 
 use crate::engine::location_form::LocationForm;
-use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::geometry::{AreaIndex, LocationTest, Shape};
 use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
-use crate::runtime::Context;
 
 /// Returns the objects of a file that are in a region. In a file that may lack nodes, the locations that ways store
 /// count, too.
-pub(super) fn objects(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    shape: &Shape,
-    ctx: &Context,
-) -> Result<IdSets> {
+pub(super) fn objects(source: PlannedFile<'_>, shape: &Shape) -> Result<IdSets> {
     let index = AreaIndex::new(std::slice::from_ref(shape));
     let mut inside = IdSets::default();
     let nodes = SharedIdSet::default();
@@ -26,7 +19,7 @@ pub(super) fn objects(
         let may_meet = entry.bbox.is_empty() || index.meets(&entry.bbox);
         entry.kinds.contains(ObjectKind::Node) && may_meet
     };
-    Scan::without_strings("find nodes", file, plan, ctx).run(
+    source.scan("find nodes").run(
         may_have_nodes,
         |_, block| {
             let (mut test, mut found) = (LocationTest::new(&index), Vec::new());
@@ -40,8 +33,8 @@ pub(super) fn objects(
         },
         |()| (),
     )?;
-    *inside.of_mut(ObjectKind::Node) = nodes.into_set(ctx.jobs);
-    let stored = LocationForm::of(file, plan)
+    *inside.of_mut(ObjectKind::Node) = nodes.into_set(source.ctx.jobs);
+    let stored = LocationForm::of(source.file, source.plan)
         .may_lack_nodes()
         .then_some(&index);
     for kind in [ObjectKind::Way, ObjectKind::Relation] {
@@ -49,7 +42,7 @@ pub(super) fn objects(
             ObjectKind::Relation => ("find relations", IdSet::default()),
             ObjectKind::Way | ObjectKind::Node => ("find ways", IdSet::default()),
         };
-        Scan::without_strings(name, file, plan, ctx).run(
+        source.scan(name).run(
             |entry| entry.kinds.contains(kind),
             |_, block| match kind {
                 ObjectKind::Relation => relations(block, &inside),

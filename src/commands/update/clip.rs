@@ -14,7 +14,7 @@ mod region;
 use crate::commands::apply_changes::ChangeFilter;
 use crate::commands::extract::Strategy;
 use crate::error::{Advice, Error, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::{BlobPlan, PbfFile, PlannedFile};
 use crate::formats::{Change, ChangeSet};
 use crate::geometry::{LocationTest, Shape};
 use crate::index::{IdSet, IdSets};
@@ -104,12 +104,10 @@ impl ChangeFilter for RegionCut<'_> {
             Some(facts) => facts,
             None => {
                 let lookup = BaseLookup {
-                    file,
-                    plan,
+                    source: PlannedFile::new(file, plan, ctx),
                     changes,
                     strategy: self.strategy,
                     region: &self.region,
-                    ctx,
                 };
                 if !lookup.is_anything_inside()? {
                     let cause = "no node lies in the region: nothing is written";

@@ -21,7 +21,7 @@ use super::way_locations::{
 };
 use crate::area::{NestedRelations, RouteMember, WayBatch, WayStore};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::geometry::Point;
 use crate::index::{IdSet, LocationStore, NodeBatch, Preparation, RankSet};
 use crate::osm::{Location, ObjectKind};
@@ -419,7 +419,8 @@ impl<'a> GeometryPass<'a> {
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
         let parts = NodeParts::of(&plan.entries);
-        let locator = WayLocator::new(self.file, plan, &parts, &self.locate, &self.ctx)?;
+        let source = PlannedFile::new(self.file, plan, &self.ctx);
+        let locator = WayLocator::new(source, &parts, &self.locate)?;
         let index_type = locator.index_type();
         if visits_nodes && !locator.passes_nodes() {
             self.nodes(self.blobs_of_kind(ObjectKind::Node), true, None, init, take)?;

@@ -14,10 +14,9 @@ use super::merged::{BlockError, Merged, parse_all, units_of};
 use super::stored::{LackingInput, NewestLocation, newest_locations};
 use super::{MERGE_BUDGET, ResolvedDedupe};
 use crate::engine::location_form::LocationForm;
-use crate::engine::scan::Scan;
 use crate::engine::shards::{MergeStep, Shard, Sources};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::{BlobPlan, PbfFile, PlannedFile};
 use crate::index::{IdSet, SharedIdSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind, id_from_rank};
@@ -214,7 +213,7 @@ impl MovedNodes {
     fn find(inputs: &[(&PbfFile, &BlobPlan, LocationForm)], ctx: &Context) -> Result<Self> {
         let (mut wanted, mut lacking) = (IdSet::default(), Vec::new());
         for (file, plan, form) in inputs {
-            let refs = unchecked_refs(file, plan, form.may_lack_nodes(), ctx)?;
+            let refs = unchecked_refs(PlannedFile::new(file, plan, ctx), form.may_lack_nodes())?;
             wanted.extend(refs.ids());
             if form.may_lack_nodes() {
                 lacking.push(LackingInput { file, plan, refs });
@@ -252,9 +251,9 @@ impl MovedNodes {
 
 /// Reads the ways of a file that have locations. Returns the nodes for which a way lacks the location. With `all`,
 /// returns all nodes of these ways.
-fn unchecked_refs(file: &PbfFile, plan: &BlobPlan, all: bool, ctx: &Context) -> Result<IdSet> {
+fn unchecked_refs(source: PlannedFile<'_>, all: bool) -> Result<IdSet> {
     let ids = SharedIdSet::default();
-    Scan::without_strings("scan ways", file, plan, ctx).run(
+    source.scan("scan ways").run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let mut nodes = Vec::new();
@@ -275,7 +274,7 @@ fn unchecked_refs(file: &PbfFile, plan: &BlobPlan, all: bool, ctx: &Context) -> 
         },
         |()| {},
     )?;
-    Ok(ids.into_set(ctx.jobs))
+    Ok(ids.into_set(source.ctx.jobs))
 }
 
 /// Returns the nodes of a shard that are wanted or whose location differs between inputs, each with its location in the

@@ -1,12 +1,10 @@
 //! Prints notices, in osmium's words, about inputs that are not in canonical order or have several versions of an
 //! object.
 
-use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::osm::TypeThenId;
 use crate::pbf::Block;
-use crate::runtime::Context;
 use std::path::Path;
 
 /// The position of an object in canonical order: its key and its version.
@@ -111,25 +109,20 @@ impl BlockOrder {
 
 /// Sends the user a notice about the first object of a file that is out of order and, with `versions`, a notice if
 /// objects have several versions. Does not read the file if the plan shows that neither notice applies.
-pub(super) fn notify_order(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    versions: bool,
-    ctx: &Context,
-) -> Result<()> {
-    if plan.has_each_object_once() {
+pub(super) fn notify_order(source: PlannedFile<'_>, versions: bool) -> Result<()> {
+    if source.plan.has_each_object_once() {
         return Ok(());
     }
     let mut order = BlockOrder::default();
-    Scan::without_strings("check order", file, plan, ctx).run(
+    source.scan("check order").run(
         |_| true,
         |_, block| BlockOrder::of(block),
         |next| order.add(&next),
     )?;
     let versions = (versions && order.has_versions).then_some(Step::NewVersion);
     for step in versions.into_iter().chain(order.problem) {
-        if let Some(notice) = step.notice(file.input.path()) {
-            ctx.observer.notice(&notice);
+        if let Some(notice) = step.notice(source.file.input.path()) {
+            source.ctx.observer.notice(&notice);
         }
     }
     Ok(())

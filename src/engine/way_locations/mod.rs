@@ -7,11 +7,10 @@ mod nodes;
 mod partitions;
 
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::index::{DiskJoin, ListReader, LocationStore, StoreForm};
 use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::BlobEntry;
-use crate::runtime::Context;
 use choice::LookupMethod;
 pub(crate) use first_read::FirstRead;
 use nodes::{node_ids, read_locations};
@@ -136,29 +135,23 @@ impl NodeParts {
 /// Looks up the locations of the nodes of all ways of a file. The method depends on the user's choice and on the
 /// available memory.
 pub(crate) struct WayLocator<'f> {
-    file: &'f PbfFile,
-    plan: &'f BlobPlan,
+    source: PlannedFile<'f>,
     parts: &'f NodeParts,
     choice: LookupMethod,
-    ctx: &'f Context,
 }
 
 impl<'f> WayLocator<'f> {
     /// Chooses the method of looking up locations. Fails if the method that the user chose needs more memory than
     /// allowed, or if a join needs more disk space than is free.
     pub(crate) fn new(
-        file: &'f PbfFile,
-        plan: &'f BlobPlan,
+        source: PlannedFile<'f>,
         parts: &'f NodeParts,
         options: &LocateOptions,
-        ctx: &'f Context,
     ) -> Result<Self> {
         Ok(Self {
-            file,
-            plan,
+            source,
             parts,
-            choice: LookupMethod::make(file, parts, options, ctx)?,
-            ctx,
+            choice: LookupMethod::make(source.file, parts, options, source.ctx)?,
         })
     }
 
@@ -195,7 +188,7 @@ impl<'f> WayLocator<'f> {
             LookupMethod::InMemory(form) => self.in_memory(*form, read),
             LookupMethod::OnDisk(partitions, directory) => {
                 let mut join = DiskJoin::new(partitions.starts(), directory)?;
-                partitions::split_references(self.file, self.plan, &mut join, self.ctx)?;
+                partitions::split_references(self.source, &mut join)?;
                 self.on_disk(partitions, join, read)
             }
         }
@@ -203,7 +196,7 @@ impl<'f> WayLocator<'f> {
 
     /// Looks up the locations of the nodes of all ways, for a caller that does not need the nodes.
     pub(crate) fn locate_only(&self) -> Result<WayLocations> {
-        self.locate(|blobs, store| nodes::read_all(self.file, blobs, store, self.ctx))
+        self.locate(|blobs, store| nodes::read_all(self.source.file, blobs, store, self.source.ctx))
     }
 
     fn in_memory(
@@ -212,7 +205,7 @@ impl<'f> WayLocator<'f> {
         mut read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
     ) -> Result<WayLocations> {
         let every_rank = 0..=u64::MAX;
-        let (file, plan, ctx) = (self.file, self.plan, self.ctx);
+        let ctx = self.source.ctx;
         let mut store = if form == StoreForm::Dense || self.parts.is_in_order() {
             let nodes = count(self.parts.with_nodes());
             if self.parts.is_mixed {
@@ -222,10 +215,10 @@ impl<'f> WayLocator<'f> {
                 LocationStore::of_count(form, nodes, ctx.jobs)
             }
         } else {
-            LocationStore::of_ids(node_ids(file, plan, &every_rank, ctx)?, ctx.jobs)
+            LocationStore::of_ids(node_ids(self.source, &every_rank)?, ctx.jobs)
         };
         if self.parts.is_mixed {
-            read_locations(file, plan, &every_rank, &mut store, ctx)?
+            read_locations(self.source, &every_rank, &mut store)?
         } else {
             read(&self.parts.nodes, &mut store)?
         }
@@ -240,7 +233,7 @@ impl<'f> WayLocator<'f> {
         mut join: DiskJoin,
         mut read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
     ) -> Result<WayLocations> {
-        let (file, plan, ctx) = (self.file, self.plan, self.ctx);
+        let ctx = self.source.ctx;
         for number in 0..partitions.len() {
             let store = match partitions.blobs(number) {
                 Some(blobs) => {
@@ -252,9 +245,8 @@ impl<'f> WayLocator<'f> {
                 }
                 None => {
                     let ranks = partitions.ranks(number);
-                    let mut store =
-                        LocationStore::of_ids(node_ids(file, plan, &ranks, ctx)?, ctx.jobs);
-                    read_locations(file, plan, &ranks, &mut store, ctx)?;
+                    let mut store = LocationStore::of_ids(node_ids(self.source, &ranks)?, ctx.jobs);
+                    read_locations(self.source, &ranks, &mut store)?;
                     store
                 }
             };

@@ -2,7 +2,7 @@
 
 use crate::engine::scan::Scan;
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::{BlobPlan, PbfFile, PlannedFile};
 use crate::index::{IdSet, LocationStore, NodeBatch, SharedIdSet};
 use crate::osm::{ObjectKind, id_rank};
 use crate::pbf::BlobEntry;
@@ -10,14 +10,9 @@ use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
 /// Reads the ids of the nodes whose ranks (see [`id_rank`]) lie in `ranks`.
-pub(super) fn node_ids(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    ranks: &RangeInclusive<u64>,
-    ctx: &Context,
-) -> Result<IdSet> {
+pub(super) fn node_ids(source: PlannedFile<'_>, ranks: &RangeInclusive<u64>) -> Result<IdSet> {
     let ids = SharedIdSet::default();
-    Scan::without_strings("ids of nodes", file, plan, ctx).run(
+    source.scan("ids of nodes").run(
         |entry| may_meet(entry, ranks),
         |_, block| {
             let mut found = Vec::new();
@@ -31,7 +26,7 @@ pub(super) fn node_ids(
         },
         |()| {},
     )?;
-    Ok(ids.into_set(ctx.jobs))
+    Ok(ids.into_set(source.ctx.jobs))
 }
 
 /// Whether a blob may, according to its entry, contain nodes whose ranks lie in `ranks`.
@@ -46,14 +41,12 @@ fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
 
 /// Adds the locations of the nodes whose ranks lie in `ranks` to `store`. Then prepares the store for look-ups.
 pub(super) fn read_locations(
-    file: &PbfFile,
-    plan: &BlobPlan,
+    source: PlannedFile<'_>,
     ranks: &RangeInclusive<u64>,
     store: &mut LocationStore,
-    ctx: &Context,
 ) -> Result<()> {
     let preparation = store.preparation();
-    Scan::without_strings("nodes", file, plan, ctx).run(
+    source.scan("nodes").run(
         |entry| may_meet(entry, ranks),
         |_, block| {
             let mut nodes = NodeBatch::default();

@@ -1,13 +1,11 @@
 //! Divides the ids of nodes into ranges, so that the locations of one range fit into memory.
 
 use super::NodeParts;
-use crate::engine::scan::Scan;
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::index::{DiskJoin, LocationStore, StoreForm};
 use crate::osm::{ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, WayNodes};
-use crate::runtime::Context;
 use std::ops::{Range, RangeInclusive};
 
 /// Ranges of ids in canonical order, which together contain all ids.
@@ -111,14 +109,9 @@ fn bytes_of(entry: &BlobEntry) -> u64 {
 }
 
 /// Reads the node references of all ways, and pushes them to a join as one list for each blob with ways, in file order.
-pub(super) fn split_references(
-    file: &PbfFile,
-    plan: &BlobPlan,
-    join: &mut DiskJoin,
-    ctx: &Context,
-) -> Result<()> {
+pub(super) fn split_references(source: PlannedFile<'_>, join: &mut DiskJoin) -> Result<()> {
     let splitter = join.splitter();
-    Scan::without_strings("references", file, plan, ctx).try_run(
+    source.scan("references").try_run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let mut list = splitter.begin();

@@ -1,14 +1,12 @@
 //! Looks up the sets of regions that contain a location.
 
 use crate::engine::location_form::LocationForm;
-use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::{BlobPlan, PbfFile, PlannedFile};
 use crate::geometry::{AreaIndex, Locator};
 use crate::index::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
-use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
 /// Finds the set of regions that contain a location. Fast if consecutive locations are near each other.
@@ -80,9 +78,7 @@ pub(in crate::commands::extract) struct Sample<'a> {
     pub areas: &'a AreaIndex,
     /// The offsets of the blobs, which ascend.
     pub offsets: &'a [u64],
-    pub file: &'a PbfFile,
-    pub plan: &'a BlobPlan,
-    pub ctx: &'a Context,
+    pub source: PlannedFile<'a>,
 }
 
 impl Sample<'_> {
@@ -94,7 +90,7 @@ impl Sample<'_> {
         mut take: impl FnMut(u32, u64),
     ) -> Result<()> {
         let sets = SetTable::default();
-        Scan::without_strings("estimate", self.file, self.plan, self.ctx).run(
+        self.source.scan("estimate").run(
             |entry| self.offsets.binary_search(&entry.offset).is_ok(),
             |_, block| match kind {
                 ObjectKind::Node => count_nodes(self.areas, &sets, block),

@@ -1,9 +1,10 @@
 //! Finds the relations that regions keep, and the members that are kept only because of these relations.
 
-use super::{IdsWithRegions, RegionMembers, SelectionInput, add, add_all, keep_indices};
+use super::{IdsWithRegions, RegionMembers, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::engine::distinct_list::DistinctList;
 use crate::error::{FormatError, Result};
+use crate::file::PlannedFile;
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::{Bbox, ObjectExpression, ObjectKind};
 use crate::pbf::{BlobEntry, Block, BlockWalk, TagIds};
@@ -15,7 +16,7 @@ impl RegionMembers<'_> {
     pub(super) fn find_relations(
         &mut self,
         strategy: &Strategy,
-        source: &mut SelectionInput<'_>,
+        source: PlannedFile<'_>,
     ) -> Result<()> {
         let mut relations = IdMap::default();
         let mut algebra = SetAlgebra::new(&self.sets);

@@ -6,12 +6,12 @@
 use super::located::RegionLookup;
 use super::outside::{NodePlaces, OutsideObjects};
 use super::{
-    IdsWithRegions, MemoryBudget, RegionMembers, SelectionInput, add, add_all, has_mapped_ids,
-    keep_indices,
+    IdsWithRegions, MemoryBudget, RegionMembers, add, add_all, has_mapped_ids, keep_indices,
 };
 use crate::engine::location_form::LocationForm;
 use crate::engine::references::each_once;
 use crate::error::{FormatError, Result};
+use crate::file::PlannedFile;
 use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block, BlockUnits, LocatedWay};
@@ -202,11 +202,7 @@ impl AllWays {
 impl RegionMembers<'_> {
     /// Finds the ways with a node in a region. If `with_nodes` is set, also finds the nodes of these ways that regions
     /// have to add.
-    pub(super) fn find_ways(
-        &mut self,
-        with_nodes: bool,
-        source: &mut SelectionInput<'_>,
-    ) -> Result<()> {
+    pub(super) fn find_ways(&mut self, with_nodes: bool, source: PlannedFile<'_>) -> Result<()> {
         let none = IdMap::default();
         let mut all = AllWays::new(self.room.reduced_by(self.nodes.bytes()));
         let stored = match self.form {
@@ -248,7 +244,7 @@ impl RegionMembers<'_> {
         with_nodes: bool,
         picks: impl Fn(&BlobEntry) -> bool,
         all: &mut AllWays,
-        source: &mut SelectionInput<'_>,
+        source: PlannedFile<'_>,
     ) -> Result<()> {
         let mut algebra = SetAlgebra::new(&self.sets);
         source.scan("find ways").run(
@@ -259,7 +255,7 @@ impl RegionMembers<'_> {
     }
 
     /// Returns which of the nodes in `asked` the file has: [`WITH_LOCATION`] or [`WITHOUT_LOCATION`].
-    fn nodes_in_file(&self, asked: &IdMap, source: &mut SelectionInput<'_>) -> Result<IdMap> {
+    fn nodes_in_file(&self, asked: &IdMap, source: PlannedFile<'_>) -> Result<IdMap> {
         let mut known = IdMap::default();
         source.scan("find nodes of ways").run(
             |entry| entry.kinds.contains(ObjectKind::Node) && has_mapped_ids(entry, asked),
@@ -408,7 +404,7 @@ impl RegionMembers<'_> {
 
     /// Adds the nodes of ways that are kept as members of completed relations. If objects may occur in several
     /// versions, adds the nodes of all versions of all kept ways.
-    pub(super) fn complete_ways(&mut self, source: &mut SelectionInput<'_>) -> Result<()> {
+    pub(super) fn complete_ways(&mut self, source: PlannedFile<'_>) -> Result<()> {
         let each_once = self.each_once;
         if self.added_ways.is_empty() && each_once {
             return Ok(());

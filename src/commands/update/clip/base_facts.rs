@@ -4,15 +4,13 @@ use super::completion::CompletionRule;
 use super::region::ClipRegion;
 use crate::commands::extract::Strategy;
 use crate::engine::location_form::LocationForm;
-use crate::engine::scan::Scan;
 use crate::engine::stored_locations::for_each_stored_location;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobDecoder, BlobPlan, PbfFile};
+use crate::file::{BlobDecoder, PlannedFile};
 use crate::formats::{Change, ChangeSet};
 use crate::index::{IdSet, IdSets};
 use crate::osm::{ObjectId, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, Block, BlockWalk, WayNodes};
-use crate::runtime::Context;
 
 /// The facts about a base that decide which changes are kept.
 #[derive(Debug, Default)]
@@ -38,12 +36,10 @@ pub(super) struct BaseFacts {
 /// The search for the facts about a base.
 #[derive(Clone, Copy)]
 pub(super) struct BaseLookup<'l> {
-    pub file: &'l PbfFile,
-    pub plan: &'l BlobPlan,
+    pub source: PlannedFile<'l>,
     pub changes: &'l ChangeSet,
     pub strategy: &'l Strategy,
     pub region: &'l ClipRegion,
-    pub ctx: &'l Context,
 }
 
 /// The objects of interest in a block of relations.
@@ -78,7 +74,7 @@ impl BaseLookup<'_> {
     /// locations.
     pub(super) fn run(&self) -> Result<BaseFacts> {
         let mut facts = BaseFacts {
-            is_located: LocationForm::of(self.file, self.plan).has_locations(),
+            is_located: LocationForm::of(self.source.file, self.source.plan).has_locations(),
             ..BaseFacts::default()
         };
         let changes = self.changes.changes().iter();
@@ -91,7 +87,7 @@ impl BaseLookup<'_> {
 
     /// Whether an object of the base lies in the region: a node or, if ways store locations, a node of a way.
     pub(super) fn is_anything_inside(&self) -> Result<bool> {
-        let entries = self.plan.entries.iter();
+        let entries = self.source.plan.entries.iter();
         let nodes = entries.clone().filter(|entry| {
             entry.kinds.contains(ObjectKind::Node) && self.region.may_have_node_of(entry)
         });
@@ -103,7 +99,7 @@ impl BaseLookup<'_> {
             Ok(found)
         })?;
         let ways = entries.filter(|entry| entry.may_have_locations());
-        let is_located = LocationForm::of(self.file, self.plan).has_locations();
+        let is_located = LocationForm::of(self.source.file, self.source.plan).has_locations();
         if has_nodes || !is_located {
             return Ok(has_nodes);
         }
@@ -126,7 +122,7 @@ impl BaseLookup<'_> {
         entries: impl Iterator<Item = &'e BlobEntry>,
         test: impl Fn(&Block<'_>) -> Result<bool, FormatError>,
     ) -> Result<bool> {
-        let mut reader = BlobDecoder::new(&self.file.input, self.ctx);
+        let mut reader = BlobDecoder::new(&self.source.file.input, self.source.ctx);
         for entry in entries {
             let payload = reader.payload(entry)?;
             let found = Block::parse_bare(payload).and_then(|block| test(&block));
@@ -135,10 +131,6 @@ impl BaseLookup<'_> {
             }
         }
         Ok(false)
-    }
-
-    fn scan(&self, name: &'static str) -> Scan<'_> {
-        Scan::without_strings(name, self.file, self.plan, self.ctx)
     }
 
     fn changed_ways(&self) -> impl Iterator<Item = &Change> {
@@ -172,7 +164,7 @@ impl BaseLookup<'_> {
             wanted.extend(self.wanted_members(facts, ObjectKind::Relation).ids());
         }
         let completion = CompletionRule::of(self.strategy);
-        let mut scan = self.scan("look up relations");
+        let mut scan = self.source.scan("look up relations");
         if completion.is_some() {
             scan = scan.with_strings();
         }
@@ -228,7 +220,7 @@ impl BaseLookup<'_> {
         let mut wanted = changed.of(ObjectKind::Node).clone();
         wanted.extend(of_ways.ids());
         wanted.extend(self.wanted_members(facts, ObjectKind::Node).ids());
-        self.scan("look up nodes").run_versions(
+        self.source.scan("look up nodes").run_versions(
             |entry| may_have(entry, ObjectKind::Node, &wanted),
             |entry| may_have(entry, ObjectKind::Node, &of_ways),
             |nodes| {
@@ -301,7 +293,7 @@ impl BaseLookup<'_> {
             unlocated,
         };
         let reads_all = !nodes.absent.is_empty() || !nodes.unlocated.is_empty();
-        self.scan("look up ways").run(
+        self.source.scan("look up ways").run(
             |entry| {
                 let is_read = reads_all && entry.kinds.contains(ObjectKind::Way);
                 is_read || may_have(entry, ObjectKind::Way, &wanted)
