@@ -236,19 +236,21 @@ pub(crate) fn apply(
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
     let ctx = &repeats::refuse_repeats(&file, &plan, ctx)?;
-    filter.filter(&file, &plan, &mut changes, ctx)?;
+    let base = PlannedFile::new(&file, &plan, ctx);
+    filter.filter(base, &mut changes)?;
     let diffs = &options.augmented_diffs;
-    let versions = diffs.write_versions(PlannedFile::new(&file, &plan, ctx), &mut changes)?;
+    let versions = diffs.write_versions(base, &mut changes)?;
     if versions.is_some() {
         // An object may have been kept for an older version only.
-        filter.filter(&file, &plan, &mut changes, ctx)?;
+        filter.filter(base, &mut changes)?;
     }
     let untagged = options.untagged_nodes(&file, &plan);
     let (file, plan) = match untagged {
         Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
         _ => (file, plan),
     };
-    let located = LocatedBase::of(PlannedFile::new(&file, &plan, ctx), untagged)?;
+    let base = PlannedFile::new(&file, &plan, ctx);
+    let located = LocatedBase::of(base, untagged)?;
     let nodes = located.as_ref().map(LocatedBase::feature_of_output);
     let (header, header_box) = output_header(&file.header, nodes, &changes, options, filter, ctx);
     let locations = match &located {
@@ -266,8 +268,7 @@ pub(crate) fn apply(
         Some(locations) => locations.concerns(entry),
         None => drops_locations && entry.may_have_locations(),
     });
-    let base = (&file, &plan);
-    let summary = write(options, base, header, steps, changes, locations, ctx)?;
+    let summary = write(options, base, header, steps, changes, locations)?;
     if let Some(locations) = &summary.locations {
         locations.warn(&options.base, ctx);
     }
@@ -325,23 +326,22 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
 /// [`Summary::header_box`].
 fn write(
     options: &Options,
-    (file, plan): (&PbfFile, &BlobPlan),
+    base: PlannedFile<'_>,
     header: HeaderBlock,
     mut steps: Vec<ApplyStep>,
     mut changes: ChangeSet,
     mut locations: Option<LocationUpdates>,
-    ctx: &Context,
 ) -> Result<Summary> {
     let replication_sequence = header.replication_sequence;
     let replication_timestamp = header.replication_timestamp.map(format_timestamp);
     let hints = steps.iter().map(ApplyStep::size_hint);
     let size_hint = hints.fold(SizeHint::default(), SizeHint::and);
     let mut writer = ChangeWriter {
-        file,
+        file: base.file,
         options,
-        sink: Sink::create(&options.output, header, size_hint, ctx)?,
+        sink: Sink::create(&options.output, header, size_hint, base.ctx)?,
         counts: ChangeCounts::default(),
-        ctx,
+        ctx: base.ctx,
     };
     let nodes = options.augmented_diffs.changed_nodes(&changes);
     if let Some(locations) = &mut locations {
@@ -352,11 +352,11 @@ fn write(
         let of_nodes = std::mem::replace(&mut steps, ways);
         writer.write(of_nodes, &changes, Some(locations), observer)?;
         let outdated = std::mem::take(&mut writer.counts.outdated_nodes);
-        locations.restore_base_location(outdated, PlannedFile::new(file, plan, ctx))?;
+        locations.restore_base_location(outdated, base)?;
         locations.locate(&mut changes);
     }
-    let (diffs, base) = (&options.augmented_diffs, (file, plan));
-    let begin = |nodes| OngoingDiffs::begin(diffs, base, &changes, nodes, ctx);
+    let diffs = &options.augmented_diffs;
+    let begin = |nodes| OngoingDiffs::begin(diffs, base, &changes, nodes);
     let diffs = nodes.map(begin).transpose()?;
     let observer = diffs.as_ref().map(OngoingDiffs::observer);
     writer.write(steps, &changes, locations.as_ref(), observer)?;

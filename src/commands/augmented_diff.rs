@@ -361,16 +361,15 @@ pub(crate) struct OngoingDiffs<'o, 'c> {
 }
 
 impl<'o, 'c> OngoingDiffs<'o, 'c> {
-    /// Begins the augmented diffs that need the newest versions of `changes` to the base `file`, which is in canonical
-    /// order. `nodes` has seen those blobs of nodes that the other command has decoded.
+    /// Begins the augmented diffs that need the newest versions of `changes` to the base, which is in canonical order.
+    /// `nodes` has seen those blobs of nodes that the other command has decoded.
     pub(crate) fn begin(
         diffs: &'o AugmentedDiffs,
-        (file, plan): (&'o PbfFile, &'o BlobPlan),
+        source: PlannedFile<'o>,
         changes: &'c ChangeSet,
         nodes: ChangedNodes,
-        ctx: &'o Context,
     ) -> Result<Self> {
-        let base = Base::new(PlannedFile::new(file, plan, ctx), Replaces::IfNewer);
+        let base = Base::new(source, Replaces::IfNewer);
         let (outputs, selection) = (
             diffs.diffs_of_versions(KeptVersions::Newest),
             &diffs.selection,

@@ -1,22 +1,15 @@
 //! Selects the changes that are applied to a base.
 
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile};
+use crate::file::PlannedFile;
 use crate::formats::ChangeSet;
 use crate::osm::Location;
-use crate::runtime::Context;
 
 /// A selection of changes that depends on the base to which they are applied.
 pub(crate) trait ChangeFilter {
-    /// Removes the changes that are not applied to the base `file`, which is in canonical order. If an augmented diff
-    /// needs all versions of changes, this is called a second time, when only the newest versions are left.
-    fn filter(
-        &mut self,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        changes: &mut ChangeSet,
-        ctx: &Context,
-    ) -> Result<()>;
+    /// Removes the changes that are not applied to the base, which is in canonical order. If an augmented diff needs all
+    /// versions of changes, this is called a second time, when only the newest versions are left.
+    fn filter(&mut self, base: PlannedFile<'_>, changes: &mut ChangeSet) -> Result<()>;
 
     /// Whether the bounding box in the header has to contain a changed node at `location`.
     fn widens_box(&self, location: Location) -> bool;
@@ -26,7 +19,7 @@ pub(crate) trait ChangeFilter {
 pub(crate) struct AllChanges;
 
 impl ChangeFilter for AllChanges {
-    fn filter(&mut self, _: &PbfFile, _: &BlobPlan, _: &mut ChangeSet, _: &Context) -> Result<()> {
+    fn filter(&mut self, _: PlannedFile<'_>, _: &mut ChangeSet) -> Result<()> {
         Ok(())
     }
 

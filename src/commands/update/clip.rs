@@ -14,7 +14,7 @@ mod region;
 use crate::commands::apply_changes::ChangeFilter;
 use crate::commands::extract::Strategy;
 use crate::error::{Advice, Error, Result};
-use crate::file::{BlobPlan, PbfFile, PlannedFile};
+use crate::file::PlannedFile;
 use crate::formats::{Change, ChangeSet};
 use crate::geometry::{LocationTest, Shape};
 use crate::index::{IdSet, IdSets};
@@ -93,25 +93,19 @@ impl<'a> RegionCut<'a> {
 
 impl ChangeFilter for RegionCut<'_> {
     /// Fails if no object of the base lies in the region: the region is wrong, and its changes would be lost.
-    fn filter(
-        &mut self,
-        file: &PbfFile,
-        plan: &BlobPlan,
-        changes: &mut ChangeSet,
-        ctx: &Context,
-    ) -> Result<()> {
+    fn filter(&mut self, base: PlannedFile<'_>, changes: &mut ChangeSet) -> Result<()> {
         let facts = match self.facts.take() {
             Some(facts) => facts,
             None => {
                 let lookup = BaseLookup {
-                    source: PlannedFile::new(file, plan, ctx),
+                    source: base,
                     changes,
                     strategy: self.strategy,
                     region: &self.region,
                 };
                 if !lookup.is_anything_inside()? {
                     let cause = "no node lies in the region: nothing is written";
-                    return Err(Error::file(file.input.path(), cause));
+                    return Err(Error::file(base.file.input.path(), cause));
                 }
                 lookup.run()?
             }
