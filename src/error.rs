@@ -11,6 +11,9 @@ use std::{fmt, io};
 /// The result of functions that read or write files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// The result of functions that decode parts of a file. Signatures of the public interface name the error itself.
+pub(crate) type FormatResult<T> = Result<T, FormatError>;
+
 /// The kind of an [`Error`], for callers that distinguish errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

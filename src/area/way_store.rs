@@ -2,7 +2,7 @@
 
 use super::nested::RouteWays;
 use super::{AreaNode, MAX_NODES, NestedRelations};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::geometry::Point;
 use crate::index::RankSet;
 use crate::pbf::Member;
@@ -138,7 +138,7 @@ impl WayStore {
         &self,
         values: &mut Varints<'_>,
         nodes: &mut Vec<AreaNode>,
-    ) -> Result<StoredWay, FormatError> {
+    ) -> FormatResult<StoredWay> {
         let count = match values.read()? {
             0 => return Ok(StoredWay::Unlocated(values.read_sint()?)),
             count => count - 1,

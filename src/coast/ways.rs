@@ -10,7 +10,7 @@ use crate::engine::location_form::location_of_reference;
 use crate::engine::references::each_once;
 use crate::engine::repeats::refuse_repeats;
 use crate::engine::scan::PlanningScan;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlannedFile};
 use crate::geometry::Point;
 use crate::index::{IdSet, LocationStore, NodeBatch};
@@ -105,7 +105,7 @@ impl CoastWays {
     }
 
     /// Adds the coastlines of a block.
-    fn add_block(&mut self, block: &Block<'_>) -> Result<(), FormatError> {
+    fn add_block(&mut self, block: &Block<'_>) -> FormatResult<()> {
         let [keys, values] = [TAG.0, TAG.1].map(|text| block.strings.indexes_of(&[text]));
         let is_tag = |key, value| Ok(keys.contains(&key) && values.contains(&value));
         let mut objects = block.walk();
@@ -118,7 +118,7 @@ impl CoastWays {
     }
 
     /// Adds an object, if it is a way.
-    fn add_way(&mut self, element: &Element<'_>) -> Result<(), FormatError> {
+    fn add_way(&mut self, element: &Element<'_>) -> FormatResult<()> {
         let Element::Way(way) = element else {
             return Ok(());
         };
@@ -290,10 +290,7 @@ impl CoastNodes {
 }
 
 /// Returns the nodes of a block with the tag of coastlines whose ids are in `ids`.
-fn tagged_nodes(
-    block: &Block<'_>,
-    ids: &IdSet,
-) -> Result<Vec<(i64, Option<Location>)>, FormatError> {
+fn tagged_nodes(block: &Block<'_>, ids: &IdSet) -> FormatResult<Vec<(i64, Option<Location>)>> {
     let mut tagged = Vec::new();
     if has_tag(&block.strings) {
         block.try_for_each(|element| {

@@ -17,7 +17,7 @@ use crate::engine::location_form::LocationForm;
 use crate::engine::sink::WriteSummary;
 use crate::engine::way_locations::{LocateOptions, NodeParts, WayLocations, WayLocator};
 use crate::engine::{OutputOptions, Selection, input, repeats};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::index::{IdSet, LocationStore, NodeBatch};
 use crate::io::{Input, OpenOutput, OutputTarget, ScratchFile};
@@ -393,7 +393,7 @@ impl<'f> LocatingRun<'f> {
 
     /// Counts the ways and node references of a block, and the missing nodes. Fails if a node is missing that
     /// [`Options::strict`] or [`Options::needs_nodes`] demands.
-    fn count(&self, nodes: &WayNodes, found: &WayNodeLocations) -> Result<(), FormatError> {
+    fn count(&self, nodes: &WayNodes, found: &WayNodeLocations) -> FormatResult<()> {
         let add = |counter: &AtomicU64, more: usize| {
             counter.fetch_add(more as u64, Ordering::Relaxed);
         };

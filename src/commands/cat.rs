@@ -10,7 +10,7 @@ use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
 use crate::engine::sort::AgreedLocations;
 use crate::engine::{Format, OutputOptions, copy_size_hint, input};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PbfWriter, PlanNeeds};
 use crate::formats::Changeset;
 use crate::io::SizeHint;
@@ -352,11 +352,7 @@ fn wanted_entries(
 }
 
 /// Adds the objects of a block to an encoder if their kind is in `kinds`, and ends the encoder's block.
-fn take_kinds(
-    payload: &[u8],
-    kinds: KindSet,
-    encoder: &mut FrameEncoder,
-) -> Result<(), FormatError> {
+fn take_kinds(payload: &[u8], kinds: KindSet, encoder: &mut FrameEncoder) -> FormatResult<()> {
     let block = Block::parse(payload)?;
     let mut strings = SourceStrings::new(&block.strings);
     let mut objects = block.cursor();

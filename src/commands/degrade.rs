@@ -6,7 +6,7 @@ use crate::engine::headers::header_of_part;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, input};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::SizeHint;
 use crate::pbf::{
@@ -184,7 +184,7 @@ impl BlobChange {
         entry: &BlobEntry,
         payload: &[u8],
         encoder: &mut FrameEncoder,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let is_kept = |position: u32| !self.dropped.contains(&position);
         if !self.is_shuffled {
             let script = EditScript::keeping((0..entry.count).map(is_kept));
@@ -246,8 +246,8 @@ const PORTION: usize = 500_000;
 fn add_in_order(
     block: &Block<'_>,
     positions: &[u32],
-    mut add: impl FnMut(&RawElement<'_>) -> Result<(), FormatError>,
-) -> Result<(), FormatError> {
+    mut add: impl FnMut(&RawElement<'_>) -> FormatResult<()>,
+) -> FormatResult<()> {
     for wanted in positions.chunks(PORTION) {
         let mut places: Vec<(u32, u32)> = wanted.iter().copied().zip(0..).collect();
         places.sort_unstable();

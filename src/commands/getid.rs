@@ -12,7 +12,7 @@ use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::stored_locations::nodes_located_by;
 use crate::engine::{OutputOptions, Selected, input};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 pub use crate::index::{IdSet, IdSets};
 use crate::io::OpenOutput;
@@ -301,11 +301,7 @@ impl KeepRule<'_> {
     }
 
     /// Selects the objects of a block. Returns the wanted and added ids that occur in the block.
-    fn select(
-        &self,
-        block: &Block<'_>,
-        selection: &mut Selection,
-    ) -> Result<Vec<ObjectId>, FormatError> {
+    fn select(&self, block: &Block<'_>, selection: &mut Selection) -> FormatResult<Vec<ObjectId>> {
         let only_referenced = if self.options.remove_tags {
             Selected::Untagged
         } else {

@@ -7,7 +7,7 @@ use crate::engine::headers::header_of_part;
 use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, Selection, input};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::io::OpenOutput;
@@ -98,7 +98,7 @@ fn select_parents(
     selection: &mut Selection,
     wanted: &IdSets,
     add_self: bool,
-) -> Result<Vec<ObjectId>, FormatError> {
+) -> FormatResult<Vec<ObjectId>> {
     let (nodes, mut parents) = (wanted.of(ObjectKind::Node), Vec::new());
     let mut objects = block.walk();
     while let Some(kind) = objects.next()? {

@@ -4,7 +4,7 @@
 //! of changes. With `simplify`, only the last change of each object is written, in canonical order.
 
 use crate::engine::headers::generator;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::formats::{
     Change, ChangeAction, ChangeSet, ChangeState, DocumentHeader, EncodedText, KeptVersions,
     OscText, SameTime, TextCompression, TextEncoder, TextOutput, change_sources, change_states,
@@ -173,7 +173,7 @@ fn write_all<T: Send>(
     options: &Options,
     inputs: &[Input],
     mut merged: MergedOutput,
-    edit: impl Fn(&mut ChangeSet) -> Result<T, FormatError> + Sync,
+    edit: impl Fn(&mut ChangeSet) -> FormatResult<T> + Sync,
     mut note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Summary> {
@@ -207,7 +207,7 @@ fn write_all<T: Send>(
 pub(crate) fn write_edited<T: Send>(
     options: &Options,
     input: &Input,
-    edit: impl Fn(&mut ChangeSet) -> Result<T, FormatError> + Sync,
+    edit: impl Fn(&mut ChangeSet) -> FormatResult<T> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Summary> {

@@ -16,7 +16,7 @@ use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::scan::Scan;
 use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, input, repeats};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::index::SharedIdSet;
 use crate::io::SizeHint;
@@ -308,7 +308,7 @@ struct Orphaned {
 
 /// Returns the ids of the nodes that the ways of a block refer to but that have no new id, in the order of the
 /// references.
-fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> Result<Vec<i64>, FormatError> {
+fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> FormatResult<Vec<i64>> {
     let (mut found, mut limit) = (Vec::new(), MANY);
     block.for_refs(MANY, |refs, _| {
         known.for_each_unknown(refs, |id| found.push(id));

@@ -8,7 +8,7 @@ mod spatial;
 
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Encoders, OutputOptions, input, repeats};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
@@ -269,7 +269,7 @@ fn blocks(
     payload: &[u8],
     before: Option<usize>,
     objects_per_blob: usize,
-) -> Result<Vec<EncodedBlock>, FormatError> {
+) -> FormatResult<Vec<EncodedBlock>> {
     let block = Block::parse(payload)?;
     if let Some((kind, count)) = block.single_kind()
         && before.is_none_or(|before| before + count <= objects_per_blob)

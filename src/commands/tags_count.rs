@@ -5,7 +5,7 @@ mod table;
 
 use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::{input, repeats};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
 use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
@@ -216,7 +216,7 @@ impl TagCounter {
         block: &Block<'_>,
         scratch: &mut CountBuffers,
         table: &CountTable,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         if let Some(expressions) = &self.joined {
             return joined::count(expressions, self.kinds, block, table);
         }
@@ -259,7 +259,7 @@ impl TagCounter {
         strings: &StringTable<'_>,
         scratch: &CountBuffers,
         table: &CountTable,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         for (key, count) in strings.iter().zip(&scratch.keys) {
             let concerned = *count > 0
                 && self.keys.as_ref().is_none_or(|keys| {
@@ -278,7 +278,7 @@ impl TagCounter {
         strings: &StringTable<'_>,
         scratch: &mut CountBuffers,
         table: &CountTable,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         for ((kind, key, value), count) in scratch.tags.drain() {
             let (key, value) = (strings.get(key.into())?, strings.get(value.into())?);
             let mut expressions = self.tags.with_key(key);

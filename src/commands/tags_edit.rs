@@ -15,7 +15,7 @@ use crate::engine::scan::PlanningScan;
 use crate::engine::sink::{Sink, WriteSummary};
 use crate::engine::tag_editor::{EditCounts, EditStep, TagEditor};
 use crate::engine::{OutputOptions, copy_size_hint, input};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::geometry::Shape;
 use crate::io::SizeHint;
@@ -252,7 +252,7 @@ fn add_edited(
     payload: &[u8],
     segments: Option<Segmented<'_>>,
     encoder: &mut FrameEncoder,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     if payload.len() > MAX_PAYLOAD_LEN as usize {
         encoder.add_objects(payload, 0..usize::MAX)
     } else {

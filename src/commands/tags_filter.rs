@@ -13,7 +13,7 @@ use crate::engine::scan::PlanningScan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::stored_locations::nodes_located_by;
 use crate::engine::{OutputOptions, Selected, Selection, input};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::io::OpenOutput;
@@ -166,8 +166,8 @@ impl FilterRun {
     fn for_each(
         &self,
         block: &Block<'_>,
-        mut take: impl FnMut(bool, &crate::pbf::BlockWalk<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        mut take: impl FnMut(bool, &crate::pbf::BlockWalk<'_>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         let matcher = BlockMatcher::new(&self.objects, &block.strings);
         matcher.for_each(block, |matches, object| {
             take(matches != self.invert, object)
@@ -335,7 +335,7 @@ impl KeptReferences<'_> {
         &self,
         block: &Block<'_>,
         selection: &mut Selection,
-    ) -> Result<(u64, Vec<ObjectId>), FormatError> {
+    ) -> FormatResult<(u64, Vec<ObjectId>)> {
         let (mut count, mut ids, mut objects) = (0, Vec::new(), Vec::new());
         let mut ways = Vec::new();
         select_by_id(block, selection, |kind, id| {

@@ -10,7 +10,7 @@ use crate::engine::input_content::refuse_changes;
 use crate::engine::repeats::Counting;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{HeaderOption, HeaderOptions, OutputOptions, Selected, Selection, input};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, ScratchDirectory};
 use crate::osm::TypeThenId;
@@ -261,7 +261,7 @@ fn select_versions(
     when: When,
     selection: &mut Selection,
     next: impl FnOnce() -> Option<ObjectVersion>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let mut versions = Versions::new(block);
     let Some(mut version) = versions.next()? else {
         return Ok(());
@@ -293,7 +293,7 @@ impl<'b> Versions<'b> {
         }
     }
 
-    fn next(&mut self) -> Result<Option<ObjectVersion>, FormatError> {
+    fn next(&mut self) -> FormatResult<Option<ObjectVersion>> {
         let Some(key) = self.objects.next_key()? else {
             return Ok(None);
         };

@@ -1,7 +1,7 @@
 //! Matches expressions against the objects of a block. Each string of the block is compared with the keys of the
 //! expressions once, not once per object.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{
     MetadataCondition, MetadataNumber, ObjectExpression, ObjectFilter, ObjectId, ObjectKind,
     TagPattern,
@@ -22,10 +22,7 @@ pub(crate) struct BlockMatcher<'b> {
 }
 
 /// Returns whether each object of a block is selected by a filter, in file order; `None` if all objects are selected.
-pub(crate) fn select(
-    filter: &ObjectFilter,
-    block: &Block<'_>,
-) -> Result<Option<Vec<bool>>, FormatError> {
+pub(crate) fn select(filter: &ObjectFilter, block: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
     if filter.expressions().is_empty() {
         return Ok(None);
     }
@@ -88,8 +85,8 @@ impl<'b> BlockMatcher<'b> {
     pub(crate) fn for_each(
         &self,
         block: &Block<'_>,
-        mut take: impl FnMut(bool, &BlockWalk<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        mut take: impl FnMut(bool, &BlockWalk<'_>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         let mut objects = block.walk();
         while objects.next()?.is_some() {
             let matches = self.matches(&mut objects, &block.units)?;
@@ -99,7 +96,7 @@ impl<'b> BlockMatcher<'b> {
     }
 
     /// Whether at least one expression matches the current object of the walk `object`.
-    fn matches(&self, object: &mut BlockWalk<'_>, units: &BlockUnits) -> Result<bool, FormatError> {
+    fn matches(&self, object: &mut BlockWalk<'_>, units: &BlockUnits) -> FormatResult<bool> {
         let tags = object.tags()?;
         for expression in self.filter.without_tag() {
             if self.applies_to(expression, object, tags)?
@@ -121,7 +118,7 @@ impl<'b> BlockMatcher<'b> {
         expression: &ObjectExpression,
         object: &mut BlockWalk<'_>,
         units: &BlockUnits,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         if expression.metadata.is_empty() {
             return Ok(true);
         }
@@ -152,7 +149,7 @@ impl<'b> BlockMatcher<'b> {
         key: u64,
         value: u64,
         units: &BlockUnits,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         let number = match self.by_key.get(key as usize) {
             Some(0) => return Ok(false),
             Some(number) => *number as usize,
@@ -173,7 +170,7 @@ impl<'b> BlockMatcher<'b> {
     }
 
     /// Whether each of `patterns` matches at least one of `tags`.
-    fn has_all(&self, patterns: &[TagPattern], tags: TagIds<'_>) -> Result<bool, FormatError> {
+    fn has_all(&self, patterns: &[TagPattern], tags: TagIds<'_>) -> FormatResult<bool> {
         for pattern in patterns {
             let matches =
                 |key, value| Ok(pattern.matches(self.strings.get(key)?, self.strings.get(value)?));
@@ -185,7 +182,7 @@ impl<'b> BlockMatcher<'b> {
     }
 
     /// Whether one of `patterns` matches one of `tags`.
-    fn has_any(&self, patterns: &[TagPattern], tags: TagIds<'_>) -> Result<bool, FormatError> {
+    fn has_any(&self, patterns: &[TagPattern], tags: TagIds<'_>) -> FormatResult<bool> {
         if patterns.is_empty() {
             return Ok(false);
         }
@@ -200,7 +197,7 @@ impl<'b> BlockMatcher<'b> {
         expression: &ObjectExpression,
         object: &BlockWalk<'_>,
         tags: TagIds<'_>,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         if expression.kinds.contains(object.kind()) {
             return Ok(true);
         }

@@ -1,6 +1,6 @@
 //! The interface by which a command shows the blocks that it decodes to a search that needs them, too.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::formats::ChangeSet;
 use crate::pbf::{BlobEntry, Block, WayNodes};
 
@@ -14,7 +14,7 @@ pub(crate) trait BlockObserver: Sync {
         entry: &BlobEntry,
         block: &Block<'_>,
         refs: Option<CandidateRefs<'_>>,
-    ) -> Result<(), FormatError>;
+    ) -> FormatResult<()>;
 }
 
 /// The references of the ways of a block, and those among them to nodes that may have changed.

@@ -3,7 +3,7 @@
 use super::object_selection::{
     Entries, ObjectSelection, ObjectsWithin, PreparedSelection, may_be_within, may_have,
 };
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, DataBlob, FilePart, PbfFile};
 use crate::io::Input;
 use crate::osm::{Bbox, KindSet, ObjectId};
@@ -507,7 +507,7 @@ impl ElementReader {
         &self,
         payload: &[u8],
         visit: &mut impl FnMut(Element<'_>) -> Option<B>,
-    ) -> Result<Option<B>, FormatError> {
+    ) -> FormatResult<Option<B>> {
         let block = Block::parse(payload)?;
         let stopped = self.visit_block(&block, |element| {
             visit(element).map_or(Ok(()), |found| Err(Stop::Found(found)))

@@ -6,7 +6,7 @@ use super::input;
 use super::object_geometry::{GeometryMaker, is_closed};
 use super::way_locations::{IndexType, LocateOptions};
 use crate::area::{AreaPolygon, WayStore};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::PbfFile;
 use crate::geometry::Point;
 use crate::osm::{Location, ObjectId, ObjectKind};
@@ -219,7 +219,7 @@ impl FeatureReader {
 }
 
 /// Returns, for each object of a block, whether it is a relation that is selected as an area.
-fn areas_in(select: &Select, block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
+fn areas_in(select: &Select, block: &Block<'_>) -> FormatResult<Vec<bool>> {
     let mut wanted = Vec::new();
     block.try_for_each(|element| {
         wanted.push(match &element {
@@ -287,7 +287,7 @@ impl Visitor for Worker<'_> {
         info: Info<'_>,
         location: Option<Location>,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let (kind, tags) = (ObjectKind::Node, tags.collect::<Vec<_>>());
         if !info.visible || (self.select)(kind, &tags) != Form::Line {
             return Ok(());
@@ -302,7 +302,7 @@ impl Visitor for Worker<'_> {
         Ok(())
     }
 
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
         let (kind, id, refs) = (ObjectKind::Way, way.id(), way.refs());
         let (found, tags) = (&mut self.found, way.tags().collect::<Vec<_>>());
         let problems = &mut found.problems;
@@ -323,7 +323,7 @@ impl Visitor for Worker<'_> {
         Ok(())
     }
 
-    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
+    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()> {
         if !is_wanted_area(self.select, relation) {
             return Ok(());
         }
@@ -337,7 +337,7 @@ impl Visitor for Worker<'_> {
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError> {
+    fn take(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>> {
         let FoundFeatures { features, problems } = &self.found;
         let count = features.len() + problems.len();
         let is_many = count >= AT_ONCE || self.points >= POINTS_AT_ONCE;

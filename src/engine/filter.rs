@@ -11,7 +11,7 @@ use super::changesets::{Placement, put};
 use super::output_options::{Format, OutputOptions};
 use super::partial_blob_cache::PartialBlobCache;
 use super::sink::{BlobOutcome, Sink, WriteSummary};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
@@ -120,7 +120,7 @@ pub(crate) enum Transformed {
 /// A function that transforms the payload of a blob, and appends the new payload to the output buffer. The new payload
 /// must have the same number of objects, in the same order.
 pub(crate) type Transform<'a> =
-    &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> Result<Transformed, FormatError> + Sync);
+    &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> FormatResult<Transformed> + Sync);
 
 /// An open output, its format, and the header to write to it.
 pub(crate) struct FilterOutput {
@@ -183,7 +183,7 @@ impl<'a> FilterJob<'a> {
 pub(crate) fn write_selected<T: Send>(
     job: FilterJob<'_>,
     decide: impl Fn(&BlobEntry) -> BlobDecision,
-    select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
+    select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> FormatResult<T> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<WriteSummary> {
@@ -206,7 +206,7 @@ pub(crate) fn write_selected<T: Send>(
 pub(crate) fn write_outputs<T: Send>(
     job: FilterJob<'_>,
     decide: impl Fn(&BlobEntry) -> FilterItem,
-    select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
+    select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> FormatResult<T> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Vec<WriteSummary>> {
@@ -336,7 +336,7 @@ impl<'f> FilteredWriter<'f> {
         &mut self,
         pass: FilterPass<'_>,
         mut items: Vec<FilterItem>,
-        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
+        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> FormatResult<T> + Sync,
         mut note: impl FnMut(T),
     ) -> Result<()> {
         let (input, ctx, encoding) = (&self.file.input, self.ctx, self.encoding);
@@ -416,6 +416,6 @@ pub(crate) fn select_by_id(
     block: &Block<'_>,
     selection: &mut Selection,
     mut select: impl FnMut(ObjectKind, i64) -> Selected,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     block.for_each_id(|kind, id| selection.push(select(kind, id)))
 }

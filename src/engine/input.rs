@@ -6,7 +6,7 @@ use crate::engine::OutputOptions;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::engine::text_versions::has_versions_apart;
-use crate::error::{Advice, Error, FileResult, FormatError, Result};
+use crate::error::{Advice, Error, FileResult, FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
 use crate::formats::{
     Change, ChangeSet, Damage, DocumentHeader, FileContent, TextFormat, format_of, read_start,
@@ -350,10 +350,7 @@ pub(crate) fn in_order(
 }
 
 /// Builds blocks from objects, in the order of `objects`.
-fn assemble(
-    builder: &mut BlockBuilder,
-    objects: &ChangeSet,
-) -> Result<Vec<EncodedBlock>, FormatError> {
+fn assemble(builder: &mut BlockBuilder, objects: &ChangeSet) -> FormatResult<Vec<EncodedBlock>> {
     for (_, object) in objects.iter() {
         builder.add(&object)?;
     }

@@ -4,7 +4,7 @@
 //! there, changes look like a history. The deletions tell one from the other, because a history has the versions before
 //! them.
 
-use crate::error::{Advice, Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::{FileContent, TextFormat};
 use crate::osm::{TypeThenId, id_rank};
@@ -186,7 +186,7 @@ struct DeletionCounts {
 impl DeletionCounts {
     /// Adds deletions of a block, at most one for each object. Returns the first object of the block if it was counted
     /// as a lone deletion: the block before may have its earlier versions.
-    fn count(&mut self, block: &Block<'_>) -> Result<Option<TypeThenId>, FormatError> {
+    fn count(&mut self, block: &Block<'_>) -> FormatResult<Option<TypeThenId>> {
         let mut deleted: HashMap<TypeThenId, Deletion> = HashMap::new();
         let (mut objects, mut first) = (block.walk(), None);
         while let Some(key) = objects.next_key()? {

@@ -1,7 +1,7 @@
 //! Makes batches of objects on all cores, for a caller that takes them one by one.
 
 use super::element_reader::ElementReader;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::BlobDecoder;
 use crate::formats::row_limit::{OversizedObjects, RowLimit};
 use crate::pbf::{BlobEntry, Block, Element};
@@ -107,21 +107,18 @@ impl ElementReader {
         }
         let mut oversized = OversizedObjects::default();
         stored.decode_in_segments(|payload, _| {
-            self.visit_block(
-                &Block::parse(payload)?,
-                |element| -> Result<(), FormatError> {
-                    element.check_size()?;
-                    if !RowLimit::default().allows_object(&element, payload.len()) {
-                        oversized.add(element.kind(), element.id());
-                        return Ok(());
-                    }
-                    maker.add(&element)?;
-                    if maker.is_full() {
-                        send(maker.take())?;
-                    }
-                    Ok(())
-                },
-            )?;
+            self.visit_block(&Block::parse(payload)?, |element| -> FormatResult<()> {
+                element.check_size()?;
+                if !RowLimit::default().allows_object(&element, payload.len()) {
+                    oversized.add(element.kind(), element.id());
+                    return Ok(());
+                }
+                maker.add(&element)?;
+                if maker.is_full() {
+                    send(maker.take())?;
+                }
+                Ok(())
+            })?;
             send(maker.take())
         })?;
         if oversized.is_empty() {

@@ -1,7 +1,7 @@
 //! Encodes objects as rows, for sorting by keys other than ids. A row is a sequence of bytes that does not depend on
 //! the string table or units of a block.
 
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint};
 use crate::pbf::{Member, Object, ObjectBody, RowInfo, put_row_info};
@@ -54,7 +54,7 @@ pub(crate) fn read_object<'r>(
     kind: ObjectKind,
     row: &mut Varints<'r>,
     object: &mut Object<'r>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     object.id = row.read_sint()?;
     object.info = RowInfo::read(row)?.to_info()?;
     let tags = object.tags.cleared();
@@ -87,7 +87,7 @@ pub(crate) fn read_object<'r>(
     Ok(())
 }
 
-fn read_location(row: &mut Varints<'_>) -> Result<Option<Location>, FormatError> {
+fn read_location(row: &mut Varints<'_>) -> FormatResult<Option<Location>> {
     let [lat, lon] = [row.read_array()?, row.read_array()?].map(i32::from_le_bytes);
     Ok(Location::new(lat, lon))
 }

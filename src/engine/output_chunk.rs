@@ -1,6 +1,6 @@
 //! Chunks of an output. Encoder threads decode them, and encode their objects in another form.
 
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::BlobDecoder;
 use crate::io::Input;
 use crate::pbf::{BlobEntry, Decompressor, EncodedBlock, EncodedFrame};
@@ -44,7 +44,7 @@ impl OutputChunkReader {
     pub(crate) fn for_each_payload(
         &mut self,
         chunk: &OutputChunk,
-        mut work: impl FnMut(&[u8]) -> Result<(), FormatError>,
+        mut work: impl FnMut(&[u8]) -> FormatResult<()>,
     ) -> Result<()> {
         match chunk {
             OutputChunk::Blob(input, entry) => self.blobs_of(input).decode(entry, work),

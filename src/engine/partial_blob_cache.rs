@@ -2,7 +2,7 @@
 //! objects takes them from the cache, so that a blob with few kept objects is read only once.
 
 use super::payload_cache::PayloadCache;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, put_kept_block};
 
 /// A blob is cached only if at most 1/n of its objects are kept, where n is this number.
@@ -28,7 +28,7 @@ impl PartialBlobCache {
         block: &Block<'_>,
         kept: usize,
         script: impl FnOnce() -> EditScript,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let is_little = kept > 0 && kept * MIN_RATIO <= entry.count as usize;
         // An entry with a content hash is known to match its blob. A blob whose entry has no hash has to be decoded
         // again when it is written, because only then is the entry compared with the blob.

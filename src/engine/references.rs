@@ -3,7 +3,7 @@
 use super::distinct_list::DistinctList;
 use super::id_search::IdSearch;
 use super::scan::Scan;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::osm::{ObjectId, ObjectKind};
@@ -88,7 +88,7 @@ pub(crate) fn referring_ids(source: PlannedFile<'_>, wanted: &IdSets) -> Result<
 fn collect_parents(
     scan: Scan<'_>,
     kind: ObjectKind,
-    is_parent: impl Fn(&BlockWalk<'_>) -> Result<bool, FormatError> + Sync,
+    is_parent: impl Fn(&BlockWalk<'_>) -> FormatResult<bool> + Sync,
     all: &mut impl Extend<ObjectId>,
 ) -> Result<()> {
     scan.collect(
@@ -109,10 +109,7 @@ fn collect_parents(
 
 /// Returns the nodes of the wanted ways of a block, without duplicates and in ascending order. In this order, ids are
 /// added to a set fastest.
-fn nodes_of_ways(
-    block: &Block<'_>,
-    is_wanted: impl Fn(i64) -> bool,
-) -> Result<IdBatch, FormatError> {
+fn nodes_of_ways(block: &Block<'_>, is_wanted: impl Fn(i64) -> bool) -> FormatResult<IdBatch> {
     let (mut refs, mut ways) = (Vec::new(), Vec::new());
     let mut limit = MANY;
     block.visit_in_parts(|part| {
@@ -157,7 +154,7 @@ fn members(
     block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
     is_followed: impl Fn(i64) -> bool,
-) -> Result<BlockMembers, FormatError> {
+) -> FormatResult<BlockMembers> {
     let mut members = BlockMembers::default();
     block.for_each_member(|relation, kind, id| match kind {
         ObjectKind::Relation if is_followed(relation) => members.nested.push((relation, id)),

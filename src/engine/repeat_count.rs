@@ -1,7 +1,7 @@
 //! Counts objects that occur again: among neighbours in canonical order, and among blobs that are not decoded, as far
 //! as their entries prove it.
 
-use crate::error::{Advice, FormatError};
+use crate::error::{Advice, FormatResult};
 use crate::file::PbfFile;
 use crate::formats::FileContent;
 use crate::osm::{ObjectId, TypeThenId, id_from_rank, id_rank};
@@ -23,7 +23,7 @@ pub(crate) struct RepeatCount {
 
 impl RepeatCount {
     /// Counts the objects that follow an object with the same kind and id, in a payload in canonical order.
-    pub(crate) fn of_payload(payload: &[u8]) -> Result<Self, FormatError> {
+    pub(crate) fn of_payload(payload: &[u8]) -> FormatResult<Self> {
         let mut neighbours = RepeatedNeighbours::default();
         Block::parse_bare(payload)?
             .for_each_id(|kind, id| neighbours.add_key((kind, id_rank(id))))?;

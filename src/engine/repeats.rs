@@ -5,7 +5,7 @@
 //! unknown. Histories and change files have several versions of an object, and are not watched.
 
 use super::repeat_count::{ProvenRepeats, RepeatCount, is_repetitive, is_scanned, is_versioned};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPlan, HeaderWalker, PbfFile};
 use crate::index::{IdBatch, IdSet};
 use crate::io::Input;
@@ -197,7 +197,7 @@ impl RepeatFindings {
 
     /// Adds `count` objects that occur again. `first` is one of them. Fails if they are refused, unless the file turns
     /// out to have deleted versions.
-    fn add(&self, count: u64, first: TypeThenId) -> Result<(), FormatError> {
+    fn add(&self, count: u64, first: TypeThenId) -> FormatResult<()> {
         if count == 0 || *self.is_history.get_or_init(|| self.has_deleted()) {
             return Ok(());
         }
@@ -295,7 +295,7 @@ impl RepeatWatch {
         &self,
         number: u32,
         (first, last): (TypeThenId, TypeThenId),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let (before, after) = {
             let mut seen = lock(&self.seen);
             seen.ends.insert(number, (first, last));
@@ -313,7 +313,7 @@ impl RepeatWatch {
     }
 
     /// Adds the ids of a block to those of other blobs.
-    fn add_ids(&self, block: &Block<'_>, is_strict: bool) -> Result<(), FormatError> {
+    fn add_ids(&self, block: &Block<'_>, is_strict: bool) -> FormatResult<()> {
         let ids = ids_of(block)?;
         let mut found = Repeated::default();
         for (kind, ids) in ObjectKind::ALL.into_iter().zip(&ids) {
@@ -328,7 +328,7 @@ impl RepeatWatch {
     }
 
     /// Looks for objects that occur twice within a block.
-    fn look_within(&self, block: &Block<'_>) -> Result<(), FormatError> {
+    fn look_within(&self, block: &Block<'_>) -> FormatResult<()> {
         let mut found = Repeated::default();
         for (kind, ids) in ObjectKind::ALL.into_iter().zip(&ids_of(block)?) {
             found.insert(&mut IdSet::default(), kind, ids);
@@ -338,7 +338,7 @@ impl RepeatWatch {
 }
 
 impl PayloadWatch for RepeatWatch {
-    fn see(&self, input: usize, entry: &BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
+    fn see(&self, input: usize, entry: &BlobEntry, payload: &[u8]) -> FormatResult<()> {
         let others = self.watches_others.then_some(BlobRole::Alone);
         let role = self.roles.get(&entry.number).copied().or(others);
         let Some(role) = role.filter(|_| input == self.findings.input.number()) else {
@@ -381,7 +381,7 @@ impl Repeated {
         }
     }
 
-    fn add_to(&self, findings: &RepeatFindings) -> Result<(), FormatError> {
+    fn add_to(&self, findings: &RepeatFindings) -> FormatResult<()> {
         match self.first {
             Some(first) => findings.add(self.count, first),
             None => Ok(()),
@@ -390,7 +390,7 @@ impl Repeated {
 }
 
 /// Returns the ids of a block by kind, in the order of the block.
-fn ids_of(block: &Block<'_>) -> Result<[Vec<i64>; 3], FormatError> {
+fn ids_of(block: &Block<'_>) -> FormatResult<[Vec<i64>; 3]> {
     let mut ids = [const { Vec::new() }; 3];
     block.for_each_id(|kind, id| ids[kind as usize].push(id))?;
     Ok(ids)
@@ -452,7 +452,7 @@ impl Chosen {
     }
 
     /// Adds the selected objects of a block. Fails if one was selected before, and that is refused.
-    pub(crate) fn add(&self, objects: &[ObjectId]) -> Result<(), FormatError> {
+    pub(crate) fn add(&self, objects: &[ObjectId]) -> FormatResult<()> {
         let Some(findings) = self.findings.as_ref().filter(|_| !objects.is_empty()) else {
             return Ok(());
         };

@@ -1,7 +1,7 @@
 //! A pass that decodes each blob of a file, and then copies or replaces the blob.
 
 use super::sink::{BlobOutcome, Sink};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPass, PbfFile, WriteOptions, completed_entry};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, Compression, FrameEncoder, Segmented, StringTable};
@@ -30,7 +30,7 @@ impl DecodedBlob<'_> {
         reader: &mut BlobDecoder,
         entry: &BlobEntry,
         write: WriteOptions,
-        work: impl FnOnce(&DecodedBlob<'_>) -> Result<R, FormatError>,
+        work: impl FnOnce(&DecodedBlob<'_>) -> FormatResult<R>,
     ) -> Result<R> {
         let work = |payload: &[u8], columns: Option<Segmented<'_>>| {
             write.check_strings(payload)?;
@@ -83,11 +83,7 @@ impl<'f> Rewrite<'f> {
         sink: &mut Sink,
         ctx: &Context,
         init: impl Fn() -> S + Sync,
-        rewrite: impl Fn(
-            &mut S,
-            &DecodedBlob<'_>,
-            &mut FrameEncoder,
-        ) -> Result<(Rewritten, T), FormatError>
+        rewrite: impl Fn(&mut S, &DecodedBlob<'_>, &mut FrameEncoder) -> FormatResult<(Rewritten, T)>
         + Sync,
         mut note: impl FnMut(T),
     ) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::filter::{BlobDecision, StringPrefilter};
 use super::payload_cache::PayloadCache;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanItem, PlanNeeds, PlannedFile};
 use crate::osm::ObjectKind;
 use crate::pbf::{
@@ -93,7 +93,7 @@ impl<'a> Scan<'a> {
     pub(crate) fn run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
-        find: impl Fn(&BlobEntry, &Block<'_>) -> Result<T, FormatError> + Sync,
+        find: impl Fn(&BlobEntry, &Block<'_>) -> FormatResult<T> + Sync,
         mut take: impl FnMut(T),
     ) -> Result<()> {
         self.try_run(picks, find, |found| {
@@ -107,7 +107,7 @@ impl<'a> Scan<'a> {
     pub(crate) fn collect<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
-        find: impl Fn(&Block<'_>, &mut Vec<T>) -> Result<(), FormatError> + Sync,
+        find: impl Fn(&Block<'_>, &mut Vec<T>) -> FormatResult<()> + Sync,
         all: &mut impl Extend<T>,
     ) -> Result<()> {
         let find = |_: &BlobEntry, block: &Block<'_>| {
@@ -140,7 +140,7 @@ impl<'a> Scan<'a> {
     pub(crate) fn try_run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
-        find: impl Fn(&BlobEntry, &Block<'_>) -> Result<T, FormatError> + Sync,
+        find: impl Fn(&BlobEntry, &Block<'_>) -> FormatResult<T> + Sync,
         mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let entries = self.plan.entries.iter().filter(|entry| picks(entry));
@@ -186,7 +186,7 @@ impl<'a> Scan<'a> {
         self,
         picks: impl Fn(&BlobEntry) -> bool,
         needs_locations: impl Fn(&BlobEntry) -> bool + Sync,
-        find: impl Fn(VersionedNodes<'_, '_>) -> Result<T, FormatError> + Sync,
+        find: impl Fn(VersionedNodes<'_, '_>) -> FormatResult<T> + Sync,
         mut take: impl FnMut(T),
     ) -> Result<()> {
         let entries = self.plan.entries.iter().filter(|entry| picks(entry));
@@ -246,7 +246,7 @@ impl PlanningScan<'_> {
     pub(crate) fn run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool + Sync,
-        find: impl Fn(&BlobEntry, &Block<'_>) -> Result<T, FormatError> + Sync,
+        find: impl Fn(&BlobEntry, &Block<'_>) -> FormatResult<T> + Sync,
         mut take: impl FnMut(T),
     ) -> Result<BlobPlan> {
         let (file, prefilter) = (self.file, self.prefilter);

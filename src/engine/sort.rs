@@ -20,7 +20,7 @@ use crate::engine::repeats;
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps, without_equals};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{OutputOptions, WriteSummary, copy_size_hint};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, PlannedFile, Written};
 use crate::io::{Input, SizeHint};
 use crate::osm::{TypeThenId, Unversioned};
@@ -335,7 +335,7 @@ impl AgreedLocations {
         &self,
         entry: &BlobEntry,
         payload: &[u8],
-    ) -> Result<Option<Vec<u8>>, FormatError> {
+    ) -> FormatResult<Option<Vec<u8>>> {
         self.0.relocate(entry, payload)
     }
 }

@@ -1,6 +1,6 @@
 //! The locations that ways store for nodes which a file does not have.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Block, WayNodes};
@@ -19,7 +19,7 @@ pub(crate) struct WayAge {
 
 /// Returns the ages of the ways with the given indices. The index of the first way of the block is 0, and the indices
 /// must ascend.
-pub(crate) fn way_ages(block: &Block<'_>, ways: &[usize]) -> Result<Vec<WayAge>, FormatError> {
+pub(crate) fn way_ages(block: &Block<'_>, ways: &[usize]) -> FormatResult<Vec<WayAge>> {
     let mut ages = Vec::with_capacity(ways.len());
     let mut wanted = ways.iter().copied().peekable();
     let (mut objects, mut index) = (block.walk(), 0);
@@ -58,7 +58,7 @@ pub(crate) fn for_each_stored_location(
     nodes: &WayNodes,
     ids: &IdSet,
     mut visit: impl FnMut(usize, i64, Option<Location>),
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let ways = ways_with_nodes(nodes, ids);
     if ways.is_empty() {
         return Ok(());
@@ -77,10 +77,7 @@ pub(crate) fn for_each_stored_location(
 
 /// Returns the nodes whose locations are stored by the ways of a block that are kept. `is_kept` has an element for each
 /// way. Nodes can occur several times.
-pub(crate) fn nodes_located_by(
-    block: &Block<'_>,
-    is_kept: &[bool],
-) -> Result<Vec<i64>, FormatError> {
+pub(crate) fn nodes_located_by(block: &Block<'_>, is_kept: &[bool]) -> FormatResult<Vec<i64>> {
     let mut nodes = Vec::new();
     block.for_each_way_location(
         |index| is_kept.get(index) == Some(&true),

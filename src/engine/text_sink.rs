@@ -2,7 +2,7 @@
 //! the parts. A thread holds one payload and a few chunks, so its memory does not depend on the compression ratio.
 
 use super::output_chunk::{OutputChunk, OutputChunkReader};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::Written;
 use crate::formats::{ObjectChunk, ObjectText, TextDocument, TextOptions};
 use crate::io::{Input, OpenOutput};
@@ -368,7 +368,7 @@ struct ChunkWriter<'a> {
 }
 
 impl ChunkWriter<'_> {
-    fn put_block(&mut self, payload: &[u8]) -> Result<(), FormatError> {
+    fn put_block(&mut self, payload: &[u8]) -> FormatResult<()> {
         let block = Block::parse(payload)?;
         let is_exact = block.units.are_exact_e7();
         let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
@@ -390,7 +390,7 @@ impl ChunkWriter<'_> {
 
     /// Sends the text that was added since the last chunk. The text becomes one chunk, or several chunks if it is very
     /// long.
-    fn end_chunk(&mut self) -> Result<(), FormatError> {
+    fn end_chunk(&mut self) -> FormatResult<()> {
         if self.text.len() == 0 {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 //! needed before changes replaced them.
 
 use super::stored_locations::{StoredLocations, WayAge, way_ages, ways_with_nodes};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
@@ -133,7 +133,7 @@ impl WaySearch<'_> {
         block: &Block<'_>,
         ways: &[usize],
         found: &mut BlobWays,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
         block.for_each_way_location(is_wanted, |way, refs, stored| {
             self.visit(found, way, refs, stored);

@@ -1,6 +1,6 @@
 //! Reads and decompresses single blobs.
 
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::io::Input;
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, BlobSegments, Decompressor, StringTable,
@@ -105,7 +105,7 @@ impl BlobDecoder {
     pub(crate) fn decode<R>(
         &mut self,
         entry: &BlobEntry,
-        work: impl FnOnce(&[u8]) -> Result<R, FormatError>,
+        work: impl FnOnce(&[u8]) -> FormatResult<R>,
     ) -> Result<R> {
         let result = work(self.payload(entry)?);
         result.map_err(|error| self.error(entry, error))
@@ -256,7 +256,7 @@ impl<'d> CompressedBlob<'d, '_> {
     /// can copy unchanged segments instead of compressing them again.
     pub(crate) fn decode_in_segments<R>(
         self,
-        work: impl FnOnce(&[u8], BlobSegments<'_>) -> Result<R, FormatError>,
+        work: impl FnOnce(&[u8], BlobSegments<'_>) -> FormatResult<R>,
     ) -> Result<R> {
         let entry = self.entry;
         let (payload, segments, input) = self.decompress(true)?;
@@ -330,7 +330,7 @@ impl<'d> CompressedBlob<'d, '_> {
 }
 
 /// Fails if a payload contradicts an entry.
-pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
+pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> FormatResult<()> {
     if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
         return Err(stale_index("the content differs"));
     }
@@ -340,10 +340,7 @@ pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Forma
 /// Completes `entry` with all facts about its blob, which are read from the blob's payload. Returns a complete entry
 /// unchanged. Callers then trust all its facts, even those that [`BlobDecoder::payload`] does not compare, such as the
 /// bounding box.
-pub(crate) fn completed_entry(
-    mut entry: BlobEntry,
-    payload: &[u8],
-) -> Result<BlobEntry, FormatError> {
+pub(crate) fn completed_entry(mut entry: BlobEntry, payload: &[u8]) -> FormatResult<BlobEntry> {
     if !entry.is_complete() {
         scan_payload(payload, &mut entry)?;
     }
@@ -351,7 +348,7 @@ pub(crate) fn completed_entry(
 }
 
 /// Returns the Blob message in `frame`. Fails unless the frame is a data frame with the lengths in `entry`.
-fn message_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<&'a [u8], FormatError> {
+fn message_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> FormatResult<&'a [u8]> {
     let misplaced = || stale_index("there is no data blob of that length");
     let (header, body) = BlobHeader::read(frame).map_err(|error| {
         if error.is_truncated() {

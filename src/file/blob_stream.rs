@@ -1,7 +1,7 @@
 //! Reads blobs one by one, from a stream or from a file. A stream is not read ahead.
 
 use super::blob_decoder::check_entry;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Block, Decompressor, FRAME_PREFIX_LEN,
     HeaderBlock, Object, TableBlob, put_host_objects,
@@ -217,10 +217,7 @@ impl DataBlob {
 }
 
 /// Calls `read` with the uncompressed payload of a Blob message.
-fn decode_part<T>(
-    body: &[u8],
-    read: impl FnOnce(&[u8]) -> Result<T, FormatError>,
-) -> Result<T, FormatError> {
+fn decode_part<T>(body: &[u8], read: impl FnOnce(&[u8]) -> FormatResult<T>) -> FormatResult<T> {
     thread_local! {
         static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
     }

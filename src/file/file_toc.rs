@@ -2,7 +2,7 @@
 
 use super::frame_start::{FrameStart, read_blob_message};
 use super::pbf_file::{IdTablePlace, PbfFile};
-use crate::error::{Error, ErrorKind, FormatError, Result};
+use crate::error::{Error, ErrorKind, FormatError, FormatResult, Result};
 use crate::io::Input;
 use crate::osm::ObjectKind;
 use crate::pbf::{
@@ -90,7 +90,7 @@ impl PbfFile {
 
     /// Reads the table of contents from offset `start` to the end of the file. The inner result is an error if the
     /// table is damaged, the outer one if the file cannot be read.
-    fn read_toc(&self, start: u64, ctx: &Context) -> Result<Result<FoundToc, FormatError>> {
+    fn read_toc(&self, start: u64, ctx: &Context) -> Result<FormatResult<FoundToc>> {
         let mut reader = TocReader::new(start);
         let (mut frames, mut at) = (Vec::new(), start);
         while at < self.input.len() {
@@ -108,7 +108,7 @@ impl PbfFile {
     }
 
     /// Parses a table of contents that was read to its end.
-    fn parse_toc(&self, reader: TocReader) -> Result<FoundToc, FormatError> {
+    fn parse_toc(&self, reader: TocReader) -> FormatResult<FoundToc> {
         let (table, hosts) = reader.finish()?;
         let toc = Toc::parse(&table, self.data_start, self.input.len())?;
         Ok(FoundToc { toc, hosts })

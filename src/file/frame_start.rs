@@ -1,6 +1,6 @@
 //! Reads the start of a frame: its BlobHeader, and the first bytes of its Blob.
 
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::io::Input;
 use crate::pbf::{BlobEntry, BlobHeader, FRAME_PREFIX_LEN, FRAME_PROBE_LEN, decode_blob_index};
 use memchr::memmem;
@@ -68,7 +68,7 @@ impl FrameStart {
     /// # Errors
     ///
     /// There is no valid BlobHeader, or the file ends within the frame.
-    pub(crate) fn parse(&self) -> Result<StartedFrame<'_>, FormatError> {
+    pub(crate) fn parse(&self) -> FormatResult<StartedFrame<'_>> {
         let (header, rest) = BlobHeader::read(self.bytes())?;
         let header_len = (self.bytes().len() - rest.len()) as u32;
         let frame_len = header_len + header.blob_len;

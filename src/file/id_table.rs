@@ -1,7 +1,7 @@
 //! The table of ids of an open file. It lists the blobs that may contain each object.
 
 use super::pbf_file::{IdTablePlace, PbfFile};
-use crate::error::{Advice, Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatError, FormatResult, Result};
 use crate::osm::{ObjectKind, id_from_rank};
 use crate::pbf::{
     BlobEntry, ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdSectionBytes,
@@ -37,10 +37,7 @@ impl PbfFile {
 
     /// Opens the table of ids. Returns `None` if the file has no such table. The inner result is an error if the table
     /// is damaged. The outer result is an error if the file cannot be read.
-    pub(crate) fn open_id_table(
-        &self,
-        ctx: &Context,
-    ) -> Result<Option<Result<IdTable<'_>, FormatError>>> {
+    pub(crate) fn open_id_table(&self, ctx: &Context) -> Result<Option<FormatResult<IdTable<'_>>>> {
         let Some((toc, place)) = self.toc.as_ref().zip(self.id_table.as_ref()) else {
             return Ok(None);
         };
@@ -52,7 +49,7 @@ impl PbfFile {
         place: &IdTablePlace,
         entries: &'f [BlobEntry],
         ctx: &Context,
-    ) -> Result<Result<IdTable<'f>, FormatError>> {
+    ) -> Result<FormatResult<IdTable<'f>>> {
         let range = place.range.clone();
         let frame = match &place.directory {
             Some(frame) => Some(frame.clone()),
@@ -102,7 +99,7 @@ impl PbfFile {
 
     /// Returns the value of `read`. If `read` is an error, the table of ids is damaged. In this case returns `None`,
     /// and warns once per file.
-    fn ok_or_warn<T>(&self, read: Result<T, FormatError>, ctx: &Context) -> Option<T> {
+    fn ok_or_warn<T>(&self, read: FormatResult<T>, ctx: &Context) -> Option<T> {
         let warn = |problem: &FormatError| {
             if self.id_table_is_damaged.set(()).is_ok() {
                 let path = self.input.path().display();
@@ -186,8 +183,8 @@ impl<'f> IdTable<'f> {
     pub(crate) fn read_all(
         &self,
         ctx: &Context,
-        take: impl FnMut(&IdSection, IdRange<'_>) -> Result<(), FormatError>,
-    ) -> Result<Result<(), FormatError>> {
+        take: impl FnMut(&IdSection, IdRange<'_>) -> FormatResult<()>,
+    ) -> Result<FormatResult<()>> {
         let sections: Vec<&IdSection> = self.directory.sections.iter().collect();
         self.read(&sections, ctx, take)
     }
@@ -196,8 +193,8 @@ impl<'f> IdTable<'f> {
         &self,
         sections: &[&IdSection],
         ctx: &Context,
-        mut take: impl FnMut(&IdSection, IdRange<'_>) -> Result<(), FormatError>,
-    ) -> Result<Result<(), FormatError>> {
+        mut take: impl FnMut(&IdSection, IdRange<'_>) -> FormatResult<()>,
+    ) -> Result<FormatResult<()>> {
         let adjoin = |a: &&IdSection, b: &&IdSection| a.place.end == b.place.start;
         for group in sections.chunk_by(adjoin) {
             let mut rest = group;

@@ -3,7 +3,7 @@
 
 use super::blob_decoder::BlobDecoder;
 use super::write_options::WriteOptions;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::io::Input;
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{
@@ -242,7 +242,7 @@ impl LastBlobs {
             encoder.add_objects(payload, 0..count)?;
             encoder.finish()
         };
-        let frames: Result<Vec<EncodedFrame>, FormatError> = frames();
+        let frames: FormatResult<Vec<EncodedFrame>> = frames();
         Some(Rest {
             frames: frames.ok()?,
             has_blob_before: before.is_some(),
@@ -338,7 +338,7 @@ impl Split {
 }
 
 /// Returns the number of objects in `block`, and the indices of the first versions of the last `wanted` objects.
-fn last_starts(block: &Block<'_>, wanted: usize) -> Result<(usize, VecDeque<usize>), FormatError> {
+fn last_starts(block: &Block<'_>, wanted: usize) -> FormatResult<(usize, VecDeque<usize>)> {
     let (mut objects, mut starts) = (block.cursor(), VecDeque::new());
     let (mut count, mut before) = (0, None);
     while let Some(object) = objects.next()? {
@@ -355,7 +355,7 @@ fn last_starts(block: &Block<'_>, wanted: usize) -> Result<(usize, VecDeque<usiz
 }
 
 /// Returns the objects of `block` whose indices are in `range`. All these objects must have the same kind.
-fn host_of(block: &Block<'_>, range: Range<usize>) -> Result<TableHost, FormatError> {
+fn host_of(block: &Block<'_>, range: Range<usize>) -> FormatResult<TableHost> {
     let (mut encoder, mut strings) = (BlockEncoder::default(), SourceStrings::new(&block.strings));
     encoder.set_units(&block.units);
     let (mut objects, mut index) = (block.cursor(), 0);

@@ -1,7 +1,7 @@
 //! Opens a PBF file, and reads its header and its table of contents.
 
 use super::header_walker::{FrameHead, HeaderWalker};
-use crate::error::{Advice, Error, ErrorKind, FormatError, Result};
+use crate::error::{Advice, Error, ErrorKind, FormatError, FormatResult, Result};
 use crate::io::{FileCompression, Input, decompressed};
 use crate::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, HeaderBlock, Toc, TocPointer, TocSummary,
@@ -304,7 +304,7 @@ pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
+fn header_frame_len(frame: &[u8]) -> FormatResult<usize> {
     let (header, rest) = BlobHeader::read(frame)?;
     if header.kind != BlobKind::Header {
         return Err(FormatError::new("the first blob is not an OSMHeader"));
@@ -313,7 +313,7 @@ fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
 }
 
 /// Returns the HeaderBlock message of the header blob in `frame`.
-fn header_payload(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
+fn header_payload(frame: &[u8]) -> FormatResult<Vec<u8>> {
     let (_, blob) = BlobHeader::read(frame)?;
     let blob = Blob::parse(blob)?;
     let mut decompressor = Decompressor::default();

@@ -1,6 +1,6 @@
 //! The options for writing a PBF file.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::{Compression, HeaderBlock, InfoFields, check_strings, feature};
 
 /// Options for writing a file.
@@ -43,7 +43,7 @@ pub struct WriteOptions {
 impl WriteOptions {
     /// Fails if the output decodes blobs again and a string of the block in `payload` is not UTF-8. Commands that edit
     /// a block without reading its strings call this method early, while an error can still name the blob.
-    pub(crate) fn check_strings(&self, payload: &[u8]) -> Result<(), FormatError> {
+    pub(crate) fn check_strings(&self, payload: &[u8]) -> FormatResult<()> {
         if self.is_decoded_again {
             check_strings(payload)
         } else {

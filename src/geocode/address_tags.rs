@@ -3,7 +3,7 @@
 use super::folding::is_same_name;
 use super::item::text_tag;
 use super::leaf::LeafItem;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 
 /// The keys of house numbers. Countries with two numbers per house use the second and the third key.
 pub(super) const NUMBERS: [&str; 3] = [
@@ -83,7 +83,7 @@ pub(super) fn is_address(tags: &[(&str, &str)]) -> bool {
 }
 
 /// Whether an item has, for one of the keys, a tag whose value is not blank.
-pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> Result<bool, FormatError> {
+pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> FormatResult<bool> {
     for key in keys {
         if item.tag(key)?.is_some_and(|value| !value.trim().is_empty()) {
             return Ok(true);
@@ -93,7 +93,7 @@ pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> Result<bool, Forma
 }
 
 /// Whether the tags of an item have an address, as defined by [`is_address`].
-pub(super) fn item_is_address(item: &LeafItem<'_>) -> Result<bool, FormatError> {
+pub(super) fn item_is_address(item: &LeafItem<'_>) -> FormatResult<bool> {
     Ok(has_text(item, &NUMBERS)? || has_text(item, &NAMES)?)
 }
 

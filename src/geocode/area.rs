@@ -8,7 +8,7 @@ use super::answer::NearObject;
 use super::container::Container;
 use super::item::{KEYS, KeyNumber, RowItem, SIZE};
 use super::place_names::is_name;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::geometry::{Edge, Enclosure, Extent, Point, doubled_area};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint};
@@ -219,12 +219,7 @@ pub(crate) struct Area<'c> {
 }
 
 impl<'c> Area<'c> {
-    fn new(
-        kind: ObjectKind,
-        id: i64,
-        extent: Extent,
-        tags: [&'c [u8]; 2],
-    ) -> Result<Self, FormatError> {
+    fn new(kind: ObjectKind, id: i64, extent: Extent, tags: [&'c [u8]; 2]) -> FormatResult<Self> {
         let [known, names] = tags.map(Varints::new);
         let mut area = Self {
             kind,

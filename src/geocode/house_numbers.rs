@@ -6,7 +6,7 @@
 
 use super::address_tags::SHARED;
 use super::item::{BROKEN, NUMBERS, RowItem, tag};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::index::IdSet;
 use crate::osm::ObjectKind;
 use rustc_hash::FxHashMap;
@@ -79,7 +79,7 @@ impl HouseNumbers {
 
     /// Returns the addresses of the nodes of an interpolation way, with the indices of the nodes in the way. Fails if
     /// the row has no list of nodes.
-    fn of(&self, row: &RowItem<'_>) -> Result<Vec<(usize, &NodeAddress)>, FormatError> {
+    fn of(&self, row: &RowItem<'_>) -> FormatResult<Vec<(usize, &NodeAddress)>> {
         let nodes = tag(&row.tags, NUMBERS).ok_or(BROKEN)?;
         let mut addresses = Vec::new();
         for (at, node) in nodes.split(',').enumerate() {
@@ -90,7 +90,7 @@ impl HouseNumbers {
     }
 
     /// Formats the house numbers of the nodes of an interpolation way as the value of [`NUMBERS`] in an index.
-    pub(super) fn numbers(&self, row: &RowItem<'_>) -> Result<String, FormatError> {
+    pub(super) fn numbers(&self, row: &RowItem<'_>) -> FormatResult<String> {
         let mut numbers = String::new();
         for (at, address) in self.of(row)? {
             if let Some(number) = &address.number {
@@ -109,7 +109,7 @@ impl HouseNumbers {
         &'a self,
         row: &'a RowItem<'_>,
         numbers: &'a str,
-    ) -> Result<Vec<(&'a str, &'a str)>, FormatError> {
+    ) -> FormatResult<Vec<(&'a str, &'a str)>> {
         let own = row.tags.iter().filter(|(key, _)| *key != NUMBERS);
         let mut tags: Vec<(&str, &str)> = own.copied().collect();
         let nodes = self.of(row)?;

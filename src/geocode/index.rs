@@ -7,7 +7,7 @@ use super::leaf::{ItemLeaf, LeafItem};
 use super::local_projection::LocalProjection;
 use super::packed_rtree::PackedRTree;
 use super::write::part_places;
-use crate::error::{Advice, Error, ErrorKind, FileResult, FormatError, Result};
+use crate::error::{Advice, Error, ErrorKind, FileResult, FormatError, FormatResult, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use serde::{Deserialize, Serialize};
@@ -197,7 +197,7 @@ impl GeocodeIndex {
         layer: Layer,
         place: Point,
         radius: f64,
-        mut visit: impl FnMut(Hit<'c>, &mut f64) -> Result<(), FormatError>,
+        mut visit: impl FnMut(Hit<'c>, &mut f64) -> FormatResult<()>,
     ) -> Result<()> {
         let tree = self.tree(layer);
         let mut limit = radius * radius;
@@ -241,7 +241,7 @@ impl GeocodeIndex {
         layer: Layer,
         place: Point,
         radius: f64,
-        accepts: impl Fn(&LeafItem<'c>) -> Result<bool, FormatError>,
+        accepts: impl Fn(&LeafItem<'c>) -> FormatResult<bool>,
     ) -> Result<Option<Hit<'c>>> {
         let mut best: Option<Hit<'c>> = None;
         self.visit_near(layer, place, radius, |found, limit| {

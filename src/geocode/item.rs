@@ -1,6 +1,6 @@
 //! Objects with geometries and tags, and their encoding as rows, which the build sorts.
 
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::geometry::{Extent, Point, put_points, read_points};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint};
@@ -179,7 +179,7 @@ fn put_texts(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 }
 
 /// Reads the tags that [`put_texts`] has written.
-fn decode_texts<'b>(row: &mut Varints<'b>) -> Result<Vec<(&'b str, &'b str)>, FormatError> {
+fn decode_texts<'b>(row: &mut Varints<'b>) -> FormatResult<Vec<(&'b str, &'b str)>> {
     let count = row.read()?;
     // A tag has at least two bytes, so the rest of the row limits the memory that a wrong count can reserve.
     let mut tags = Vec::with_capacity((row.rest().len() / 2).min(count as usize));
@@ -244,7 +244,7 @@ impl RowLines {
 
 pub(super) const BROKEN: FormatError = FormatError::new("an item is broken");
 
-pub(super) fn head(values: &mut Varints<'_>) -> Result<(ObjectKind, ItemShape, i64), FormatError> {
+pub(super) fn head(values: &mut Varints<'_>) -> FormatResult<(ObjectKind, ItemShape, i64)> {
     let number = values.read()?;
     let kind = ObjectKind::from_number(number & 3).ok_or(BROKEN)?;
     let shape = ItemShape::from_number(number >> 2).ok_or(BROKEN)?;
@@ -252,7 +252,7 @@ pub(super) fn head(values: &mut Varints<'_>) -> Result<(ObjectKind, ItemShape, i
 }
 
 /// Reads a line.
-fn next_line(values: &mut Varints<'_>) -> Result<Vec<Point>, FormatError> {
+fn next_line(values: &mut Varints<'_>) -> FormatResult<Vec<Point>> {
     let mut line = Vec::new();
     read_points(values, &mut line)?;
     Ok(line)
@@ -260,7 +260,7 @@ fn next_line(values: &mut Varints<'_>) -> Result<Vec<Point>, FormatError> {
 
 impl<'r> RowItem<'r> {
     /// Parses a row.
-    pub(crate) fn parse(row: &'r [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse(row: &'r [u8]) -> FormatResult<Self> {
         let mut values = Varints::new(row);
         let (kind, shape, id) = head(&mut values)?;
         let lines = match values.read()? {

@@ -9,7 +9,7 @@ use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::item::{BROKEN, ItemShape, KEYS, head};
 use super::lines::for_each_point;
 use super::local_projection::{LocalProjection, crosses_ray, segment_distance};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::geometry::{Edge, Enclosure, Extent, ORIGIN, Point};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Varints;
@@ -50,7 +50,7 @@ impl OffsetTable<'_> {
     }
 
     #[inline]
-    fn get(&self, at: usize) -> Result<usize, FormatError> {
+    fn get(&self, at: usize) -> FormatResult<usize> {
         match self.len {
             2 => Ok(u16::from_le_bytes(array(self.bytes, at * 2)?).into()),
             _ => Ok(u32::from_le_bytes(array(self.bytes, at * 4)?) as usize),
@@ -99,7 +99,7 @@ impl Units {
     }
 }
 
-fn array<const LEN: usize>(bytes: &[u8], at: usize) -> Result<[u8; LEN], FormatError> {
+fn array<const LEN: usize>(bytes: &[u8], at: usize) -> FormatResult<[u8; LEN]> {
     let bytes = at.checked_add(LEN).and_then(|end| bytes.get(at..end));
     let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
     bytes.ok_or(BROKEN)
@@ -116,7 +116,7 @@ impl<'c> Texts<'c> {
     /// Returns the string with the given number. The lowest numbers stand for [`KEYS`], the others for the strings of
     /// the table.
     #[inline]
-    fn text(&self, number: u64) -> Result<&'c str, FormatError> {
+    fn text(&self, number: u64) -> FormatResult<&'c str> {
         let number = usize::try_from(number).map_err(|_| BROKEN)?;
         let Some(number) = number.checked_sub(KEYS.len()) else {
             return KEYS.get(number).copied().ok_or(BROKEN);
@@ -151,7 +151,7 @@ pub(super) struct ItemLeaf<'c> {
 impl<'c> ItemLeaf<'c> {
     /// Parses the header of a leaf.
     #[inline]
-    pub(super) fn parse(bytes: &'c [u8]) -> Result<Self, FormatError> {
+    pub(super) fn parse(bytes: &'c [u8]) -> FormatResult<Self> {
         let texts_at = u32::from_le_bytes(array(bytes, 8)?) as usize;
         let [count, shift, end_len, text_end_len] = array(bytes, 12)?;
         let is_known = |len: u8| len == 2 || len == 4;
@@ -230,7 +230,7 @@ impl<'c> ItemLeaf<'c> {
 
     /// Parses the item with index `number`.
     #[inline]
-    pub(super) fn item(&self, number: u8) -> Result<LeafItem<'c>, FormatError> {
+    pub(super) fn item(&self, number: u8) -> FormatResult<LeafItem<'c>> {
         let start = match number {
             0 => 0,
             _ => self.ends.get(usize::from(number) - 1)?,
@@ -253,7 +253,7 @@ pub(crate) struct LeafItem<'c> {
 
 impl<'c> LeafItem<'c> {
     #[inline]
-    fn parse(bytes: &'c [u8], leaf: &ItemLeaf<'c>) -> Result<Self, FormatError> {
+    fn parse(bytes: &'c [u8], leaf: &ItemLeaf<'c>) -> FormatResult<Self> {
         let mut values = Varints::new(bytes);
         let (kind, shape, id) = head(&mut values)?;
         let (tags, lines) = (values.read_text()?, values.rest());
@@ -269,11 +269,7 @@ impl<'c> LeafItem<'c> {
 
     /// Returns the squared distance, in square metres, to `place`, which is the query point. It is 0 inside an area.
     #[inline]
-    pub(super) fn distance(
-        &self,
-        projection: &LocalProjection,
-        place: Point,
-    ) -> Result<f64, FormatError> {
+    pub(super) fn distance(&self, projection: &LocalProjection, place: Point) -> FormatResult<f64> {
         let is_area = self.shape == ItemShape::Area;
         let mut nearest = f64::INFINITY;
         let (mut last, mut is_inside) = ((ORIGIN, [0.0; 2]), false);
@@ -301,7 +297,7 @@ impl<'c> LeafItem<'c> {
     }
 
     /// Whether the item is an area that contains a point. Points on an edge belong to the area.
-    pub(super) fn holds(&self, place: Point) -> Result<bool, FormatError> {
+    pub(super) fn holds(&self, place: Point) -> FormatResult<bool> {
         let (mut last, mut around) = (ORIGIN, Enclosure::of(place));
         for_each_point(self.lines, |point, is_first| {
             if !is_first {
@@ -313,7 +309,7 @@ impl<'c> LeafItem<'c> {
     }
 
     /// Returns the lines of the item, or the rings of an area.
-    pub(super) fn lines(&self) -> Result<Vec<Vec<Point>>, FormatError> {
+    pub(super) fn lines(&self) -> FormatResult<Vec<Vec<Point>>> {
         let mut lines: Vec<Vec<Point>> = Vec::new();
         for_each_point(self.lines, |point, is_first| match lines.last_mut() {
             Some(line) if !is_first => line.push(point),
@@ -323,7 +319,7 @@ impl<'c> LeafItem<'c> {
     }
 
     /// Returns the bounding box of the item.
-    pub(super) fn extent(&self) -> Result<Extent, FormatError> {
+    pub(super) fn extent(&self) -> FormatResult<Extent> {
         let mut extent = None;
         for_each_point(self.lines, |point, _| {
             let at = Extent::at(point);
@@ -333,14 +329,14 @@ impl<'c> LeafItem<'c> {
     }
 
     /// Returns the first point of the item.
-    pub(super) fn first_point(&self) -> Result<Point, FormatError> {
+    pub(super) fn first_point(&self) -> FormatResult<Point> {
         let mut first = None;
         for_each_point(self.lines, |point, _| first = first.or(Some(point)))?;
         first.ok_or(BROKEN)
     }
 
     /// Returns the tags of the item.
-    pub(super) fn tags(&self) -> Result<Vec<(&'c str, &'c str)>, FormatError> {
+    pub(super) fn tags(&self) -> FormatResult<Vec<(&'c str, &'c str)>> {
         let mut values = Varints::new(self.tags);
         let mut tags = Vec::with_capacity(self.tags.len() / 2);
         while !values.is_done() {
@@ -352,7 +348,7 @@ impl<'c> LeafItem<'c> {
 
     /// Returns the value of the tag with the given key.
     #[inline]
-    pub(super) fn tag(&self, key: &str) -> Result<Option<&'c str>, FormatError> {
+    pub(super) fn tag(&self, key: &str) -> FormatResult<Option<&'c str>> {
         let mut values = Varints::new(self.tags);
         while !values.is_done() {
             let (number, value) = (values.read()?, values.read()?);
@@ -379,7 +375,7 @@ mod tests {
     }
 
     /// Returns the items of a leaf, and their boxes.
-    fn items_of(bytes: &[u8]) -> Result<Vec<(LeafItem<'_>, Extent)>, FormatError> {
+    fn items_of(bytes: &[u8]) -> FormatResult<Vec<(LeafItem<'_>, Extent)>> {
         let leaf = ItemLeaf::parse(bytes)?;
         let with_item = |(number, extent)| Ok((leaf.item(number)?, extent));
         leaf.boxes().map(with_item).collect()

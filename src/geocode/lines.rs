@@ -6,7 +6,7 @@
 //! be small.
 
 use super::item::{BROKEN, Lines};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::geometry::Point;
 use crate::pbf::wire::{Varints, put_varint};
 
@@ -40,10 +40,7 @@ fn step((from, to): (&Point, &Point)) -> Option<[i16; 2]> {
 /// Calls `visit` with each point of each line. The second argument tells whether the point is the first one of its
 /// line.
 #[inline]
-pub(super) fn for_each_point(
-    bytes: &[u8],
-    mut visit: impl FnMut(Point, bool),
-) -> Result<(), FormatError> {
+pub(super) fn for_each_point(bytes: &[u8], mut visit: impl FnMut(Point, bool)) -> FormatResult<()> {
     let mut values = Varints::new(bytes);
     for _ in 0..values.read()? {
         let number = values.read()?;

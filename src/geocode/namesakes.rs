@@ -8,7 +8,7 @@
 use super::item::{RowItem, tag};
 use super::layout::{Layer, layer_of};
 use super::place_names::{names_in, normal_forms};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::geometry::{Edge, Enclosure, Extent, Point};
 use crate::index::SortedRows;
 use crate::osm::ObjectKind;
@@ -156,7 +156,7 @@ fn for_each_row<T: Send>(
     layer: Layer,
     rows: u64,
     ctx: &Context,
-    read: impl Fn(&[u8]) -> Result<T, FormatError> + Sync,
+    read: impl Fn(&[u8]) -> FormatResult<T> + Sync,
     mut take: impl FnMut(T),
 ) -> Result<()> {
     let mut ranges = sorted.ranges(rows);
@@ -169,7 +169,7 @@ fn for_each_row<T: Send>(
             |(), range| {
                 let rows = sorted.read(&range.keys)?;
                 let found = rows.rows(0..rows.count()).map(&read);
-                let found: Result<Vec<T>, FormatError> = found.collect();
+                let found: FormatResult<Vec<T>> = found.collect();
                 found.map_err(Error::internal)
             },
             |found| {

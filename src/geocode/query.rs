@@ -14,7 +14,7 @@ use super::layout::Layer;
 use super::leaf::LeafItem;
 use super::options::QueryOptions;
 use super::sides::name_by_side;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::Location;
 
@@ -247,7 +247,7 @@ impl<'i> Query<'i, '_> {
         &self,
         layer: Layer,
         radius: f64,
-        accepts: impl Fn(&LeafItem<'i>) -> Result<bool, FormatError>,
+        accepts: impl Fn(&LeafItem<'i>) -> FormatResult<bool>,
     ) -> Result<Option<Near<'i>>> {
         let found = self.index.nearest(layer, self.place, radius, accepts)?;
         let near = |found| Near::of(self.index, found, self.options);

@@ -4,7 +4,7 @@ use super::folding::fold_name;
 use super::index::Hit;
 use super::item::{ItemShape, text_tag};
 use super::local_projection::{LocalProjection, segment_distance};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 
 /// The distance in metres within which a place is on a street, and on neither side of it.
 const ON_STREET: f64 = 0.01;
@@ -61,7 +61,7 @@ fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<StreetSide> {
 pub(super) fn name_by_side<'i>(
     tags: &mut [(&'i str, &'i str)],
     found: &Hit<'_>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let [Some(left), Some(right)] = ["name:left", "name:right"].map(|key| text_tag(tags, key))
     else {
         return Ok(());

@@ -11,7 +11,7 @@ use super::leaf_encoder::LeafEncoder;
 use super::namesakes::Namesakes;
 use super::pack::groups;
 use super::packed_rtree::PackedRTreeBuilder;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::geometry::Extent;
 use crate::index::{IdSet, SharedRows, SortedRows};
 use crate::io::StreamOutput;
@@ -98,7 +98,7 @@ fn encode(
     interpolated: &IdSet,
     numbers: &HouseNumbers,
     namesakes: &Namesakes,
-) -> Result<Encoded, FormatError> {
+) -> FormatResult<Encoded> {
     let count = rows.count();
     let mut encoded = Encoded {
         layer,
@@ -124,7 +124,7 @@ impl Encoded {
         interpolated: &IdSet,
         numbers: &HouseNumbers,
         namesakes: &Namesakes,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         match self.layer {
             Layer::Areas => {
                 self.areas
@@ -172,7 +172,7 @@ fn area(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
 }
 
 /// Packs rows into leaves. Returns the encoded leaves and their bounding boxes.
-fn encode_leaves(rows: &[RowItem<'_>]) -> Result<Vec<(Vec<u8>, Extent)>, FormatError> {
+fn encode_leaves(rows: &[RowItem<'_>]) -> FormatResult<Vec<(Vec<u8>, Extent)>> {
     let mut encoder = LeafEncoder::new();
     let extents = rows.iter().map(|row| row.item().extent().ok_or(BROKEN));
     let extents: Vec<Extent> = extents.collect::<Result<_, _>>()?;
@@ -256,7 +256,7 @@ impl IndexWriter {
 const PART_PLACE_LEN: usize = Extent::LEN + 8;
 
 /// Returns the bounding box and the start of each part from a leaf of the layer of areas.
-pub(super) fn part_places(leaf: &[u8]) -> Result<impl Iterator<Item = (Extent, u64)>, FormatError> {
+pub(super) fn part_places(leaf: &[u8]) -> FormatResult<impl Iterator<Item = (Extent, u64)>> {
     let (parts, rest) = leaf.as_chunks::<PART_PLACE_LEN>();
     if parts.is_empty() || !rest.is_empty() {
         return Err(FormatError::new("a list of parts of areas is broken"));

@@ -2,7 +2,7 @@
 //! of each point from the point before it.
 
 use super::Point;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 
 /// The point from which the first difference is computed.
@@ -20,10 +20,7 @@ pub(crate) fn put_points(out: &mut Vec<u8>, points: &[Point]) {
 }
 
 /// Reads a list of points into `points`, and reuses its memory.
-pub(crate) fn read_points(
-    values: &mut Varints<'_>,
-    points: &mut Vec<Point>,
-) -> Result<(), FormatError> {
+pub(crate) fn read_points(values: &mut Varints<'_>, points: &mut Vec<Point>) -> FormatResult<()> {
     let (count, mut last) = (values.read()?, ORIGIN);
     points.clear();
     // A point has at least two bytes, so the rest of the bytes limits the memory that a wrong count can reserve.
@@ -37,7 +34,7 @@ pub(crate) fn read_points(
 
 /// Reads the point that follows `last`.
 #[inline]
-pub(crate) fn next_point(values: &mut Varints<'_>, last: Point) -> Result<Point, FormatError> {
+pub(crate) fn next_point(values: &mut Varints<'_>, last: Point) -> FormatResult<Point> {
     let lat = i64::from(last.lat_e7).wrapping_add(values.read_sint()?);
     let lon = i64::from(last.lon_e7).wrapping_add(values.read_sint()?);
     Ok(Point::new(lat as i32, lon as i32))

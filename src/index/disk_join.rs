@@ -8,7 +8,7 @@
 //! list was read.
 
 use super::location_store::LocationStore;
-use crate::error::{CANNOT_WRITE_TEMPORARY, Error, FileResult, FormatError, Result};
+use crate::error::{CANNOT_WRITE_TEMPORARY, Error, FileResult, FormatError, FormatResult, Result};
 use crate::osm::{Location, id_rank};
 use crate::pbf::wire::{Varints, put_sint, put_varint, zigzag_encode};
 use crate::runtime::{Context, lock, parallel_results_phase};
@@ -202,7 +202,7 @@ impl DiskJoin {
 
     /// Reads the locations for the list with index `list`. All ranges must be resolved. A list can be read only once;
     /// several threads may read different lists at the same time.
-    pub(crate) fn read(&self, list: usize) -> Result<ListReader<'_>, FormatError> {
+    pub(crate) fn read(&self, list: usize) -> FormatResult<ListReader<'_>> {
         let mut parts = Vec::with_capacity(self.locations.len());
         for file in &self.locations {
             let part = ListPart::begin(file, list);
@@ -289,7 +289,7 @@ impl ListReader<'_> {
         &mut self,
         ids: &[i64],
         out: &mut Vec<Option<Location>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         for id in ids {
             let range = self.at.find(*id);
             let part = &mut self.parts[range];
@@ -305,7 +305,7 @@ impl ListReader<'_> {
     }
 
     /// Ends the list. Fails if it has further ids.
-    pub(crate) fn end(self) -> Result<(), FormatError> {
+    pub(crate) fn end(self) -> FormatResult<()> {
         let is_done = |part: &ListPart| part.position == part.bytes.len() && part.rest.is_empty();
         if !self.parts.iter().all(is_done) {
             return Err(lost_error());
@@ -375,7 +375,7 @@ fn put_location(out: &mut Vec<u8>, location: Option<Location>, last: &mut [i64; 
 fn read_location(
     locations: &mut Varints<'_>,
     last: &mut [i64; 2],
-) -> Result<Option<Location>, FormatError> {
+) -> FormatResult<Option<Location>> {
     let Some(lat) = locations.read()?.checked_sub(1) else {
         return Ok(None);
     };

@@ -1,6 +1,6 @@
 //! A watch over the payloads of the blobs that a command decodes.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::BlobEntry;
 use std::fmt;
 
@@ -9,5 +9,5 @@ use std::fmt;
 pub(crate) trait PayloadWatch: fmt::Debug + Send + Sync {
     /// Sees the payload of a blob. `input` is the number of the input that has the blob. An error is an error about the
     /// blob.
-    fn see(&self, input: usize, entry: &BlobEntry, payload: &[u8]) -> Result<(), FormatError>;
+    fn see(&self, input: usize, entry: &BlobEntry, payload: &[u8]) -> FormatResult<()>;
 }

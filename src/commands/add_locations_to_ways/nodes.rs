@@ -1,7 +1,7 @@
 //! Selects the nodes to keep.
 
 use crate::engine::{Selected, Selection};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::Block;
@@ -13,7 +13,7 @@ pub(super) fn select_nodes(
     members: Option<&IdSet>,
     selection: &mut Selection,
     mut visit: impl FnMut(i64, Option<Location>),
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     selection.start_one_output();
     // A node outside of the world counts as a node without a location.
     let mut visit = |id, location: Option<Location>| {

@@ -4,7 +4,7 @@ use super::change_counts::ChangeCounts;
 use super::change_merge::{ChangeMerge, MergedObject};
 use super::locations::LocationUpdates;
 use super::omitted::OmittedNodes;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
@@ -33,7 +33,7 @@ impl<'c> BlobChanges<'c> {
         block: &Block<'_>,
         changes: &'c [Change],
         locations: Option<&'c LocationUpdates>,
-    ) -> Result<Self, FormatError> {
+    ) -> FormatResult<Self> {
         let mut merged = Self::new(locations);
         let leaving = merged
             .omitted_nodes()

@@ -6,7 +6,7 @@ use super::locations::LocationUpdates;
 use super::steps::ApplyStep;
 use crate::engine::block_observer::{BlockObserver, CandidateRefs};
 use crate::engine::sink::BlobOutcome;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobDecoder, WriteOptions};
 use crate::formats::{Change, ChangeSet};
 use crate::osm::ObjectKind;
@@ -91,10 +91,7 @@ impl<'a> BlobEditor<'a> {
     }
 
     /// Encodes the objects that changes create between two blobs of the base. Deletions are only counted.
-    fn insert(
-        &mut self,
-        changes: &'a [Change],
-    ) -> Result<(BlobOutcome, ChangeCounts), FormatError> {
+    fn insert(&mut self, changes: &'a [Change]) -> FormatResult<(BlobOutcome, ChangeCounts)> {
         let mut created = BlobChanges::between_blobs(changes, self.locations);
         for object in &created.new_objects(self.changes) {
             self.encoder.add(object)?;
@@ -142,7 +139,7 @@ impl<'a> BlobEditor<'a> {
         payload: &[u8],
         segments: Option<Segmented<'_>>,
         changes: &'a [Change],
-    ) -> Result<(BlobOutcome, ChangeCounts), FormatError> {
+    ) -> FormatResult<(BlobOutcome, ChangeCounts)> {
         let block = Block::parse(payload)?;
         let mut blob = self.merge(entry, &block, changes)?;
         if blob.is_unchanged() {
@@ -193,7 +190,7 @@ impl<'a> BlobEditor<'a> {
         entry: &BlobEntry,
         block: &Block<'_>,
         changes: &'a [Change],
-    ) -> Result<BlobChanges<'a>, FormatError> {
+    ) -> FormatResult<BlobChanges<'a>> {
         let mut blob = BlobChanges::of_block(entry, block, changes, self.locations)?;
         let observe = |refs: Option<CandidateRefs<'_>>| match self.observer {
             Some(observer) => observer.observe(self.changes, entry, block, refs),
@@ -228,7 +225,7 @@ impl<'a> BlobEditor<'a> {
         block: &Block<'_>,
         blob: &BlobChanges<'_>,
         objects: &[Object<'_>],
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         let moved = Some(&blob.moved).filter(|moved| !moved.is_empty());
         let mut options = SpliceOptions {
             drop_locations: self.drops_locations(entry),
@@ -252,7 +249,7 @@ impl<'a> BlobEditor<'a> {
         block: &Block<'_>,
         blob: &BlobChanges<'_>,
         new: &[Object<'_>],
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let moved;
         let block = if blob.moved.is_empty() {
             block

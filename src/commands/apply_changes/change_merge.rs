@@ -1,6 +1,6 @@
 //! Merges the objects of a block with changes.
 
-use crate::error::{Advice, FormatError};
+use crate::error::{Advice, FormatError, FormatResult};
 use crate::formats::Change;
 use crate::osm::{ObjectId, TypeThenId, id_from_rank};
 use crate::pbf::{Block, BlockUnits, BlockWalk};
@@ -47,7 +47,7 @@ impl<'b, 'c> ChangeMerge<'b, 'c> {
     /// Returns the next object or change; `None` at the end of both. Fails if the objects are out of order or an object
     /// occurs twice.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<MergedObject<'c>>, FormatError> {
+    pub(super) fn next(&mut self) -> FormatResult<Option<MergedObject<'c>>> {
         let key = match self.last {
             Some(key) if self.is_pending => Some(key),
             last => {
@@ -89,7 +89,7 @@ impl<'b, 'c> ChangeMerge<'b, 'c> {
     }
 }
 
-fn check_order(last: Option<TypeThenId>, key: TypeThenId) -> Result<(), FormatError> {
+fn check_order(last: Option<TypeThenId>, key: TypeThenId) -> FormatResult<()> {
     match last {
         Some(last) if last >= key => {
             let (kind, id) = (key.0, id_from_rank(key.1));

@@ -1,7 +1,7 @@
 //! The nodes that are members of relations before and after changes, and the changes that are older than the base.
 
 use super::change_merge::{ChangeMerge, MergedObject};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
@@ -73,7 +73,7 @@ impl Replaced {
         entry: &BlobEntry,
         block: &Block<'_>,
         changes: &ChangeSet,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut replaced = FxHashSet::default();
         let outdated = &mut self.outdated;
         for_each_changed(entry, block, changes, |change, is_replaced| {
@@ -127,7 +127,7 @@ fn for_each_changed(
     block: &Block<'_>,
     changes: &ChangeSet,
     mut visit: impl FnMut(&Change, bool),
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let (Some(first), Some(last)) = (entry.first_key(), entry.last_key()) else {
         return Ok(());
     };

@@ -1,7 +1,7 @@
 //! The nodes that the output leaves out if the base contains only the nodes that are needed as nodes.
 
 use super::recent_nodes::RecentNodes;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
@@ -81,7 +81,7 @@ impl LeavingRule<'_> {
     }
 
     /// Returns the nodes of a block that have to go, each with whether it has a location.
-    fn leaving_of(&self, block: &Block<'_>) -> Result<Vec<(i64, bool)>, FormatError> {
+    fn leaving_of(&self, block: &Block<'_>) -> FormatResult<Vec<(i64, bool)>> {
         let mut candidates = Vec::new();
         block.for_each_node(|id, location, has_tags| {
             if !has_tags && self.may_take(id) {

@@ -1,6 +1,6 @@
 //! The ids of changed objects, and visits to the nodes that have them.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, SortedIds};
 use crate::osm::ObjectKind;
@@ -20,7 +20,7 @@ pub(super) fn for_each_node(
     block: &Block<'_>,
     ids: &SortedIds,
     mut visit: impl FnMut(&Object<'_>),
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let mut object = Object::default();
     block.for_each_selected_node(
         |nodes, selected| ids.for_each_present(nodes, |at| selected.push(at)),

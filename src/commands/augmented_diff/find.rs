@@ -16,7 +16,7 @@ use super::ways::{
 use crate::engine::block_observer::{BlockObserver, CandidateRefs};
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::way_search::WaySearch;
-use crate::error::{Advice, Error, FormatError, Result};
+use crate::error::{Advice, Error, FormatResult, Result};
 use crate::formats::ChangeSet;
 use crate::formats::row_limit::RowLimit;
 use crate::index::{IdSet, SortedIds};
@@ -226,7 +226,7 @@ impl BlockObserver for Search<'_, '_> {
         entry: &BlobEntry,
         block: &Block<'_>,
         refs: Option<CandidateRefs<'_>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         if !block.has(ObjectKind::Way) {
             return Ok(());
         }

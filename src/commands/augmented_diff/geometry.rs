@@ -2,7 +2,7 @@
 
 use super::history::History;
 use crate::engine::location_form::location_of_reference;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::formats::{ChangeSet, PlacedNode};
 use crate::index::{IdBatch, IdSet, RankSet};
 use crate::io::Input;
@@ -261,7 +261,7 @@ impl StoredWays {
     }
 
     /// Adds a way with its nodes, and with their locations if the way has them. Does not check them.
-    pub(super) fn push(&mut self, id: i64, way: StoredWay<'_>) -> Result<(), FormatError> {
+    pub(super) fn push(&mut self, id: i64, way: StoredWay<'_>) -> FormatResult<()> {
         // The ways of one blob have at most 32 MiB.
         self.ways.push((id, self.bytes.len() as u32));
         way.keep_nodes(&mut self.bytes)
@@ -290,7 +290,7 @@ impl StoredWays {
         self,
         wanted: &IdSet,
         takes_stored: bool,
-    ) -> Result<SelectedWays, FormatError> {
+    ) -> FormatResult<SelectedWays> {
         let (mut places, mut unlocated) = (Vec::new(), Vec::new());
         let ends = self.ways.iter().skip(1).map(|(_, start)| *start);
         let ends = ends.chain([self.bytes.len() as u32]);

@@ -2,7 +2,7 @@
 //! not decompressed again.
 
 use crate::engine::object_row::{put_object, read_object};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::io::Spool;
 use crate::osm::{ObjectKind, TypeThenId};
 use crate::pbf::Object;
@@ -146,11 +146,7 @@ impl KeptObjects {
 }
 
 /// Calls `take` with the objects of rows.
-fn walk(
-    bytes: &[u8],
-    kind: ObjectKind,
-    take: &mut impl FnMut(&Object<'_>),
-) -> Result<(), FormatError> {
+fn walk(bytes: &[u8], kind: ObjectKind, take: &mut impl FnMut(&Object<'_>)) -> FormatResult<()> {
     let (mut rows, mut object) = (Varints::new(bytes), Object::default());
     while !rows.is_done() {
         read_object(kind, &mut rows, &mut object)?;

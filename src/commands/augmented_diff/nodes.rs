@@ -6,7 +6,7 @@ use super::geometry::NodeState;
 use super::history::{Replaces, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::block_observer::{BlockObserver, CandidateRefs};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, SortedIds};
 use crate::osm::{ObjectKind, id_rank};
@@ -73,11 +73,7 @@ impl ChangedNodes {
     }
 
     /// Returns the changed nodes of a block.
-    fn find_in_block(
-        &self,
-        changes: &ChangeSet,
-        block: &Block<'_>,
-    ) -> Result<FoundNodes, FormatError> {
+    fn find_in_block(&self, changes: &ChangeSet, block: &Block<'_>) -> FormatResult<FoundNodes> {
         let mut found = FoundNodes::default();
         for_each_node(block, &self.sorted_ids, |node: &Object<'_>| {
             if let ObjectBody::Node { location } = &node.body {
@@ -124,7 +120,7 @@ impl BlockObserver for ChangedNodes {
         entry: &BlobEntry,
         block: &Block<'_>,
         _: Option<CandidateRefs<'_>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         if !self.ids.may_be_in(entry, ObjectKind::Node) {
             return Ok(());
         }

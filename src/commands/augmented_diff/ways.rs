@@ -8,7 +8,7 @@ use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::block_observer::CandidateRefs;
 use crate::engine::payload_cache::PayloadCache;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, Remainders};
 use crate::osm::{Location, ObjectKind};
@@ -158,7 +158,7 @@ impl WayFinder<'_, '_> {
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
-    ) -> Result<FoundWays, FormatError> {
+    ) -> FormatResult<FoundWays> {
         let mut found = FoundWays::of(entry, block);
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         block.visit_in_parts(|part| {
@@ -179,7 +179,7 @@ impl WayFinder<'_, '_> {
         entry: &BlobEntry,
         block: &Block<'_>,
         refs: CandidateRefs<'_>,
-    ) -> Result<FoundWays, FormatError> {
+    ) -> FormatResult<FoundWays> {
         let mut found = FoundWays::of(entry, block);
         self.find_in_part(entry, block, refs, &mut found)?;
         Ok(found.finish())
@@ -192,7 +192,7 @@ impl WayFinder<'_, '_> {
         block: &Block<'_>,
         CandidateRefs { nodes, candidates }: CandidateRefs<'_>,
         found: &mut FoundWays,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         let ids: Vec<i64> = nodes.ways.iter().map(|(id, _)| *id).collect();
         // For each way, whether changes concern it, and whether it is kept for relations.

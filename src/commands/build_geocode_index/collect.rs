@@ -11,7 +11,7 @@ use super::simplify::simplified;
 use crate::area::{AreaPolygon, WayStore};
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::engine::object_geometry::{GeometryMaker, is_closed};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::geocode::{
     IndexedItem, ItemShape, Layer, Lines, NUMBERS, STREET, key_of, node_list, on_other_side, tag,
     text_tag, unwrap,
@@ -107,7 +107,7 @@ impl Visitor for Collector<'_> {
         _: Info<'_>,
         location: Option<Location>,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let tags = self.short_tags(tags);
         let (is_address, has_place) = (is_address(&tags), place_kind(&tags).is_some());
         if !is_address && !has_place {
@@ -135,7 +135,7 @@ impl Visitor for Collector<'_> {
         Ok(())
     }
 
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
         let tags = self.short_tags(way.tags());
         let Some(layers) = WayLayers::of(&tags) else {
             return Ok(());
@@ -157,7 +157,7 @@ impl Visitor for Collector<'_> {
         Ok(())
     }
 
-    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
+    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()> {
         let tags = self.short_tags(relation.tags());
         let (is_address, is_wanted) = (is_address(&tags), is_wanted_area(&tags));
         let is_street = is_street_relation(&tags);
@@ -201,7 +201,7 @@ impl Visitor for Collector<'_> {
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> Result<Option<CollectedBlob>, FormatError> {
+    fn take(&mut self, is_end: bool) -> FormatResult<Option<CollectedBlob>> {
         Ok(self.found.take_if(|_| is_end))
     }
 

@@ -2,7 +2,7 @@
 
 use super::street_names::{is_street_name, street_name};
 use crate::engine::geometry_pass::is_area;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::geocode::{is_number, tag, text_tag};
 use crate::pbf::{Block, Element};
 
@@ -209,7 +209,7 @@ pub(super) fn is_building(tags: BlockTags<'_, '_>) -> bool {
 }
 
 /// Returns, for each object of a block in file order, whether it is a relation with a wanted area.
-pub(super) fn wanted_areas(block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
+pub(super) fn wanted_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
     let mut wanted = Vec::new();
     block.try_for_each(|element| {
         wanted.push(match element {

@@ -4,7 +4,7 @@
 //! pass, so that an address can be completed as soon as its object is visited.
 
 use super::kinds::{CollectedTags, is_short, place_kind};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::geocode::{CENTRE, LABEL, is_same_name, tag, text_tag};
 use crate::osm::ObjectKind;
 use crate::pbf::{Block, Element, Relation};
@@ -53,7 +53,7 @@ fn label_key(role: &str) -> Option<&'static str> {
 
 impl Relations {
     /// Adds the facts from the relations of a block. Blocks come in any order, before any object is visited.
-    pub(super) fn read(&self, block: &Block<'_>) -> Result<(), FormatError> {
+    pub(super) fn read(&self, block: &Block<'_>) -> FormatResult<()> {
         let mut found = Gathered::default();
         block.try_for_each(|element| {
             if let Element::Relation(relation) = element {

@@ -2,7 +2,7 @@
 
 use super::contents::{BlobContents, ContentRules};
 use super::{Dangling, IdViolation, Outside};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::index::{IdBatch, IdSet, SharedIdSet};
 use crate::osm::{Location, ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, Block};
@@ -200,7 +200,7 @@ impl KindCheck {
         entry: &BlobEntry,
         payload: &[u8],
         sets: &[IdSet; 3],
-    ) -> Result<BlobFindings, FormatError> {
+    ) -> FormatResult<BlobFindings> {
         let block = Block::parse_bare(payload)?;
         let mut found = if !self.needs_keys(entry) {
             BlobFindings {
@@ -239,7 +239,7 @@ impl KindCheck {
     /// The fast path of [`keys`](Self::keys) for blocks that contain only this kind, with positive and strictly
     /// ascending ids. Nearly all blocks are like this. Counts the objects and collects their ids. Returns `None` for
     /// other blocks, and if versions have to be compared.
-    fn check_ascending(&self, block: &Block<'_>) -> Result<Option<BlobFindings>, FormatError> {
+    fn check_ascending(&self, block: &Block<'_>) -> FormatResult<Option<BlobFindings>> {
         if self.order.history {
             return Ok(None);
         }
@@ -270,7 +270,7 @@ impl KindCheck {
 
     /// Counts the objects of the kind, collects their ids, and compares adjacent objects. Objects of all kinds are
     /// compared, but only violations by objects of [`kind`](Self::kind) are reported.
-    fn keys(&self, block: &Block<'_>, blob: u32) -> Result<BlobFindings, FormatError> {
+    fn keys(&self, block: &Block<'_>, blob: u32) -> FormatResult<BlobFindings> {
         let mut found = BlobFindings::default();
         let order = self.order;
         let mut objects = block.walk();
@@ -322,7 +322,7 @@ impl KindCheck {
         block: &Block<'_>,
         sets: &[IdSet; 3],
         found: &mut BlobFindings,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         if self.kind == ObjectKind::Way {
             return self.way_refs(entry, block, &sets[ObjectKind::Node as usize], found);
         }
@@ -346,7 +346,7 @@ impl KindCheck {
         &self,
         payload: &[u8],
         relations: &IdSet,
-    ) -> Result<BlobFindings, FormatError> {
+    ) -> FormatResult<BlobFindings> {
         let (block, mut found) = (Block::parse_bare(payload)?, BlobFindings::default());
         block.for_each_member(|relation, kind, id| {
             if kind == ObjectKind::Relation && !relations.contains(id) {
@@ -363,7 +363,7 @@ impl KindCheck {
         block: &Block<'_>,
         nodes: &IdSet,
         found: &mut BlobFindings,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let reads_stored = self.stored != StoredLocationUse::Ignored && entry.may_have_locations();
         if !reads_stored || self.stored == StoredLocationUse::IfMissing {
             self.node_refs(block, nodes, found)?;
@@ -388,7 +388,7 @@ impl KindCheck {
         block: &Block<'_>,
         nodes: &IdSet,
         found: &mut BlobFindings,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut ways = way_ids(block)?.into_iter();
         block.for_each_way_location(
             |_| true,
@@ -412,7 +412,7 @@ impl KindCheck {
         block: &Block<'_>,
         nodes: &IdSet,
         found: &mut BlobFindings,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         block.for_refs(REFS_AT_A_TIME, |refs, ways| {
             found.references += refs.len() as u64;
             nodes.for_each_absent(refs, |index| {
@@ -432,7 +432,7 @@ impl KindCheck {
 }
 
 /// Returns the ids of the ways of a block.
-pub(super) fn way_ids(block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
+pub(super) fn way_ids(block: &Block<'_>) -> FormatResult<Vec<i64>> {
     let mut ids = Vec::new();
     block.for_each_id(|kind, id| {
         if kind == ObjectKind::Way {

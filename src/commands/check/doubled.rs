@@ -5,7 +5,7 @@ use super::problem_file::ProblemWriter;
 use crate::area::WayStore;
 use crate::engine::geometry_pass::{GeometryPass, LocationsInWays, Visitor, Visits, on_earth};
 use crate::engine::way_locations::{IndexType, LocateOptions};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::PbfFile;
 use crate::geometry::Point;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
@@ -134,7 +134,7 @@ pub(super) fn check(
 }
 
 /// Returns, for each object of a block, that its member ways are not needed.
-fn no_areas(block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
+fn no_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
     let mut areas = Vec::new();
     block.try_for_each(|_| {
         areas.push(false);
@@ -331,7 +331,7 @@ impl Visitor for DoubledVisitor<'_> {
         _: Info<'_>,
         location: Option<Location>,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let (object, point) = ((ObjectKind::Node, id), location.and_then(on_earth));
         let tags = self.sorted_tags(object, point, tags);
         if let Some(point) = point {
@@ -342,7 +342,7 @@ impl Visitor for DoubledVisitor<'_> {
         Ok(())
     }
 
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
         let object = (ObjectKind::Way, way.id());
         let points = locations.iter().map(|location| location.and_then(on_earth));
         let first = points.clone().flatten().next();
@@ -359,13 +359,13 @@ impl Visitor for DoubledVisitor<'_> {
         Ok(())
     }
 
-    fn relation(&mut self, relation: &Relation<'_>, _: &WayStore) -> Result<(), FormatError> {
+    fn relation(&mut self, relation: &Relation<'_>, _: &WayStore) -> FormatResult<()> {
         let object = (ObjectKind::Relation, relation.id());
         self.sorted_tags(object, None, relation.tags());
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError> {
+    fn take(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>> {
         let is_ready = !self.found.is_empty() && (is_end || self.found.len() >= FINDINGS);
         Ok(is_ready.then(|| std::mem::take(&mut self.found)))
     }

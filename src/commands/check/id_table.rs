@@ -4,7 +4,7 @@
 //! pair is hashed, and the sum of the hashes, which does not depend on the order, must be the same for the table and
 //! the blobs.
 
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PbfFile;
 use crate::osm::{ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, Block};
@@ -34,10 +34,7 @@ pub(super) struct IdsOfBlob {
 impl<'f> IdRanges<'f> {
     /// Reads the id table of a file; `None` if the file has none. The inner result is an error if the table is damaged,
     /// the outer one if the file cannot be read.
-    pub(super) fn read(
-        file: &'f PbfFile,
-        ctx: &Context,
-    ) -> Result<Option<Result<Self, FormatError>>> {
+    pub(super) fn read(file: &'f PbfFile, ctx: &Context) -> Result<Option<FormatResult<Self>>> {
         let table = match file.open_id_table(ctx)? {
             Some(Ok(table)) => table,
             Some(Err(problem)) => return Ok(Some(Err(problem))),
@@ -66,11 +63,7 @@ impl<'f> IdRanges<'f> {
     }
 
     /// Compares the objects of a blob with the ranges.
-    pub(super) fn look_up(
-        &self,
-        entry: &BlobEntry,
-        payload: &[u8],
-    ) -> Result<IdsOfBlob, FormatError> {
+    pub(super) fn look_up(&self, entry: &BlobEntry, payload: &[u8]) -> FormatResult<IdsOfBlob> {
         let mut ranks: [Vec<u64>; 3] = Default::default();
         Block::parse_bare(payload)?
             .for_each_id(|kind, id| ranks[kind as usize].push(id_rank(id)))?;

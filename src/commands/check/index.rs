@@ -2,7 +2,7 @@
 
 use super::contents::NO_WAY_HAS_LOCATIONS;
 use super::id_table::{IdRanges, IdsOfBlob};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobPass, BlobPlan, FrameHead, PbfFile};
 use crate::osm::{Bbox, KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, BlobSegments, Block, Toc, feature, scan_payload};
@@ -230,10 +230,7 @@ impl<'f> IndexComparison<'f> {
 
     /// Returns the ranges of the id table, if the file has one that can be read. Reports a damaged table as a
     /// difference.
-    fn usable_ids<'i>(
-        &mut self,
-        read: Option<Result<IdRanges<'i>, FormatError>>,
-    ) -> Option<IdRanges<'i>> {
+    fn usable_ids<'i>(&mut self, read: Option<FormatResult<IdRanges<'i>>>) -> Option<IdRanges<'i>> {
         match read? {
             Ok(ranges) => Some(ranges),
             Err(problem) => {

@@ -5,7 +5,7 @@ use super::{Dangling, ReferenceLocations};
 use crate::engine::way_locations::{
     BlobLocations, IndexType, LocateOptions, NodeParts, WayLocator,
 };
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::index::IdSet;
 use crate::osm::ObjectKind;
@@ -74,7 +74,7 @@ fn compare_block(
     block: &Block<'_>,
     mut of_nodes: BlobLocations<'_>,
     max_listed: usize,
-) -> Result<ComparedLocations, FormatError> {
+) -> FormatResult<ComparedLocations> {
     let mut found = ComparedLocations::default();
     let (mut ways, mut nodes) = (way_ids(block)?.into_iter(), Vec::new());
     let mut failed = Ok(());

@@ -1,7 +1,7 @@
 //! The changes that turn one file into another, as text or in memory.
 
 use super::{Deletions, Format};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::formats::{ChangeAction, ChangeSet, OscText};
 use crate::osm::ObjectId;
 use crate::pbf::Object;
@@ -25,11 +25,7 @@ impl ChangeOutput {
     }
 
     /// Appends a change with its object.
-    pub(super) fn put(
-        &mut self,
-        action: ChangeAction,
-        object: &Object<'_>,
-    ) -> Result<(), FormatError> {
+    pub(super) fn put(&mut self, action: ChangeAction, object: &Object<'_>) -> FormatResult<()> {
         match self {
             Self::Text(text) => {
                 text.put(action, object);
@@ -40,7 +36,7 @@ impl ChangeOutput {
     }
 
     /// Appends a deletion that gives only the id, the version and the time of the deleted object.
-    pub(super) fn put_deletion(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
+    pub(super) fn put_deletion(&mut self, object: &Object<'_>) -> FormatResult<()> {
         let (kind, id, info) = (object.kind(), object.id, &object.info);
         let id = ObjectId { kind, id };
         match self {

@@ -5,7 +5,7 @@ use super::order;
 use super::report::Report;
 use super::side::{Side, same_tags};
 use crate::commands::pages;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::BlobPass;
 use crate::geometry::{CellCounts, Density};
 use crate::osm::{Location, ObjectKind, TypeThenId, floor_e7, format_timestamp, id_rank};
@@ -317,7 +317,7 @@ fn places_of(
     nodes: &[(i64, Change)],
     block: &Block<'_>,
     found: &mut Vec<(Change, (i64, i64))>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let units = block.units;
     block.for_each_stored_location(|id, (lat, lon), _| {
         let rank = id_rank(id);

@@ -8,7 +8,7 @@ use super::show::{SignedText, put_details, put_line};
 use super::side::Side;
 use super::{Equality, Format, Options, Summary};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::formats::{ChangeAction, ChangeSet};
 use crate::index::IdSets;
 use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId};
@@ -81,7 +81,7 @@ impl<C> StepFindings<C> {
 fn send_part<C: DifferenceCounts>(
     mut part: StepFindings<C>,
     results: &PassResults<'_, StepFindings<C>>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let text = std::mem::take(&mut part.text);
     let mut send = |text| {
         let part = StepFindings {
@@ -327,7 +327,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
 
     /// Compares the objects of a pair. One of them is `None` if only one file has the object. Counts the result and
     /// writes the difference.
-    fn take(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> Result<(), FormatError> {
+    fn take(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> FormatResult<()> {
         let Some(known) = old.or(new) else {
             return Ok(());
         };
@@ -386,7 +386,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         report: Report,
         old: Option<Head<'a>>,
         new: Option<Head<'a>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         // For a pair that differs, `are_same` has already set `self.old` and `self.new`.
         match report {
             Report::Left => old.map_or(Ok(()), |old| self.old.fill(&old.object, old.block))?,
@@ -400,7 +400,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
     }
 
     /// Whether two objects are equal. If they are not equal, `self.old` and `self.new` contain them afterwards.
-    fn are_same(&mut self, old: Head<'a>, new: Head<'a>) -> Result<bool, FormatError> {
+    fn are_same(&mut self, old: Head<'a>, new: Head<'a>) -> FormatResult<bool> {
         let comparison = self.comparison;
         let locations = &comparison.locations;
         let may_differ = old.object.key.0 == ObjectKind::Way && locations.has_dropped_nodes();
@@ -455,7 +455,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         report: Report,
         old: Option<Head<'a>>,
         new: Option<Head<'a>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let Some(text) = &mut self.text else {
             return Ok(());
         };
@@ -480,7 +480,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         report: Report,
         old: Option<Head<'a>>,
         new: Option<Head<'a>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let Some(Format::Osc(deletions)) = &self.comparison.format else {
             return Ok(());
         };

@@ -10,7 +10,7 @@ use super::{Format, Options};
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::stored_locations::for_each_stored_location;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::formats::WayLocations;
 use crate::index::{IdSet, SharedIdSet};
 use crate::osm::{Location, ObjectKind};
@@ -305,7 +305,7 @@ fn nodes_only_in_first(sides: [&order::Side; 2], ctx: &Context) -> Result<IdSet>
 }
 
 /// Returns those of the `wanted` nodes whose locations the ways of a block store.
-fn located_among(wanted: &IdSet, block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
+fn located_among(wanted: &IdSet, block: &Block<'_>) -> FormatResult<Vec<i64>> {
     let (nodes, mut found) = (WayNodes::of(block)?, Vec::new());
     for_each_stored_location(block, &nodes, wanted, |_, id, location| {
         if location.is_some_and(Location::is_on_earth) {

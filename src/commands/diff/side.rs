@@ -1,7 +1,7 @@
 //! The two sides of a comparison, and the rules by which they are equal.
 
 use super::Equality;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::{Block, Object, ObjectBody, RawElement};
 
 /// An object that is compared, with its location as the file stores it.
@@ -20,7 +20,7 @@ impl<'a> Side<'a> {
         &mut self,
         object: &RawElement<'a>,
         block: &'a Block<'a>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.nano_location = object.nano_location(&block.units)?;
         self.is_exact = object.has_exact_location(&block.units)?;
         self.object.fill(object, block)

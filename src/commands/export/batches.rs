@@ -5,7 +5,7 @@ use super::maker::{FeatureMaker, FeatureView};
 use super::output::{FeatureNeeds, FeatureOutput};
 use super::{FeatureRules, LookupOptions, warn_of_left_out};
 use crate::engine::input;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::formats::features::Feature;
 use crate::geometry::Extent;
 use crate::pbf::Relation;
@@ -23,7 +23,7 @@ impl<M: FeatureMaker> FeatureOutput for MadeFeatures<M> {
         0
     }
 
-    fn take(&mut self, is_end: bool) -> Result<Option<M::Batch>, FormatError> {
+    fn take(&mut self, is_end: bool) -> FormatResult<Option<M::Batch>> {
         let is_ready = is_end || self.0.is_full();
         Ok(if is_ready { self.0.take() } else { None })
     }

@@ -4,7 +4,7 @@ use super::output::RelationCollector;
 use crate::area::WayStore;
 use crate::engine::geometry_pass::is_area;
 use crate::engine::object_geometry::GeometryMaker;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::formats::parquet::{AdminArea, AdminAreas, COUNTRY_LEVEL};
 use crate::osm::UniqueTags;
 use crate::pbf::{Block, Element, Relation};
@@ -47,7 +47,7 @@ impl Boundaries {
 }
 
 impl RelationCollector for Boundaries {
-    fn select(&self, block: &Block<'_>, selected: &mut [bool]) -> Result<(), FormatError> {
+    fn select(&self, block: &Block<'_>, selected: &mut [bool]) -> FormatResult<()> {
         let mut selected = selected.iter_mut();
         block.try_for_each(|element| {
             let is_wanted = match element {

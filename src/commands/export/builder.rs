@@ -10,7 +10,7 @@ use crate::engine::block_matcher::selects;
 use crate::engine::geometry_pass::{Visitor, is_area};
 use crate::engine::geometry_problem::{Problem, ProblemCause};
 use crate::engine::object_geometry::GeometryMaker;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::formats::features::{Feature, Geometry};
 use crate::osm::{Location, ObjectId, ObjectKind, retain_unique};
 use crate::pbf::{Block, Info, Relation, Way};
@@ -37,7 +37,7 @@ fn recycled<'a>(mut tags: TagList<'_>) -> TagList<'a> {
 impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
     type Found = ExportPart<O::Part>;
 
-    fn select(&self, block: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
+    fn select(&self, block: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
         self.shared.visited(block)
     }
 
@@ -47,7 +47,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         info: Info<'_>,
         location: Option<Location>,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.with_tags(tags, |builder, tags| {
             let kind = ObjectKind::Node;
             let object = (ObjectId { kind, id }, || false);
@@ -59,7 +59,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         Ok(())
     }
 
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
         self.with_tags(way.tags(), |builder, tags| {
             let (kind, id) = (ObjectKind::Way, way.id());
             let object = (ObjectId { kind, id }, || is_closed_way(way));
@@ -70,7 +70,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         Ok(())
     }
 
-    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
+    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()> {
         let shared = self.shared;
         if let Some(collector) = shared.needs.relations {
             collector.add(relation, ways);
@@ -99,7 +99,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError> {
+    fn take(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>> {
         self.writer.take(is_end)
     }
 

@@ -5,7 +5,7 @@ use super::output::FeatureOutput;
 use super::shared::Shared;
 use super::tally::Tally;
 use crate::engine::geometry_problem::{Problem, ProblemCause};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::formats::features::Feature;
 use crate::formats::row_limit::feature_size;
 use crate::pbf::Relation;
@@ -102,10 +102,7 @@ impl<'s, O: FeatureOutput> FeatureWriter<'s, O> {
     }
 
     /// Returns the next result, or `None` if none is ready. At the end of a blob, `is_end` is true.
-    pub(super) fn take(
-        &mut self,
-        is_end: bool,
-    ) -> Result<Option<ExportPart<O::Part>>, FormatError> {
+    pub(super) fn take(&mut self, is_end: bool) -> FormatResult<Option<ExportPart<O::Part>>> {
         if let Some(part) = self.output.take(is_end)? {
             return Ok(Some(ExportPart::Features(part)));
         }

@@ -1,7 +1,7 @@
 //! The functions of an output of features, and the data that it needs. Each format has one.
 
 use crate::area::WayStore;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::formats::features::Feature;
 use crate::geometry::Extent;
 use crate::pbf::{Block, Relation};
@@ -23,7 +23,7 @@ pub(super) trait FeatureOutput {
 
     /// Returns the next part, or `None` if none is ready. At the end of a blob, `is_end` is true, and everything that
     /// is left is ready.
-    fn take(&mut self, _is_end: bool) -> Result<Option<Self::Part>, FormatError> {
+    fn take(&mut self, _is_end: bool) -> FormatResult<Option<Self::Part>> {
         Ok(None)
     }
 
@@ -52,7 +52,7 @@ pub(super) struct FeatureNeeds<'a> {
 /// Collects facts about relations from all threads.
 pub(super) trait RelationCollector: Sync {
     /// Sets `selected` for each relation of a block that is collected. `selected` has a value for each object.
-    fn select(&self, block: &Block<'_>, selected: &mut [bool]) -> Result<(), FormatError>;
+    fn select(&self, block: &Block<'_>, selected: &mut [bool]) -> FormatResult<()>;
 
     /// Adds a relation, if it is collected. `ways` has its member ways.
     fn add(&self, relation: &Relation<'_>, ways: &WayStore);

@@ -5,7 +5,7 @@ use super::cuts::Cuts;
 use super::output::FeatureNeeds;
 use crate::engine::block_matcher::select;
 use crate::engine::geometry_pass::is_area;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::formats::row_limit::RowLimit;
 use crate::osm::ObjectFilter;
 use crate::pbf::{Block, Element};
@@ -25,7 +25,7 @@ pub(super) struct Shared<'s> {
 
 impl Shared<'_> {
     /// Returns whether each object of a block is visited, in file order; `None` if all objects are visited.
-    pub(super) fn visited(&self, block: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
+    pub(super) fn visited(&self, block: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
         let mut selected = select(&self.filter, block)?;
         if let (Some(selected), Some(collector)) = (&mut selected, self.needs.relations) {
             collector.select(block, selected)?;
@@ -35,7 +35,7 @@ impl Shared<'_> {
 
     /// Returns, for each object of a block in file order, whether the object is a visited relation that has an area or
     /// becomes lines. The member ways of these relations are needed.
-    pub(super) fn selected_areas(&self, block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
+    pub(super) fn selected_areas(&self, block: &Block<'_>) -> FormatResult<Vec<bool>> {
         let visited = self.visited(block)?;
         let mut areas = Vec::new();
         block.try_for_each(|element| {

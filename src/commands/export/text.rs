@@ -4,7 +4,7 @@ use super::feature_pass::FeaturePass;
 use super::late_areas::{AreaBuffer, LateAreas};
 use super::output::{FeatureNeeds, FeatureOutput};
 use super::{Options, Report, Summary};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::PbfFile;
 use crate::formats::features::{Feature, FeatureChunk, FeatureDocument, FeatureText, Geometry};
 use crate::formats::{Attribute, FeatureOptions};
@@ -34,7 +34,7 @@ impl FeatureOutput for TextFeatures<'_> {
         1
     }
 
-    fn take(&mut self, is_end: bool) -> Result<Option<FeatureChunk>, FormatError> {
+    fn take(&mut self, is_end: bool) -> FormatResult<Option<FeatureChunk>> {
         if !is_end && self.text.len() < CHUNK {
             return Ok(None);
         }

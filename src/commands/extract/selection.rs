@@ -10,7 +10,7 @@ use crate::engine::filter::{BlobDecision, FilterItem};
 use crate::engine::location_form::LocationForm;
 use crate::engine::partial_blob_cache::PartialBlobCache;
 use crate::engine::{GroupId, Selection};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::geometry::AreaIndex;
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
@@ -250,7 +250,7 @@ impl<'a> RegionMembers<'a> {
         hold: bool,
         entry: &BlobEntry,
         block: &Block<'_>,
-    ) -> Result<(IdsWithRegions, Option<u64>), FormatError> {
+    ) -> FormatResult<(IdsWithRegions, Option<u64>)> {
         let is_whole = self.has_all_in_its_box(entry) && block.check_box(entry)?;
         let mut found = Vec::new();
         let around = self.regions_around(entry);
@@ -309,11 +309,7 @@ impl<'a> RegionMembers<'a> {
     }
 
     /// Assigns each object of a block to the group of those regions that keep the object.
-    pub(super) fn select(
-        &self,
-        block: &Block<'_>,
-        selection: &mut Selection,
-    ) -> Result<(), FormatError> {
+    pub(super) fn select(&self, block: &Block<'_>, selection: &mut Selection) -> FormatResult<()> {
         let mut groups = Vec::<(SetNumber, GroupId)>::new();
         let mut last = None;
         let (mut nodes, mut ways) = (self.nodes.walk(), self.ways.walk());

@@ -1,7 +1,7 @@
 //! Finds unusual objects and blobs in a file.
 
 use super::coordinates::is_outside;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{ObjectId, ObjectKind, id_from_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, RawElement};
 use serde::Serialize;
@@ -72,7 +72,7 @@ pub(super) fn note_object(
     object: &RawElement<'_>,
     block: &Block<'_>,
     blob: u32,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let (kind, id) = (object.key.0, id_from_rank(object.key.1));
     let mut found = |what| count_anomaly(anomalies, what, Some(ObjectId { kind, id }), blob);
     let is_deleted = object.info()?.visible == Some(false);

@@ -3,7 +3,7 @@
 use super::anomalies::{Anomalies, note_blob, note_object};
 use super::coordinates::{NodeStatistics, WayLocationStatistics};
 use crate::commands::object_census::ObjectCensus;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, RawElement};
 
@@ -63,7 +63,7 @@ pub(super) trait ObjectCounter: Default + Send {
     fn level(&self) -> u32;
 
     /// Counts an object of a block.
-    fn add(&mut self, object: &RawElement<'_>, block: &Block<'_>) -> Result<(), FormatError>;
+    fn add(&mut self, object: &RawElement<'_>, block: &Block<'_>) -> FormatResult<()>;
 
     /// Adds the counts of the next blob.
     fn merge(&mut self, other: &Self);
@@ -77,7 +77,7 @@ impl ObjectCounter for () {
         0
     }
 
-    fn add(&mut self, _: &RawElement<'_>, _: &Block<'_>) -> Result<(), FormatError> {
+    fn add(&mut self, _: &RawElement<'_>, _: &Block<'_>) -> FormatResult<()> {
         Ok(())
     }
 
@@ -102,7 +102,7 @@ impl Census {
         entry: &BlobEntry,
         block: &Block<'_>,
         counts: &mut impl ObjectCounter,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         if asked.nodes {
             self.nodes.add_block(block)?;
         }

@@ -2,7 +2,7 @@
 
 use super::census::ObjectCounter;
 use crate::commands::pages;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::file::BlobPlan;
 use crate::geometry::{CellCounts, Density};
 use crate::osm::{ObjectKind, floor_e7};
@@ -76,7 +76,7 @@ impl ObjectCounter for ObjectCharts {
         self.density.level()
     }
 
-    fn add(&mut self, object: &RawElement<'_>, block: &Block<'_>) -> Result<(), FormatError> {
+    fn add(&mut self, object: &RawElement<'_>, block: &Block<'_>) -> FormatResult<()> {
         let info = object.info()?;
         let kind = object.key.0;
         if info.timestamp != 0 {

@@ -1,7 +1,7 @@
 //! Determines how the blobs of a file are compressed. A Blob records the format of its compression, but not the level,
 //! which is guessed.
 
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobDecoder, HeaderWalker, PbfFile};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, Compression, Compressor, Encoding, SAMPLE_BLOBS, ends_as_segments,
@@ -153,7 +153,7 @@ fn zlib_level(
     len: usize,
     payload: &[u8],
     in_segments: bool,
-) -> Result<LevelGuess, FormatError> {
+) -> FormatResult<LevelGuess> {
     // `own` are the levels of this program at which libdeflate sets `flags`. `others` are the lowest and the highest
     // level at which zlib sets `flags`. The levels differ, because libdeflate reaches the compression ratio of a zlib
     // level at another level of its own.
@@ -193,7 +193,7 @@ fn zlib_level(
 
 /// Returns the zstd level at which the compressed size of `payload` is closest to `len`. Levels are tried from 1
 /// upwards, until the compressed size is at most `len`. Returns `None` for a payload that is too long to try levels.
-fn zstd_level(len: usize, payload: &[u8]) -> Result<Option<LevelGuess>, FormatError> {
+fn zstd_level(len: usize, payload: &[u8]) -> FormatResult<Option<LevelGuess>> {
     if payload.len() > MAX_TRIED_LEN {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! Statistics of the coordinates of nodes, and of the coordinates in ways.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, floor_e7};
 use crate::pbf::{Block, BlockUnits, RawElement};
 use serde::Serialize;
@@ -70,7 +70,7 @@ struct StoredNode {
 
 impl NodeStatistics {
     /// Adds the nodes of a block.
-    pub(super) fn add_block(&mut self, block: &Block<'_>) -> Result<(), FormatError> {
+    pub(super) fn add_block(&mut self, block: &Block<'_>) -> FormatResult<()> {
         let units = &block.units;
         let lengths = [units.granularity, units.lat_offset, units.lon_offset];
         let may_be_finer = lengths.iter().any(|len| len % NANO_PER_DECIMICRO != 0);
@@ -200,11 +200,7 @@ pub struct WayLocationStatistics {
 }
 
 impl WayLocationStatistics {
-    pub(super) fn add(
-        &mut self,
-        object: &RawElement<'_>,
-        units: &BlockUnits,
-    ) -> Result<(), FormatError> {
+    pub(super) fn add(&mut self, object: &RawElement<'_>, units: &BlockUnits) -> FormatResult<()> {
         if object.key.0 == ObjectKind::Way {
             let (refs, located) = object.count_refs(units)?;
             self.ways += 1;

@@ -3,7 +3,7 @@
 use crate::engine::id_search::search_for;
 use crate::engine::input;
 use crate::engine::scan::Scan;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::osm::{Degrees, ObjectId, ObjectKind, format_timestamp};
@@ -117,7 +117,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-fn shown_objects(payload: &[u8], wanted: &IdSets) -> Result<Vec<ShownObject>, FormatError> {
+fn shown_objects(payload: &[u8], wanted: &IdSets) -> FormatResult<Vec<ShownObject>> {
     let mut shown = Vec::new();
     Block::parse(payload)?.try_for_each(|element| {
         if wanted.contains(element.kind(), element.id()) {

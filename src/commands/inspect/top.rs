@@ -2,7 +2,7 @@
 
 use crate::engine::distinct_list::DistinctList;
 use crate::engine::geometry_pass::is_area;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, PlannedFile};
 use crate::index::{IdSet, RankSet};
 use crate::osm::{ObjectKind, id_from_rank, id_rank};
@@ -93,10 +93,7 @@ pub(super) fn find(source: PlannedFile<'_>, most: usize) -> Result<LargestObject
 }
 
 /// Calls `visit` with each multipolygon and boundary of a block.
-fn for_each_area(
-    block: &Block<'_>,
-    mut visit: impl FnMut(&Relation<'_>),
-) -> Result<(), FormatError> {
+fn for_each_area(block: &Block<'_>, mut visit: impl FnMut(&Relation<'_>)) -> FormatResult<()> {
     block.try_for_each(|element| {
         if let Element::Relation(relation) = element
             && is_area(relation.tags())
@@ -174,7 +171,7 @@ struct BlockTops {
 }
 
 impl BlockTops {
-    fn of(block: &Block<'_>, wanted: &RankSet, most: usize) -> Result<Self, FormatError> {
+    fn of(block: &Block<'_>, wanted: &RankSet, most: usize) -> FormatResult<Self> {
         let (mut tops, mut nodes_of_ways) = (Tops::new(most), Vec::new());
         block.try_for_each(|element| {
             let (kind, id, count) = (element.kind(), element.id(), references(&element));

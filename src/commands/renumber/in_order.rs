@@ -6,7 +6,7 @@ use super::numbering::{IdList, Numbering};
 use super::{Orphans, Renumbering};
 use crate::engine::rewrite::DecodedBlob;
 use crate::engine::sink::{BlobOutcome, Sink};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::{BlobPass, WriteOptions};
 use crate::index::{IdBatch, RankSetBuilder};
 use crate::osm::{KindSet, ObjectKind};
@@ -142,7 +142,7 @@ impl OrderedPass<'_> {
         blob: &DecodedBlob<'_>,
         start: u64,
         turn: Option<Turn<'_, MissingNodes>>,
-    ) -> Result<(Vec<EncodedFrame>, IdBatch, u64), FormatError> {
+    ) -> FormatResult<(Vec<EncodedFrame>, IdBatch, u64)> {
         if !self.replaces_nodes {
             let mut ids = CountedObjects::new(self.numbering, start, blob.entry);
             worker.patched.clear();
@@ -180,7 +180,7 @@ impl OrderedPass<'_> {
         blob: &DecodedBlob<'_>,
         start: u64,
         turn: Option<Turn<'_, MissingNodes>>,
-    ) -> Result<(Vec<EncodedFrame>, IdBatch, u64), FormatError> {
+    ) -> FormatResult<(Vec<EncodedFrame>, IdBatch, u64)> {
         worker.patched.clear();
         let mut patch = |missing: Option<&mut MissingNodes>| {
             let mut ids = OneByOne {
@@ -211,7 +211,7 @@ impl OrderedPass<'_> {
         start: u64,
         old: Vec<i64>,
         ambiguous: u64,
-    ) -> Result<(Vec<EncodedFrame>, IdBatch, u64), FormatError> {
+    ) -> FormatResult<(Vec<EncodedFrame>, IdBatch, u64)> {
         let entry = blob.entry;
         if !ids_agree(&old, entry) {
             return Err(stale_index("ids or their order differ"));
@@ -293,7 +293,7 @@ struct Ways {
 
 impl Ways {
     /// Replaces the contents by the ways of a block, with the new ids of their nodes.
-    fn look_up(&mut self, payload: &[u8], nodes: &Numbering) -> Result<(), FormatError> {
+    fn look_up(&mut self, payload: &[u8], nodes: &Numbering) -> FormatResult<()> {
         self.ids.read(payload)?;
         self.unknown.clear();
         nodes.replace(&mut self.ids.nodes, |index| self.unknown.push(index));

@@ -3,7 +3,7 @@
 //! The ids of each blob become rows, which are sorted by the group of input blobs that contains the ids. The input is
 //! in the order of ids, so each group has a small range of ids.
 
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobPlan, PbfWriter};
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
 use crate::osm::{ObjectKind, TypeThenId};
@@ -148,7 +148,7 @@ fn put_row(ranks: &[u64], blob: BlobOfRange, row: &mut Vec<u8>) {
 }
 
 /// Decodes a row that [`put_row`] has encoded. Appends its ranks to `ids`, each with the index of the blob.
-fn read_row(row: &[u8], first_blobs: &[u32], ids: &mut Vec<(u64, u32)>) -> Result<(), FormatError> {
+fn read_row(row: &[u8], first_blobs: &[u32], ids: &mut Vec<(u64, u32)>) -> FormatResult<()> {
     let mut fields = Varints::new(row);
     let (range, number) = (fields.read()?, fields.read()?);
     let first = first_blobs.get(range as usize);

@@ -11,7 +11,7 @@ use crate::engine::location_form::LocationForm;
 use crate::engine::object_row::{put_object, read_object};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Format, input};
-use crate::error::{Advice, Error, ErrorKind, FormatError, Result};
+use crate::error::{Advice, Error, ErrorKind, FormatError, FormatResult, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, PlannedFile, WriteOptions};
 use crate::geometry::Extent;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
@@ -242,7 +242,7 @@ fn rows_of<T>(
     kinds: KindSet,
     place: impl Fn(&Object<'_>) -> (Bbox, Option<T>),
     add: impl Fn(RowBatch),
-) -> Result<Vec<T>, FormatError> {
+) -> FormatResult<Vec<T>> {
     let block = Block::parse(payload)?;
     if !block.units.are_exact_e7() || block.units.date_granularity % 1000 != 0 {
         return Err(FormatError::new(
@@ -293,11 +293,7 @@ fn rank_of_row(row: &[u8]) -> Result<u64> {
 }
 
 /// Decodes a row that [`put_row`] has encoded. Returns the box of a way or relation, or an empty box for a node.
-fn read_row<'r>(
-    kind: ObjectKind,
-    row: &'r [u8],
-    object: &mut Object<'r>,
-) -> Result<Bbox, FormatError> {
+fn read_row<'r>(kind: ObjectKind, row: &'r [u8], object: &mut Object<'r>) -> FormatResult<Bbox> {
     let mut row = Varints::new(row);
     row.read_array::<{ size_of::<u64>() }>()?;
     let bbox = match kind {
@@ -477,7 +473,7 @@ fn frames_of(
     rows: &SharedRows,
     lens: &[usize],
     encoder: &mut FrameEncoder,
-) -> Result<Vec<EncodedFrame>, FormatError> {
+) -> FormatResult<Vec<EncodedFrame>> {
     let mut boxes = Vec::with_capacity(rows.count());
     let mut object = Object::node(0, None, Vec::new());
     let mut first = 0;

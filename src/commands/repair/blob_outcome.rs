@@ -3,7 +3,7 @@
 use super::frames::{self, Frame, Piece};
 use super::mender::BlobMender;
 use super::outcome::Outcome;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, FrameStart, read_blob_message};
 use crate::io::Input;
 use crate::pbf::{
@@ -169,7 +169,7 @@ fn outcomes_within(
 /// Checks the content of a blob, and makes its entry anew: the facts in a table of contents can be false although they
 /// belong to the blob. Returns the number of ways with fewer than two nodes. Fails if the blob cannot be copied as it
 /// is. Without a checksum, damage can be anywhere, and every value is looked at.
-fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> Result<u64, FormatError> {
+fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> FormatResult<u64> {
     if !has_checksum {
         content_faults(payload, |_| ())?;
     }

@@ -1,7 +1,7 @@
 //! Finds the frames of a damaged file: behind damage, the next place where a frame can begin.
 
 use super::frame_parts::FrameParts;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{FrameStart, read_blob_message, search_frame};
 use crate::io::Input;
 use crate::osm::ObjectKind;
@@ -225,8 +225,8 @@ impl Frame {
     pub(super) fn read_payload<T>(
         &self,
         input: &Input,
-        read: impl FnOnce(&[u8]) -> Result<T, FormatError>,
-    ) -> Result<Result<T, FormatError>> {
+        read: impl FnOnce(&[u8]) -> FormatResult<T>,
+    ) -> Result<FormatResult<T>> {
         let body = read_blob_message(input, &self.entry)?;
         let mut decompressor = Decompressor::default();
         let blob = self.blob(&body);
@@ -234,7 +234,7 @@ impl Frame {
     }
 
     /// Returns the Blob in `body`, which are the bytes behind the header of the frame.
-    pub(super) fn blob<'b>(&self, body: &'b [u8]) -> Result<Blob<'b>, FormatError> {
+    pub(super) fn blob<'b>(&self, body: &'b [u8]) -> FormatResult<Blob<'b>> {
         match self.stream_in {
             None => Blob::parse(body),
             Some(_) => Ok(Blob {
@@ -247,7 +247,7 @@ impl Frame {
 }
 
 /// Returns the frame at an offset, whose blob is not looked at. The inner result is an error if there is none.
-fn head_at(input: &Input, offset: u64) -> Result<Result<Frame, FormatError>> {
+fn head_at(input: &Input, offset: u64) -> Result<FormatResult<Frame>> {
     let start = FrameStart::read(input, offset)?;
     let frame = start.parse();
     Ok(frame.map(|frame| Frame::new(frame.entry, frame.header.kind)))
@@ -255,11 +255,7 @@ fn head_at(input: &Input, offset: u64) -> Result<Result<Frame, FormatError>> {
 
 /// Whether a frame ends where it says: the file ends there, the frame `next` begins there, or the blob can be decoded.
 /// The inner result is the error of decoding if none of this holds.
-fn continues(
-    input: &Input,
-    frame: &Frame,
-    next: &Result<Frame, FormatError>,
-) -> Result<Result<(), FormatError>> {
+fn continues(input: &Input, frame: &Frame, next: &FormatResult<Frame>) -> Result<FormatResult<()>> {
     if frame.entry.end() == input.len() || next.is_ok() {
         return Ok(Ok(()));
     }

@@ -6,7 +6,7 @@ use super::losses;
 use super::mender::BlobMender;
 use super::outcome::{LostObjects, Outcome};
 use super::report::{Loss, MendedBlob, Report};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPass, PbfFile};
 use crate::io::Input;
 use crate::osm::TypeThenId;
@@ -300,7 +300,7 @@ struct FoundHeader {
 }
 
 /// Reads the header in a frame. The inner result is an error if it cannot be read.
-fn parsed_header(input: &Input, frame: &Frame) -> Result<Result<FoundHeader, FormatError>> {
+fn parsed_header(input: &Input, frame: &Frame) -> Result<FormatResult<FoundHeader>> {
     frame.read_payload(input, |payload| {
         let (header, about_toc) = HeaderBlock::parse(payload)?;
         Ok(FoundHeader {

@@ -2,7 +2,7 @@
 //! object together.
 
 use super::table::CountTable;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{KindSet, ObjectExpression, TagPattern};
 use crate::pbf::Block;
 use rustc_hash::FxHashMap;
@@ -21,7 +21,7 @@ pub(super) fn count(
     kinds: KindSet,
     block: &Block<'_>,
     table: &CountTable,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let strings = &block.strings;
     let mut counts: FxHashMap<(&str, Option<&str>), u64> = FxHashMap::default();
     let mut tags = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn count(
         let named = tags
             .iter()
             .map(|(key, value)| Ok((strings.get(*key)?, strings.get(*value)?)))
-            .collect::<Result<Vec<_>, FormatError>>()?;
+            .collect::<FormatResult<Vec<_>>>()?;
         let has =
             |pattern: &TagPattern| named.iter().any(|(key, value)| pattern.matches(key, value));
         let holding: Vec<&ObjectExpression> = expressions

@@ -4,7 +4,7 @@
 use super::{Effects, Options, TagEdits};
 use crate::commands::merge_changes;
 use crate::engine::tag_editor::{EditCounts, TagEditor};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::formats::{ChangeSet, change_source, read_sources};
 use crate::io::Input;
 use crate::runtime::Context;
@@ -96,10 +96,7 @@ pub(crate) fn preview_of(input: &Input, edits: &TagEdits, ctx: &Context) -> Resu
 }
 
 /// Changes the tags of all objects of a set.
-pub(crate) fn edit_set(
-    editor: &TagEditor,
-    changes: &mut ChangeSet,
-) -> Result<EditCounts, FormatError> {
+pub(crate) fn edit_set(editor: &TagEditor, changes: &mut ChangeSet) -> FormatResult<EditCounts> {
     let mut counts = EditCounts::default();
     changes.edit_tags(|object| editor.new_tags(object, &mut counts))?;
     Ok(counts)

@@ -10,7 +10,7 @@ use crate::engine::id_search::search_for;
 use crate::engine::references::referenced_ids;
 use crate::engine::repeats::Counting;
 use crate::engine::tag_editor::{EditCounts, TagEditor};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::index::{IdBatch, IdSets};
 use crate::io::OpenOutput;
@@ -92,10 +92,7 @@ fn find_tagged(source: PlannedFile<'_>, editor: &TagEditor) -> Result<(IdSets, E
     Ok((tagged, counts))
 }
 
-fn tagged_in(
-    block: &Block<'_>,
-    editor: &TagEditor,
-) -> Result<([IdBatch; 3], EditCounts), FormatError> {
+fn tagged_in(block: &Block<'_>, editor: &TagEditor) -> FormatResult<([IdBatch; 3], EditCounts)> {
     let mut ids = [const { Vec::new() }; 3];
     let counts = editor.for_each(block, |object, tags| {
         let has_tags = match tags {

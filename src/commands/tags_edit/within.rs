@@ -2,7 +2,7 @@
 //! member.
 
 use crate::engine::location_form::LocationForm;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::geometry::{AreaIndex, LocationTest, Shape};
 use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
@@ -58,11 +58,7 @@ pub(super) fn objects(source: PlannedFile<'_>, shape: &Shape) -> Result<IdSets> 
 }
 
 /// Returns the ways of a block with a node in `nodes`, or with a stored location in the regions of `stored`.
-fn ways(
-    block: &Block<'_>,
-    nodes: &IdSet,
-    stored: Option<&AreaIndex>,
-) -> Result<Vec<i64>, FormatError> {
+fn ways(block: &Block<'_>, nodes: &IdSet, stored: Option<&AreaIndex>) -> FormatResult<Vec<i64>> {
     let mut located = Vec::new();
     if let Some(index) = stored {
         let mut test = LocationTest::new(index);
@@ -88,7 +84,7 @@ fn ways(
 }
 
 /// Returns the relations of a block with a node or a way of `inside` as a member.
-fn relations(block: &Block<'_>, inside: &IdSets) -> Result<Vec<i64>, FormatError> {
+fn relations(block: &Block<'_>, inside: &IdSets) -> FormatResult<Vec<i64>> {
     block.check_relation_sizes()?;
     let (mut objects, mut found) = (block.walk(), Vec::new());
     while let Some(kind) = objects.next()? {

@@ -3,7 +3,7 @@
 use super::selection::OutputSelection;
 use super::{BlobDecision, FilterItem, FilterPass, GroupId, Selected, Selection, Transformed};
 use crate::engine::sink::BlobOutcome;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, WriteOptions, completed_entry};
 use crate::pbf::{
     BlobEntry, Block, BlockBuilder, EditScript, EncodedFrame, FrameEncoder, MAX_PAYLOAD_LEN,
@@ -56,7 +56,7 @@ impl<'a> FilterWorker<'a> {
         &mut self,
         reader: &mut BlobDecoder,
         item: &FilterItem,
-        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
+        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> FormatResult<T>,
     ) -> Result<Filtered<T>> {
         let entry = &item.entry;
         // A reader stops calling a prefilter that rarely decides, so whether the prefilter is called depends on the
@@ -91,8 +91,8 @@ impl<'a> FilterWorker<'a> {
         item: &FilterItem,
         data: (&[u8], Option<Segmented<'_>>),
         is_whole: bool,
-        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
-    ) -> Result<Filtered<T>, FormatError> {
+        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> FormatResult<T>,
+    ) -> FormatResult<Filtered<T>> {
         let is_large = item.is_transformed && data.0.len() >= LARGE_PAYLOAD;
         let _one = is_large.then(|| lock(&LARGE_TRANSFORM));
         let filtered = self.outcomes(item, data, is_whole, select);
@@ -108,8 +108,8 @@ impl<'a> FilterWorker<'a> {
         item: &FilterItem,
         (payload, segments): (&[u8], Option<Segmented<'_>>),
         is_whole: bool,
-        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
-    ) -> Result<Filtered<T>, FormatError> {
+        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> FormatResult<T>,
+    ) -> FormatResult<Filtered<T>> {
         let Self {
             selection,
             rewriter,
@@ -213,7 +213,7 @@ impl Rewriter {
         &mut self,
         payload: &[u8],
         change: Transformed,
-    ) -> Result<Vec<EncodedFrame>, FormatError> {
+    ) -> FormatResult<Vec<EncodedFrame>> {
         match change {
             _ if payload.len() > MAX_PAYLOAD_LEN as usize => {
                 let block = Block::parse(payload)?;
@@ -237,7 +237,7 @@ impl Rewriter {
         source: &DecidedBlock<'_>,
         outputs: Vec<OutputSelection>,
         outcomes: &mut Vec<(u32, BlobOutcome)>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut small = Vec::new();
         for output in outputs {
             if self.splice_output(source, &output)? {
@@ -283,7 +283,7 @@ impl Rewriter {
         &mut self,
         source: &DecidedBlock<'_>,
         output: &OutputSelection,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         let objects = source.selection.objects();
         let is_most = output.kept * 4 >= objects.len() * 3;
         if !source.is_whole || output.strips_tags || !is_most {
@@ -304,7 +304,7 @@ impl Rewriter {
         &mut self,
         source: &DecidedBlock<'_>,
         outputs: &[OutputSelection],
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let by_group = source.selection.by_group(outputs);
         let keeping = |group: GroupId| by_group[group as usize].as_slice();
         let is_kept = |group: GroupId| !keeping(group).is_empty();

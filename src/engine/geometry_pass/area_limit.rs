@@ -3,7 +3,7 @@
 use super::{GeometryPass, UNDECIDED};
 use crate::area::{MAX_NODES, WayStore};
 use crate::engine::scan::Scan;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::osm::ObjectKind;
 use crate::pbf::{Block, Element, Relation};
 
@@ -18,7 +18,7 @@ impl GeometryPass<'_> {
     /// if so many ways could have too many nodes.
     pub(super) fn limit_areas(
         &self,
-        areas: &(impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync),
+        areas: &(impl Fn(&Block<'_>) -> FormatResult<Vec<bool>> + Sync),
         ways: &mut WayStore,
         members: u64,
     ) -> Result<()> {

@@ -5,7 +5,7 @@ use super::locations::{BlobSource, PartSource};
 use super::needs::{Selected, WayNeeds};
 use super::{Found, Task, Visitor, Visits, on_earth};
 use crate::area::{WayBatch, WayStore};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::BlobDecoder;
 use crate::index::{NodeBatch, Preparation, RankSet};
 use crate::io::Input;
@@ -110,7 +110,7 @@ struct Visit<'v, V: Visitor> {
 }
 
 /// Sends a message to the thread that runs the pass.
-fn send<F>(results: &PassResults<'_, Found<F>>, found: Found<F>) -> Result<(), FormatError> {
+fn send<F>(results: &PassResults<'_, Found<F>>, found: Found<F>) -> FormatResult<()> {
     results.send(found).map_err(ended)
 }
 
@@ -127,7 +127,7 @@ const fn advance(next: &mut usize) -> usize {
 
 impl<V: Visitor> Visit<'_, V> {
     /// Selects the objects that the visitor wants, or no objects if `is_visited` is false.
-    fn select(&self, is_visited: bool, block: &Block<'_>) -> Result<Selected, FormatError> {
+    fn select(&self, is_visited: bool, block: &Block<'_>) -> FormatResult<Selected> {
         if !is_visited {
             return Ok(Selected::None);
         }
@@ -135,19 +135,19 @@ impl<V: Visitor> Visit<'_, V> {
         Ok(selected.map_or(Selected::All, Selected::Listed))
     }
 
-    fn send(&self, found: Found<V::Found>) -> Result<(), FormatError> {
+    fn send(&self, found: Found<V::Found>) -> FormatResult<()> {
         send(self.results, found)
     }
 
     /// Sends the results that [`Visitor::take`] returns, until it returns `None`.
-    fn send_ready(&mut self, is_end: bool) -> Result<(), FormatError> {
+    fn send_ready(&mut self, is_end: bool) -> FormatResult<()> {
         while let Some(found) = self.visitor.take(is_end)? {
             self.send(Found::Visitor(found))?;
         }
         Ok(())
     }
 
-    fn visit_nodes(&mut self, is_visited: bool, block: &Block<'_>) -> Result<(), FormatError> {
+    fn visit_nodes(&mut self, is_visited: bool, block: &Block<'_>) -> FormatResult<()> {
         let (mut batch, is_located) = (NodeBatch::default(), self.locations.is_some());
         let selected = self.select(is_visited, block)?;
         let is_plain = block
@@ -204,7 +204,7 @@ impl<V: Visitor> Visit<'_, V> {
 
     /// Completes the entry of a blob, and sends the locations of its nodes, if the blob has nothing but a few nodes.
     /// Returns whether they were sent.
-    fn send_places(&self, payload: &[u8], entry: &mut BlobEntry) -> Result<bool, FormatError> {
+    fn send_places(&self, payload: &[u8], entry: &mut BlobEntry) -> FormatResult<bool> {
         let (mut batch, mut scanned) = (NodeBatch::default(), *entry);
         scan_places(payload, &mut scanned, |ids, locations| {
             if batch.len() < NODES {
@@ -221,7 +221,7 @@ impl<V: Visitor> Visit<'_, V> {
     }
 
     /// Sends the locations in `batch` if there are at least [`NODES`] of them.
-    fn send_many(&self, batch: &mut NodeBatch) -> Result<(), FormatError> {
+    fn send_many(&self, batch: &mut NodeBatch) -> FormatResult<()> {
         if batch.len() < NODES {
             Ok(())
         } else {
@@ -229,7 +229,7 @@ impl<V: Visitor> Visit<'_, V> {
         }
     }
 
-    fn send_nodes(&self, batch: &mut NodeBatch) -> Result<(), FormatError> {
+    fn send_nodes(&self, batch: &mut NodeBatch) -> FormatResult<()> {
         let mut nodes = std::mem::take(batch);
         if let Some(preparation) = self.locations {
             preparation.prepare(&mut nodes);
@@ -238,7 +238,7 @@ impl<V: Visitor> Visit<'_, V> {
     }
 
     /// Sends the ways in `batch` if they have at least [`BATCH`] bytes.
-    fn send_many_ways(&self, batch: &mut WayBatch) -> Result<(), FormatError> {
+    fn send_many_ways(&self, batch: &mut WayBatch) -> FormatResult<()> {
         if batch.len() < BATCH {
             return Ok(());
         }
@@ -253,7 +253,7 @@ impl<V: Visitor> Visit<'_, V> {
         wanted: &RankSet,
         source: &mut BlobSource<'_>,
         block: &Block<'_>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let selected = self.select(is_visited, block)?;
         let needs_all = source.needs_all();
         source.begin_part();
@@ -302,7 +302,7 @@ impl<V: Visitor> Visit<'_, V> {
         self.send(Found::Ways(batch))
     }
 
-    fn visit_relations(&mut self, ways: &WayStore, block: &Block<'_>) -> Result<(), FormatError> {
+    fn visit_relations(&mut self, ways: &WayStore, block: &Block<'_>) -> FormatResult<()> {
         let (selected, mut next) = (self.select(true, block)?, 0);
         block.try_for_each(|element| {
             let is_selected = selected.has(advance(&mut next))?;

@@ -6,7 +6,7 @@
 //! whatever its way lacks.
 
 use crate::engine::way_locations::{BlobLocations, WayLocations};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::Location;
 use crate::pbf::{BlobEntry, Block, WayNodes};
 use std::sync::OnceLock;
@@ -27,7 +27,7 @@ impl LateLocations {
     }
 
     /// Returns the locations. Asks for them with `ask`, and waits, if they were not looked up yet.
-    fn get(&self, ask: &AskForLocations<'_>) -> Result<&WayLocations, FormatError> {
+    fn get(&self, ask: &AskForLocations<'_>) -> FormatResult<&WayLocations> {
         const FAILED: FormatError = FormatError::new("locations were not looked up");
         if !self.are_found() {
             ask(&|| self.are_found())?;
@@ -37,7 +37,7 @@ impl LateLocations {
 }
 
 /// Asks the thread that runs the pass to look up locations, and waits until its argument returns true.
-type AskForLocations<'a> = dyn Fn(&dyn Fn() -> bool) -> Result<(), FormatError> + 'a;
+type AskForLocations<'a> = dyn Fn(&dyn Fn() -> bool) -> FormatResult<()> + 'a;
 
 /// A blob with ways.
 #[derive(Clone, Copy)]
@@ -89,7 +89,7 @@ impl<'b> LateBlob<'b> {
         index: usize,
         refs: &[i64],
         locations: &mut Vec<Option<Location>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let (late, blob) = (self.late, self.blob);
         let found = match &mut self.found {
             Some(found) => found,
@@ -118,7 +118,7 @@ fn skip_parts(
     block: &Block<'_>,
     first: usize,
     end: usize,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     if first >= end {
         return Ok(());
     }
@@ -141,7 +141,7 @@ struct PartLocations {
 
 impl PartLocations {
     /// Reads the locations of `part`, whose references are the next ones of `found`.
-    fn next(found: &mut BlobLocations<'_>, part: &Block<'_>) -> Result<Self, FormatError> {
+    fn next(found: &mut BlobLocations<'_>, part: &Block<'_>) -> FormatResult<Self> {
         let nodes = WayNodes::of(part)?;
         let mut locations = Vec::with_capacity(nodes.refs.len());
         found.find(&nodes.refs, &mut locations)?;
@@ -149,7 +149,7 @@ impl PartLocations {
         Ok(Self { ways, locations })
     }
 
-    fn locations_of_way(&self, index: usize) -> Result<&[Option<Location>], FormatError> {
+    fn locations_of_way(&self, index: usize) -> FormatResult<&[Option<Location>]> {
         const UNKNOWN: FormatError =
             FormatError::new("internal error: a way whose locations were not read");
         let end_of = |way: usize| self.ways.get(way).map(|(_, end)| *end);

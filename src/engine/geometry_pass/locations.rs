@@ -4,7 +4,7 @@ use super::late::{LateBlob, LateLocations, WayBlob};
 use super::needs::WayNeeds;
 use crate::engine::location_form::location_of_reference;
 use crate::engine::way_locations::{BlobLocations, WayLocations};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::index::RankSet;
 use crate::osm::Location;
 use crate::pbf::{Block, Way, WayRefs};
@@ -21,10 +21,7 @@ pub(super) enum LocationSource {
 
 impl LocationSource {
     /// Returns the locations for the ways of a blob.
-    pub(super) fn source_of_blob<'b>(
-        &'b self,
-        blob: WayBlob<'b>,
-    ) -> Result<BlobSource<'b>, FormatError> {
+    pub(super) fn source_of_blob<'b>(&'b self, blob: WayBlob<'b>) -> FormatResult<BlobSource<'b>> {
         Ok(match self {
             Self::Nodes(all) => BlobSource::Nodes(all.of(blob.entry)?),
             Self::Ways(late) => {
@@ -66,7 +63,7 @@ impl BlobSource<'_> {
     }
 
     /// Ends the blob. Fails if locations of its ways are left.
-    pub(super) fn end(self) -> Result<(), FormatError> {
+    pub(super) fn end(self) -> FormatResult<()> {
         match self {
             Self::Nodes(found) => found.end(),
             Self::Ways(_) => Ok(()),
@@ -99,7 +96,7 @@ impl<'s, 'b> PartSource<'s, 'b> {
         part: &'s Block<'_>,
         needs: &WayNeeds<'_>,
         wanted: &RankSet,
-    ) -> Result<Self, FormatError> {
+    ) -> FormatResult<Self> {
         let found = match source {
             BlobSource::Nodes(found) => {
                 FoundFirst::Nodes(NodeLocations::of(found, part, needs, wanted)?)
@@ -116,7 +113,7 @@ impl<'s, 'b> PartSource<'s, 'b> {
     }
 
     /// Goes on to the next way. `is_needed` tells whether the way may be visited or is in `wanted`.
-    pub(super) fn advance(&mut self, is_needed: bool) -> Result<(), FormatError> {
+    pub(super) fn advance(&mut self, is_needed: bool) -> FormatResult<()> {
         match &mut self.found {
             FoundFirst::Nodes(nodes) => nodes.advance(is_needed),
             FoundFirst::Ways(_) => Ok(()),
@@ -129,7 +126,7 @@ impl<'s, 'b> PartSource<'s, 'b> {
         &mut self,
         way: &Way<'_>,
         index: usize,
-    ) -> Result<&[Option<Location>], FormatError> {
+    ) -> FormatResult<&[Option<Location>]> {
         let locations = &mut self.locations;
         match &mut self.found {
             FoundFirst::Nodes(found) => {
@@ -163,7 +160,7 @@ fn is_unknown(location: &Option<Location>) -> bool {
 }
 
 /// Reads the locations that a way stores: one for each node, which is `None` if the way stores none.
-fn read_stored(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> Result<(), FormatError> {
+fn read_stored(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> FormatResult<()> {
     locations.clear();
     way.read_locations(locations)?;
     if locations.is_empty() {
@@ -197,7 +194,7 @@ impl NodeLocations {
         block: &Block<'_>,
         needs: &WayNeeds<'_>,
         wanted: &RankSet,
-    ) -> Result<Self, FormatError> {
+    ) -> FormatResult<Self> {
         let (has_all, mut ranks, counter) = (found.needs_all(), wanted.walk(), needs.counter());
         let is_needed = |way: &WayRefs<'_>| {
             let index = counter.index();
@@ -220,7 +217,7 @@ impl NodeLocations {
 
     /// Goes on to the next way. `is_needed` tells whether the way may be visited or is in `wanted`. The locations of
     /// other ways may not have been looked up.
-    fn advance(&mut self, is_needed: bool) -> Result<(), FormatError> {
+    fn advance(&mut self, is_needed: bool) -> FormatResult<()> {
         const UNKNOWN: FormatError =
             FormatError::new("internal error: a way whose locations were not looked up");
         if is_needed || self.has_all {

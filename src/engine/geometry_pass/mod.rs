@@ -20,7 +20,7 @@ use super::way_locations::{
     FirstRead, IndexType, LocateOptions, NodeParts, WayLocations, WayLocator,
 };
 use crate::area::{NestedRelations, RouteMember, WayBatch, WayStore};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
 use crate::geometry::Point;
 use crate::index::{IdSet, LocationStore, NodeBatch, Preparation, RankSet};
@@ -40,7 +40,7 @@ pub(crate) trait Visitor {
     type Found: Send;
 
     /// Returns, for each object of a block in file order, whether it is visited. `None` stands for all objects.
-    fn select(&self, _: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
+    fn select(&self, _: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
         Ok(None)
     }
 
@@ -57,17 +57,17 @@ pub(crate) trait Visitor {
         info: Info<'_>,
         location: Option<Location>,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
-    ) -> Result<(), FormatError>;
+    ) -> FormatResult<()>;
 
     /// Visits a way. `locations` has the location of each node of the way.
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError>;
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()>;
 
     /// Visits a relation. `ways` has the nodes of its member ways, if the pass has collected them.
-    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError>;
+    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()>;
 
     /// Returns the next result to send, or `None` if no result is ready. At the end of a blob, `is_end` is true, and
     /// every remaining result counts as ready.
-    fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError>;
+    fn take(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>>;
 
     /// Fails if [`flush`](Self::flush) failed before.
     fn check(&mut self) -> Result<()> {
@@ -234,7 +234,7 @@ impl<'a> GeometryPass<'a> {
     /// used to look up locations; `None` if no location was looked up.
     pub(crate) fn run<V: Visitor>(
         &self,
-        areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
+        areas: impl Fn(&Block<'_>) -> FormatResult<Vec<bool>> + Sync,
         init: impl Fn() -> V + Sync,
         mut take: impl FnMut(V::Found) -> Result<()>,
     ) -> Result<Option<IndexType>> {
@@ -336,7 +336,7 @@ impl<'a> GeometryPass<'a> {
     /// member ways of the selected relations.
     fn member_ways(
         &self,
-        areas: &(impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync),
+        areas: &(impl Fn(&Block<'_>) -> FormatResult<Vec<bool>> + Sync),
     ) -> Result<(Arc<RankSet>, NestedRelations, u64)> {
         let (mut wanted, mut relations, mut count) = (IdSet::default(), BTreeSet::new(), 0);
         let scan =

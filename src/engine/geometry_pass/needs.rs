@@ -1,7 +1,7 @@
 //! The objects of a block that a pass visits or needs.
 
 use super::UNDECIDED;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use std::cell::Cell;
 
 /// The objects of a block that are visited.
@@ -14,7 +14,7 @@ pub(super) enum Selected {
 
 impl Selected {
     /// Whether the object with an index in the block is visited.
-    pub(super) fn has(&self, index: usize) -> Result<bool, FormatError> {
+    pub(super) fn has(&self, index: usize) -> FormatResult<bool> {
         match self {
             Self::All => Ok(true),
             Self::None => Ok(false),

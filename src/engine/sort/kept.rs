@@ -2,7 +2,7 @@
 
 use super::{EqualVersions, LastChange, ResolvedDedupe};
 use crate::engine::shards::EqualBlobs;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::Age;
 use crate::pbf::{BlockUnits, RawElement, VersionInfo};
 
@@ -25,7 +25,7 @@ impl ResolvedDedupe {
         self,
         before: Candidate<'_, '_>,
         object: Candidate<'_, '_>,
-    ) -> Result<DuplicateChoice, FormatError> {
+    ) -> FormatResult<DuplicateChoice> {
         let (one, two) = (before.0, object.0);
         if self == Self::All || one.key != two.key {
             return Ok(DuplicateChoice::Both);
@@ -65,7 +65,7 @@ impl LastChange {
         self,
         object: Candidate<'_, '_>,
         before: Candidate<'_, '_>,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         let infos = [object.0.version_info()?, before.0.version_info()?];
         let [age, age_before] = [age_of(infos[0], object.1), age_of(infos[1], before.1)];
         if !self.of_extracts {

@@ -15,7 +15,7 @@ use super::stored::{LackingInput, NewestLocation, newest_locations};
 use super::{MERGE_BUDGET, ResolvedDedupe};
 use crate::engine::location_form::LocationForm;
 use crate::engine::shards::{MergeStep, Shard, Sources};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlannedFile};
 use crate::index::{IdSet, SharedIdSet};
 use crate::io::Input;
@@ -135,7 +135,7 @@ impl WayLocationRule {
         &self,
         entry: &BlobEntry,
         payload: &[u8],
-    ) -> Result<Option<Vec<u8>>, FormatError> {
+    ) -> FormatResult<Option<Vec<u8>>> {
         let Self::Agree(moved) = self else {
             return Ok(None);
         };

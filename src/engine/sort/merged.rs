@@ -2,7 +2,7 @@
 
 use super::portions::Portions;
 use crate::engine::shards::{Shard, Source};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobFlags, Block, BlockUnits, RawElement, RawElements};
 use std::cmp::Reverse;
@@ -44,7 +44,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    fn next(&mut self) -> Result<Option<RawElement<'a>>, FormatError> {
+    fn next(&mut self) -> FormatResult<Option<RawElement<'a>>> {
         match self {
             Self::InOrder(cursor) => cursor.next(),
             Self::Sorted(portions) => portions.next(),
@@ -52,7 +52,7 @@ impl<'a> Stream<'a> {
     }
 
     /// Skips the objects before `from`, and returns the next object.
-    fn first(&mut self, from: Option<TypeThenId>) -> Result<Option<RawElement<'a>>, FormatError> {
+    fn first(&mut self, from: Option<TypeThenId>) -> FormatResult<Option<RawElement<'a>>> {
         loop {
             match self.next()? {
                 Some(object) if from.is_some_and(|from| object.key < from) => {}

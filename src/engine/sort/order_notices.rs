@@ -1,7 +1,7 @@
 //! Prints notices, in osmium's words, about inputs that are not in canonical order or have several versions of an
 //! object.
 
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::osm::TypeThenId;
 use crate::pbf::Block;
@@ -68,7 +68,7 @@ struct BlockOrder {
 }
 
 impl BlockOrder {
-    fn of(block: &Block<'_>) -> Result<Self, FormatError> {
+    fn of(block: &Block<'_>) -> FormatResult<Self> {
         let mut order = Self::default();
         let mut objects = block.walk();
         while let Some(key) = objects.next_key()? {

@@ -1,6 +1,6 @@
 //! Sorts the objects of a block that is not in order.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::TypeThenId;
 use crate::pbf::{Block, RawElement};
 
@@ -84,7 +84,7 @@ impl<'a> Portions<'a> {
         }
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<RawElement<'a>>, FormatError> {
+    pub(super) fn next(&mut self) -> FormatResult<Option<RawElement<'a>>> {
         loop {
             if let Some((_, object)) = self.portion.next() {
                 return Ok(Some(object));
@@ -97,7 +97,7 @@ impl<'a> Portions<'a> {
     }
 
     /// Collects and sorts the next portion.
-    fn fill(&mut self) -> Result<(), FormatError> {
+    fn fill(&mut self) -> FormatResult<()> {
         let place = |(index, object): &(u32, RawElement<'a>)| (object.key, object.version, *index);
         let mut held: Vec<(u32, RawElement<'a>)> = Vec::new();
         // Objects from this position on are left for later portions.

@@ -2,7 +2,7 @@
 
 use crate::engine::scan::Scan;
 use crate::engine::stored_locations::for_each_stored_location;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
@@ -146,7 +146,7 @@ fn stored_in(
     block: &Block<'_>,
     wanted: &IdSet,
     age_of_input: StoredAge,
-) -> Result<Vec<(i64, Option<Location>, StoredAge)>, FormatError> {
+) -> FormatResult<Vec<(i64, Option<Location>, StoredAge)>> {
     let (nodes, mut stored) = (WayNodes::of(block)?, Vec::new());
     for_each_stored_location(block, &nodes, wanted, |way, id, location| {
         stored.push((way, id, location));
@@ -163,7 +163,7 @@ fn stored_in(
 }
 
 /// Returns the ages of all ways of a block, in the order of the ways.
-fn ages_of_ways(block: &Block<'_>, age_of_input: StoredAge) -> Result<Vec<StoredAge>, FormatError> {
+fn ages_of_ways(block: &Block<'_>, age_of_input: StoredAge) -> FormatResult<Vec<StoredAge>> {
     let (mut ages, mut objects) = (Vec::new(), block.walk());
     while let Some(key) = objects.next_key()? {
         if key.0 == ObjectKind::Way {

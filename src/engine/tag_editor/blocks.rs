@@ -7,7 +7,7 @@ use super::counts::EditCounts;
 use super::edited_tags::EditedTags;
 use super::editor::{EditStep, EditedObject, TagEditor};
 use crate::engine::block_matcher::{BlockMatcher, may_select_in};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagAction, TagRule};
 use crate::pbf::{BlobEntry, Block, BlockUnits, BlockWalk, Info, NewTags, StringTable, TagIds};
 
@@ -81,7 +81,7 @@ impl NamedKeys {
         kind: ObjectKind,
         tags: TagIds<'_>,
         strings: &StringTable<'_>,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         let bit = KindSet::of(kind).bits();
         if self.any_key & bit != 0 {
             return Ok(true);
@@ -119,8 +119,8 @@ impl TagEditor {
     pub(crate) fn for_each<'t>(
         &'t self,
         block: &'t Block<'_>,
-        mut take: impl FnMut(&mut BlockWalk<'_>, Option<&EditedTags<'t>>) -> Result<(), FormatError>,
-    ) -> Result<EditCounts, FormatError> {
+        mut take: impl FnMut(&mut BlockWalk<'_>, Option<&EditedTags<'t>>) -> FormatResult<()>,
+    ) -> FormatResult<EditCounts> {
         let strings = &block.strings;
         let named = NamedKeys::of(self, strings, None);
         let (has_ids, mut counts) = (self.has_ids(), EditCounts::default());
@@ -157,7 +157,7 @@ impl TagEditor {
         objects: &mut BlockWalk<'_>,
         units: &BlockUnits,
         strings: &StringTable<'s>,
-    ) -> Result<EditedObject<'s>, FormatError> {
+    ) -> FormatResult<EditedObject<'s>> {
         let (kind, id) = (objects.kind(), objects.id()?);
         Ok(EditedObject {
             id: ObjectId { kind, id },
@@ -182,7 +182,7 @@ impl TagEditor {
         entry: &BlobEntry,
         payload: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<EditCounts, FormatError> {
+    ) -> FormatResult<EditCounts> {
         let block = Block::parse(payload)?;
         if !self.may_change(entry, Some(&block.strings)) {
             return Ok(EditCounts::default());

@@ -4,7 +4,7 @@ use super::counts::{EditCounts, RuleCount};
 use super::edited_tags::EditedTags;
 use super::table::TagTable;
 use crate::engine::block_matcher::{is_area, selects};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::index::IdSets;
 use crate::osm::{ObjectId, ObjectKind, TagAction, TagRule};
 use crate::pbf::{BlobEntry, Info, Object, ObjectBody};
@@ -111,7 +111,7 @@ impl TagEditor {
         object: &EditedObject<'_>,
         tags: &mut EditedTags<'t>,
         counts: &mut EditCounts,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         let mut is_changed = false;
         for (index, (name, step)) in self.steps.iter().enumerate() {
             let changed = match step {
@@ -153,7 +153,7 @@ impl TagEditor {
         &self,
         object: &Object<'_>,
         counts: &mut EditCounts,
-    ) -> Result<Option<Vec<[String; 2]>>, FormatError> {
+    ) -> FormatResult<Option<Vec<[String; 2]>>> {
         if object.tags.is_empty() && !object.info.visible {
             return Ok(None);
         }

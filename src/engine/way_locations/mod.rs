@@ -6,7 +6,7 @@ mod first_read;
 mod nodes;
 mod partitions;
 
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::index::{DiskJoin, ListReader, LocationStore, StoreForm};
 use crate::osm::{Location, ObjectKind, id_rank};
@@ -272,7 +272,7 @@ pub(crate) enum WayLocations {
 
 impl WayLocations {
     /// Returns the locations for the node references of a blob's ways. May be called only once for each blob.
-    pub(crate) fn of(&self, entry: &BlobEntry) -> Result<BlobLocations<'_>, FormatError> {
+    pub(crate) fn of(&self, entry: &BlobEntry) -> FormatResult<BlobLocations<'_>> {
         Ok(match self {
             Self::InMemory(store) => BlobLocations::InMemory(store),
             Self::OnDisk { join, lists } => {
@@ -309,7 +309,7 @@ impl BlobLocations<'_> {
         &mut self,
         refs: &[i64],
         locations: &mut Vec<Option<Location>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         match self {
             Self::InMemory(store) => {
                 store.get_all(refs, locations);
@@ -320,7 +320,7 @@ impl BlobLocations<'_> {
     }
 
     /// Ends the look-ups of the blob. Fails if locations for further references are left.
-    pub(crate) fn end(self) -> Result<(), FormatError> {
+    pub(crate) fn end(self) -> FormatResult<()> {
         match self {
             Self::InMemory(_) => Ok(()),
             Self::OnDisk(list) => list.end(),

@@ -1,7 +1,7 @@
 //! The tables about a file: the table of contents, and the table of ids of a spatial layout.
 
 use super::PbfWriter;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::blob_plan::BlobPlan;
 use crate::file::id_table_parts::IdTableParts;
 use crate::pbf::{
@@ -167,7 +167,7 @@ impl PbfWriter {
 
 /// Reads the frames of a table of contents, and returns the entries of the blobs with objects among them, as a reader
 /// of the file gets them.
-fn entries_of_hosts(frames: &[u8], start: u64) -> Result<Vec<BlobEntry>, FormatError> {
+fn entries_of_hosts(frames: &[u8], start: u64) -> FormatResult<Vec<BlobEntry>> {
     let mut reader = TocReader::new(start);
     reader.add(frames)?;
     reader.finish().map(|(_, entries)| entries)

@@ -2,7 +2,7 @@
 
 use super::limits::check_lens;
 use super::{ChangeSet, Draft, Span};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::formats::change_action::ChangeAction;
 use crate::formats::document_header::DocumentHeader;
 use crate::osm::ObjectId;
@@ -18,7 +18,7 @@ impl ChangeSet {
     }
 
     /// Reads the payload of a blob. Each object becomes the change that led to its version.
-    pub(in crate::formats) fn of_block(payload: &[u8]) -> Result<Self, FormatError> {
+    pub(in crate::formats) fn of_block(payload: &[u8]) -> FormatResult<Self> {
         let mut set = Self::default();
         for object in Block::parse(payload)?.objects()? {
             set.push(ChangeAction::of(&object), &object)?;
@@ -37,8 +37,8 @@ impl ChangeSet {
     /// strings become longer than 32 bits can address.
     pub(crate) fn edit_tags(
         &mut self,
-        mut new_tags: impl FnMut(&Object<'_>) -> Result<Option<Vec<[String; 2]>>, FormatError>,
-    ) -> Result<(), FormatError> {
+        mut new_tags: impl FnMut(&Object<'_>) -> FormatResult<Option<Vec<[String; 2]>>>,
+    ) -> FormatResult<()> {
         for index in 0..self.changes.len() {
             let Some(tags) = new_tags(&self.object(&self.changes[index]))? else {
                 continue;
@@ -64,7 +64,7 @@ impl ChangeSet {
         object: ObjectId,
         version: Option<u32>,
         timestamp: Option<i64>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut draft = Draft::new(self, object.kind, ChangeAction::Delete);
         draft.id = object.id;
         (draft.version, draft.timestamp) = (version, timestamp);
@@ -72,11 +72,7 @@ impl ChangeSet {
     }
 
     /// Appends a change with its object. Fails if the lists or strings become longer than 32 bits can address.
-    pub(crate) fn push(
-        &mut self,
-        action: ChangeAction,
-        object: &Object<'_>,
-    ) -> Result<(), FormatError> {
+    pub(crate) fn push(&mut self, action: ChangeAction, object: &Object<'_>) -> FormatResult<()> {
         let mut draft = Draft::new(self, object.kind(), action);
         draft.id = object.id;
         draft.version = object.info.version;

@@ -8,7 +8,7 @@ use super::feature_columns::{FeatureColumn, FeatureValue, ReadFeature};
 use super::row::{FeatureRow, GeometryBuffer, StoredTags};
 use super::theme::ThemeRow;
 use super::{AdminAreas, ThemeSet};
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::formats::derived_columns::{h3_cell, language};
 use crate::formats::features::put_wkb;
 use bytes::Bytes;
@@ -61,7 +61,7 @@ impl<'k> FeatureValues<'k> {
         &mut self,
         bytes: &'r Bytes,
         rows: &mut impl Iterator<Item = &'r [u8]>,
-    ) -> Result<usize, FormatError> {
+    ) -> FormatResult<usize> {
         self.columns
             .iter_mut()
             .for_each(|(_, buffer)| buffer.clear());
@@ -95,7 +95,7 @@ impl<'k> FeatureValues<'k> {
         wkb: &mut Vec<u8>,
         row: FeatureRow<'_>,
         bytes: &Bytes,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let text = |text: &[u8]| ByteArray::from(bytes.slice_ref(text));
         let (geometry, tags) = row.geometry(&mut self.buffer)?;
         put_wkb(wkb, &geometry, None);
@@ -157,7 +157,7 @@ fn put_tags(
     tags: StoredTags<'_>,
     [keys, values]: &mut [Values<ByteArray>; 2],
     text: impl Fn(&[u8]) -> ByteArray,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     if tags.len() > MANY_TAGS {
         // Reserves exactly the memory that many tags need, because a list that doubles its capacity could use twice as
         // much.

@@ -2,7 +2,7 @@
 
 use super::geometry_type::GeometryType;
 use crate::area::AreaPolygon;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::formats::features::{Feature, Geometry};
 use crate::geometry::{Point, put_points, read_points};
 use crate::osm::ObjectKind;
@@ -50,7 +50,7 @@ pub(crate) struct FeatureRow<'a> {
 
 impl<'a> FeatureRow<'a> {
     /// Reads a row.
-    pub(crate) fn parse(row: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse(row: &'a [u8]) -> FormatResult<Self> {
         const BROKEN: FormatError = FormatError::new("a row is broken");
         let mut rest = Varints::new(row);
         let [kind, id @ .., geometry] = rest.read_array::<10>()?;
@@ -67,7 +67,7 @@ impl<'a> FeatureRow<'a> {
     pub(crate) fn geometry<'b>(
         &self,
         buffer: &'b mut GeometryBuffer,
-    ) -> Result<(Geometry<'b>, StoredTags<'a>), FormatError> {
+    ) -> FormatResult<(Geometry<'b>, StoredTags<'a>)> {
         let mut values = self.rest;
         let GeometryBuffer {
             points,
@@ -118,7 +118,7 @@ impl StoredTags<'_> {
 }
 
 impl<'a> Iterator for StoredTags<'a> {
-    type Item = Result<(&'a [u8], &'a [u8]), FormatError>;
+    type Item = FormatResult<(&'a [u8], &'a [u8])>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {

@@ -2,7 +2,8 @@
 
 use super::batch::{RowHead, head_of};
 use crate::error::{
-    CANNOT_CREATE_TEMPORARY, CANNOT_WRITE_TEMPORARY, Error, FileResult, FormatError, Result,
+    CANNOT_CREATE_TEMPORARY, CANNOT_WRITE_TEMPORARY, Error, FileResult, FormatError, FormatResult,
+    Result,
 };
 use crate::pbf::wire::{put_varint, read_varint};
 use crate::runtime::Cancellation;
@@ -149,7 +150,7 @@ impl BlockBuffer {
 
 /// Returns the key of the next row, relative to the key of the first row of the block, and the range of the row's
 /// bytes.
-fn next_row(rows: &[u8], at: &mut usize) -> Result<(u64, Range<usize>), FormatError> {
+fn next_row(rows: &[u8], at: &mut usize) -> FormatResult<(u64, Range<usize>)> {
     let key = read_varint(rows, at)?;
     let len = read_varint(rows, at)? as usize;
     let row = *at..*at + len;

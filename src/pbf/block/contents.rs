@@ -7,7 +7,7 @@ use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, string_
 use super::outline::StringTable;
 use super::parsed::{Block, BlockMessage};
 use super::repeated_keys::FaultyTags;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{are_short_varints, check_varints};
 
@@ -30,7 +30,7 @@ impl Block<'_> {
     /// Checks all objects of the block, and returns the facts about them. [`ContentFacts::inexpressible`] is always 0.
     /// Fails wherever [`try_for_each`](Self::try_for_each) fails, but checks dense nodes column by column, which is
     /// four times as fast as a visit.
-    pub(super) fn check_contents(&self) -> Result<ContentFacts, FormatError> {
+    pub(super) fn check_contents(&self) -> FormatResult<ContentFacts> {
         let (strings, mut facts) = (&self.strings, ContentFacts::default());
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
@@ -70,13 +70,13 @@ impl Block<'_> {
 }
 
 /// Checks the string id of the user, and returns whether the version is visible.
-fn check_info(info: &RawInfo, strings: &StringTable<'_>) -> Result<bool, FormatError> {
+fn check_info(info: &RawInfo, strings: &StringTable<'_>) -> FormatResult<bool> {
     check_user(info.user_sid.unwrap_or(0), strings)?;
     Ok(info.visible != Some(false))
 }
 
 /// Fails if `id`, the string id of a user, is out of range. The id 0 means "no user" even in a block without strings.
-fn check_user(id: u32, strings: &StringTable<'_>) -> Result<(), FormatError> {
+fn check_user(id: u32, strings: &StringTable<'_>) -> FormatResult<()> {
     match id {
         0 => Ok(()),
         id => strings.check(u64::from(id)),
@@ -85,7 +85,7 @@ fn check_user(id: u32, strings: &StringTable<'_>) -> Result<(), FormatError> {
 
 impl DenseNodes<'_> {
     /// Fails if a coordinate is malformed or does not fit into 64 bits.
-    pub(in crate::pbf) fn check_coordinates(&self) -> Result<(), FormatError> {
+    pub(in crate::pbf) fn check_coordinates(&self) -> FormatResult<()> {
         // Short varints are below 2^49, so fewer than 2^14 of them have a sum that does not overflow. A column with so
         // few values, all of them short, needs no further check.
         let is_few = self.len() < 1 << 14;
@@ -98,7 +98,7 @@ impl DenseNodes<'_> {
     }
 
     /// Checks all columns, and returns whether all nodes are visible.
-    fn check_contents(&self, strings: &StringTable<'_>) -> Result<bool, FormatError> {
+    fn check_contents(&self, strings: &StringTable<'_>) -> FormatResult<bool> {
         let info = &self.info;
         for column in [
             &self.ids,
@@ -130,6 +130,7 @@ impl DenseNodes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::FormatError;
     use crate::osm::Location;
     use crate::pbf::Element;
     use crate::pbf::Info;
@@ -180,7 +181,7 @@ mod tests {
     }
 
     /// The facts that a visit of all objects finds.
-    fn visited(block: &Block<'_>) -> Result<ContentFacts, FormatError> {
+    fn visited(block: &Block<'_>) -> FormatResult<ContentFacts> {
         let mut facts = ContentFacts::default();
         block.try_for_each(|element| {
             facts.has_deleted |= !element.info().visible;

@@ -1,6 +1,6 @@
 //! Delta-coded columns, in which each value is stored as its difference from the previous value.
 
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::pbf::wire::{Packed, Varints};
 
 /// The error for a delta-coded column with a value that does not fit 64 bits.
@@ -37,7 +37,7 @@ impl<'a> Delta<'a> {
     }
 
     #[inline(always)]
-    pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
+    pub(crate) fn read(&mut self) -> FormatResult<i64> {
         // The sum wraps around, because the delta between ids at opposite ends of their range does not fit 64 bits.
         self.last = self.last.wrapping_add(self.deltas.read_sint()?);
         Ok(self.last)
@@ -45,14 +45,14 @@ impl<'a> Delta<'a> {
 
     /// Reads the next value as a coordinate. Fails if the sum overflows.
     #[inline(always)]
-    pub(super) fn read_coordinate(&mut self) -> Result<i64, FormatError> {
+    pub(super) fn read_coordinate(&mut self) -> FormatResult<i64> {
         let sum = self.last.checked_add(self.deltas.read_sint()?);
         self.last = sum.ok_or(OVERFLOW)?;
         Ok(self.last)
     }
 
     /// Checks a column of coordinates. Fails if a varint is malformed, or if a sum overflows.
-    pub(super) fn check_coordinates(mut self) -> Result<(), FormatError> {
+    pub(super) fn check_coordinates(mut self) -> FormatResult<()> {
         while !self.is_done() {
             self.read_coordinate()?;
         }
@@ -61,24 +61,20 @@ impl<'a> Delta<'a> {
 
     /// Fills `values` with the next values. Sums wrap around. Fails if the column has fewer values left.
     #[inline]
-    pub(crate) fn fill(&mut self, values: &mut [i64]) -> Result<(), FormatError> {
+    pub(crate) fn fill(&mut self, values: &mut [i64]) -> FormatResult<()> {
         self.last = self.deltas.fill_sums(values, self.last)?;
         Ok(())
     }
 
     /// Appends all remaining values to `values`.
     #[inline]
-    pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> Result<(), FormatError> {
+    pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> FormatResult<()> {
         self.push_some(usize::MAX, values)
     }
 
     /// Appends the next values to `values`, at most `most`.
     #[inline]
-    pub(crate) fn push_some(
-        &mut self,
-        most: usize,
-        values: &mut Vec<i64>,
-    ) -> Result<(), FormatError> {
+    pub(crate) fn push_some(&mut self, most: usize, values: &mut Vec<i64>) -> FormatResult<()> {
         self.last = self.deltas.push_sums(most, values, self.last)?;
         Ok(())
     }
@@ -86,15 +82,12 @@ impl<'a> Delta<'a> {
     /// Reads the next values into `values`, until it is full, until the end of the column, or until a malformed value.
     /// Returns the values that were read. Fails if the first value is malformed.
     #[inline]
-    pub(crate) fn read_some<'v>(
-        &mut self,
-        values: &'v mut [i64],
-    ) -> Result<&'v [i64], FormatError> {
+    pub(crate) fn read_some<'v>(&mut self, values: &'v mut [i64]) -> FormatResult<&'v [i64]> {
         self.deltas.read_sums(values, &mut self.last)
     }
 
     /// Skips `count` values. Does nothing for an absent column.
-    pub(super) fn skip(&mut self, count: usize) -> Result<(), FormatError> {
+    pub(super) fn skip(&mut self, count: usize) -> FormatResult<()> {
         if !self.is_done() {
             self.last = self.last.wrapping_add(self.deltas.sum_sints(count)?);
         }
@@ -108,7 +101,7 @@ impl<'a> Delta<'a> {
 
     /// Reads the next value. Returns 0 if no value is left, as in an absent column.
     #[inline(always)]
-    pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {
+    pub(crate) fn read_or_zero(&mut self) -> FormatResult<i64> {
         if self.is_done() { Ok(0) } else { self.read() }
     }
 }

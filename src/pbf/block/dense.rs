@@ -2,7 +2,7 @@
 
 use super::delta::{Delta, STRIDE};
 use super::messages::{RawInfo, string_id};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::pbf::wire::schema::{dense_nodes, info};
 use crate::pbf::wire::{Fields, put_packed_field};
 use crate::pbf::wire::{Packed, Varints};
@@ -30,7 +30,7 @@ pub(crate) struct DenseInfo<'a> {
 }
 
 impl<'a> DenseInfo<'a> {
-    fn add(&mut self, message: &'a [u8]) -> Result<(), FormatError> {
+    fn add(&mut self, message: &'a [u8]) -> FormatResult<()> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("DenseInfo"))? {
             match field.number {
@@ -80,9 +80,7 @@ impl<'a> DenseNodes<'a> {
 
     /// Does the same as [`parse`](Self::parse), but leaves out columns of metadata whose length is wrong. Returns
     /// whether it left out any, and the error for a wrong length of another column.
-    pub(super) fn parse_damaged(
-        message: &'a [u8],
-    ) -> Result<(Self, bool, Result<(), FormatError>), FormatError> {
+    pub(super) fn parse_damaged(message: &'a [u8]) -> FormatResult<(Self, bool, FormatResult<()>)> {
         let mut dense = Self::columns_of(message)?;
         let (len, mut left_out) = (dense.len, false);
         for column in dense.info.columns_mut() {
@@ -95,7 +93,7 @@ impl<'a> DenseNodes<'a> {
         Ok((dense, left_out, lengths))
     }
 
-    fn columns_of(message: &'a [u8]) -> Result<Self, FormatError> {
+    fn columns_of(message: &'a [u8]) -> FormatResult<Self> {
         let mut dense = Self::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
@@ -112,7 +110,7 @@ impl<'a> DenseNodes<'a> {
         Ok(dense)
     }
 
-    fn check_lengths(&self) -> Result<(), FormatError> {
+    fn check_lengths(&self) -> FormatResult<()> {
         let needed = [(&self.lats, "latitudes"), (&self.lons, "longitudes")];
         let optional = self
             .info
@@ -156,7 +154,7 @@ impl<'a> DenseNodes<'a> {
         selected: &mut Vec<usize>,
         needs_location: &mut impl FnMut(i64) -> bool,
         mut visit: impl FnMut(i64, Option<(i64, i64)>, &RawInfo),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let [mut ids, mut lats, mut lons] = [&self.ids, &self.lats, &self.lons].map(Delta::new);
         let mut infos = self.versions();
         infos.nodes.timestamps = Delta::NONE;
@@ -193,8 +191,8 @@ impl<'a> DenseNodes<'a> {
         &self,
         select: &mut impl FnMut(&[i64], &mut Vec<usize>),
         selected: &mut Vec<usize>,
-        mut visit: impl FnMut(RawNode<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        mut visit: impl FnMut(RawNode<'_>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         let mut ids = vec![0; self.len];
         Delta::new(&self.ids).fill(&mut ids)?;
         selected.clear();
@@ -265,7 +263,7 @@ pub(crate) struct RawNodes<'a> {
 impl<'a> RawNodes<'a> {
     // Inlining is forced, so that the caller builds the large value in place.
     #[inline(always)]
-    pub(crate) fn next(&mut self) -> Result<Option<RawNode<'a>>, FormatError> {
+    pub(crate) fn next(&mut self) -> FormatResult<Option<RawNode<'a>>> {
         if self.left == 0 {
             return if self.keys_vals.is_done() {
                 Ok(None)
@@ -284,7 +282,7 @@ impl<'a> RawNodes<'a> {
     }
 
     /// Skips nodes. Adds up all their deltas at once, which is several times as fast as reading each value.
-    pub(super) fn skip(&mut self, skipped: usize) -> Result<(), FormatError> {
+    pub(super) fn skip(&mut self, skipped: usize) -> FormatResult<()> {
         self.left = self.left.saturating_sub(skipped);
         for column in [&mut self.ids, &mut self.lats, &mut self.lons] {
             column.skip(skipped)?;
@@ -298,7 +296,7 @@ impl<'a> RawNodes<'a> {
     }
 
     /// Skips the metadata of nodes.
-    fn skip_infos(&mut self, skipped: usize) -> Result<(), FormatError> {
+    fn skip_infos(&mut self, skipped: usize) -> FormatResult<()> {
         for column in [&mut self.versions, &mut self.visible] {
             if !column.is_done() {
                 column.skip(skipped)?;
@@ -321,7 +319,7 @@ impl<'a> RawNodes<'a> {
     }
 
     #[inline(always)]
-    fn info(&mut self) -> Result<RawInfo, FormatError> {
+    fn info(&mut self) -> FormatResult<RawInfo> {
         let version = if self.versions.is_done() {
             0
         } else {
@@ -368,7 +366,7 @@ impl<'a> InfoCursor<'a> {
     }
 
     /// The metadata of the node at `index`, which must not be smaller than in the previous call.
-    pub(in crate::pbf) fn at(&mut self, index: usize) -> Result<RawInfo, FormatError> {
+    pub(in crate::pbf) fn at(&mut self, index: usize) -> FormatResult<RawInfo> {
         if index >= self.next {
             if index > self.next {
                 self.nodes.skip_infos(index - self.next)?;
@@ -397,7 +395,7 @@ pub(in crate::pbf) fn check_tags(
     mut keys_vals: Varints<'_>,
     nodes: usize,
     mut each_key: impl FnMut(u64),
-) -> Result<TagFacts, FormatError> {
+) -> FormatResult<TagFacts> {
     let (mut facts, mut ended, mut is_open) = (TagFacts::default(), 0, false);
     while !keys_vals.is_done() {
         let key = keys_vals.read()?;
@@ -439,10 +437,7 @@ pub(in crate::pbf) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
 }
 
 /// Moves `keys_vals` behind the next nodes without tags, but at most `most` of them. Returns their number.
-pub(super) fn skip_untagged(
-    keys_vals: &mut Varints<'_>,
-    most: usize,
-) -> Result<usize, FormatError> {
+pub(super) fn skip_untagged(keys_vals: &mut Varints<'_>, most: usize) -> FormatResult<usize> {
     let ends = keys_vals.rest().iter().take(most);
     let untagged = ends.take_while(|byte| **byte == 0).count();
     keys_vals.skip(untagged)?;
@@ -452,7 +447,7 @@ pub(super) fn skip_untagged(
 /// Reads the string ids of the next node's tags from `keys_vals`, without the closing 0. Returns an empty slice at the
 /// end of the column, because the column may be absent if no node has tags, and some writers omit the last 0.
 #[inline]
-pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], FormatError> {
+pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> FormatResult<&'a [u8]> {
     let (rest, start) = (keys_vals.rest(), keys_vals.position());
     // Most nodes have no tags, so this case comes first.
     if rest.first() == Some(&0) {

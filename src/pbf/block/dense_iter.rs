@@ -3,7 +3,7 @@
 use super::dense::{DenseNodes, RawNode, RawNodes};
 use super::element::{Info, Node, Tags};
 use super::outline::{BlockUnits, StringTable};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::wire::Varints;
 
 impl DenseNodes<'_> {
@@ -33,7 +33,7 @@ impl<'b> DenseNodesIter<'b> {
     // Inlining is forced for this function and for `next`, because copying the node out of the two functions would take
     // 12 % of the time of a visit.
     #[inline(always)]
-    fn resolve(&self, raw: &RawNode<'b>) -> Result<Node<'b>, FormatError> {
+    fn resolve(&self, raw: &RawNode<'b>) -> FormatResult<Node<'b>> {
         let mut ids = Varints::new(raw.keys_vals);
         while !ids.is_done() {
             self.strings.check(ids.read()?)?;
@@ -49,7 +49,7 @@ impl<'b> DenseNodesIter<'b> {
 }
 
 impl<'b> Iterator for DenseNodesIter<'b> {
-    type Item = Result<Node<'b>, FormatError>;
+    type Item = FormatResult<Node<'b>>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {

@@ -5,7 +5,7 @@ use super::limits::check_parts;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
 use super::outline::{BlockUnits, StringTable};
 use super::parsed::{Block, BlockMessage};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Location, ObjectKind, truncated_e7};
 use crate::pbf::wire::zigzag_decode;
 use crate::pbf::wire::{Packed, Varints};
@@ -52,7 +52,7 @@ impl<'a> Info<'a> {
         raw: &RawInfo,
         units: &BlockUnits,
         strings: &StringTable<'a>,
-    ) -> Result<Self, FormatError> {
+    ) -> FormatResult<Self> {
         let user = match raw.user_sid {
             None => "",
             // Index 0 means "no user" even in a block without strings.
@@ -86,7 +86,7 @@ impl<'b> Tags<'b> {
         strings: &'b StringTable<'b>,
         keys: &'b Packed<'_>,
         values: &'b Packed<'_>,
-    ) -> Result<Self, FormatError> {
+    ) -> FormatResult<Self> {
         let (mut key_ids, mut value_ids) = (keys.values(), values.values());
         while !key_ids.is_done() && !value_ids.is_done() {
             strings.check(key_ids.read()?)?;
@@ -283,10 +283,7 @@ impl<'b> Way<'b> {
 
     /// Appends the locations of the way's nodes, as [`locations`](Self::locations) returns them. Faster than that
     /// iterator, because many values of a column are decoded at a time.
-    pub(crate) fn read_locations(
-        &self,
-        locations: &mut Vec<Option<Location>>,
-    ) -> Result<(), FormatError> {
+    pub(crate) fn read_locations(&self, locations: &mut Vec<Option<Location>>) -> FormatResult<()> {
         const AT_ONCE: usize = 64;
         let message = self.message;
         let (mut lats, mut lons) = (Delta::new(&message.lats), Delta::new(&message.lons));
@@ -428,7 +425,7 @@ impl Element<'_> {
 
 impl Element<'_> {
     /// Fails if the object has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes, members or tags.
-    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+    pub(crate) fn check_size(&self) -> FormatResult<()> {
         match self {
             Self::Node(node) => {
                 let tags = &node.tags;
@@ -576,7 +573,7 @@ impl Block<'_> {
         }
     }
 
-    fn resolve_info(&self, message: Option<&[u8]>) -> Result<Info<'_>, FormatError> {
+    fn resolve_info(&self, message: Option<&[u8]>) -> FormatResult<Info<'_>> {
         let raw = RawInfo::parse_optional(message)?;
         Info::resolve(&raw, &self.units, &self.strings)
     }

@@ -4,7 +4,7 @@
 //! and strings, the nodes use ten to a hundred times as much memory. The API of OpenStreetMap allows 2,000 nodes per
 //! way.
 
-use crate::error::{Advice, FormatError};
+use crate::error::{Advice, FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::count_varints;
 
@@ -20,7 +20,7 @@ pub(in crate::pbf) fn check_parts(
     name: &str,
     kind: ObjectKind,
     id: i64,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     // A value has at least one byte, so a run of at most this many bytes cannot have too many values. Its values need
     // not be counted.
     if parts.len() <= MAX_PARTS * each {
@@ -31,7 +31,7 @@ pub(in crate::pbf) fn check_parts(
 }
 
 #[cold]
-fn check_many(count: usize, name: &str, kind: ObjectKind, id: i64) -> Result<(), FormatError> {
+fn check_many(count: usize, name: &str, kind: ObjectKind, id: i64) -> FormatResult<()> {
     if count <= MAX_PARTS {
         Ok(())
     } else {

@@ -5,7 +5,7 @@
 
 use super::delta::Delta;
 use super::limits::check_parts;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::schema::{info, node, object, relation, way};
 use crate::pbf::wire::{FEW_SUMS, Packed, Varints};
@@ -26,7 +26,7 @@ pub(crate) struct RawInfo {
 }
 
 impl RawInfo {
-    pub(crate) fn parse(message: &[u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse(message: &[u8]) -> FormatResult<Self> {
         let mut info = Self::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Info"))? {
@@ -44,18 +44,18 @@ impl RawInfo {
     }
 
     /// The metadata in the Info message of an object; the default if the object has none.
-    pub(crate) fn parse_optional(message: Option<&[u8]>) -> Result<Self, FormatError> {
+    pub(crate) fn parse_optional(message: Option<&[u8]>) -> FormatResult<Self> {
         message.map_or(Ok(Self::default()), Self::parse)
     }
 
     /// The metadata in a Node, Way or Relation message; the default if the object has none.
-    pub(super) fn of_object(message: &[u8]) -> Result<Self, FormatError> {
+    pub(super) fn of_object(message: &[u8]) -> FormatResult<Self> {
         Self::parse(ObjectOutline::parse(message)?.info)
     }
 
     /// The version in an Info message; 0 if there is none. If the version is the first field, the other fields are not
     /// read.
-    pub(crate) fn version_in(message: &[u8]) -> Result<i64, FormatError> {
+    pub(crate) fn version_in(message: &[u8]) -> FormatResult<i64> {
         match Fields::new(message).next() {
             Ok(Some(field)) if field.number == info::VERSION => {
                 Ok(i64::from(field.varint()? as i32))
@@ -132,8 +132,8 @@ impl TagIds<'_> {
     #[inline]
     pub(crate) fn any(
         self,
-        mut test: impl FnMut(u64, u64) -> Result<bool, FormatError>,
-    ) -> Result<bool, FormatError> {
+        mut test: impl FnMut(u64, u64) -> FormatResult<bool>,
+    ) -> FormatResult<bool> {
         match self {
             TagIds::Dense(keys_vals) => {
                 let mut run = Varints::new(keys_vals);
@@ -165,7 +165,7 @@ impl TagIds<'_> {
     }
 
     /// Calls `visit` for each tag, with the string ids of its key and its value.
-    pub(crate) fn for_each(self, mut visit: impl FnMut(u64, u64)) -> Result<(), FormatError> {
+    pub(crate) fn for_each(self, mut visit: impl FnMut(u64, u64)) -> FormatResult<()> {
         let visited = self.any(|key, value| {
             visit(key, value);
             Ok(false)
@@ -175,7 +175,7 @@ impl TagIds<'_> {
 }
 
 /// Converts `value` to a string id. Fails if it does not fit 32 bits.
-pub(crate) fn string_id(value: u64) -> Result<u32, FormatError> {
+pub(crate) fn string_id(value: u64) -> FormatResult<u32> {
     u32::try_from(value)
         .map_err(|_| FormatError::with(format!("string index {value} is out of range")))
 }
@@ -186,7 +186,7 @@ pub(in crate::pbf) struct OnlyId(Option<i64>);
 
 impl OnlyId {
     #[inline]
-    pub(in crate::pbf) fn set(&mut self, id: i64) -> Result<(), FormatError> {
+    pub(in crate::pbf) fn set(&mut self, id: i64) -> FormatResult<()> {
         match self.0.replace(id) {
             None => Ok(()),
             Some(_) => Err(FormatError::new("an object with several ids")),
@@ -194,7 +194,7 @@ impl OnlyId {
     }
 
     #[inline]
-    pub(in crate::pbf) fn get(&self) -> Result<i64, FormatError> {
+    pub(in crate::pbf) fn get(&self) -> FormatResult<i64> {
         self.0.ok_or(FormatError::new("object without id"))
     }
 }
@@ -211,7 +211,7 @@ pub(crate) struct NodeMessage<'a> {
 }
 
 impl<'a> NodeMessage<'a> {
-    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse(message: &'a [u8]) -> FormatResult<Self> {
         let (mut node, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Node"))? {
@@ -230,7 +230,7 @@ impl<'a> NodeMessage<'a> {
     }
 
     /// Fails if the node has more than [`MAX_PARTS`](super::limits::MAX_PARTS) tags.
-    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+    pub(crate) fn check_size(&self) -> FormatResult<()> {
         check_parts(self.keys.as_bytes(), 1, "tags", ObjectKind::Node, self.id)
     }
 }
@@ -251,7 +251,7 @@ impl<'a> WayMessage<'a> {
     // Inlining is forced, so that the caller builds the large value in place. Copying the value would take 4 % of the
     // time of a visit of ways.
     #[inline(always)]
-    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse(message: &'a [u8]) -> FormatResult<Self> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Way"))? {
@@ -271,14 +271,14 @@ impl<'a> WayMessage<'a> {
     }
 
     /// Fails if the way has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes or tags.
-    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+    pub(crate) fn check_size(&self) -> FormatResult<()> {
         check_parts(self.keys.as_bytes(), 1, "tags", ObjectKind::Way, self.id)?;
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
     /// Fails if a varint of the refs or coordinates is malformed, or if the way has coordinates, but not exactly one
     /// latitude and one longitude for each ref.
-    pub(crate) fn check(&self) -> Result<(), FormatError> {
+    pub(crate) fn check(&self) -> FormatResult<()> {
         for (run, name) in [
             (&self.refs, "refs"),
             (&self.lats, "lat"),
@@ -298,7 +298,7 @@ pub(super) fn check_coordinate_counts(
     refs: usize,
     lats: usize,
     lons: usize,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     if lats != lons || (lats != 0 && lats != refs) {
         return Err(FormatError::with(format!(
             "way {id}: {refs} refs but {lats} latitudes and {lons} longitudes"
@@ -317,7 +317,7 @@ pub(crate) struct WayRefs<'a> {
 }
 
 impl<'a> WayRefs<'a> {
-    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse(message: &'a [u8]) -> FormatResult<Self> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Way"))? {
@@ -340,13 +340,13 @@ impl<'a> WayRefs<'a> {
 
     /// Fails if the way has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes.
     #[inline]
-    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+    pub(crate) fn check_size(&self) -> FormatResult<()> {
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
     /// Whether `test` returns `true` for any ref. A malformed ref after the first one for which `test` returns `true`
     /// is not an error.
-    pub(super) fn any(&self, test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
+    pub(super) fn any(&self, test: impl FnMut(i64) -> bool) -> FormatResult<bool> {
         self.refs.values().any_sum(0, test)
     }
 }
@@ -364,7 +364,7 @@ pub(crate) struct RelationMessage<'a> {
 }
 
 impl<'a> RelationMessage<'a> {
-    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse(message: &'a [u8]) -> FormatResult<Self> {
         let (mut relation, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Relation"))? {
@@ -384,7 +384,7 @@ impl<'a> RelationMessage<'a> {
     }
 
     /// Fails if the relation has more than [`MAX_PARTS`](super::limits::MAX_PARTS) members or tags.
-    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+    pub(crate) fn check_size(&self) -> FormatResult<()> {
         let (kind, id) = (ObjectKind::Relation, self.id);
         check_parts(self.keys.as_bytes(), 1, "tags", kind, id)?;
         check_parts(self.member_ids.as_bytes(), 1, "members", kind, id)
@@ -392,7 +392,7 @@ impl<'a> RelationMessage<'a> {
 
     /// Fails if the numbers of roles, ids and kinds of members differ, if a kind is unknown, or if the string id of a
     /// role is not less than `strings`, the number of strings of the block.
-    pub(crate) fn check(&self, strings: usize) -> Result<(), FormatError> {
+    pub(crate) fn check(&self, strings: usize) -> FormatResult<()> {
         let count = self.count_members()?;
         crate::pbf::wire::check_varints(self.member_ids.as_bytes())?;
         let mut kinds = self.member_kinds.values();
@@ -410,7 +410,7 @@ impl<'a> RelationMessage<'a> {
     }
 
     /// Returns the number of members. Fails if the numbers of roles, ids and kinds differ.
-    fn count_members(&self) -> Result<usize, FormatError> {
+    fn count_members(&self) -> FormatResult<usize> {
         let counts = [
             self.roles.count(),
             self.member_ids.count(),
@@ -430,7 +430,7 @@ impl<'a> RelationMessage<'a> {
     pub(super) fn any_member(
         &self,
         mut test: impl FnMut(ObjectKind, i64) -> bool,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         self.count_members()?;
         let mut kinds = self.member_kinds.values();
         let mut next_kind = || {
@@ -465,7 +465,7 @@ pub(crate) struct ObjectOutline<'a> {
 
 impl<'a> ObjectOutline<'a> {
     #[inline]
-    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse(message: &'a [u8]) -> FormatResult<Self> {
         let mut outline = Self::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
@@ -481,7 +481,7 @@ impl<'a> ObjectOutline<'a> {
 
 /// The id in a Node, Way or Relation message. Fields after the id are not read.
 #[inline]
-pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> Result<i64, FormatError> {
+pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> FormatResult<i64> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
         if field.number == object::ID {

@@ -7,7 +7,7 @@ use super::limits::check_parts;
 use super::messages::{NodeMessage, RawInfo, WayMessage, version_number};
 use super::outline::BlockUnits;
 use super::parsed::{Block, BlockMessage};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::wire::Varints;
 
@@ -42,7 +42,7 @@ impl Block<'_> {
     pub(crate) fn for_each_location(
         &self,
         mut visit: impl FnMut(i64, Option<Location>),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.walk_nodes::<false>(|id, location, _| {
             visit(id, location.filter(|location| location.is_on_earth()));
         })
@@ -53,7 +53,7 @@ impl Block<'_> {
     pub(crate) fn for_each_node(
         &self,
         visit: impl FnMut(i64, Option<Location>, bool),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.walk_nodes::<true>(visit)
     }
 
@@ -66,7 +66,7 @@ impl Block<'_> {
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
         mut needs_location: impl FnMut(i64) -> bool,
         mut visit: impl FnMut(i64, Option<Location>, Option<u32>),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut selected = Vec::new();
         let mut put = |id, stored: Option<(i64, i64)>, info: &RawInfo| {
             let stored = stored.filter(|_| info.visible != Some(false));
@@ -99,7 +99,7 @@ impl Block<'_> {
     pub(crate) fn for_each_stored_location(
         &self,
         mut visit: impl FnMut(i64, (i64, i64), bool),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.walk_stored_nodes::<true>(|id, stored, has_tags| {
             if let Some(stored) = stored {
                 visit(id, stored, has_tags);
@@ -112,8 +112,8 @@ impl Block<'_> {
     pub(crate) fn for_each_node_run(
         &self,
         parts: VisitedFields,
-        mut visit: impl FnMut(NodeVisit<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        mut visit: impl FnMut(NodeVisit<'_>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         let (mut messages, mut first) = (self.messages(), 0);
         while let Some(message) = messages.next()? {
             match message {
@@ -155,8 +155,8 @@ impl Block<'_> {
         dense: &DenseNodes<'_>,
         first: usize,
         needs_info: bool,
-        visit: &mut impl FnMut(NodeVisit<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        visit: &mut impl FnMut(NodeVisit<'_>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         let (mut tags, mut infos) = (dense.keys_vals.values(), dense.infos());
         let mut start = 0;
         dense.for_each_place_run(&self.units, &mut |ids, locations| {
@@ -196,8 +196,8 @@ impl Block<'_> {
     fn info_if(
         &self,
         needs_info: bool,
-        read: impl FnOnce() -> Result<RawInfo, FormatError>,
-    ) -> Result<Info<'_>, FormatError> {
+        read: impl FnOnce() -> FormatResult<RawInfo>,
+    ) -> FormatResult<Info<'_>> {
         if needs_info {
             Info::resolve(&read()?, &self.units, &self.strings)
         } else {
@@ -212,7 +212,7 @@ impl Block<'_> {
         &self,
         is_wanted: impl Fn(usize) -> bool,
         mut visit: impl FnMut(usize, &[i64], Option<&[Option<Location>]>),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let (mut ids, mut locations, mut number) = (Vec::new(), Vec::new(), 0);
         self.for_each_single(ObjectKind::Way, |bytes| {
             number += 1;
@@ -240,7 +240,7 @@ impl Block<'_> {
     }
 
     /// The bounding box of the locations that are stored in ways.
-    pub(crate) fn box_of_ways(&self) -> Result<Bbox, FormatError> {
+    pub(crate) fn box_of_ways(&self) -> FormatResult<Bbox> {
         let mut bbox = Bbox::EMPTY;
         self.for_each_way_location(
             |_| true,
@@ -258,7 +258,7 @@ impl Block<'_> {
     fn walk_nodes<const TAGS: bool>(
         &self,
         mut visit: impl FnMut(i64, Option<Location>, bool),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.walk_stored_nodes::<TAGS>(|id, stored, has_tags| {
             let location = stored.and_then(|(lat, lon)| self.units.location(lat, lon));
             visit(id, location, has_tags);
@@ -271,7 +271,7 @@ impl Block<'_> {
     fn walk_stored_nodes<const TAGS: bool>(
         &self,
         mut visit: impl FnMut(i64, Option<(i64, i64)>, bool),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             match message {
@@ -295,7 +295,7 @@ impl DenseNodes<'_> {
     fn walk_stored_nodes<const TAGS: bool>(
         &self,
         visit: &mut impl FnMut(i64, Option<(i64, i64)>, bool),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut deltas = [&self.ids, &self.lats, &self.lons].map(Delta::new);
         let mut visible = self.info.visible.values();
         let mut tags = self.keys_vals.values();
@@ -336,8 +336,8 @@ impl DenseNodes<'_> {
     pub(in crate::pbf) fn for_each_place_run(
         &self,
         units: &BlockUnits,
-        visit: &mut impl FnMut(&[i64], &[Option<Location>]) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        visit: &mut impl FnMut(&[i64], &[Option<Location>]) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         let mut columns = [&self.ids, &self.lats, &self.lons].map(Delta::new);
         let mut visible = self.info.visible.values();
         let (mut runs, mut locations) = ([[0; STRIDE]; 3], [None; STRIDE]);
@@ -368,6 +368,7 @@ impl DenseNodes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::FormatError;
     use crate::pbf::encode::builder::BlockBuilder;
     use crate::pbf::{Element, Object};
 

@@ -3,7 +3,7 @@
 use super::messages::version_number;
 use super::parsed::Block;
 use super::prefix::{PrefixFields, Unread};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::Location;
 use crate::pbf::wire::schema::{dense_nodes, info, primitive_block, primitive_group};
 use crate::pbf::wire::{Varints, count_varints};
@@ -46,7 +46,7 @@ impl<'a> NodeVersions<'a> {
         &self,
         select: impl FnOnce(&[i64], &mut Vec<usize>),
         mut visit: impl FnMut(i64, Option<u32>),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut selected = Vec::new();
         select(&self.ids, &mut selected);
         let (mut versions, mut next) = (self.versions, 0);
@@ -87,7 +87,7 @@ impl VersionedNodes<'_, '_> {
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
         needs_location: impl FnMut(i64) -> bool,
         mut visit: impl FnMut(i64, Option<Location>, Option<u32>),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         match self {
             Self::Block(block) => block.for_each_version(select, needs_location, visit),
             Self::Versions(versions) => {

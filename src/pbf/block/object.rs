@@ -9,7 +9,7 @@ use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::outline::{BlockUnits, StringTable, exact_quotient};
 use super::parsed::Block;
 use super::raw_element::{RawElement, RawForm};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{
     Location, ObjectId, ObjectKind, TypeThenId, id_from_rank, id_rank, nano_of_e7, nearest_e7,
 };
@@ -161,11 +161,7 @@ impl<'a> Object<'a> {
     /// Overwrites this object with `element`, which is an element of `block`. Owned lists keep their memory.
     ///
     /// Coordinates are rounded to units of 1e-7 degree.
-    pub(crate) fn fill(
-        &mut self,
-        element: &RawElement<'_>,
-        block: &Block<'a>,
-    ) -> Result<(), FormatError> {
+    pub(crate) fn fill(&mut self, element: &RawElement<'_>, block: &Block<'a>) -> FormatResult<()> {
         self.fill_next(element, block, &mut None).map(drop)
     }
 
@@ -177,7 +173,7 @@ impl<'a> Object<'a> {
         element: &RawElement<'_>,
         block: &Block<'a>,
         last: &mut Option<RawInfo>,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         let (kind, strings) = (element.key.0, &block.strings);
         self.id = id_from_rank(element.key.1);
         self.make(kind);
@@ -250,7 +246,7 @@ fn read_way(
     units: &BlockUnits,
     refs: &mut Vec<i64>,
     locations: &mut Vec<Option<Location>>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     Delta::new(&way.refs).push_all(refs)?;
     let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
     while !lats.is_done() {
@@ -264,7 +260,7 @@ fn read_members<'a>(
     relation: &RelationMessage<'_>,
     strings: &StringTable<'a>,
     members: &mut Vec<Member<'a>>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let mut ids = Delta::new(&relation.member_ids);
     let mut kinds = relation.member_kinds.values();
     let mut roles = relation.roles.values();
@@ -316,7 +312,7 @@ fn read_tags<'a>(
     values: &Packed<'_>,
     strings: &StringTable<'a>,
     tags: &mut Vec<(&'a str, &'a str)>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let (mut keys, mut values) = (keys.values(), values.values());
     while !keys.is_done() {
         let (key, value) = (keys.read()?, values.read()?);

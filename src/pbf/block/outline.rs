@@ -1,7 +1,7 @@
 //! The outline of a PrimitiveBlock (osmformat.proto), with its string table, its units, and the undecoded messages of
 //! its groups.
 
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, floor_e7};
 use crate::pbf::wire::schema::{primitive_block, primitive_group, string_table};
 use crate::pbf::wire::{Field, Fields};
@@ -14,7 +14,7 @@ pub struct StringTable<'a>(Vec<&'a str>);
 const MAX_STRINGS: usize = 1 << 22;
 
 /// Fails if `count`, the number of strings in a table, exceeds [`MAX_STRINGS`].
-pub(in crate::pbf) fn check_string_count(count: usize) -> Result<(), FormatError> {
+pub(in crate::pbf) fn check_string_count(count: usize) -> FormatResult<()> {
     if count > MAX_STRINGS {
         Err(FormatError::with(format!(
             "a string table of more than {MAX_STRINGS} strings"
@@ -171,7 +171,7 @@ impl BlockUnits {
     }
 
     /// Reads a field of a PrimitiveBlock if it has a unit.
-    pub(super) fn read(&mut self, number: u32, field: &Field<'_>) -> Result<(), FormatError> {
+    pub(super) fn read(&mut self, number: u32, field: &Field<'_>) -> FormatResult<()> {
         match number {
             primitive_block::GRANULARITY => {
                 self.granularity = parse_positive(field.varint()?, "granularity")?;
@@ -266,7 +266,7 @@ pub enum Message<'a> {
 impl<'a> Message<'a> {
     /// The message in a field of a PrimitiveGroup.
     #[inline(always)]
-    pub(super) fn of(field: &Field<'a>) -> Result<Self, FormatError> {
+    pub(super) fn of(field: &Field<'a>) -> FormatResult<Self> {
         Ok(match field.number {
             primitive_group::NODES => Self::Node(field.bytes()?),
             primitive_group::DENSE => Self::Dense(field.bytes()?),
@@ -308,7 +308,7 @@ impl<'a> Group<'a> {
     }
 
     /// Splits the group into parts of consecutive messages. A part has at most `most` bytes, or is a single message.
-    pub(super) fn parts(self, most: usize) -> impl Iterator<Item = Result<Self, FormatError>> {
+    pub(super) fn parts(self, most: usize) -> impl Iterator<Item = FormatResult<Self>> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
             let (mut fields, mut len) = (Fields::new(rest), 0);
@@ -339,7 +339,7 @@ pub(crate) struct BlockOutline<'a> {
 }
 
 impl<'a> BlockOutline<'a> {
-    pub(crate) fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse(payload: &'a [u8]) -> FormatResult<Self> {
         let (mut block, mut has_strings) = (Self::default(), false);
         let mut fields = Fields::new(payload);
         while let Some(field) = fields
@@ -365,7 +365,7 @@ impl<'a> BlockOutline<'a> {
     }
 }
 
-fn parse_positive(value: u64, name: &str) -> Result<i64, FormatError> {
+fn parse_positive(value: u64, name: &str) -> FormatResult<i64> {
     match i32::try_from(value) {
         Ok(value) if value > 0 => Ok(i64::from(value)),
         _ => Err(FormatError::with(format!(

@@ -4,7 +4,7 @@ use super::delta::Delta;
 use super::dense::DenseNodes;
 use super::messages::{RelationMessage, WayRefs};
 use super::outline::{BlockOutline, BlockUnits, Group, Message, StringTable};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Fields;
 
@@ -35,7 +35,7 @@ const MAX_DENSE: usize = 1 << 18;
 
 impl<'a> Block<'a> {
     /// Parses a block but leaves its string table empty, for passes that need only ids and references.
-    pub(crate) fn parse_bare(payload: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn parse_bare(payload: &'a [u8]) -> FormatResult<Self> {
         let outline = BlockOutline::parse(payload)?;
         let mut block = Self {
             strings: StringTable::default(),
@@ -51,7 +51,7 @@ impl<'a> Block<'a> {
     }
 
     /// Sets the groups of the block, and finds their messages.
-    fn set_groups(&mut self, groups: Vec<Group<'a>>) -> Result<(), FormatError> {
+    fn set_groups(&mut self, groups: Vec<Group<'a>>) -> FormatResult<()> {
         for group in &groups {
             group.try_for_each(|message| {
                 let (kind, bytes) = match message {
@@ -72,7 +72,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    fn add_dense(&mut self, bytes: &'a [u8]) -> Result<(), FormatError> {
+    fn add_dense(&mut self, bytes: &'a [u8]) -> FormatResult<()> {
         let dense = DenseNodes::parse(bytes)?;
         if dense.is_empty() {
             // `next` fails if the message has tags although it has no nodes.
@@ -117,14 +117,14 @@ impl<'a> Block<'a> {
 
     /// The block with its objects replaced by those of `group`, the content of a PrimitiveGroup that uses the strings
     /// and units of this block.
-    pub(crate) fn with_group<'b>(&self, group: &'b [u8]) -> Result<Block<'b>, FormatError>
+    pub(crate) fn with_group<'b>(&self, group: &'b [u8]) -> FormatResult<Block<'b>>
     where
         'a: 'b,
     {
         self.with_groups(vec![Group(group)])
     }
 
-    fn with_groups<'b>(&self, groups: Vec<Group<'b>>) -> Result<Block<'b>, FormatError>
+    fn with_groups<'b>(&self, groups: Vec<Group<'b>>) -> FormatResult<Block<'b>>
     where
         'a: 'b,
     {
@@ -146,8 +146,8 @@ impl<'a> Block<'a> {
     /// split.
     pub(crate) fn visit_in_parts(
         &self,
-        mut visit: impl FnMut(&Block<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        mut visit: impl FnMut(&Block<'_>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         if self.payload.len() <= PART_LEN {
             return visit(self);
         }
@@ -173,7 +173,7 @@ impl<'a> Block<'a> {
         mut is_wanted: impl FnMut(&WayRefs<'_>) -> bool,
         refs: &mut Vec<i64>,
         ways: &mut Vec<(i64, usize)>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.for_each_single(ObjectKind::Way, |bytes| {
             if !is_looked_at() {
                 return Ok(());
@@ -195,7 +195,7 @@ impl<'a> Block<'a> {
         &self,
         most: usize,
         mut visit: impl FnMut(&[i64], &[(i64, usize)]),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         self.for_each_single(ObjectKind::Way, |bytes| {
             let way = WayRefs::parse(bytes)?;
@@ -220,7 +220,7 @@ impl<'a> Block<'a> {
     pub(crate) fn for_each_member(
         &self,
         mut visit: impl FnMut(i64, ObjectKind, i64),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.for_each_single(ObjectKind::Relation, |bytes| {
             let relation = RelationMessage::parse(bytes)?;
             let visited = relation.any_member(|kind, id| {
@@ -232,7 +232,7 @@ impl<'a> Block<'a> {
     }
 
     /// Fails if a relation has more than [`MAX_PARTS`](super::limits::MAX_PARTS) members or tags.
-    pub(crate) fn check_relation_sizes(&self) -> Result<(), FormatError> {
+    pub(crate) fn check_relation_sizes(&self) -> FormatResult<()> {
         self.for_each_single(ObjectKind::Relation, |bytes| {
             RelationMessage::parse(bytes)?.check_size()
         })
@@ -258,8 +258,8 @@ impl<'a> Block<'a> {
     pub(super) fn for_each_single<'b>(
         &'b self,
         kind: ObjectKind,
-        mut visit: impl FnMut(&'b [u8]) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        mut visit: impl FnMut(&'b [u8]) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             if let BlockMessage::Single(found, bytes) = message
@@ -302,7 +302,7 @@ pub(in crate::pbf) struct Messages<'a> {
 impl<'a> Messages<'a> {
     /// The next message; `None` after the last one. DenseNodes messages without nodes are skipped.
     #[inline]
-    pub(in crate::pbf) fn next(&mut self) -> Result<Option<BlockMessage<'a>>, FormatError> {
+    pub(in crate::pbf) fn next(&mut self) -> FormatResult<Option<BlockMessage<'a>>> {
         loop {
             let Some(field) = self.fields.next()? else {
                 match self.groups.next() {

@@ -7,7 +7,7 @@ use super::messages::{
 };
 use super::outline::{BlockUnits, exact_quotient};
 use super::parsed::{Block, BlockMessage, Messages};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{Location, ObjectKind, TypeThenId, id_rank, is_exact_e7};
 
 /// One object of a block, with the block's units and string ids.
@@ -38,7 +38,7 @@ impl<'a> RawElement<'a> {
     }
 
     /// Returns the object of a Node, Way or Relation message.
-    pub(super) fn of_message(kind: ObjectKind, message: &'a [u8]) -> Result<Self, FormatError> {
+    pub(super) fn of_message(kind: ObjectKind, message: &'a [u8]) -> FormatResult<Self> {
         let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
         Ok(Self {
             key: (kind, id_rank(object_id(message, kind)?)),
@@ -58,7 +58,7 @@ impl<'a> RawElement<'a> {
     pub(crate) fn in_default_units(
         mut self,
         units: &BlockUnits,
-    ) -> Result<(Self, BlockUnits), FormatError> {
+    ) -> FormatResult<(Self, BlockUnits)> {
         let default = BlockUnits::default();
         if units.is_default() {
             return Ok((self, default));
@@ -76,7 +76,7 @@ impl<'a> RawElement<'a> {
     }
 
     /// The metadata, in the block's units.
-    pub(crate) fn info(&self) -> Result<RawInfo, FormatError> {
+    pub(crate) fn info(&self) -> FormatResult<RawInfo> {
         match &self.form {
             RawForm::Dense(node) => Ok(node.info),
             RawForm::Message(message) => RawInfo::of_object(message),
@@ -84,12 +84,12 @@ impl<'a> RawElement<'a> {
     }
 
     /// The version, the time in the block's units, and whether the object is a deleted version.
-    pub(crate) fn version_info(&self) -> Result<VersionInfo, FormatError> {
+    pub(crate) fn version_info(&self) -> FormatResult<VersionInfo> {
         Ok(self.info()?.version_info())
     }
 
     /// Latitude and longitude of a node in the block's units; `None` for ways and relations.
-    pub(crate) fn location(&self) -> Result<Option<(i64, i64)>, FormatError> {
+    pub(crate) fn location(&self) -> FormatResult<Option<(i64, i64)>> {
         match (&self.form, self.key.0) {
             (RawForm::Dense(node), _) => Ok(Some((node.lat, node.lon))),
             (RawForm::Message(message), ObjectKind::Node) => {
@@ -101,17 +101,14 @@ impl<'a> RawElement<'a> {
     }
 
     /// Latitude and longitude of a node in nanodegrees; `None` for ways and relations.
-    pub(crate) fn nano_location(
-        &self,
-        units: &BlockUnits,
-    ) -> Result<Option<(i64, i64)>, FormatError> {
+    pub(crate) fn nano_location(&self, units: &BlockUnits) -> FormatResult<Option<(i64, i64)>> {
         let location = self.location()?;
         Ok(location.map(|(lat, lon)| (units.nano_lat(lat), units.nano_lon(lon))))
     }
 
     /// Whether a [`Location`](crate::osm::Location) can express the coordinates of this element exactly. True for ways
     /// and relations; locations in ways are not checked.
-    pub(crate) fn has_exact_location(&self, units: &BlockUnits) -> Result<bool, FormatError> {
+    pub(crate) fn has_exact_location(&self, units: &BlockUnits) -> FormatResult<bool> {
         let location = self.nano_location(units)?;
         Ok(location.is_none_or(|(lat, lon)| is_exact_e7(lat) && is_exact_e7(lon)))
     }
@@ -138,7 +135,7 @@ impl<'a> RawElement<'a> {
 
     /// The number of refs of a way, and the number of refs for which the way stores a location on the earth. Both are 0
     /// for nodes and relations. `units` are those of the block.
-    pub(crate) fn count_refs(&self, units: &BlockUnits) -> Result<(usize, usize), FormatError> {
+    pub(crate) fn count_refs(&self, units: &BlockUnits) -> FormatResult<(usize, usize)> {
         match (&self.form, self.key.0) {
             (RawForm::Message(message), ObjectKind::Way) => {
                 let way = WayMessage::parse(message)?;
@@ -159,7 +156,7 @@ impl<'a> RawElement<'a> {
     pub(crate) fn for_each_member(
         &self,
         mut visit: impl FnMut(ObjectKind, i64),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let visit_all = |kind, id| {
             visit(kind, id);
             false
@@ -172,7 +169,7 @@ impl<'a> RawElement<'a> {
     pub(crate) fn any_member(
         &self,
         test: impl FnMut(ObjectKind, i64) -> bool,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         match (&self.form, self.key.0) {
             (RawForm::Message(message), ObjectKind::Relation) => {
                 RelationMessage::parse(message)?.any_member(test)
@@ -217,8 +214,8 @@ impl Block<'_> {
     pub(crate) fn for_each_selected_node(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
-        mut visit: impl FnMut(&RawElement<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        mut visit: impl FnMut(&RawElement<'_>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         let (mut messages, mut selected) = (self.messages(), Vec::new());
         while let Some(message) = messages.next()? {
             match message {
@@ -257,7 +254,7 @@ impl<'a> RawElements<'a> {
     }
 
     /// The next object in file order; `None` after the last one.
-    pub(crate) fn next(&mut self) -> Result<Option<RawElement<'a>>, FormatError> {
+    pub(crate) fn next(&mut self) -> FormatResult<Option<RawElement<'a>>> {
         loop {
             if let Some(nodes) = &mut self.dense {
                 if let Some(node) = nodes.next()? {

@@ -5,7 +5,7 @@ use super::element::Tags;
 use super::messages::{NodeMessage, RelationMessage, WayMessage};
 use super::outline::StringTable;
 use super::parsed::{Block, BlockMessage};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{ObjectKind, UniqueTags};
 
 /// The numbers of tags that readers misunderstand.
@@ -44,7 +44,7 @@ impl FaultyTags {
 
 impl DenseNodes<'_> {
     /// Counts the tags of the nodes that readers misunderstand.
-    pub(super) fn faulty_tags(&self, strings: &StringTable<'_>) -> Result<FaultyTags, FormatError> {
+    pub(super) fn faulty_tags(&self, strings: &StringTable<'_>) -> FormatResult<FaultyTags> {
         let (mut keys_vals, mut found) = (self.keys_vals.values(), FaultyTags::default());
         while !keys_vals.is_done() {
             skip_untagged(&mut keys_vals, usize::MAX)?;
@@ -57,7 +57,7 @@ impl DenseNodes<'_> {
 
 impl Block<'_> {
     /// Returns the number of tags whose key an earlier tag of the same object has.
-    pub(crate) fn repeated_keys(&self) -> Result<u64, FormatError> {
+    pub(crate) fn repeated_keys(&self) -> FormatResult<u64> {
         let (strings, mut repeated) = (&self.strings, 0);
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {

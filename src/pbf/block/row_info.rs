@@ -1,7 +1,7 @@
 //! Encodes the metadata of an object as a part of a row. Rows are the byte strings that are sorted on disk.
 
 use super::element::Info;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::pbf::InfoFields;
 use crate::pbf::wire::{Varints, put_sint, put_text};
 
@@ -51,7 +51,7 @@ pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) {
 
 impl<'a> RowInfo<'a> {
     /// Reads the metadata that [`put_row_info`] has written.
-    pub(crate) fn read(row: &mut Varints<'a>) -> Result<Self, FormatError> {
+    pub(crate) fn read(row: &mut Varints<'a>) -> FormatResult<Self> {
         let [flags] = row.read_array()?;
         let present = InfoFields::from_bits(flags);
         let mut number = |field| {
@@ -73,7 +73,7 @@ impl<'a> RowInfo<'a> {
     }
 
     /// Converts the metadata to that of an object. Fails if the name of the user is not UTF-8.
-    pub(crate) fn to_info(self) -> Result<Info<'a>, FormatError> {
+    pub(crate) fn to_info(self) -> FormatResult<Info<'a>> {
         let user = self.user.map(std::str::from_utf8).transpose();
         Ok(Info {
             version: self.version,

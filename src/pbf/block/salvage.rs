@@ -9,7 +9,7 @@ use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::object::{Object, ObjectBody, nearest_location};
 use super::outline::{BlockUnits, Message, StringTable, check_string_count};
 use super::string_faults::{is_forbidden_in_xml, is_inexpressible};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Location, ObjectKind, retain_unique};
 use crate::pbf::wire::schema::{primitive_block, string_table};
 use crate::pbf::wire::{Fields, Packed, Varints};
@@ -108,7 +108,7 @@ struct Reader<'s> {
 pub(crate) fn salvage(
     payload: &[u8],
     invalid: InvalidUtf8,
-    mut take: impl FnMut(&Object<'_>) -> Result<(), FormatError>,
+    mut take: impl FnMut(&Object<'_>) -> FormatResult<()>,
 ) -> Salvage {
     let (mut table, mut groups, mut units) = (None, Vec::new(), BlockUnits::default());
     let (mut fields, mut is_cut) = (Fields::new(payload), false);
@@ -145,7 +145,7 @@ pub(crate) fn salvage(
     reader.found
 }
 
-type Take<'t> = dyn FnMut(&Object<'_>) -> Result<(), FormatError> + 't;
+type Take<'t> = dyn FnMut(&Object<'_>) -> FormatResult<()> + 't;
 
 impl<'s> Reader<'s> {
     fn read_group(&mut self, group: &[u8], take: &mut Take<'_>) {
@@ -231,7 +231,7 @@ impl<'s> Reader<'s> {
         self.located_node(node.id, (node.lat, node.lon), node.info, tags)
     }
 
-    fn read_node(&mut self, message: &[u8]) -> Result<Option<Object<'s>>, FormatError> {
+    fn read_node(&mut self, message: &[u8]) -> FormatResult<Option<Object<'s>>> {
         let node = NodeMessage::parse(message)?;
         node.check_size()?;
         let tags = self.read_tags(&node.keys, &node.values);
@@ -254,7 +254,7 @@ impl<'s> Reader<'s> {
         Some(Object::node(id, location, tags).with_info(info))
     }
 
-    fn read_way(&mut self, message: &[u8]) -> Result<Object<'s>, FormatError> {
+    fn read_way(&mut self, message: &[u8]) -> FormatResult<Object<'s>> {
         let way = WayMessage::parse(message)?;
         way.check_size()?;
         let mut refs = Vec::new();
@@ -275,11 +275,7 @@ impl<'s> Reader<'s> {
         Ok(object)
     }
 
-    fn locations(
-        &self,
-        way: &WayMessage<'_>,
-        count: usize,
-    ) -> Result<Vec<Option<Location>>, FormatError> {
+    fn locations(&self, way: &WayMessage<'_>, count: usize) -> FormatResult<Vec<Option<Location>>> {
         let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
         let mut locations = Vec::new();
         while !lats.is_done() || !lons.is_done() {
@@ -293,7 +289,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn read_relation(&mut self, message: &[u8]) -> Result<Object<'s>, FormatError> {
+    fn read_relation(&mut self, message: &[u8]) -> FormatResult<Object<'s>> {
         let relation = RelationMessage::parse(message)?;
         relation.check_size()?;
         let mut ids = Delta::new(&relation.member_ids);

@@ -5,7 +5,7 @@ use super::messages::{ObjectOutline, WayMessage, check_coordinate_counts, object
 use super::outline::BlockUnits;
 use super::parsed::Block;
 use super::raw_element::RawElement;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::wire::{Packed, put_varint, read_varint};
 
@@ -15,22 +15,22 @@ pub(crate) struct StoredWay<'a>(&'a [u8]);
 
 impl<'a> StoredWay<'a> {
     /// Returns the id.
-    pub(crate) fn id(self) -> Result<i64, FormatError> {
+    pub(crate) fn id(self) -> FormatResult<i64> {
         object_id(self.0, ObjectKind::Way)
     }
 
     /// Returns the way as an element.
-    pub(crate) fn element(self) -> Result<RawElement<'a>, FormatError> {
+    pub(crate) fn element(self) -> FormatResult<RawElement<'a>> {
         RawElement::of_message(ObjectKind::Way, self.0)
     }
 
     /// Whether the way stores locations.
-    pub(crate) fn has_locations(self) -> Result<bool, FormatError> {
+    pub(crate) fn has_locations(self) -> FormatResult<bool> {
         Ok(ObjectOutline::parse(self.0)?.has_locations)
     }
 
     /// Appends the node references to `refs`, and returns the way with its locations.
-    pub(crate) fn take_refs(self, refs: &mut Vec<i64>) -> Result<LocatedWay<'a>, FormatError> {
+    pub(crate) fn take_refs(self, refs: &mut Vec<i64>) -> FormatResult<LocatedWay<'a>> {
         let way = WayMessage::parse(self.0)?;
         way.check_size()?;
         Delta::new(&way.refs).push_all(refs)?;
@@ -43,7 +43,7 @@ impl<'a> StoredWay<'a> {
     }
 
     /// Appends the references and coordinates to `out`, as a [`KeptWay`]. Does not check them.
-    pub(crate) fn keep_nodes(self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    pub(crate) fn keep_nodes(self, out: &mut Vec<u8>) -> FormatResult<()> {
         let way = WayMessage::parse(self.0)?;
         let [refs, lats, lons] = [&way.refs, &way.lats, &way.lons].map(Packed::as_bytes);
         put_varint(out, refs.len() as u64);
@@ -61,7 +61,7 @@ pub(crate) struct KeptWay<'k>(pub &'k [u8]);
 
 impl<'k> KeptWay<'k> {
     /// Fails if references or coordinates are malformed, or if the way has too many. `id` is named in the error.
-    pub(crate) fn check(self, id: i64) -> Result<(), FormatError> {
+    pub(crate) fn check(self, id: i64) -> FormatResult<()> {
         let [refs, lats, lons] = self.columns()?.map(Packed::borrowed);
         let way = WayMessage {
             id,
@@ -80,7 +80,7 @@ impl<'k> KeptWay<'k> {
         self,
         units: &BlockUnits,
         mut take: impl FnMut(i64, Option<Location>),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let [mut refs, mut lats, mut lons] = self.columns()?.map(Delta::of_bytes);
         while !refs.is_done() {
             let id = refs.read()?;
@@ -95,7 +95,7 @@ impl<'k> KeptWay<'k> {
     }
 
     /// Returns the references, latitudes and longitudes as they are stored.
-    fn columns(self) -> Result<[&'k [u8]; 3], FormatError> {
+    fn columns(self) -> FormatResult<[&'k [u8]; 3]> {
         const CUT_OFF: FormatError = FormatError::new("a kept way is cut off");
         let mut at = 0;
         let refs_len = read_varint(self.0, &mut at)? as usize;
@@ -130,7 +130,7 @@ impl LocatedWay<'_> {
         refs: usize,
         units: &BlockUnits,
         locations: &mut Vec<Option<Location>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         locations.clear();
         check_coordinate_counts(self.id, refs, self.lats.count(), self.lons.count())?;
         let (mut lats, mut lons) = (Delta::new(&self.lats), Delta::new(&self.lons));
@@ -145,8 +145,8 @@ impl Block<'_> {
     /// Calls `visit` with each way and its index among the ways of the block.
     pub(crate) fn for_each_stored_way<'b>(
         &'b self,
-        mut visit: impl FnMut(usize, StoredWay<'b>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        mut visit: impl FnMut(usize, StoredWay<'b>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         let mut index = 0;
         self.for_each_single(ObjectKind::Way, |bytes| {
             visit(index, StoredWay(bytes))?;

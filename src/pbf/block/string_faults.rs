@@ -8,7 +8,7 @@ use super::limits::MAX_PARTS;
 use super::object::{Object, ObjectBody};
 use super::outline::{BlockOutline, NOT_UTF8, StringTable, check_string_count};
 use super::parsed::Block;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{ObjectKind, SeenKeys};
 use crate::pbf::wire::Fields;
 use crate::pbf::wire::schema::string_table;
@@ -61,7 +61,7 @@ impl ContentFault {
 
 /// Fails if a string of the block in `payload` is not UTF-8. The error names an object that uses the string, if there
 /// is one.
-pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
+pub(crate) fn check_strings(payload: &[u8]) -> FormatResult<()> {
     let outline = BlockOutline::parse(payload)?;
     if are_utf8(outline.string_table).unwrap_or(false) {
         return Ok(());
@@ -73,7 +73,7 @@ pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
 }
 
 /// Whether all strings of a table are UTF-8.
-fn are_utf8(string_table: &[u8]) -> Result<bool, FormatError> {
+fn are_utf8(string_table: &[u8]) -> FormatResult<bool> {
     let (mut fields, mut count) = (Fields::new(string_table), 0);
     while let Some(field) = fields.next()? {
         if field.number == string_table::S {
@@ -147,7 +147,7 @@ fn name_object(payload: &[u8], error: FormatError) -> FormatError {
 pub(crate) fn content_faults(
     payload: &[u8],
     mut take: impl FnMut(ContentFault),
-) -> Result<ContentFacts, FormatError> {
+) -> FormatResult<ContentFacts> {
     let outline = BlockOutline::parse(payload)?;
     let RawStrings { texts, faults } = RawStrings::parse(outline.string_table)?;
     let block = Block::parse_bare(payload)?;
@@ -172,7 +172,7 @@ pub(crate) fn content_faults(
 
 /// Calls `take` with each tag whose key an earlier tag of the same object has, and with each object that has a tag
 /// without a key.
-fn faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> Result<(), FormatError> {
+fn faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> FormatResult<()> {
     block.try_for_each(|element| {
         let mut seen = SeenKeys::default();
         for (key, value) in element.tags() {
@@ -195,10 +195,7 @@ fn faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> Result<
 }
 
 /// Calls `take` with each object that has more than [`MAX_PARTS`] tags, nodes or members.
-fn oversized_objects(
-    block: &Block<'_>,
-    mut take: impl FnMut(ContentFault),
-) -> Result<(), FormatError> {
+fn oversized_objects(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> FormatResult<()> {
     block.try_for_each(|element| {
         if let Err(error) = element.check_size() {
             let (kind, id) = (element.kind(), element.id());
@@ -215,7 +212,7 @@ fn string_uses(
     block: &Block<'_>,
     faults: &[StringFault],
     mut take: impl FnMut(ContentFault),
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let mut used = vec![false; faults.len()];
     // `text` is the escaped text of a fault if both have the same address.
     let fault_of = |text: &str| {
@@ -273,7 +270,7 @@ struct StringFault {
 }
 
 impl<'a> RawStrings<'a> {
-    fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+    fn parse(message: &'a [u8]) -> FormatResult<Self> {
         let mut texts = Vec::with_capacity(message.len() / 12);
         let (mut faults, mut fields) = (Vec::new(), Fields::new(message));
         while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {

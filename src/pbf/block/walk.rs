@@ -6,7 +6,7 @@ use super::dense::{DenseNodes, InfoCursor, next_tag_run};
 use super::element::Element;
 use super::messages::{RawInfo, RelationMessage, TagIds, VersionInfo, WayRefs, object_id};
 use super::parsed::{Block, BlockMessage, Messages};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Varints;
 
@@ -59,10 +59,7 @@ impl Block<'_> {
     }
 
     /// Calls `visit` with the kind and the id of each object, in file order.
-    pub(crate) fn for_each_id(
-        &self,
-        mut visit: impl FnMut(ObjectKind, i64),
-    ) -> Result<(), FormatError> {
+    pub(crate) fn for_each_id(&self, mut visit: impl FnMut(ObjectKind, i64)) -> FormatResult<()> {
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             match message {
@@ -87,7 +84,7 @@ impl Block<'_> {
         &self,
         kind: ObjectKind,
         mut visit: impl FnMut(u64, u64),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         if !self.has(kind) {
             return Ok(());
         }
@@ -116,7 +113,7 @@ impl Block<'_> {
 impl<'a> BlockWalk<'a> {
     /// Moves to the next object and returns its kind; `None` after the last one.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<ObjectKind>, FormatError> {
+    pub(crate) fn next(&mut self) -> FormatResult<Option<ObjectKind>> {
         if let Current::Dense(nodes) = &mut self.current
             && nodes.next()?
         {
@@ -140,7 +137,7 @@ impl<'a> BlockWalk<'a> {
 
     /// Moves to the next object and returns its key; `None` after the last one.
     #[inline]
-    pub(crate) fn next_key(&mut self) -> Result<Option<TypeThenId>, FormatError> {
+    pub(crate) fn next_key(&mut self) -> FormatResult<Option<TypeThenId>> {
         match self.next()? {
             Some(kind) => Ok(Some((kind, id_rank(self.id()?)))),
             None => Ok(None),
@@ -157,7 +154,7 @@ impl<'a> BlockWalk<'a> {
 
     /// The id of the current object. Fails if its message has no id.
     #[inline]
-    pub(crate) fn id(&self) -> Result<i64, FormatError> {
+    pub(crate) fn id(&self) -> FormatResult<i64> {
         match &self.current {
             Current::Dense(nodes) => Ok(nodes.id),
             Current::Single(kind, message) => object_id(message, *kind),
@@ -166,7 +163,7 @@ impl<'a> BlockWalk<'a> {
 
     /// The tags of the current object.
     #[inline]
-    pub(crate) fn tags(&mut self) -> Result<TagIds<'a>, FormatError> {
+    pub(crate) fn tags(&mut self) -> FormatResult<TagIds<'a>> {
         match &mut self.current {
             Current::Dense(nodes) => nodes.tags(),
             Current::Single(_, message) => Ok(TagIds::Message(message)),
@@ -174,7 +171,7 @@ impl<'a> BlockWalk<'a> {
     }
 
     /// The version of the current object, its time in the units of the block, and whether it is a deleted version.
-    pub(crate) fn version_info(&mut self) -> Result<VersionInfo, FormatError> {
+    pub(crate) fn version_info(&mut self) -> FormatResult<VersionInfo> {
         let info = match &self.current {
             Current::Dense(nodes) => {
                 let versions =
@@ -187,7 +184,7 @@ impl<'a> BlockWalk<'a> {
     }
 
     /// The metadata of the current object, in the units of the block.
-    pub(crate) fn info(&mut self) -> Result<RawInfo, FormatError> {
+    pub(crate) fn info(&mut self) -> FormatResult<RawInfo> {
         match &self.current {
             Current::Dense(nodes) => {
                 let infos = (self.infos).get_or_insert_with(|| Box::new(nodes.nodes.infos()));
@@ -198,12 +195,12 @@ impl<'a> BlockWalk<'a> {
     }
 
     /// Whether `test` returns `true` for the id of any node of the current object. The object must be a way.
-    pub(crate) fn any_ref(&self, test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
+    pub(crate) fn any_ref(&self, test: impl FnMut(i64) -> bool) -> FormatResult<bool> {
         WayRefs::parse(self.message())?.any(test)
     }
 
     /// Whether the current object ends at its first node and has at least `least` nodes. The object must be a way.
-    pub(crate) fn is_closed(&self, least: usize) -> Result<bool, FormatError> {
+    pub(crate) fn is_closed(&self, least: usize) -> FormatResult<bool> {
         let (mut first, mut last, mut count) = (None, None, 0);
         self.any_ref(|id| {
             first.get_or_insert(id);
@@ -219,7 +216,7 @@ impl<'a> BlockWalk<'a> {
     pub(crate) fn any_member(
         &self,
         test: impl FnMut(ObjectKind, i64) -> bool,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         RelationMessage::parse(self.message())?.any_member(test)
     }
 
@@ -227,8 +224,8 @@ impl<'a> BlockWalk<'a> {
     pub(crate) fn visit_message(
         &self,
         block: &Block<'_>,
-        visit: &mut dyn FnMut(Element<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        visit: &mut dyn FnMut(Element<'_>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         match self.current {
             Current::Dense(_) => Ok(()),
             Current::Single(kind, message) => block.visit_single(kind, message, false, visit),
@@ -259,7 +256,7 @@ impl<'a> DenseWalk<'a> {
 
     /// Moves to the next node. Returns `false` after the last one.
     #[inline(always)]
-    fn next(&mut self) -> Result<bool, FormatError> {
+    fn next(&mut self) -> FormatResult<bool> {
         let has_next = self.read < self.nodes.len();
         if has_next {
             self.read += 1;
@@ -269,7 +266,7 @@ impl<'a> DenseWalk<'a> {
     }
 
     #[inline]
-    fn tags(&mut self) -> Result<TagIds<'a>, FormatError> {
+    fn tags(&mut self) -> FormatResult<TagIds<'a>> {
         while self.tags_read < self.read {
             self.last_tags = next_tag_run(&mut self.tags)?;
             self.tags_read += 1;
@@ -281,6 +278,7 @@ impl<'a> DenseWalk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::FormatError;
     use crate::pbf::block::samples::nodes;
     use crate::pbf::encode::builder::BlockBuilder;
     use crate::pbf::wire::Packed;

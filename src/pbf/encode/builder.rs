@@ -2,7 +2,7 @@
 
 use super::encoder::BlockEncoder;
 use super::intern::SourceStrings;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::ObjectKind;
 use crate::pbf::block::object::Object;
 use crate::pbf::block::outline::BlockUnits;
@@ -46,7 +46,7 @@ impl BlockBuilder {
     }
 
     /// Adds an object.
-    pub(crate) fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
+    pub(crate) fn add(&mut self, object: &Object<'_>) -> FormatResult<()> {
         self.make_room(object.kind(), &BlockUnits::default());
         self.builder.add(object)
     }
@@ -57,7 +57,7 @@ impl BlockBuilder {
         object: &RawElement<'_>,
         units: &BlockUnits,
         strings: &mut SourceStrings<'_>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let (object, units) = object.in_default_units(units)?;
         self.make_room(object.key.0, &units);
         self.builder.add_raw(&object, strings)

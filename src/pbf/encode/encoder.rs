@@ -2,7 +2,7 @@
 
 use super::dense_columns::{DenseColumns, InfoColumn};
 use super::intern::{Interner, SourceStrings};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::block::dense::RawNode;
 use crate::pbf::block::limits::check_parts;
@@ -198,7 +198,7 @@ impl BlockEncoder {
         &mut self,
         object: &RawElement<'_>,
         source: &mut SourceStrings<'_>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let tagged = object.tagged;
         match (object.form, object.key.0) {
             (RawForm::Dense(mut node), _) => {
@@ -230,7 +230,7 @@ impl BlockEncoder {
         &mut self,
         node: &RawNode<'_>,
         source: &mut SourceStrings<'_>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id)?;
         let tags_start = self.tags.len();
         let mut ids = Varints::new(node.keys_vals);
@@ -247,7 +247,7 @@ impl BlockEncoder {
         &mut self,
         node: &NodeMessage<'_>,
         source: &mut SourceStrings<'_>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         node.check_size()?;
         let tags_start = self.copy_tags(&node.keys, &node.values, source)?;
         let info = self.copy_info(node.info, source)?;
@@ -260,7 +260,7 @@ impl BlockEncoder {
         &mut self,
         way: &WayMessage<'_>,
         source: &mut SourceStrings<'_>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         way.check()?;
         way.check_size()?;
         let tags_start = self.copy_tags(&way.keys, &way.values, source)?;
@@ -283,7 +283,7 @@ impl BlockEncoder {
         &mut self,
         relation: &RelationMessage<'_>,
         source: &mut SourceStrings<'_>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         relation.check(usize::MAX)?;
         relation.check_size()?;
         let tags_start = self.copy_tags(&relation.keys, &relation.values, source)?;
@@ -310,7 +310,7 @@ impl BlockEncoder {
         keys: &Packed<'_>,
         values: &Packed<'_>,
         source: &mut SourceStrings<'_>,
-    ) -> Result<usize, FormatError> {
+    ) -> FormatResult<usize> {
         let start = self.tags.len();
         let (mut key_ids, mut value_ids) = (keys.values(), values.values());
         while !key_ids.is_done() {
@@ -330,7 +330,7 @@ impl BlockEncoder {
         &mut self,
         info: RawInfo,
         source: &mut SourceStrings<'_>,
-    ) -> Result<RawInfo, FormatError> {
+    ) -> FormatResult<RawInfo> {
         let user_sid = match info.user_sid {
             Some(id) => Some(source.id_or_empty(u64::from(id), &mut self.interner)?),
             None => None,

@@ -3,7 +3,7 @@
 //! Whole zlib blobs are processed by libdeflate; `notes/codec.md` has the measurements behind this choice.
 
 use super::blob::{Blob, BlobKind, Encoding, MAX_PAYLOAD_LEN, encode_frame, wrong_raw_size};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::pbf::segments::{
     BlobSegments, PROBE_LEN, Segment, SegmentEncoder, SegmentInflater, Segmented, ends_as_segments,
 };
@@ -173,7 +173,7 @@ impl Decompressor {
     pub(crate) fn payload_in_segments<'a>(
         &'a mut self,
         blob: &Blob<'a>,
-    ) -> Result<(&'a [u8], BlobSegments<'a>), FormatError> {
+    ) -> FormatResult<(&'a [u8], BlobSegments<'a>)> {
         let len = blob.payload_len as usize;
         if blob.encoding != Encoding::Zlib || !ends_as_segments(blob.data) {
             return Ok((self.payload(blob)?, BlobSegments::None));
@@ -200,7 +200,7 @@ impl Decompressor {
     pub(crate) fn string_table<'a>(
         &'a mut self,
         blob: &Blob<'a>,
-    ) -> Result<Option<&'a [u8]>, FormatError> {
+    ) -> FormatResult<Option<&'a [u8]>> {
         const HEAD: usize = MAX_VARINT_LEN + 1;
         let prefix = self.prefix(blob, |prefix| match string_table_range(prefix) {
             _ if prefix.len() < HEAD => Some(HEAD),
@@ -218,7 +218,7 @@ impl Decompressor {
         &'a mut self,
         blob: &Blob<'a>,
         needed: impl Fn(&[u8]) -> Option<usize>,
-    ) -> Result<&'a [u8], FormatError> {
+    ) -> FormatResult<&'a [u8]> {
         if blob.encoding != Encoding::Zlib {
             return self.payload(blob);
         }
@@ -261,7 +261,7 @@ fn inflate_until(
     data: &[u8],
     out: &mut [u8],
     wanted: usize,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let damaged = || FormatError::new("zlib data is damaged");
     let wanted = wanted.min(out.len());
     loop {
@@ -282,7 +282,7 @@ fn inflate(
     zlib: &mut libdeflater::Decompressor,
     data: &[u8],
     out: &mut [u8],
-) -> Result<usize, FormatError> {
+) -> FormatResult<usize> {
     zlib.zlib_decompress(data, out)
         .map_err(|error| match error {
             libdeflater::DecompressionError::BadData => FormatError::new("zlib data is damaged"),
@@ -297,7 +297,7 @@ fn decompress_zstd(
     state: &mut Option<zstd::bulk::Decompressor<'static>>,
     data: &[u8],
     out: &mut [u8],
-) -> Result<usize, FormatError> {
+) -> FormatResult<usize> {
     let damaged = |error: std::io::Error| FormatError::with(format!("zstd data: {error}"));
     let zstd = match state {
         Some(zstd) => zstd,
@@ -361,7 +361,7 @@ impl Compressor {
         payload: &[u8],
         old: Option<Segmented<'_>>,
         out: &mut Vec<u8>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let payload_len = checked_len(payload)?;
         if let Some(data) = self.compress_in_segments(payload, old) {
             let blob = Blob {
@@ -396,7 +396,7 @@ impl Compressor {
     pub(crate) fn compress<'a>(
         &'a mut self,
         payload: &'a [u8],
-    ) -> Result<(Encoding, &'a [u8]), FormatError> {
+    ) -> FormatResult<(Encoding, &'a [u8])> {
         match self.compression {
             Compression::None => Ok((Encoding::Raw, payload)),
             Compression::Zlib(level) => {
@@ -434,7 +434,7 @@ impl Compressor {
 }
 
 /// The length of a payload. Fails if it exceeds the limit of the format.
-fn checked_len(payload: &[u8]) -> Result<u32, FormatError> {
+fn checked_len(payload: &[u8]) -> FormatResult<u32> {
     u32::try_from(payload.len())
         .ok()
         .filter(|&len| len <= MAX_PAYLOAD_LEN)

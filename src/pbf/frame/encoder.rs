@@ -3,7 +3,7 @@
 use super::blob::{Blob, BlobHeader, BlobKind, Encoding, encode_frame};
 use super::codec::{Compression, Compressor, Decompressor};
 use crate::deflate::padding::padding;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::pbf::block::object::Object;
 use crate::pbf::block::outline::BlockUnits;
 use crate::pbf::block::parsed::Block;
@@ -66,7 +66,7 @@ impl EncodedFrame {
     pub(crate) fn payload<'a>(
         &'a self,
         decompressor: &'a mut Decompressor,
-    ) -> Result<&'a [u8], FormatError> {
+    ) -> FormatResult<&'a [u8]> {
         let body = &self.bytes[self.entry.header_len as usize..];
         decompressor.payload(&Blob::parse(body)?)
     }
@@ -121,17 +121,13 @@ impl FrameEncoder {
         object: &RawElement<'_>,
         units: &BlockUnits,
         strings: &mut SourceStrings<'_>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.builder.add_raw(object, units, strings)?;
         self.compress()
     }
 
     /// Adds the objects of the block in `payload` whose indices are in `range`.
-    pub(crate) fn add_objects(
-        &mut self,
-        payload: &[u8],
-        range: Range<usize>,
-    ) -> Result<(), FormatError> {
+    pub(crate) fn add_objects(&mut self, payload: &[u8], range: Range<usize>) -> FormatResult<()> {
         let block = Block::parse(payload)?;
         let mut strings = SourceStrings::new(&block.strings);
         let mut objects = block.cursor();
@@ -154,7 +150,7 @@ impl FrameEncoder {
     }
 
     /// Compresses the ended blocks to frames.
-    fn compress(&mut self) -> Result<(), FormatError> {
+    fn compress(&mut self) -> FormatResult<()> {
         if !self.builder.has_blocks() {
             return Ok(());
         }
@@ -176,7 +172,7 @@ impl FrameEncoder {
         &mut self,
         payload: &[u8],
         old: Option<Segmented<'_>>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut entry = BlobEntry::default();
         scan_payload(payload, &mut entry)?;
         self.add_known(payload, old, entry)
@@ -189,7 +185,7 @@ impl FrameEncoder {
         &mut self,
         payload: &[u8],
         entry: &BlobEntry,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.add_edited_with_entry(payload, None, entry)
     }
 
@@ -200,7 +196,7 @@ impl FrameEncoder {
         payload: &[u8],
         old: Option<Segmented<'_>>,
         entry: &BlobEntry,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         if !entry.flags.has(BlobFlags::HASHED) {
             return self.add_edited(payload, old);
         }
@@ -217,7 +213,7 @@ impl FrameEncoder {
         payload: &[u8],
         old: Option<Segmented<'_>>,
         mut entry: BlobEntry,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         entry.flags.set(BlobFlags::HAS_TABLE, false);
         let index = if self.blob_index {
             encode_blob_index(&entry)

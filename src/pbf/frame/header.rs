@@ -1,6 +1,6 @@
 //! HeaderBlock messages (osmformat.proto), with the features, bounding box and replication state that a file declares.
 
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Bbox, Edges, ceil_e7, floor_e7, nano_of_e7};
 use crate::pbf::wire::schema::header_block;
 use crate::pbf::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field, zigzag_decode};
@@ -126,7 +126,7 @@ impl HeaderBlock {
     ///
     /// Fails on a required feature that this crate does not know, and if the features, a text or the unknown fields are
     /// longer than any real header has them. A required feature that is declared several times is kept once.
-    pub(crate) fn parse(message: &[u8]) -> Result<(Self, TocFields<'_>), FormatError> {
+    pub(crate) fn parse(message: &[u8]) -> FormatResult<(Self, TocFields<'_>)> {
         check_lens(message).map_err(|error| error.within("HeaderBlock"))?;
         let (mut header, mut about_toc) = (Self::default(), TocFields::default());
         let mut fields = Fields::new(message);
@@ -164,7 +164,7 @@ impl HeaderBlock {
     }
 
     /// Fails if [`parse`](Self::parse) would refuse the header for the length of its features, texts or unknown fields.
-    pub(crate) fn check_lens(&self) -> Result<(), FormatError> {
+    pub(crate) fn check_lens(&self) -> FormatResult<()> {
         let mut message = Vec::new();
         self.encode(&mut message);
         check_lens(&message)
@@ -280,7 +280,7 @@ impl HeaderBlock {
 }
 
 /// Fails on a required feature that this crate does not know.
-fn check_required(name: &str) -> Result<(), FormatError> {
+fn check_required(name: &str) -> FormatResult<()> {
     if REQUIRED_FEATURES_KNOWN.contains(&name) {
         Ok(())
     } else {
@@ -291,7 +291,7 @@ fn check_required(name: &str) -> Result<(), FormatError> {
 }
 
 /// Fails if the features of a HeaderBlock, one of its texts or its unknown fields exceed their limits.
-fn check_lens(message: &[u8]) -> Result<(), FormatError> {
+fn check_lens(message: &[u8]) -> FormatResult<()> {
     let (mut features, mut unknown) = (0, 0);
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
@@ -324,7 +324,7 @@ fn check_lens(message: &[u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
-fn check_text(text: &[u8]) -> Result<(), FormatError> {
+fn check_text(text: &[u8]) -> FormatResult<()> {
     if text.len() <= MAX_HEADER_TEXT_LEN {
         Ok(())
     } else {
@@ -341,7 +341,7 @@ fn set_declared(names: &mut Vec<String>, name: &str, declared: bool) {
 }
 
 /// Reads the edges of a HeaderBBox in nanodegrees. Fails if an edge lies outside ±360 degrees.
-fn parse_bbox(message: &[u8]) -> Result<Edges<i64>, FormatError> {
+fn parse_bbox(message: &[u8]) -> FormatResult<Edges<i64>> {
     let mut edges = [0; 4];
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next().map_err(|error| error.within("HeaderBBox"))? {

@@ -4,7 +4,7 @@
 use super::blob::{Blob, BlobKind, Encoding, encode_frame};
 use super::header::{HeaderBlock, PADDING_FIELD, SUMMARY_FIELD, TOC_FIELD};
 use crate::deflate::stored::{zlib_stored, zlib_stored_len};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::pbf::table::toc_blob::TocPointer;
 use crate::pbf::table::toc_summary::TocSummary;
 use crate::pbf::wire::{put_bytes_field, put_bytes_head, varint_len};
@@ -83,7 +83,7 @@ pub fn stream_header_frame(header: &HeaderBlock, has_toc: bool) -> Result<Vec<u8
     stored_frame(&payload, frame_len_of(payload.len()))
 }
 
-fn stored_frame(payload: &[u8], frame_len: usize) -> Result<Vec<u8>, FormatError> {
+fn stored_frame(payload: &[u8], frame_len: usize) -> FormatResult<Vec<u8>> {
     let blob = Blob {
         // The header is stored as zlib data, because some readers reject an uncompressed (raw) header blob.
         encoding: Encoding::Zlib,

@@ -7,7 +7,7 @@
 use super::growing_table::{GROWTH, GrowingTable};
 use super::locations::{MovedWayWriter, MovedWays, put_way};
 use super::script::{EditOp, EditScript};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::Location;
 use crate::pbf::block::dense::{DenseNodes, next_tag_run};
 use crate::pbf::block::messages::{Head, RawInfo, encode_relation, encode_way};
@@ -77,7 +77,7 @@ pub(crate) fn put_kept_messages(
     payload: &[u8],
     script: &EditScript,
     out: &mut Vec<u8>,
-) -> Result<bool, FormatError> {
+) -> FormatResult<bool> {
     let block = BlockOutline::parse(payload)?;
     let Some((group, form)) = only_group(&block)? else {
         return Ok(false);
@@ -96,7 +96,7 @@ pub(crate) fn put_kept_block(
     payload: &[u8],
     script: &EditScript,
     out: &mut Vec<u8>,
-) -> Result<bool, FormatError> {
+) -> FormatResult<bool> {
     let block = BlockOutline::parse(payload)?;
     let Some((group, form)) = only_group(&block)? else {
         return Ok(false);
@@ -139,7 +139,7 @@ fn splice_group(
     script: &EditScript,
     new: &[NewObject<'_>],
     options: SpliceOptions<'_>,
-) -> Result<Spliced, FormatError> {
+) -> FormatResult<Spliced> {
     match form {
         GroupForm::Dense(message) => {
             splice_dense(message, script, new).map(|columns| Spliced::Dense(Box::new(columns)))
@@ -156,7 +156,7 @@ fn splice_group(
 /// [`group_form`] does.
 fn only_group<'b, 'a>(
     block: &'b BlockOutline<'a>,
-) -> Result<Option<(&'b Group<'a>, GroupForm<'a>)>, FormatError> {
+) -> FormatResult<Option<(&'b Group<'a>, GroupForm<'a>)>> {
     let [group] = block.groups.as_slice() else {
         return Ok(None);
     };
@@ -170,7 +170,7 @@ enum GroupForm<'a> {
 
 /// Returns the form of a group that consists of one DenseNodes message, of ways only or of relations only. Returns
 /// `None` for other groups.
-fn group_form<'a>(group: &Group<'a>) -> Result<Option<GroupForm<'a>>, FormatError> {
+fn group_form<'a>(group: &Group<'a>) -> FormatResult<Option<GroupForm<'a>>> {
     let (mut dense, mut ways, mut relations, mut others) = (None, 0, 0, 0);
     group.try_for_each(|message| {
         match message {
@@ -276,7 +276,7 @@ fn splice_messages(
     new: &[NewObject<'_>],
     options: SpliceOptions<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let mut fields = Fields::new(group.0);
     let mut ways = options.moved.map(MovedWayWriter::new);
     for edit in script.steps_without_final_drop() {
@@ -315,7 +315,7 @@ fn splice_dense(
     message: &[u8],
     script: &EditScript,
     new: &[NewObject<'_>],
-) -> Result<DenseColumns, FormatError> {
+) -> FormatResult<DenseColumns> {
     let (dense, mut columns) = (DenseNodes::parse(message)?, DenseColumns::default());
     let id = |index: usize| new[index].object.id;
     let lat = |index: usize| new[index].location.0;
@@ -365,7 +365,7 @@ fn splice_plain(
     script: &EditScript,
     value: impl Fn(usize) -> i64,
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let mut values = Varints::new(column);
     out.reserve(column.len() + GROWTH);
     for edit in script.steps_without_final_drop() {
@@ -391,7 +391,7 @@ fn splice_deltas(
     script: &EditScript,
     value: impl Fn(usize) -> i64,
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let (mut deltas, mut last_in, mut last_out) = (Varints::new(column), 0i64, 0i64);
     out.reserve(column.len() + GROWTH);
     for (step, edit) in script.steps_without_final_drop().iter().enumerate() {
@@ -425,7 +425,7 @@ pub(super) fn splice_tags<'t>(
     script: &EditScript,
     tags: impl Fn(usize) -> &'t [u32],
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let mut runs = Varints::new(column);
     out.reserve(column.len() + GROWTH);
     for edit in script.steps_without_final_drop() {

@@ -1,6 +1,6 @@
 //! A string table to which an edit appends new strings.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::block::outline::StringTable;
 use crate::pbf::wire::put_bytes_field;
 use crate::pbf::wire::schema::string_table;
@@ -21,7 +21,7 @@ pub(super) struct GrowingTable<'a> {
 
 impl<'a> GrowingTable<'a> {
     /// Copies a StringTable message.
-    pub(super) fn new(message: &'a [u8]) -> Result<Self, FormatError> {
+    pub(super) fn new(message: &'a [u8]) -> FormatResult<Self> {
         let strings = StringTable::parse(message)?;
         let mut encoded = Vec::with_capacity(message.len() + GROWTH);
         encoded.extend_from_slice(message);

@@ -1,7 +1,7 @@
 //! Replaces the ids in an encoded block. Everything else is copied without decoding.
 
 use super::message::{EditedMessage, IdPlaces, NewField, each_field};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::block::delta::Delta;
 use crate::pbf::block::dense::put_no_tags;
@@ -32,7 +32,7 @@ pub(crate) fn patch_ids(
     payload: &[u8],
     new: &mut impl NewIds,
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let mut scratch = Scratch::default();
     patch_messages(payload, out, |field, out| match field.number {
         primitive_group::NODES => patch_node(field.bytes()?, new, out),
@@ -59,7 +59,7 @@ pub(crate) struct BlockWayIds {
 
 impl BlockWayIds {
     /// Replaces the ids by those of the block in `payload`.
-    pub(crate) fn read(&mut self, payload: &[u8]) -> Result<(), FormatError> {
+    pub(crate) fn read(&mut self, payload: &[u8]) -> FormatResult<()> {
         self.ways.clear();
         self.nodes.clear();
         self.places.clear();
@@ -82,7 +82,7 @@ impl BlockWayIds {
 
     /// Appends the block in `payload`, which must be the one that was read, with the ids that are now in `ways` and
     /// `nodes`. Other objects than ways keep their ids.
-    pub(crate) fn patch(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), FormatError> {
+    pub(crate) fn patch(&self, payload: &[u8], out: &mut Vec<u8>) -> FormatResult<()> {
         let (mut run, mut start) = (Vec::new(), 0);
         let mut ways = self.ways.iter().zip(&self.places);
         patch_messages(payload, out, |field, out| {
@@ -104,8 +104,8 @@ impl BlockWayIds {
 fn patch_messages(
     payload: &[u8],
     out: &mut Vec<u8>,
-    mut patch: impl FnMut(&Field<'_>, &mut Vec<u8>) -> Result<(), FormatError>,
-) -> Result<(), FormatError> {
+    mut patch: impl FnMut(&Field<'_>, &mut Vec<u8>) -> FormatResult<()>,
+) -> FormatResult<()> {
     each_field(payload, "PrimitiveBlock", |field, _| {
         if field.number != primitive_block::PRIMITIVEGROUP {
             out.extend_from_slice(field.raw);
@@ -137,7 +137,7 @@ fn new_id(new: &mut impl NewIds, kind: ObjectKind, id: i64) -> i64 {
     ids[0]
 }
 
-fn patch_node(message: &[u8], new: &mut impl NewIds, out: &mut Vec<u8>) -> Result<(), FormatError> {
+fn patch_node(message: &[u8], new: &mut impl NewIds, out: &mut Vec<u8>) -> FormatResult<()> {
     let id = object_id(message, ObjectKind::Node)?;
     let id = new_id(new, ObjectKind::Node, id);
     let numbers = [object::ID, 0];
@@ -160,7 +160,7 @@ fn patch_dense(
     new: &mut impl NewIds,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let numbers = [dense_nodes::ID, 0];
     let (mut ids, mut has_tags, mut places) = (Packed::default(), false, IdPlaces::default());
     each_field(message, "DenseNodes", |field, range| {
@@ -211,7 +211,7 @@ impl<'m> WayPlaces<'m> {
     const NUMBERS: [u32; 2] = [object::ID, way::REFS];
 
     #[inline]
-    fn read(message: &'m [u8]) -> Result<Self, FormatError> {
+    fn read(message: &'m [u8]) -> FormatResult<Self> {
         let (mut id, mut nodes, mut places) =
             (OnlyId::default(), Packed::default(), IdPlaces::default());
         each_field(message, "Way", |field, range| {
@@ -237,7 +237,7 @@ fn put_way(
     places: &IdPlaces,
     run: &mut Vec<u8>,
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     run.clear();
     put_deltas(run, nodes.iter().copied());
     EditedMessage {
@@ -259,7 +259,7 @@ fn patch_way(
     new: &mut impl NewIds,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let way = WayPlaces::read(message)?;
     scratch.ids.clear();
     Delta::new(&way.nodes).push_all(&mut scratch.ids)?;
@@ -280,7 +280,7 @@ fn patch_relation(
     new: &mut impl NewIds,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     let relation = RelationMessage::parse(message)?;
     relation.check(usize::MAX)?;
     relation.check_size()?;

@@ -1,6 +1,6 @@
 //! Writes the locations of nodes into the ways of an encoded block. Everything else is copied without decoding.
 
-use crate::error::{Advice, FormatError};
+use crate::error::{Advice, FormatError, FormatResult};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::block::delta::Delta;
 use crate::pbf::block::messages::{WayMessage, WayRefs};
@@ -22,14 +22,14 @@ pub(crate) struct WayNodes {
 
 impl WayNodes {
     /// Returns the node references of all ways in `block`.
-    pub(crate) fn of(block: &Block<'_>) -> Result<Self, FormatError> {
+    pub(crate) fn of(block: &Block<'_>) -> FormatResult<Self> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(|| true, |_| true, &mut refs, &mut ways)?;
         Ok(Self { refs, ways })
     }
 
     /// Returns the node references of all ways in `group`, which consists of messages of a group.
-    fn of_messages(group: &[u8]) -> Result<Self, FormatError> {
+    fn of_messages(group: &[u8]) -> FormatResult<Self> {
         let (mut nodes, mut messages) = (Self::default(), Fields::new(group));
         while let Some(message) = messages.next()? {
             if message.number == primitive_group::WAYS {
@@ -91,7 +91,7 @@ impl WayNodeLocations {
         group: &[u8],
         nodes: &WayNodes,
         units: &BlockUnits,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let (mut messages, mut ways, mut start) = (Fields::new(group), nodes.ways.iter(), 0);
         while let Some(message) = messages.next()? {
             if message.number != primitive_group::WAYS {
@@ -132,10 +132,10 @@ impl WayNodeLocations {
 /// Fails if the block has nodes and its units cannot express a location exactly.
 pub(crate) fn locate_ways(
     payload: &[u8],
-    mut find: impl FnMut(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
-    mut count: impl FnMut(&WayNodes, &WayNodeLocations) -> Result<(), FormatError>,
+    mut find: impl FnMut(&WayNodes, &mut Vec<Option<Location>>) -> FormatResult<()>,
+    mut count: impl FnMut(&WayNodes, &WayNodeLocations) -> FormatResult<()>,
     out: &mut Vec<u8>,
-) -> Result<bool, FormatError> {
+) -> FormatResult<bool> {
     let block = Block::parse_bare(payload)?;
     if !block.has(ObjectKind::Way) {
         return Ok(false);
@@ -177,7 +177,7 @@ pub(crate) fn locate_ways(
 
 /// Returns the length in bytes of the first part of a group. The part has as many whole messages as fit into
 /// [`PART_LEN`] bytes, but at least one message.
-fn part_len(group: &[u8]) -> Result<usize, FormatError> {
+fn part_len(group: &[u8]) -> FormatResult<usize> {
     if group.len() <= PART_LEN {
         return Ok(group.len());
     }
@@ -220,7 +220,7 @@ impl MovedWays {
         nodes: &WayNodes,
         mut moved: Vec<usize>,
         location_of: impl Fn(i64) -> Option<Option<Location>>,
-    ) -> Result<Self, FormatError> {
+    ) -> FormatResult<Self> {
         let mut found = Self::default();
         if moved.is_empty() {
             return Ok(found);
@@ -270,11 +270,7 @@ impl MovedWays {
 
     /// Appends the block to `out`, with the new locations in its ways. Fails if the block has nodes and its units
     /// cannot express a location exactly.
-    pub(crate) fn put_block(
-        &self,
-        block: &Block<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), FormatError> {
+    pub(crate) fn put_block(&self, block: &Block<'_>, out: &mut Vec<u8>) -> FormatResult<()> {
         let mut ways = MovedWayWriter::new(self);
         put_groups(block, &self.units, out, |group, out| {
             let mut messages = Fields::new(group);
@@ -314,7 +310,7 @@ impl<'m> MovedWayWriter<'m> {
     }
 
     /// Appends the next way, whose field in its group is given.
-    pub(super) fn put(&mut self, way: &Field<'_>, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    pub(super) fn put(&mut self, way: &Field<'_>, out: &mut Vec<u8>) -> FormatResult<()> {
         let MovedWays { units, ways, .. } = self.moved;
         let at = ways.binary_search_by_key(&self.next, |(way, _)| *way);
         self.next += 1;
@@ -346,8 +342,8 @@ fn put_groups(
     block: &Block<'_>,
     units: &BlockUnits,
     out: &mut Vec<u8>,
-    mut put_group: impl FnMut(&[u8], &mut Vec<u8>) -> Result<(), FormatError>,
-) -> Result<(), FormatError> {
+    mut put_group: impl FnMut(&[u8], &mut Vec<u8>) -> FormatResult<()>,
+) -> FormatResult<()> {
     let payload = block.payload();
     out.reserve(payload.len() / 2 * 3);
     let mut head = Vec::new();
@@ -389,16 +385,12 @@ impl CoordinateRuns {
         locations: &[Option<Location>],
         units: &BlockUnits,
         out: &mut Vec<u8>,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         self.fill(locations, units)?;
         put_way(message, [&self.lats, &self.lons], out)
     }
 
-    fn fill(
-        &mut self,
-        locations: &[Option<Location>],
-        units: &BlockUnits,
-    ) -> Result<(), FormatError> {
+    fn fill(&mut self, locations: &[Option<Location>], units: &BlockUnits) -> FormatResult<()> {
         self.lats.clear();
         self.lons.clear();
         let (mut last_lat, mut last_lon) = (0i64, 0i64);
@@ -424,7 +416,7 @@ pub(super) fn put_way(
     message: &[u8],
     [lats, lons]: [&[u8]; 2],
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> FormatResult<()> {
     // `old` is the size of the coordinates to remove. It is 0 for most ways, which are copied whole.
     let mut old = 0;
     let mut fields = Fields::new(message);

@@ -1,6 +1,6 @@
 //! Replaces fields of a message. All other fields are copied without decoding.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::wire::{Field, Fields, MAX_VARINT_LEN, put_bytes_head};
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use std::ops::Range;
 pub(super) fn each_field<'m>(
     message: &'m [u8],
     name: &str,
-    mut visit: impl FnMut(&Field<'m>, Range<usize>) -> Result<(), FormatError>,
-) -> Result<(), FormatError> {
+    mut visit: impl FnMut(&Field<'m>, Range<usize>) -> FormatResult<()>,
+) -> FormatResult<()> {
     let (mut fields, mut end) = (Fields::new(message), 0);
     while let Some(field) = fields.next().map_err(|error| error.within(name))? {
         let start = end;
@@ -48,7 +48,7 @@ impl IdPlaces {
         }
     }
 
-    pub(super) fn find(message: &[u8], numbers: [u32; 2]) -> Result<Self, FormatError> {
+    pub(super) fn find(message: &[u8], numbers: [u32; 2]) -> FormatResult<Self> {
         let mut places = Self::default();
         each_field(message, "object", |field, range| {
             places.add(field.number, numbers, range);
@@ -128,7 +128,7 @@ pub(super) struct EditedMessage<'e> {
 impl EditedMessage<'_> {
     /// Appends the message.
     #[inline]
-    pub(super) fn put(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    pub(super) fn put(&self, out: &mut Vec<u8>) -> FormatResult<()> {
         if self.places.has_repeats {
             return self.put_without_repeats(out);
         }
@@ -158,7 +158,7 @@ impl EditedMessage<'_> {
 
     /// Appends the message without the fields that are replaced and that are not the first ones with their numbers.
     #[cold]
-    fn put_without_repeats(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    fn put_without_repeats(&self, out: &mut Vec<u8>) -> FormatResult<()> {
         let (mut message, mut seen) = (Vec::with_capacity(self.message.len()), [false; 2]);
         each_field(self.message, "object", |field, _| {
             let replaced = self.numbers.iter().position(|one| *one == field.number);

@@ -1,6 +1,6 @@
 //! Removes metadata from an encoded block. All other fields are copied without decoding.
 
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::pbf::block::dense::{DenseNodes, put_no_tags};
 use crate::pbf::block::messages::RawInfo;
 use crate::pbf::block::outline::{Group, Message, StringTable};
@@ -101,7 +101,7 @@ pub fn clean_block(
 }
 
 /// Returns for each string id, up to the largest in use, whether a key, value or role in the block has the id.
-fn used_strings(payload: &[u8]) -> Result<Vec<bool>, FormatError> {
+fn used_strings(payload: &[u8]) -> FormatResult<Vec<bool>> {
     let mut used = Vec::new();
     let mut fields = Fields::new(payload);
     while let Some(field) = fields.next()? {
@@ -113,10 +113,7 @@ fn used_strings(payload: &[u8]) -> Result<Vec<bool>, FormatError> {
 }
 
 /// Marks the string ids of the keys, values and roles in a group.
-pub(super) fn mark_strings_of_group(
-    group: Group<'_>,
-    used: &mut Vec<bool>,
-) -> Result<(), FormatError> {
+pub(super) fn mark_strings_of_group(group: Group<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
     group.try_for_each(|message| match message {
         Message::Dense(bytes) => mark_used(&DenseNodes::parse(bytes)?.keys_vals, used),
         Message::Node(bytes) | Message::Way(bytes) => {
@@ -132,10 +129,7 @@ pub(super) fn mark_strings_of_group(
 }
 
 /// Marks the string ids of the users in a group.
-pub(super) fn mark_users_of_group(
-    group: Group<'_>,
-    used: &mut Vec<bool>,
-) -> Result<(), FormatError> {
+pub(super) fn mark_users_of_group(group: Group<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
     group.try_for_each(|message| {
         let message = match message {
             Message::Dense(bytes) => {
@@ -161,11 +155,7 @@ pub(super) fn mark_users_of_group(
     })
 }
 
-fn mark_used_strings(
-    message: &[u8],
-    numbers: &[u32],
-    used: &mut Vec<bool>,
-) -> Result<(), FormatError> {
+fn mark_used_strings(message: &[u8], numbers: &[u32], used: &mut Vec<bool>) -> FormatResult<()> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
         if numbers.contains(&field.number) {
@@ -177,7 +167,7 @@ fn mark_used_strings(
     Ok(())
 }
 
-fn mark_used(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
+fn mark_used(run: &Packed<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
     let mut values = run.values();
     while !values.is_done() {
         mark(values.read()?, used);
@@ -201,7 +191,7 @@ fn mark(id: u64, used: &mut Vec<bool>) {
 
 /// Returns the StringTable message with unused strings replaced by empty ones, so that the other strings keep their
 /// ids.
-pub(super) fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, FormatError> {
+pub(super) fn without_unused(message: &[u8], used: &[bool]) -> FormatResult<Vec<u8>> {
     let strings = StringTable::parse(message)?;
     let mut table = Vec::with_capacity(message.len());
     for (index, text) in strings.iter().enumerate() {
@@ -213,7 +203,7 @@ pub(super) fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, F
     Ok(table)
 }
 
-fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
+fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> FormatResult<()> {
     let mut message = Vec::new();
     let mut fields = Fields::new(group);
     while let Some(field) = fields
@@ -237,7 +227,7 @@ fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(
 }
 
 /// Appends a Node, Way or Relation message without the attributes in `without`.
-fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
+fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> FormatResult<()> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
         if field.number != object::INFO {
@@ -251,7 +241,7 @@ fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Resul
 
 /// Returns the Info message without the attributes in `without`. Some readers expect all five attributes besides
 /// `visible`, or none. So if one of the five stays, the removed ones are set to 0 instead.
-fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatError> {
+fn clean_info(message: &[u8], without: InfoFields) -> FormatResult<Vec<u8>> {
     let mut info = Vec::with_capacity(message.len());
     let (mut stays, mut gone) = (false, Vec::new());
     let mut attributes = Fields::new(message);
@@ -275,7 +265,7 @@ fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatErro
 
 /// Appends a DenseNodes message without the attributes in `without`. Some readers expect all five columns besides
 /// `visible`, or none. So if one of the five stays, the removed and the missing ones are filled with 0.
-fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
+fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> FormatResult<()> {
     let dense = DenseNodes::parse(message)?;
     let columns = dense.info.columns();
     let stays = |(number, column): (u32, &(&Packed<'_>, _))| {

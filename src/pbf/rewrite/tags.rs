@@ -4,7 +4,7 @@ use super::edit::splice_tags;
 use super::growing_table::{GROWTH, GrowingTable};
 use super::metadata::{mark_strings_of_group, mark_users_of_group, without_unused};
 use super::script::EditScript;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::block::dense::DenseNodes;
 use crate::pbf::block::outline::{BlockOutline, Group};
 use crate::pbf::wire::schema::{dense_nodes, object, primitive_block, primitive_group};
@@ -20,7 +20,7 @@ pub(crate) struct NewTags<'a> {
 
 impl<'a> NewTags<'a> {
     /// Begins the edit of the block in `payload`.
-    pub(crate) fn new(payload: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn new(payload: &'a [u8]) -> FormatResult<Self> {
         let block = BlockOutline::parse(payload)?;
         Ok(Self {
             strings: GrowingTable::new(block.string_table)?,
@@ -42,7 +42,7 @@ impl<'a> NewTags<'a> {
 
     /// Appends the block with the new tags. Strings that nothing uses become empty, so that no removed tag can be read
     /// in the file.
-    pub(crate) fn put(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) -> FormatResult<()> {
         let (mut groups, mut used) = (Vec::with_capacity(self.block.groups.len()), Vec::new());
         let mut placing = Placing {
             left: &self.objects,
@@ -74,7 +74,7 @@ struct Placing<'o> {
 
 impl<'o> Placing<'o> {
     /// Appends a group with the new tags of its objects.
-    fn put_group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    fn put_group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) -> FormatResult<()> {
         let mut fields = Fields::new(group.0);
         while let Some(field) = fields.next()? {
             match field.number {
@@ -115,7 +115,7 @@ impl<'o> Placing<'o> {
 }
 
 /// Returns a Node, Way or Relation message with other tags.
-fn with_tags(message: &[u8], tags: &[u32]) -> Result<Vec<u8>, FormatError> {
+fn with_tags(message: &[u8], tags: &[u32]) -> FormatResult<Vec<u8>> {
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     for tag in tags.chunks_exact(2) {
         put_varint(&mut keys, u64::from(tag[0]));
@@ -145,7 +145,7 @@ fn dense_with_tags(
     dense: &DenseNodes<'_>,
     objects: &[(usize, Vec<u32>)],
     start: usize,
-) -> Result<Vec<u8>, FormatError> {
+) -> FormatResult<Vec<u8>> {
     let (mut script, mut done) = (EditScript::default(), start);
     for (number, (index, _)) in objects.iter().enumerate() {
         if *index > done {

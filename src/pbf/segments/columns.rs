@@ -3,7 +3,7 @@
 //! Columns are compressed one by one because they have little in common. A common Huffman code for ids, coordinates and
 //! times suits none of them, and no match leads from one column to another (`notes/codec.md` has the measurements).
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::wire::schema::{dense_nodes, info, primitive_block, primitive_group};
 use crate::pbf::wire::{Field, Fields};
 use std::ops::{ControlFlow, Range};
@@ -61,7 +61,7 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    fn find_in_block(&mut self, payload: &[u8]) -> Result<ControlFlow<()>, FormatError> {
+    fn find_in_block(&mut self, payload: &[u8]) -> FormatResult<ControlFlow<()>> {
         each_field(payload, 0, |field, range| {
             if field.number == primitive_block::PRIMITIVEGROUP {
                 let _ = self.find_in_group(field.bytes()?, range.end)?;
@@ -71,7 +71,7 @@ impl Walk<'_> {
         })
     }
 
-    fn find_in_group(&mut self, group: &[u8], end: usize) -> Result<ControlFlow<()>, FormatError> {
+    fn find_in_group(&mut self, group: &[u8], end: usize) -> FormatResult<ControlFlow<()>> {
         each_field(group, end - group.len(), |field, range| {
             // All objects of a group are of one kind, so the first field of a group shows whether it has DenseNodes.
             // Other groups have one field per object and no columns.
@@ -83,7 +83,7 @@ impl Walk<'_> {
         })
     }
 
-    fn dense_nodes(&mut self, message: &[u8], end: usize) -> Result<ControlFlow<()>, FormatError> {
+    fn dense_nodes(&mut self, message: &[u8], end: usize) -> FormatResult<ControlFlow<()>> {
         each_field(message, end - message.len(), |field, range| {
             match field.number {
                 dense_nodes::DENSEINFO => {
@@ -134,8 +134,8 @@ impl Walk<'_> {
 fn each_field(
     message: &[u8],
     start: usize,
-    mut visit: impl FnMut(&Field<'_>, Range<usize>) -> Result<ControlFlow<()>, FormatError>,
-) -> Result<ControlFlow<()>, FormatError> {
+    mut visit: impl FnMut(&Field<'_>, Range<usize>) -> FormatResult<ControlFlow<()>>,
+) -> FormatResult<ControlFlow<()>> {
     let (mut fields, mut at) = (Fields::new(message), start);
     while let Some(field) = fields.next()? {
         let end = at + field.raw.len();

@@ -1,7 +1,7 @@
 //! Facts about the ids in a block: the number and range of ids for each kind, and the order of all ids.
 
 use super::entry::{BlobEntry, BlobFlags};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::block::delta::STRIDE;
 use crate::pbf::wire::Varints;
@@ -102,8 +102,8 @@ impl IdFacts {
     pub(super) fn add_ascending(
         &mut self,
         mut deltas: Varints<'_>,
-        last_version: impl FnOnce() -> Result<i64, FormatError>,
-    ) -> Result<bool, FormatError> {
+        last_version: impl FnOnce() -> FormatResult<i64>,
+    ) -> FormatResult<bool> {
         let (mut run, mut ids, mut last) = (NodeRun::default(), [0; STRIDE], 0);
         while !deltas.is_done() {
             run.add(deltas.read_sums(&mut ids, &mut last)?);
@@ -117,8 +117,8 @@ impl IdFacts {
     pub(super) fn add_run(
         &mut self,
         run: &NodeRun,
-        last_version: impl FnOnce() -> Result<i64, FormatError>,
-    ) -> Result<bool, FormatError> {
+        last_version: impl FnOnce() -> FormatResult<i64>,
+    ) -> FormatResult<bool> {
         let [first, last] = [run.first, run.last].map(|id| (ObjectKind::Node, id_rank(id)));
         if !run.is_ascending || self.last.is_some_and(|before| before >= first) {
             return Ok(false);

@@ -9,7 +9,7 @@ use super::scan::scan_payload;
 use super::strings_blob::{data_blob, put_stored_frame, strings_of};
 use super::table_host::{Host, TableHost, host_payload};
 use crate::deflate::stored::{stored_blocks, stored_content};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::frame::blob::{Blob, Encoding};
 use crate::pbf::wire::{Fields, varint_len};
@@ -94,7 +94,7 @@ fn field_len(text: &str) -> usize {
 
 /// Returns the entry of the blob with the objects of `host` and the given payload. The bounding box of ways or
 /// relations is copied from the entry of `host`.
-fn entry_of(host: &TableHost, payload: &[u8]) -> Result<BlobEntry, FormatError> {
+fn entry_of(host: &TableHost, payload: &[u8]) -> FormatResult<BlobEntry> {
     let mut objects = Vec::new();
     let parsed = Host::parse(payload, TITLE_OF_IDS).ok_or_else(damage_error)?;
     parsed.put_objects(&mut objects);
@@ -108,7 +108,7 @@ fn entry_of(host: &TableHost, payload: &[u8]) -> Result<BlobEntry, FormatError> 
 }
 
 /// Decodes one part from its range of bytes in the file.
-pub(super) fn read_part(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
+pub(super) fn read_part(bytes: &[u8]) -> FormatResult<Vec<u8>> {
     let (strings, _) = stored_blocks(bytes).ok_or_else(damage_error)?;
     let (mut fields, mut text) = (Fields::new(&strings), Vec::with_capacity(strings.len()));
     while let Some(field) = fields.next()? {
@@ -118,7 +118,7 @@ pub(super) fn read_part(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
 }
 
 /// Decodes the directory in the given frame.
-pub(super) fn read_directory(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
+pub(super) fn read_directory(frame: &[u8]) -> FormatResult<Vec<u8>> {
     let (body, _) = data_blob(frame).ok_or_else(damage_error)?;
     let payload = payload_of(body)?.ok_or_else(damage_error)?;
     let host = Host::parse(&payload, TITLE_OF_IDS).ok_or_else(damage_error)?;
@@ -136,7 +136,7 @@ pub(super) fn is_id_host(body: &[u8]) -> bool {
 }
 
 /// Returns the payload of a Blob message that is stored uncompressed as zlib data.
-fn payload_of(body: &[u8]) -> Result<Option<Vec<u8>>, FormatError> {
+fn payload_of(body: &[u8]) -> FormatResult<Option<Vec<u8>>> {
     let blob = Blob::parse(body)?;
     let is_zlib = blob.encoding == Encoding::Zlib;
     Ok(is_zlib.then(|| stored_content(blob.data)).flatten())

@@ -10,7 +10,7 @@ use super::id_host::{TITLE_OF_IDS, read_directory, read_part};
 use super::strings_blob::{data_blob, read_strings, trailer_number};
 use super::toc::MAGIC;
 use crate::deflate::stored::CHECKSUM_LEN;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::frame::blob::{MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN};
 use crate::pbf::wire::{Varints, put_varint};
@@ -407,7 +407,7 @@ fn damage_error() -> FormatError {
 }
 
 /// Returns the bytes in a frame of a table of version 1. Fails unless the frame has the given title.
-fn read_table_frame(title: &str, frame: &[u8]) -> Result<Vec<u8>, FormatError> {
+fn read_table_frame(title: &str, frame: &[u8]) -> FormatResult<Vec<u8>> {
     let (body, _) = data_blob(frame)
         .filter(|(_, behind)| behind.is_empty())
         .ok_or_else(damage_error)?;

@@ -3,7 +3,7 @@
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::{IdFacts, NodeRun};
 use super::statistics::{ObjectCounts, ObjectStatistics};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Bbox, Location, ObjectKind, ceil_e7, floor_e7};
 use crate::pbf::block::delta::OVERFLOW;
 use crate::pbf::block::dense::{DenseNodes, TagFacts, check_tags};
@@ -71,10 +71,7 @@ pub fn scan_places(
 
 /// Scans a payload as [`scan_payload`] does, and looks for odd objects. Fails also if a string is not UTF-8, as
 /// [`check_strings`] does.
-pub(crate) fn scan_for_oddities(
-    payload: &[u8],
-    entry: &mut BlobEntry,
-) -> Result<Oddities, FormatError> {
+pub(crate) fn scan_for_oddities(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<Oddities> {
     let scan = scan_all(payload, true)?;
     if !scan.strings.are_utf8 {
         check_strings(payload)?;
@@ -95,11 +92,11 @@ pub(crate) fn scan_for_oddities(
 pub(crate) fn scan_counts(
     payload: &[u8],
     entry: &mut BlobEntry,
-) -> Result<([ObjectCounts; 3], u64), FormatError> {
+) -> FormatResult<([ObjectCounts; 3], u64)> {
     Ok(scan_all(payload, false)?.end(payload, entry))
 }
 
-fn scan_all(payload: &[u8], finds_odd: bool) -> Result<TableScan, FormatError> {
+fn scan_all(payload: &[u8], finds_odd: bool) -> FormatResult<TableScan> {
     let block = BlockOutline::parse(payload)?;
     let mut scan = TableScan::new(
         block.units,
@@ -143,7 +140,7 @@ impl TableScan {
         }
     }
 
-    fn scan_message(&mut self, message: Message<'_>) -> Result<(), FormatError> {
+    fn scan_message(&mut self, message: Message<'_>) -> FormatResult<()> {
         match message {
             Message::Dense(bytes) => self.scan_dense(&DenseNodes::parse(bytes)?),
             Message::Node(bytes) => {
@@ -158,7 +155,7 @@ impl TableScan {
     }
 
     /// Adds an object with a message of its own, in a single pass over the fields of the message.
-    fn scan_object(&mut self, kind: ObjectKind, message: &[u8]) -> Result<(), FormatError> {
+    fn scan_object(&mut self, kind: ObjectKind, message: &[u8]) -> FormatResult<()> {
         let (mut largest_string, mut columns, mut info) =
             (0u64, ColumnLengths::default(), RawInfo::default());
         let mut id = OnlyId::default();
@@ -216,7 +213,7 @@ impl TableScan {
         Ok(())
     }
 
-    fn scan_dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
+    fn scan_dense(&mut self, dense: &DenseNodes<'_>) -> FormatResult<()> {
         let tags = self.dense_tags(dense)?;
         if dense.is_empty() {
             return Ok(());
@@ -238,8 +235,8 @@ impl TableScan {
     fn dense_places(
         &mut self,
         dense: &DenseNodes<'_>,
-        visit: &mut impl FnMut(&[i64], &[Option<Location>]) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        visit: &mut impl FnMut(&[i64], &[Option<Location>]) -> FormatResult<()>,
+    ) -> FormatResult<()> {
         self.dense_tags(dense)?;
         if dense.is_empty() {
             return Ok(());
@@ -255,7 +252,7 @@ impl TableScan {
     }
 
     /// Checks the tags of dense nodes, and sets the flags for the nodes.
-    fn dense_tags(&mut self, dense: &DenseNodes<'_>) -> Result<TagFacts, FormatError> {
+    fn dense_tags(&mut self, dense: &DenseNodes<'_>) -> FormatResult<TagFacts> {
         let (keys_vals, nodes) = (dense.keys_vals.values(), dense.len());
         let tags = if self.finds_odd && !self.strings.empty.is_empty() {
             let empty = &self.strings.empty;
@@ -276,7 +273,7 @@ impl TableScan {
     }
 
     /// Adds the ids of dense nodes one by one, unless they were added as a run.
-    fn dense_ids(&mut self, dense: &DenseNodes<'_>, are_added: bool) -> Result<(), FormatError> {
+    fn dense_ids(&mut self, dense: &DenseNodes<'_>, are_added: bool) -> FormatResult<()> {
         if are_added {
             return Ok(());
         }
@@ -328,7 +325,7 @@ impl TableScan {
 }
 
 /// Returns the version of the last dense node; 0 if it has none.
-fn last_version(dense: &DenseNodes<'_>) -> Result<i64, FormatError> {
+fn last_version(dense: &DenseNodes<'_>) -> FormatResult<i64> {
     let version = dense.info.versions.values().last_value()?;
     Ok(version.map_or(0, |version| i64::from(version as i32)))
 }
@@ -349,7 +346,7 @@ struct StringCounts {
 
 impl StringCounts {
     /// Reads a StringTable message. `checks` tells whether its strings are looked at.
-    fn parse(table: &[u8], checks: bool) -> Result<Self, FormatError> {
+    fn parse(table: &[u8], checks: bool) -> FormatResult<Self> {
         let (mut count, mut empty) = (0, Vec::new());
         let (mut are_utf8, mut are_expressible) = (true, true);
         let mut begins_with_text = false;
@@ -380,7 +377,7 @@ impl StringCounts {
     }
 
     /// Fails if there is no string with this index.
-    fn check(&self, index: u64) -> Result<(), FormatError> {
+    fn check(&self, index: u64) -> FormatResult<()> {
         // Index 0 means "no string" even in a block without strings.
         if index < self.count || index == 0 {
             Ok(())
@@ -397,7 +394,7 @@ impl StringCounts {
     }
 
     /// Whether a packed run or a single varint has the index of an empty string other than index 0.
-    fn has_empty_string(&self, field: &Field<'_>) -> Result<bool, FormatError> {
+    fn has_empty_string(&self, field: &Field<'_>) -> FormatResult<bool> {
         let mut found = false;
         if !self.empty.is_empty() {
             match field.value {
@@ -416,7 +413,7 @@ impl StringCounts {
 
     /// Counts the values in a delta-coded column that are indices of strings with at least one character. Fails if an
     /// index is out of range.
-    fn count_names(&self, deltas: Varints<'_>) -> Result<u64, FormatError> {
+    fn count_names(&self, deltas: Varints<'_>) -> FormatResult<u64> {
         let (mut largest, mut count) = (0, 0);
         let mut overflows = deltas.for_each_sum(|index, times| {
             // As `u64`, a negative index is larger than any valid one, so `check` refuses it.
@@ -444,7 +441,7 @@ struct ColumnFacts {
 
 impl ColumnFacts {
     /// Adds a packed run or a single varint. Returns the largest value so far.
-    fn add(&mut self, field: &Field<'_>) -> Result<u64, FormatError> {
+    fn add(&mut self, field: &Field<'_>) -> FormatResult<u64> {
         match field.value {
             Value::Bytes(run) => {
                 let mut values = Varints::new(run);
@@ -464,7 +461,7 @@ impl ColumnFacts {
     }
 
     /// Counts the values of a packed run or a single varint.
-    fn count(&mut self, field: &Field<'_>) -> Result<(), FormatError> {
+    fn count(&mut self, field: &Field<'_>) -> FormatResult<()> {
         self.values += match field.value {
             Value::Bytes(run) => count_varints(run),
             _ => field.varint().map(|_| 1)?,
@@ -487,7 +484,7 @@ struct ColumnLengths {
 }
 
 impl ColumnLengths {
-    fn check(&self, kind: ObjectKind) -> Result<(), FormatError> {
+    fn check(&self, kind: ObjectKind) -> FormatResult<()> {
         let (keys, values) = (self.keys.values, self.values.values);
         if keys != values {
             return Err(FormatError::with(format!(
@@ -555,7 +552,7 @@ impl Bounds {
         &mut self,
         dense: &DenseNodes<'_>,
         units: &BlockUnits,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let lats = extremes(dense.lats.values())?;
         let lons = extremes(dense.lons.values())?;
         if !self.add_box(lats, lons, units) {
@@ -569,7 +566,7 @@ impl Bounds {
 }
 
 /// Returns the smallest and the largest value in a delta-coded column. Fails if a value does not fit into 64 bits.
-fn extremes(deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
+fn extremes(deltas: Varints<'_>) -> FormatResult<[i64; 2]> {
     let (mut min, mut max) = (i64::MAX, i64::MIN);
     let overflows =
         deltas.for_each_sum(|value, _| (min, max) = (min.min(value), max.max(value)))?;

@@ -2,7 +2,7 @@
 //! [`BlobEntry`](crate::pbf::BlobEntry) of a blob with objects of one kind contains the statistics. Dense nodes are
 //! counted column by column.
 
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::block::dense::{DenseNodes, TagFacts};
 use crate::pbf::block::element::Info;
 use crate::pbf::block::messages::RawInfo;
@@ -136,7 +136,7 @@ impl ObjectCounts {
         &mut self,
         dense: &DenseNodes<'_>,
         tags: &TagFacts,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let info = &dense.info;
         self.objects += dense.len() as u64;
         self.with_version += count_versions(&info.versions)?;
@@ -185,7 +185,7 @@ impl ObjectCounts {
 }
 
 /// Returns the number of positive versions.
-fn count_versions(column: &Packed<'_>) -> Result<u64, FormatError> {
+fn count_versions(column: &Packed<'_>) -> FormatResult<u64> {
     let bytes = column.as_bytes();
     // If all varints have one byte, no version is negative, and only zeros are not counted.
     if bytes.is_ascii() {
@@ -199,7 +199,7 @@ fn count_versions(column: &Packed<'_>) -> Result<u64, FormatError> {
 }
 
 /// Returns the number of positive values in a delta-coded column.
-fn count_positive(deltas: Varints<'_>) -> Result<u64, FormatError> {
+fn count_positive(deltas: Varints<'_>) -> FormatResult<u64> {
     let mut count = 0;
     deltas.for_each_sum(|value, times| count += u64::from(value > 0) * times as u64)?;
     Ok(count)

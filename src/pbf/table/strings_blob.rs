@@ -2,7 +2,7 @@
 //! objects.
 
 use crate::deflate::stored::{CHECKSUM_LEN, zlib_stored_in_pieces};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::pbf::block::outline::StringTable;
 use crate::pbf::frame::blob::{Blob, BlobHeader, BlobKind, Encoding, encode_frame};
 use crate::pbf::frame::codec::Decompressor;
@@ -15,7 +15,7 @@ pub(super) const STRING_LEN: usize = 1000;
 const TITLE_OF_TABLES: &str = "HOGG table of ";
 
 /// Appends the frame of a block with the given strings and nothing else.
-pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError> {
+pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> FormatResult<()> {
     let field_len = |text: &&str| 1 + varint_len(text.len() as u64) + text.len();
     let table_len = strings.iter().map(field_len).sum();
     let mut payload = Vec::with_capacity(table_len + 8);
@@ -35,7 +35,7 @@ pub(super) fn put_stored_frame(
     cuts: &[usize],
     index: Option<&[u8]>,
     out: &mut Vec<u8>,
-) -> Result<Vec<usize>, FormatError> {
+) -> FormatResult<Vec<usize>> {
     let (data, begins) = zlib_stored_in_pieces(payload, cuts);
     let blob = Blob {
         encoding: Encoding::Zlib,
@@ -71,7 +71,7 @@ pub(super) fn trailer_number(tail: &[u8], title: &str, digits: usize) -> Option<
 pub(super) fn read_strings<T>(
     body: &[u8],
     read: impl FnOnce(&StringTable<'_>) -> T,
-) -> Result<Option<T>, FormatError> {
+) -> FormatResult<Option<T>> {
     let read = |payload: &[u8]| Ok(sole_string_table(payload)?.map(|strings| read(&strings)));
     Ok(read_stored(body, read)?.flatten())
 }
@@ -80,8 +80,8 @@ pub(super) fn read_strings<T>(
 /// than the message, as data in stored blocks is.
 pub(super) fn read_stored<T>(
     body: &[u8],
-    read: impl FnOnce(&[u8]) -> Result<T, FormatError>,
-) -> Result<Option<T>, FormatError> {
+    read: impl FnOnce(&[u8]) -> FormatResult<T>,
+) -> FormatResult<Option<T>> {
     let blob = Blob::parse(body)?;
     // Refuses compressed data, because a table is stored uncompressed. This limits the memory to the size of the blob.
     if blob.encoding != Encoding::Zlib || blob.payload_len as usize > body.len() {
@@ -102,7 +102,7 @@ pub(super) fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Returns the string table of a block without other fields. Returns `None` for other blocks.
-pub(super) fn sole_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
+pub(super) fn sole_string_table(payload: &[u8]) -> FormatResult<Option<StringTable<'_>>> {
     let mut fields = Fields::new(payload);
     let Some(table) = fields
         .next()?

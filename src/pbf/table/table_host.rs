@@ -7,7 +7,7 @@
 //! even if the table is damaged.
 
 use super::entry::BlobEntry;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::pbf::block::outline::StringTable;
 use crate::pbf::block::parsed::Block;
 use crate::pbf::encode::encoder::BlockEncoder;
@@ -39,7 +39,7 @@ pub(super) fn host_payload(
     title: &str,
     numbers: &str,
     text: &[&str],
-) -> Result<HostPayload, FormatError> {
+) -> FormatResult<HostPayload> {
     let objects = encoded_behind(objects, &[title, numbers])?;
     let (message, others) = split_strings(&objects)?;
     let (mut fields, mut count) = (Fields::new(message), 0u32);
@@ -77,7 +77,7 @@ fn checksum_of(strings: &[u8], others: &[u8]) -> u32 {
 }
 
 /// Encodes the objects of a block again, with the strings in `title` before the strings of the objects.
-fn encoded_behind(objects: &[u8], title: &[&str]) -> Result<Vec<u8>, FormatError> {
+fn encoded_behind(objects: &[u8], title: &[&str]) -> FormatResult<Vec<u8>> {
     let block = Block::parse(objects)?;
     let mut strings = SourceStrings::new(&block.strings);
     let (mut encoder, mut cursor) = (BlockEncoder::default(), block.cursor());
@@ -94,7 +94,7 @@ fn encoded_behind(objects: &[u8], title: &[&str]) -> Result<Vec<u8>, FormatError
 }
 
 /// Splits a payload that begins with its string table into the StringTable message and the bytes after it.
-pub(super) fn split_strings(payload: &[u8]) -> Result<(&[u8], &[u8]), FormatError> {
+pub(super) fn split_strings(payload: &[u8]) -> FormatResult<(&[u8], &[u8])> {
     let mut fields = Fields::new(payload);
     match fields.next()? {
         Some(field) if field.number == primitive_block::STRINGTABLE => {

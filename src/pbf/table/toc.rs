@@ -6,7 +6,7 @@ mod columns;
 mod statistics;
 
 use super::entry::{BlobEntry, BlobFlags};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Bbox, KindSet};
 use crate::pbf::wire::Varints;
 use crate::pbf::wire::put_varint;
@@ -305,7 +305,7 @@ impl Toc {
 }
 
 impl Columns<'_> {
-    fn entries(&self, count: usize, data_start: u64) -> Result<Vec<BlobEntry>, FormatError> {
+    fn entries(&self, count: usize, data_start: u64) -> FormatResult<Vec<BlobEntry>> {
         let range = || FormatError::new("a value is out of range");
         let get = |number, delta_coded| self.get(number, delta_coded);
         refuse_several_blobs(get(column::BLOBS, false), count)?;
@@ -359,7 +359,7 @@ impl Columns<'_> {
 }
 
 /// Fails if any of `count` entries covers several blobs.
-fn refuse_several_blobs(mut blobs: ColumnReader<'_>, count: usize) -> Result<(), FormatError> {
+fn refuse_several_blobs(mut blobs: ColumnReader<'_>, count: usize) -> FormatResult<()> {
     // A few bytes can stand for a run of any number of values, so only `count` values are read.
     for _ in 0..count {
         match blobs.next()? {
@@ -394,7 +394,7 @@ impl<'a> BoxColumns<'a> {
     }
 
     /// Returns the bounding box of the next entry.
-    fn next(&mut self) -> Result<Bbox, FormatError> {
+    fn next(&mut self) -> FormatResult<Bbox> {
         let height = match self.lat_spans.next()? {
             None | Some(-1) => return Ok(Bbox::EMPTY),
             Some(height) => height,

@@ -17,7 +17,7 @@ use super::strings_blob::{
 use super::table_host::{Host, TableHost, host_payload};
 use super::toc::{MAGIC, VERSION};
 use crate::deflate::stored::stored_content;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::pbf::frame::blob::{Blob, Encoding};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -216,7 +216,7 @@ impl TocReader {
         objects: &[u8],
         frame_len: usize,
         header_len: usize,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut entry = BlobEntry {
             offset: self.start + self.len,
             frame_len: frame_len as u32,
@@ -229,7 +229,7 @@ impl TocReader {
         Ok(())
     }
 
-    fn add_part(&mut self, part: &TocPart) -> Result<(), FormatError> {
+    fn add_part(&mut self, part: &TocPart) -> FormatResult<()> {
         self.parts += 1;
         if self.parts == 1 {
             self.expected = part.of;
@@ -270,7 +270,7 @@ struct TocPart {
 
 impl TocPart {
     /// Decodes a Blob message. Returns `None` if it has no part of a table of contents. The text may be damaged.
-    fn parse(body: &[u8]) -> Result<Option<Self>, FormatError> {
+    fn parse(body: &[u8]) -> FormatResult<Option<Self>> {
         let blob = Blob::parse(body)?;
         if blob.encoding != Encoding::Zlib {
             return Ok(None);
@@ -394,7 +394,7 @@ pub fn is_inner_part(body: &[u8]) -> bool {
 
 /// Appends the payload of a blob that has [`BlobFlags::HAS_TABLE`] to `out`, without the strings of the table. The
 /// table may be damaged. Fails if the objects are damaged.
-pub(crate) fn put_host_objects(blob: &Blob<'_>, out: &mut Vec<u8>) -> Result<(), FormatError> {
+pub(crate) fn put_host_objects(blob: &Blob<'_>, out: &mut Vec<u8>) -> FormatResult<()> {
     let payload = stored_content(blob.data);
     let host = payload.as_deref().and_then(|payload| {
         Host::parse(payload, TITLE).or_else(|| Host::parse(payload, TITLE_OF_IDS))
@@ -411,7 +411,7 @@ mod tests {
     use crate::pbf::block::object::Object;
     use crate::pbf::table::strings_blob::read_strings;
 
-    fn decode(frames: &[u8], start: u64) -> Result<(Vec<u8>, Vec<BlobEntry>), FormatError> {
+    fn decode(frames: &[u8], start: u64) -> FormatResult<(Vec<u8>, Vec<BlobEntry>)> {
         let mut reader = TocReader::new(start);
         if reader.add(frames)? == frames.len() {
             reader.finish()

@@ -5,7 +5,7 @@ use super::entry::{BlobEntry, BlobFlags};
 use super::statistics::ObjectCounts;
 use super::toc::TocFlags;
 use super::toc_blob::TocPointer;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{Bbox, ObjectKind, id_rank};
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 
@@ -148,7 +148,7 @@ impl TocSummary {
         Self::read(&mut Varints::new(fields)).ok()
     }
 
-    fn read(fields: &mut Varints<'_>) -> Result<Self, FormatError> {
+    fn read(fields: &mut Varints<'_>) -> FormatResult<Self> {
         let bits = fields.read()?;
         let has = |bit: u32| bits >> bit & 1 != 0;
         let mut summary = Self {
@@ -222,7 +222,7 @@ impl KindTotals {
         put_varint(out, counts.most_references);
     }
 
-    fn read(fields: &mut Varints<'_>) -> Result<Self, FormatError> {
+    fn read(fields: &mut Varints<'_>) -> FormatResult<Self> {
         let blobs = count(fields)?;
         if blobs == 0 {
             return Ok(Self::default());
@@ -251,7 +251,7 @@ const BAD_SAMPLE: FormatError =
     FormatError::new("the sample has too many blobs, or they are not in order");
 
 /// Reads a number of objects, blobs or bytes. Fails if the number is so large that sums could overflow.
-fn count(fields: &mut Varints<'_>) -> Result<u64, FormatError> {
+fn count(fields: &mut Varints<'_>) -> FormatResult<u64> {
     let count = fields.read()?;
     match count >> 56 {
         0 => Ok(count),

@@ -6,7 +6,7 @@
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::scan::{Bounds, scan_payload};
-use crate::error::{Advice, FormatError};
+use crate::error::{Advice, FormatError, FormatResult};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::block::messages::{NodeMessage, object_id};
 use crate::pbf::block::outline::{BlockOutline, Message};
@@ -18,7 +18,7 @@ use crate::pbf::wire::schema::dense_nodes;
 
 /// Fails if the kinds, the number, the id range or the order of the objects in `payload` contradict `entry`. Does not
 /// compare an entry that is verified or has no facts.
-pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
+pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> FormatResult<()> {
     if entry.flags.has(BlobFlags::VERIFIED) || !entry.is_indexed() {
         return Ok(());
     }
@@ -41,7 +41,7 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
 }
 
 /// Fills in the kinds, the ids and the order of the objects in the payload of a blob.
-pub(crate) fn scan_ids(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
+pub(crate) fn scan_ids(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<()> {
     let mut ids = IdFacts::default();
     for group in &BlockOutline::parse(payload)?.groups {
         group.try_for_each(|message| add_ids(message, &mut ids))?;
@@ -61,7 +61,7 @@ pub(crate) fn are_all_objects(nodes: &[i64], entry: &BlobEntry) -> bool {
 
 /// Fails if `payload` has objects of other kinds than `entry`. The kinds in `entry` follow from the declared order of
 /// the file.
-fn verify_kinds(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
+fn verify_kinds(payload: &[u8], entry: &BlobEntry) -> FormatResult<()> {
     for group in &BlockOutline::parse(payload)?.groups {
         group.try_for_each(|message| match message.kind() {
             Some(kind) if !entry.kinds.contains(kind) => Err(FormatError::new(
@@ -74,7 +74,7 @@ fn verify_kinds(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
     Ok(())
 }
 
-fn add_ids(message: Message<'_>, ids: &mut IdFacts) -> Result<(), FormatError> {
+fn add_ids(message: Message<'_>, ids: &mut IdFacts) -> FormatResult<()> {
     let (kind, message) = match message {
         Message::Dense(message) => return add_dense_ids(message, ids),
         Message::Node(message) => (ObjectKind::Node, message),
@@ -87,7 +87,7 @@ fn add_ids(message: Message<'_>, ids: &mut IdFacts) -> Result<(), FormatError> {
 }
 
 /// Adds the ids in a DenseNodes message, without decoding its other columns.
-fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
+fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> FormatResult<()> {
     let (mut fields, mut column) = (Fields::new(message), Packed::default());
     while let Some(field) = fields.next()? {
         if field.number == dense_nodes::ID {
@@ -108,7 +108,7 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
 impl Block<'_> {
     /// Returns whether all nodes have a location within the world, and thus in the bounding box of `entry`. Fails if
     /// nodes within the world lie outside of the box by more than 1e-7 degree, unless the entry is verified.
-    pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<bool, FormatError> {
+    pub(crate) fn check_box(&self, entry: &BlobEntry) -> FormatResult<bool> {
         let bounds = self.bounds()?;
         // Other programs may round coordinates between two units differently, so a difference of 1e-7 degree is
         // accepted.
@@ -123,7 +123,7 @@ impl Block<'_> {
 }
 
 impl Block<'_> {
-    fn bounds(&self) -> Result<Bounds, FormatError> {
+    fn bounds(&self) -> FormatResult<Bounds> {
         let mut bounds = Bounds::default();
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
@@ -144,7 +144,7 @@ impl Block<'_> {
     pub(crate) fn for_each_node_outside(
         &self,
         mut visit: impl FnMut(i64, i64, i64),
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         // In nearly all blocks, the extremes of the coordinates show that no node lies outside of the world, so the
         // nodes need not be visited.
         if !self.bounds()?.leaves_out {

@@ -1,7 +1,7 @@
 //! Looks up the sets of regions that contain a location.
 
 use crate::engine::location_form::LocationForm;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlannedFile};
 use crate::geometry::{AreaIndex, Locator};
 use crate::index::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};
@@ -108,11 +108,7 @@ impl Sample<'_> {
 }
 
 /// Counts the nodes of a block.
-fn count_nodes(
-    areas: &AreaIndex,
-    sets: &SetTable,
-    block: &Block<'_>,
-) -> Result<SetCounts, FormatError> {
+fn count_nodes(areas: &AreaIndex, sets: &SetTable, block: &Block<'_>) -> FormatResult<SetCounts> {
     let mut lookup = RegionLookup::new(areas, sets);
     let mut counts = SetCounts::default();
     block.for_each_location(|_, location| {
@@ -124,11 +120,7 @@ fn count_nodes(
 }
 
 /// Counts the ways of a block, each in the regions that contain a location which the way stores.
-fn count_ways(
-    areas: &AreaIndex,
-    sets: &SetTable,
-    block: &Block<'_>,
-) -> Result<SetCounts, FormatError> {
+fn count_ways(areas: &AreaIndex, sets: &SetTable, block: &Block<'_>) -> FormatResult<SetCounts> {
     let (mut lookup, mut algebra) = (RegionLookup::new(areas, sets), SetAlgebra::new(sets));
     let mut counts = SetCounts::default();
     block.for_each_way_location(

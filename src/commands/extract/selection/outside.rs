@@ -3,7 +3,7 @@
 
 use super::RegionMembers;
 use crate::engine::location_form::LocationForm;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, stale_index};
 
@@ -113,7 +113,7 @@ impl RegionMembers<'_> {
         entry: &BlobEntry,
         block: &Block<'_>,
         is_wanted: impl Fn(u32) -> bool,
-    ) -> Result<NodePlaces, FormatError> {
+    ) -> FormatResult<NodePlaces> {
         let (mut wanted, mut around) = (NodePlaces::default(), Bbox::EMPTY);
         if self.outside.is_none() {
             return Ok(wanted);

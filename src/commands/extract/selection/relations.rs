@@ -3,7 +3,7 @@
 use super::{IdsWithRegions, RegionMembers, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::engine::distinct_list::DistinctList;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::{Bbox, ObjectExpression, ObjectKind};
@@ -81,7 +81,7 @@ impl RegionMembers<'_> {
         entry: &BlobEntry,
         block: &Block<'_>,
         strategy: &Strategy,
-    ) -> Result<KeptRelations, FormatError> {
+    ) -> FormatResult<KeptRelations> {
         let mut found = KeptRelations::default();
         let mut algebra = SetAlgebra::new(&self.sets);
         let types = CompletedTypes::new(strategy, block);
@@ -154,7 +154,7 @@ impl RegionMembers<'_> {
         relation: &BlockWalk<'_>,
         direct: SetNumber,
         min_percent: Option<u32>,
-    ) -> Result<SetNumber, FormatError> {
+    ) -> FormatResult<SetNumber> {
         let Some(min_percent) = min_percent else {
             return Ok(EMPTY_SET);
         };
@@ -226,7 +226,7 @@ impl<'b> CompletedTypes<'b> {
         &self,
         expressions: &[ObjectExpression],
         tags: TagIds<'_>,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         if expressions.is_empty() {
             return Ok(true);
         }
@@ -243,7 +243,7 @@ impl<'b> CompletedTypes<'b> {
     }
 
     /// Whether a relation with these tags is completed because of its tag `type`.
-    pub(in crate::commands) fn has(&self, tags: TagIds<'_>) -> Result<bool, FormatError> {
+    pub(in crate::commands) fn has(&self, tags: TagIds<'_>) -> FormatResult<bool> {
         let wanted = match self.types {
             None => return Ok(false),
             Some(RelationTypes::Any) => return Ok(true),

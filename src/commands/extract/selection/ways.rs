@@ -10,7 +10,7 @@ use super::{
 };
 use crate::engine::location_form::LocationForm;
 use crate::engine::references::each_once;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber};
 use crate::osm::ObjectKind;
@@ -287,7 +287,7 @@ impl RegionMembers<'_> {
         &self,
         stored: StoredLocationRule<'_>,
         block: &Block<'_>,
-    ) -> Result<LocatedRefs, FormatError> {
+    ) -> FormatResult<LocatedRefs> {
         let (mut refs, mut ways, mut located) = (Vec::new(), Vec::new(), Vec::new());
         match stored {
             StoredLocationRule::Ignored => {
@@ -324,7 +324,7 @@ impl RegionMembers<'_> {
         ways: &[LocatedWay<'_>],
         units: &BlockUnits,
         found: &mut LocatedRefs,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let mut lookup = RegionLookup::new(self.areas, &self.sets);
         let (mut locations, mut start) = (Vec::new(), 0);
         for way in ways {
@@ -358,7 +358,7 @@ impl RegionMembers<'_> {
         entry: &BlobEntry,
         block: &Block<'_>,
         with_nodes: bool,
-    ) -> Result<WaysByRegion, FormatError> {
+    ) -> FormatResult<WaysByRegion> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let mut kept = KeptWays::default();
         block.visit_in_parts(|part| {
@@ -390,7 +390,7 @@ impl RegionMembers<'_> {
         &self,
         block: &Block<'_>,
         is_met: impl Fn(i64) -> bool,
-    ) -> Result<Vec<bool>, FormatError> {
+    ) -> FormatResult<Vec<bool>> {
         let mut accepted = Vec::new();
         if self.outside.is_some() {
             block.for_each_id(|kind, id| {
@@ -450,7 +450,7 @@ impl RegionMembers<'_> {
         block: &Block<'_>,
         is_met: impl Fn(i64) -> bool,
         algebra: &mut SetAlgebra<'_>,
-    ) -> Result<Vec<(i64, SetNumber)>, FormatError> {
+    ) -> FormatResult<Vec<(i64, SetNumber)>> {
         let set_of_way = |algebra: &mut SetAlgebra<'_>, id: i64| {
             let again = if self.each_once {
                 EMPTY_SET

@@ -5,7 +5,7 @@ use super::region::ClipRegion;
 use crate::commands::extract::Strategy;
 use crate::engine::location_form::LocationForm;
 use crate::engine::stored_locations::for_each_stored_location;
-use crate::error::{FormatError, Result};
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobDecoder, PlannedFile};
 use crate::formats::{Change, ChangeSet};
 use crate::index::{IdSet, IdSets};
@@ -120,7 +120,7 @@ impl BaseLookup<'_> {
     fn any<'e>(
         &self,
         entries: impl Iterator<Item = &'e BlobEntry>,
-        test: impl Fn(&Block<'_>) -> Result<bool, FormatError>,
+        test: impl Fn(&Block<'_>) -> FormatResult<bool>,
     ) -> Result<bool> {
         let mut reader = BlobDecoder::new(&self.source.file.input, self.source.ctx);
         for entry in entries {
@@ -319,7 +319,7 @@ impl BaseLookup<'_> {
         wanted_nodes: &NodesInWays<'_>,
         wanted: &IdSet,
         block: &Block<'_>,
-    ) -> Result<WaysOfBlock, FormatError> {
+    ) -> FormatResult<WaysOfBlock> {
         let NodesInWays {
             changed,
             absent,
@@ -352,7 +352,7 @@ impl BaseLookup<'_> {
     }
 
     /// Returns the changed ways with a newer version in a block.
-    fn outdated_ways(&self, changed: &IdSets, block: &Block<'_>) -> Result<Vec<i64>, FormatError> {
+    fn outdated_ways(&self, changed: &IdSets, block: &Block<'_>) -> FormatResult<Vec<i64>> {
         let (mut objects, mut outdated) = (block.walk(), Vec::new());
         while let Some(kind) = objects.next()? {
             let id = objects.id()?;
@@ -388,7 +388,7 @@ struct NodesInWays<'n> {
 }
 
 /// Returns the version number of the current object of a walk.
-fn version_of(object: &mut BlockWalk<'_>) -> Result<Option<u32>, FormatError> {
+fn version_of(object: &mut BlockWalk<'_>) -> FormatResult<Option<u32>> {
     Ok(object.version_info()?.version_number())
 }
 

@@ -1,7 +1,7 @@
 //! The relations that the strategy `smart` completes.
 
 use crate::commands::extract::{RelationTypes, Strategy};
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::osm::{ObjectExpression, ObjectKind};
 use crate::pbf::{Block, BlockWalk};
 
@@ -44,7 +44,7 @@ impl<'s> CompletionRule<'s> {
         &self,
         block: &Block<'_>,
         object: &mut BlockWalk<'_>,
-    ) -> Result<bool, FormatError> {
+    ) -> FormatResult<bool> {
         let (mut tags, strings) = (Vec::new(), &block.strings);
         object.tags()?.any(|key, value| {
             tags.push((strings.get(key)?, strings.get(value)?));

@@ -5,7 +5,7 @@ use super::super::column_buffer::{ColumnBuffer, ValueType};
 use super::super::row::StoredTags;
 use super::{ColumnType, ThemeSet, cast};
 use crate::area::interior_point;
-use crate::error::FormatError;
+use crate::error::FormatResult;
 use crate::formats::features::Geometry;
 use crate::osm::ObjectKind;
 use parquet::data_type::ByteArray;
@@ -47,7 +47,7 @@ impl<'a> ThemeRow<'a> {
         index: usize,
         buffer: &mut ColumnBuffer,
         text: impl Fn(&[u8]) -> ByteArray,
-    ) -> Result<(), FormatError> {
+    ) -> FormatResult<()> {
         let Some(column) = self.themes.columns().get(index) else {
             return Ok(());
         };
@@ -83,7 +83,7 @@ impl<'a> ThemeRow<'a> {
     /// Returns the tag whose key comes first in `keys`, or `None` if no tag has one of the keys. Of several keys, those
     /// count whose tag is not rejected, so that a class is not that of a tag by which the theme does not select the
     /// feature.
-    fn find(&mut self, keys: &[String]) -> Result<Option<Tag<'a>>, FormatError> {
+    fn find(&mut self, keys: &[String]) -> FormatResult<Option<Tag<'a>>> {
         for wanted in keys {
             for tag in self.tags {
                 let (key, value) = tag?;

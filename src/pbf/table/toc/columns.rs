@@ -1,7 +1,7 @@
 //! The columns of a table of contents. Writes columns in the shortest coding, and reads their values one by one.
 
 use super::column;
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 
 /// Column coding: one zigzag varint for each value.
@@ -67,7 +67,7 @@ pub(super) const TOO_SHORT: FormatError = FormatError::new("a column is too shor
 pub(super) struct Columns<'a>(Vec<(u64, ColumnReader<'a>)>);
 
 impl<'a> Columns<'a> {
-    pub(super) fn parse(mut fields: Varints<'a>) -> Result<Self, FormatError> {
+    pub(super) fn parse(mut fields: Varints<'a>) -> FormatResult<Self> {
         let mut columns = Self::default();
         let mut rest = fields.rest();
         while !rest.is_empty() {
@@ -127,7 +127,7 @@ impl Default for ColumnReader<'_> {
 }
 
 impl<'a> ColumnReader<'a> {
-    pub(super) fn parse(column: &'a [u8]) -> Result<Self, FormatError> {
+    pub(super) fn parse(column: &'a [u8]) -> FormatResult<Self> {
         let (coding, bytes) = column
             .split_first()
             .ok_or(FormatError::new("a column is empty"))?;
@@ -149,7 +149,7 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Returns the next value, or `None` at the end of the column.
-    pub(super) fn next(&mut self) -> Result<Option<i64>, FormatError> {
+    pub(super) fn next(&mut self) -> FormatResult<Option<i64>> {
         if self.repeats > 0 {
             self.repeats -= 1;
         } else if self.bytes.is_done() {
@@ -174,13 +174,13 @@ impl<'a> ColumnReader<'a> {
 
     /// Returns the next value, as a number of type `T`. Fails at the end of the column, or if the value does not fit
     /// into `T`.
-    pub(super) fn number<T: TryFrom<i64>>(&mut self) -> Result<T, FormatError> {
+    pub(super) fn number<T: TryFrom<i64>>(&mut self) -> FormatResult<T> {
         let value = self.next()?.ok_or(TOO_SHORT)?;
         T::try_from(value).map_err(|_| FormatError::new("a value is out of range"))
     }
 
     /// Fails unless all values have been read.
-    pub(super) fn end(&self) -> Result<(), FormatError> {
+    pub(super) fn end(&self) -> FormatResult<()> {
         if self.repeats == 0 && self.bytes.is_done() {
             Ok(())
         } else {

@@ -2,7 +2,7 @@
 
 use super::column;
 use super::columns::{ColumnReader, Columns, deltas, put_column};
-use crate::error::FormatError;
+use crate::error::{FormatError, FormatResult};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::BlobEntry;
 use crate::pbf::ObjectStatistics;
@@ -152,7 +152,7 @@ impl<'a> StatisticsColumns<'a> {
         &mut self,
         count: u32,
         kinds: KindSet,
-    ) -> Result<Option<ObjectStatistics>, FormatError> {
+    ) -> FormatResult<Option<ObjectStatistics>> {
         let range = || FormatError::new("a statistic is out of range");
         match self.are_known.next()? {
             Some(1) => kinds.single().ok_or_else(range)?,
