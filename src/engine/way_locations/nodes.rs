@@ -1,11 +1,11 @@
 //! Reads the ids and the locations of nodes.
 
 use crate::engine::scan::Scan;
-use crate::error::Result;
+use crate::error::{FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlannedFile};
-use crate::index::{IdSet, LocationStore, NodeBatch, SharedIdSet};
+use crate::index::{IdSet, LocationStore, NodeBatch, Preparation, SharedIdSet};
 use crate::osm::{ObjectKind, id_rank};
-use crate::pbf::BlobEntry;
+use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
@@ -48,17 +48,7 @@ pub(super) fn read_locations(
     let preparation = store.preparation();
     source.scan("nodes").run(
         |entry| may_meet(entry, ranks),
-        |_, block| {
-            let mut nodes = NodeBatch::default();
-            block.for_each_node(|id, location, _| {
-                let rank = id_rank(id);
-                if ranks.contains(&rank) {
-                    nodes.push(id, location.filter(|location| location.is_on_earth()));
-                }
-            })?;
-            preparation.prepare(&mut nodes);
-            Ok(nodes)
-        },
+        |_, block| located_nodes(block, &preparation, |id| ranks.contains(&id_rank(id))),
         |nodes| store.add(&nodes),
     )?;
     store.close();
@@ -78,14 +68,23 @@ pub(super) fn read_all(
     let preparation = store.preparation();
     Scan::without_strings("nodes", file, &plan, ctx).run(
         |_| true,
-        |_, block| {
-            let mut nodes = NodeBatch::default();
-            block.for_each_node(|id, location, _| {
-                nodes.push(id, location.filter(|location| location.is_on_earth()));
-            })?;
-            preparation.prepare(&mut nodes);
-            Ok(nodes)
-        },
+        |_, block| located_nodes(block, &preparation, |_| true),
         |nodes| store.add(&nodes),
     )
+}
+
+/// Returns the wanted nodes of a block, prepared for the store.
+fn located_nodes(
+    block: &Block<'_>,
+    preparation: &Preparation,
+    is_wanted: impl Fn(i64) -> bool,
+) -> FormatResult<NodeBatch> {
+    let mut nodes = NodeBatch::default();
+    block.for_each_node(|id, location, _| {
+        if is_wanted(id) {
+            nodes.push(id, location.filter(|location| location.is_on_earth()));
+        }
+    })?;
+    preparation.prepare(&mut nodes);
+    Ok(nodes)
 }
