@@ -166,11 +166,12 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
     }
     let findings = check.contents.take();
     let mut summary = check.finish();
+    let source = PlannedFile::new(file, &plan, ctx);
     if options.full {
-        let found = contents::check(file, &plan, findings, options.content_rules(), ctx)?;
+        let found = contents::check(source, findings, options.content_rules())?;
         summary.take_contents(found);
     }
-    check_locations(&mut summary, options, PlannedFile::new(file, &plan, ctx))?;
+    check_locations(&mut summary, options, source)?;
     Ok(summary)
 }
 

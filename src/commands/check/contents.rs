@@ -2,10 +2,9 @@
 //! declares.
 
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobDecoder, BlobPass, BlobPlan, PbfFile};
+use crate::file::{BlobDecoder, BlobPass, BlobPlan, PbfFile, PlannedFile};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, ContentFacts, ContentFault, content_faults, feature};
-use crate::runtime::Context;
 use serde::Serialize;
 
 /// A node with coordinates out of range, that is, beyond 90 degrees of latitude or 180 degrees of longitude.
@@ -120,18 +119,16 @@ impl ContentFindings {
 /// Compares the contents of all blobs with the features that the header declares. `findings` are the findings in all
 /// blobs with objects. If `findings` is `None`, all blobs are decoded and checked first.
 pub(super) fn check(
-    file: &PbfFile,
-    plan: &BlobPlan,
+    source: PlannedFile<'_>,
     findings: Option<ContentFindings>,
     rules: ContentRules,
-    ctx: &Context,
 ) -> Result<ContentFaults> {
     // The passes that check ids do not read blobs without objects, so the contents of these blobs are checked here.
     let is_left = |entry: &&BlobEntry| findings.is_none() || entry.kinds.is_empty();
-    let left: Vec<_> = plan.entries.iter().filter(is_left).collect();
+    let left: Vec<_> = source.plan.entries.iter().filter(is_left).collect();
     let mut findings = findings.unwrap_or_default();
     if !left.is_empty() {
-        BlobPass::new("check contents", &file.input, ctx)
+        BlobPass::new("check contents", &source.file.input, source.ctx)
             .holding(2)
             .run(
                 left,
@@ -143,7 +140,7 @@ pub(super) fn check(
                 },
             )?;
     }
-    let false_features = false_features(file, plan, &findings);
+    let false_features = false_features(source.file, source.plan, &findings);
     let mut contents = findings.contents;
     contents.listed.sort_by_key(|fault| fault.blob);
     for (blob, what) in false_features {
