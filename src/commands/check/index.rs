@@ -128,6 +128,9 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
     Ok(comparison.finish())
 }
 
+/// The finding about an entry that describes no blob.
+const NO_BLOB: &str = "the table of contents has an entry for a blob that does not exist";
+
 /// Compares the blobs of a file with its indexes, in file order, and collects the findings.
 struct IndexComparison<'f> {
     file: &'f PbfFile,
@@ -203,10 +206,7 @@ impl<'f> IndexComparison<'f> {
             if entry.offset == blob.offset {
                 return Some(entry);
             }
-            self.add_difference(
-                entry,
-                "the table of contents has an entry for a blob that does not exist",
-            );
+            self.add_difference(entry, NO_BLOB);
         }
         None
     }
@@ -288,10 +288,7 @@ impl<'f> IndexComparison<'f> {
 
     fn finish(mut self) -> IndexCheck {
         for entry in self.entries.clone() {
-            self.add_difference(
-                entry,
-                "the table of contents has an entry for a blob that does not exist",
-            );
+            self.add_difference(entry, NO_BLOB);
         }
         let is_located = self.file.header.has(feature::LOCATIONS);
         if is_located && self.check.damaged == 0 && lacks_locations(&self.plan) {
