@@ -12,7 +12,7 @@ use crate::file::{BlobDecoder, HeaderWalker, PbfFile, begins_like_pbf, binary_ki
 use crate::io::Input;
 use crate::osm::TextFormat;
 use crate::pbf::BlobEntry;
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, parallel_classify_phase, parallel_results_phase};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -131,13 +131,15 @@ impl ObjectSource {
         }
     }
 
-    /// Returns the objects of a chunk. `decoder` is the decoder of the worker, which is created when it is needed.
+    /// Calls `take` with the objects of a chunk, in sets that fit into memory. `decoder` is the decoder of the worker,
+    /// which is created when it is needed.
     fn parse(
         &self,
         chunk: InputChunk,
         decoder: &mut Option<BlobDecoder>,
         ctx: &Context,
-    ) -> Result<ChangeSet> {
+        mut take: impl FnMut(ChangeSet) -> Result<()>,
+    ) -> Result<()> {
         let mut set = match chunk {
             InputChunk::Text(text, format) => {
                 let nodes = match self.form {
@@ -152,13 +154,20 @@ impl ObjectSource {
             InputChunk::Blob(entry) => {
                 let decoder = decoder.get_or_insert_with(|| BlobDecoder::new(&self.input, ctx));
                 decoder.switch_to(&self.input);
-                decoder.decode(&entry, ChangeSet::of_block)?
+                let mut taken = Ok(());
+                decoder.decode(&entry, |payload| {
+                    ChangeSet::read_block(payload, |set| {
+                        taken = take(set);
+                        taken.is_ok()
+                    })
+                })?;
+                return taken;
             }
         };
         if matches!(self.form, SourceForm::Versions(_)) {
             set.name_actions();
         }
-        Ok(set)
+        take(set)
     }
 }
 
@@ -310,27 +319,30 @@ pub(crate) fn read_sources<S, T: Send>(
         chunks.map(move |chunk| chunk.map(|chunk| (number, chunk)))
     });
     let remarks = AtomicUsize::new(0);
-    parallel_classify_phase(
+    parallel_results_phase(
         ctx.limits(BUDGET),
         chunks,
         |(_, chunk)| chunk.cost(),
         || (None::<BlobDecoder>, init()),
-        |(decoder, scratch), (number, chunk)| {
-            let source = &sources[number];
-            // `parse` consumes the chunk, so its text is freed before its objects are processed.
-            let objects = source.parse(chunk, decoder, ctx)?;
-            for remark in objects.remarks() {
-                if remarks.fetch_add(1, Ordering::Relaxed) >= MAX_REMARKS * sources.len() {
-                    break;
+        |(decoder, scratch), (number, chunk), results| {
+            let (source, mut last) = (&sources[number], None);
+            source.parse(chunk, decoder, ctx, |objects| {
+                for remark in objects.remarks() {
+                    if remarks.fetch_add(1, Ordering::Relaxed) >= MAX_REMARKS * sources.len() {
+                        break;
+                    }
+                    ctx.warn(format!(
+                        "{}: the data may be incomplete: the server that made the file says: {}",
+                        source.input.path().display(),
+                        remark.replace(char::is_control, "?")
+                    ));
                 }
-                ctx.warn(format!(
-                    "{}: the data may be incomplete: the server that made the file says: {}",
-                    source.input.path().display(),
-                    remark.replace(char::is_control, "?")
-                ));
-            }
-            work(scratch, number, objects)
+                let done = last.replace(work(scratch, number, objects)?);
+                done.map_or(Ok(()), |done| results.send(done, 0))
+            })?;
+            Ok(last)
         },
+        |_| (),
         merge,
     )
 }

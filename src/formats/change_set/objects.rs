@@ -8,6 +8,9 @@ use crate::formats::document_header::DocumentHeader;
 use crate::osm::ObjectId;
 use crate::pbf::{Block, Object, ObjectBody};
 
+/// The memory in bytes at which a set of changes of a blob ends.
+const MAX_MEMORY: usize = 16 << 20;
+
 impl ChangeSet {
     /// Creates a set with a header and without changes.
     pub(in crate::formats) fn of_header(document_header: DocumentHeader) -> Self {
@@ -17,13 +20,21 @@ impl ChangeSet {
         }
     }
 
-    /// Reads the payload of a blob. Each object becomes the change that led to its version.
-    pub(in crate::formats) fn of_block(payload: &[u8]) -> FormatResult<Self> {
+    /// Reads the payload of a blob. Each object becomes the change that led to its version. Calls `take` with sets of
+    /// some of the changes, in order, until it returns `false`: a blob can have more changes than fit into memory.
+    pub(in crate::formats) fn read_block(
+        payload: &[u8],
+        mut take: impl FnMut(Self) -> bool,
+    ) -> FormatResult<()> {
         let mut set = Self::default();
         for object in Block::parse(payload)?.objects()? {
             set.push(ChangeAction::of(&object), &object)?;
+            if set.memory() >= MAX_MEMORY && !take(std::mem::take(&mut set)) {
+                return Ok(());
+            }
         }
-        Ok(set)
+        take(set);
+        Ok(())
     }
 
     /// Replaces the action of each object that is not deleted by the one that led to its version.
