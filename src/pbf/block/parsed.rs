@@ -238,6 +238,11 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// Fails if a way has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes or tags.
+    pub(crate) fn check_way_sizes(&self) -> FormatResult<()> {
+        self.for_each_single(ObjectKind::Way, |bytes| WayRefs::parse(bytes)?.check_size())
+    }
+
     /// Whether the block has objects of a kind.
     pub(crate) fn has(&self, kind: ObjectKind) -> bool {
         self.counts[kind as usize] > 0
