@@ -85,7 +85,17 @@ fn assembled(
     Ok(polygons.collect())
 }
 
+/// The number of times that the relations of a file may have each of its nodes on average. Borders are shared by the
+/// areas on both sides, and by towns, counties, states and countries.
+const MAX_SHARING: usize = 16;
+/// The number of nodes that the relations of any file may have.
+const MIN_NODES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+
 fn areas(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon>, String> {
+    let of_ways: usize = objects.ways.values().map(|way| way.refs.len()).sum();
+    let listed: usize = objects.member_ways.values().map(Vec::len).sum();
+    let max_nodes = MIN_NODES.max(MAX_SHARING * (of_ways + listed));
+    let mut total = 0;
     let mut polygons = Vec::new();
     let mut incomplete = Vec::new();
     let mut parts_of_complete: FxHashSet<i64> = FxHashSet::default();
@@ -94,6 +104,13 @@ fn areas(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon
             Ok(ways) if ways.is_empty() => {}
             Ok(ways) => {
                 let name = format!("relation {}", relation.id);
+                total += ways.iter().map(|(_, nodes)| nodes.len()).sum::<usize>();
+                if total > max_nodes {
+                    return Err(format!(
+                        "{name}: the relations have more than {max_nodes} nodes, because they repeat ways: leave those \
+                         out that repeat the same areas"
+                    ));
+                }
                 polygons.extend(assembled(&name, &ways, antimeridian)?);
                 parts_of_complete.extend(&relation.relations);
             }

@@ -434,3 +434,16 @@ fn an_answer_in_json_is_read_like_one_in_xml() {
         assert!(message.ends_with(cause), "{message}");
     }
 }
+
+#[test]
+fn relations_that_repeat_a_way_too_often_are_refused() {
+    let folder = Folder::new();
+    let body = |count: i64| {
+        let relations = (1..=count).map(|id| relation(id, "boundary", &[(1, "outer")], &[]));
+        nodes() + &way(1, &[11, 91, 99, 19, 11]) + &relations.collect::<String>()
+    };
+    let most = MIN_NODES as i64 / 5;
+    assert!(read_shape(&folder.osm(&body(most)), None).is_ok());
+    let start = format!("relation {}: the relations have more than", most + 1);
+    assert!(folder.error(&body(most + 1)).starts_with(&start));
+}
