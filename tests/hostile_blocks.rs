@@ -395,7 +395,8 @@ impl Trial {
         if !command.starts_with("fileinfo") {
             arguments.push("-j2".into());
         }
-        let is_text = command.starts_with("export") || command.contains(".adiff");
+        let is_compared = command.contains("diff ") && command.contains("{out}");
+        let is_text = is_compared || command.starts_with("export");
         let most_time = if is_text {
             self.most_time * 2
         } else {
