@@ -200,7 +200,8 @@ pub(crate) fn change_states<P: AsRef<Path>>(
 /// an object, the highest is kept. Objects that the user of an editor deleted (`action="delete"`) are left out.
 ///
 /// The file is read for geometry: a node of a way may have a location without an id, and the set also has the nodes
-/// that a relation lists for its member ways.
+/// that a relation lists for its member ways. A file whose objects take more than 256 MB of memory, about three million
+/// nodes, is an error: areas in such a file have to be read as PBF.
 pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     let input = Input::open(path)?;
     let format = match TextFormat::of(&input)? {
@@ -208,7 +209,8 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
         _ => TextFormat::Osm,
     };
     let ctx = Context::default();
-    let mut objects = NewestChanges::new(SameTime::LastRead, KeptVersions::Newest);
+    let objects = NewestChanges::new(SameTime::LastRead, KeptVersions::Newest);
+    let mut objects = objects.max_memory(256 << 20);
     let source = ObjectSource::geometry(&input, format);
     read::read_all(&[source], 0, &mut objects, &ctx)?;
     Ok(objects.finish(&ctx))

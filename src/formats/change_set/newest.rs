@@ -2,7 +2,7 @@
 
 use super::{Change, ChangeSet, SameTime, Span};
 use crate::osm::{ObjectKind, StringPool};
-use crate::runtime::Context;
+use crate::runtime::{Context, human_bytes};
 
 /// The memory in bytes at which replaced changes are removed for the first time.
 const MIN_MEMORY: usize = 64 << 20;
@@ -28,6 +28,8 @@ pub(in crate::formats) struct NewestChanges {
     min: usize,
     /// The memory in bytes at which replaced changes are removed next.
     limit: usize,
+    /// The maximum memory in bytes.
+    max: usize,
 }
 
 impl NewestChanges {
@@ -39,10 +41,17 @@ impl NewestChanges {
             versions,
             min: MIN_MEMORY,
             limit: MIN_MEMORY,
+            max: usize::MAX,
         }
     }
 
-    /// Adds the next changes. Fails if the lists or strings become longer than 32 bits can address.
+    /// Sets the maximum memory in bytes.
+    pub(in crate::formats) fn max_memory(self, max: usize) -> Self {
+        Self { max, ..self }
+    }
+
+    /// Adds the next changes. Fails if the lists or strings become longer than 32 bits can address, or if the kept
+    /// changes take more than the maximum memory.
     pub(in crate::formats) fn add(
         &mut self,
         changes: ChangeSet,
@@ -54,7 +63,14 @@ impl NewestChanges {
             // If nothing was worth removing this time, little will be worth removing next time, so the limit grows
             // faster.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
-            self.limit = self.min.max(self.set.memory() * factor);
+            let memory = self.set.memory();
+            if memory > self.max {
+                return Err(format!(
+                    "the objects take more than {} of memory; read the file as PBF, or leave out those that are not needed",
+                    human_bytes(self.max as u64)
+                ));
+            }
+            self.limit = self.min.max(memory * factor).min(self.max);
         }
         Ok(())
     }
