@@ -1,8 +1,8 @@
 //! `augmented-diff`: writes what changes do to a file, with the objects before and after them.
 //!
 //! Passes over the base (`find`, `ways`, `relations`) find and keep (`kept`) the objects that changes concern, and what
-//! their geometry needs (`geometry`). `history` knows the versions between. Then the actions are found in order of kind
-//! and id (`actions`), and encoded (`xml`, `groups`, `feed`, `tiles`).
+//! their geometry needs (`geometry`). `history` has the versions between the old and the new state. Then the actions
+//! are found in order of kind and id (`actions`), and encoded (`xml`, `groups`, `feed`, `tiles`).
 
 mod action;
 mod actions;
@@ -97,8 +97,8 @@ pub enum Output {
         /// Whether the file is a text sequence.
         is_sequence: bool,
     },
-    /// A file of comma-separated values (RFC 4180), compressed if its name says so. Each action has the place of its
-    /// geometry, which is that of a point, or the middle of its box. Tags are JSON objects.
+    /// A file of comma-separated values (RFC 4180), compressed if its name says so. Each action has a location: that of
+    /// a point, or else the middle of the box of its geometry. Tags are JSON objects.
     Csv(OutputTarget),
     /// A Parquet table with a row for each object. Both geometries are those that an
     /// [`export`](crate::commands::export) of a table writes by default. A route also has an action if a route that is
@@ -177,8 +177,8 @@ impl AugmentedDiffs {
         }
     }
 
-    /// Fails if a file of an output may not be written, or if one of `inputs` or another output has its path. `data` is
-    /// the output of the command that applies the changes.
+    /// Fails if a file of an output may not be written, or if its path is that of one of `inputs` or of another output.
+    /// `data` is the output of the command that applies the changes.
     pub(crate) fn check(&self, data: &OutputTarget, inputs: &[&Path]) -> Result<()> {
         let mut targets: Vec<_> = self.outputs.iter().filter_map(Output::target).collect();
         if targets.is_empty() {
@@ -255,7 +255,7 @@ impl Output {
         }
     }
 
-    /// Whether the output has the geometries of an export, or comes from them.
+    /// Whether the output has the geometries of an export, or is computed from them.
     fn has_features(&self) -> bool {
         match self {
             Self::GeoJson { .. } | Self::Csv(_) | Self::Tiles { .. } => true,
@@ -375,7 +375,7 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
             &diffs.selection,
         );
         Ok(Self {
-            search: search(base, changes, nodes, &outputs, selection)?,
+            search: begin_search(base, changes, nodes, &outputs, selection)?,
             base,
             outputs,
             selection,
@@ -388,7 +388,7 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
     }
 
     /// Reads the blobs that the [observer](Self::observer) was not shown, and writes the augmented diffs. Returns the
-    /// content of the one with actions, and of the one with tiles.
+    /// summary of the one with actions, and of the one with tiles.
     pub(crate) fn finish(self) -> Result<[Option<Summary>; 2]> {
         let findings = self.search.finish()?;
         let [mut actions, mut tiles] = [None, None];
@@ -403,6 +403,7 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
     }
 }
 
+/// Writes one augmented diff.
 fn write(
     base: &Base<'_>,
     changes: &ChangeSet,
@@ -410,11 +411,11 @@ fn write(
     selection: &Selection,
 ) -> Result<Summary> {
     let nodes = ChangedNodes::new(changes, base.replaces, &output.scratch_directory());
-    let findings = search(*base, changes, nodes, &[output], selection)?.finish()?;
+    let findings = begin_search(*base, changes, nodes, &[output], selection)?.finish()?;
     encode(base, &findings, output, selection)
 }
 
-/// Finds the objects that changes concern, without the steps between.
+/// Finds the objects that changes concern. All changes are made in one step.
 fn find<'s, 'c>(
     base: &Base<'s>,
     changes: &'c ChangeSet,
@@ -427,7 +428,7 @@ fn find<'s, 'c>(
 }
 
 /// Begins the search for the objects that changes concern.
-fn search<'s, 'c>(
+fn begin_search<'s, 'c>(
     base: Base<'s>,
     changes: &'c ChangeSet,
     nodes: ChangedNodes,
@@ -491,7 +492,8 @@ const MAX_MEMORY: usize = 1_000_000_000;
 #[derive(Clone, Copy)]
 struct Base<'b> {
     source: PlannedFile<'b>,
-    /// The maximum memory in bytes for ways that are members of relations, from which that of a row of a table follows.
+    /// The maximum memory in bytes for ways that are members of relations. The maximum size of a row of a table is a
+    /// part of it.
     max_memory: usize,
     replaces: Replaces,
 }
@@ -513,8 +515,8 @@ impl<'b> Base<'b> {
         }
     }
 
-    /// Whether the locations that ways store are taken without a look at their nodes, because the header declares them.
-    /// Otherwise, they count for nodes that are not in the base.
+    /// Whether the locations that ways store are used without reading the nodes, because the header declares them.
+    /// Otherwise, they are used only for nodes that are not in the base.
     fn takes_stored(&self) -> bool {
         self.source.file.header.has(feature::LOCATIONS)
     }

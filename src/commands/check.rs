@@ -57,7 +57,7 @@ options! {
         places: bool = true,
         /// Whether to check that the nodes of ways are in the file.
         refs: bool = true,
-        /// Whether a reference of a way to a node that is not in the file is missing even if the way stores the
+        /// Whether a reference of a way to a node that is not in the file counts as missing even if the way stores the
         /// location. Has no effect without `refs`.
         needs_nodes: bool,
         /// Whether the check of references includes the members of relations. Has no effect without `refs`.
@@ -67,7 +67,7 @@ options! {
         /// Whether to check that closed ways, multipolygons and boundaries are areas, as in an
         /// [export](super::export::run) of areas with the default options.
         areas: bool,
-        /// Whether to find nodes and ways at the place of another one with the same tags, and keys that an object has
+        /// Whether to find nodes and ways with the location and the tags of another one, and keys that an object has
         /// more than once.
         doubled: bool,
         /// The file that shows where areas are broken and objects are doubled; `None` for no file.
@@ -357,7 +357,8 @@ impl Check<'_> {
                 blobs,
                 || (),
                 |reader, (), (entry, index)| {
-                    let found = reader.decode(entry, |payload| check.blob(entry, payload, &others));
+                    let found =
+                        reader.decode(entry, |payload| check.check_blob(entry, payload, &others));
                     found.map(|found| check.collect(BlobFindings { index, ..found }, &collected))
                 },
                 |mut found| {
@@ -374,8 +375,8 @@ impl Check<'_> {
         self.nested_refs(check, ctx)
     }
 
-    /// Adds the ids of a blob to `own`, the ids of all blobs before, and those that occur again to the findings.
-    /// `last_id` is the id before those of the blob.
+    /// Adds the ids of a blob to `own`, which has the ids of all blobs before it. Adds the ids that occur again to the
+    /// findings. `last_id` is the last id of the blob before.
     fn find_repeated(
         &self,
         check: KindCheck,
@@ -403,7 +404,7 @@ impl Check<'_> {
             let violation = IdViolation {
                 kind: check.kind,
                 id,
-                blob: self.number(found.index),
+                blob: self.blob_number(found.index),
                 duplicate: true,
             };
             let position = (check.kind, position, true);
@@ -458,7 +459,7 @@ impl Check<'_> {
         let ends = &mut self.ends[found.index];
         *ends = ends.or(found.ends);
         for (position, violation) in std::mem::take(&mut found.violations) {
-            self.violation((found.index, position), violation);
+            self.add_violation((found.index, position), violation);
         }
         for (is_duplicate, count) in [false, true].into_iter().zip(found.more_violations) {
             if count > 0 {
@@ -505,7 +506,7 @@ impl Check<'_> {
 
     /// Counts a violation. Keeps it for the list if it is among the first [`Options::max_listed`] violations in file
     /// order.
-    fn violation(&mut self, position: (usize, ViolationPosition), violation: IdViolation) {
+    fn add_violation(&mut self, position: (usize, ViolationPosition), violation: IdViolation) {
         *self.violation_count(violation.duplicate) += 1;
         // Violations are not found in file order, but the list keeps the first violations in file order.
         self.ids.insert(position, violation);
@@ -514,7 +515,7 @@ impl Check<'_> {
         }
     }
 
-    fn number(&self, index: usize) -> u32 {
+    fn blob_number(&self, index: usize) -> u32 {
         self.plan.entries[index].number
     }
 
@@ -539,7 +540,7 @@ impl Check<'_> {
 
     fn finish(mut self) -> Summary {
         if self.options.ids {
-            self.between_blobs();
+            self.compare_blob_ends();
             let out_of_order = *self.summary.out_of_order.get_or_insert(0);
             let found = *self.summary.duplicates.get_or_insert(0);
             if self.order.is_free {
@@ -556,7 +557,7 @@ impl Check<'_> {
     }
 
     /// Compares the last object of each blob with the first object of the next blob.
-    fn between_blobs(&mut self) {
+    fn compare_blob_ends(&mut self) {
         let ends = std::mem::take(&mut self.ends);
         let mut before: Option<BlobEnds> = None;
         for (index, ends) in ends.into_iter().enumerate() {
@@ -567,14 +568,14 @@ impl Check<'_> {
             {
                 let (kind, id) = (ends.0.0, id_from_rank(ends.0.1));
                 if self.options.kinds.contains(kind) && !(duplicate && self.options.full) {
-                    let blob = self.number(index);
+                    let blob = self.blob_number(index);
                     let violation = IdViolation {
                         kind,
                         id,
                         blob,
                         duplicate,
                     };
-                    self.violation((index, (kind, 0, duplicate)), violation);
+                    self.add_violation((index, (kind, 0, duplicate)), violation);
                 }
             }
             before = Some(ends);

@@ -264,7 +264,9 @@ fn write(
     ctx: &Context,
 ) -> Result<()> {
     let path = options.directory.as_deref();
-    let begin = |path: &Path| OutputDirectory::create(path, options.overwrite, layers::is_own, ctx);
+    let begin = |path: &Path| {
+        OutputDirectory::create(path, options.overwrite, layers::is_of_earlier_run, ctx)
+    };
     let mut directory = path.map(begin).transpose()?;
     let writers = specs.iter().map(|spec| spec.open(&mut directory, ctx));
     let mut writers: Vec<LayerWriter> = writers.collect::<Result<_>>()?;
@@ -297,7 +299,7 @@ fn write(
     }
     summary.is_written = true;
     if let Some(directory) = &mut directory {
-        own.extend(notes(coast, census, summary, directory)?);
+        own.extend(write_notes(coast, census, summary, directory)?);
     }
     for file in own {
         file.commit_unflushed()?;
@@ -316,7 +318,7 @@ struct StoredSummary<'s> {
 }
 
 /// Writes the files of a directory that later runs read.
-fn notes(
+fn write_notes(
     coast: &Coast,
     census: &LandCensus,
     summary: &Summary,

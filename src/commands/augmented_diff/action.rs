@@ -27,8 +27,8 @@ impl Action<'_> {
     }
 }
 
-/// Sends a part of the encoded actions, which takes the given number of bytes of memory. Waits while many parts are not
-/// merged.
+/// Sends a part of the encoded actions. The number is the size of the part in memory, in bytes. Waits while many parts
+/// that were sent are not merged yet.
 pub(super) type SendPart<'s, P> = dyn Fn(P, usize) -> Result<()> + 's;
 
 /// Encodes the actions that a worker finds.
@@ -36,7 +36,7 @@ pub(super) trait Encoder {
     /// The encoded form of a part of the actions.
     type Part: Send;
 
-    /// Encodes an action. May call `send` with parts of it, if it is long. Fails if `send` does.
+    /// Encodes an action. May call `send` with parts of the encoded form if it is long. Fails if `send` fails.
     fn put(
         &mut self,
         action: &Action<'_>,
@@ -65,7 +65,7 @@ pub(super) trait Encoder {
 /// The tags and objects that an output leaves out.
 #[derive(Default)]
 pub(super) struct LeftOut {
-    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    /// The number of tags that were left out because an earlier tag of the same object has the same key.
     pub repeated_keys: u64,
     /// The objects whose rows would be too large.
     pub oversized: OversizedObjects,

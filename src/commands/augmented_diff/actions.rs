@@ -19,9 +19,9 @@ use std::ops::Range;
 
 /// Objects of the base, and changes between them, in order.
 struct Item<'k> {
-    /// The objects; `None` for the changes after the last object of a kind.
+    /// The objects; `None` for changes before, between or after the parts of objects.
     objects: Option<&'k KeptPart>,
-    /// The changes up to the last object, as indices.
+    /// The indices of the changes from the first to the last object.
     changes: Range<usize>,
 }
 
@@ -30,7 +30,7 @@ impl WorkItem for Item<'_> {
         self.objects.map_or(0, |part| part.len as u64) + self.changes.len() as u64
     }
 
-    /// Long objects take up to a hundred times their bytes, so few are worked on at the same time.
+    /// A long object takes up to a hundred times its input bytes. So few items are worked on at the same time.
     fn held_bytes(&self) -> u64 {
         self.objects.map_or(0, |part| part.len).max(kept::PART) as u64
     }
@@ -77,7 +77,7 @@ pub(super) fn for_each<E: Encoder + Send>(
                     summary: Summary::default(),
                 };
                 match item.objects {
-                    None => finder.without_base(item.changes.clone()),
+                    None => finder.find_without_base(item.changes.clone()),
                     Some(part) => finder.find_part(part, item.changes)?,
                 }
                 let Finder { sent, summary, .. } = finder;
@@ -102,8 +102,8 @@ pub(super) fn for_each<E: Encoder + Send>(
     Ok(summary)
 }
 
-/// Returns the parts of objects of the base, each with the changes up to its last object, and for each kind an item
-/// with the changes after its last object.
+/// Returns an item for each part of the objects of the base, with the changes from the first to the last object of the
+/// part. Changes before, between and after the parts get items without objects.
 fn items<'k>(findings: &'k Findings<'_>) -> Vec<Item<'k>> {
     let (changes, parts) = (findings.history.changes, &findings.kept.parts);
     let mut items = Vec::new();
@@ -143,7 +143,7 @@ fn add_changes(items: &mut Vec<Item<'_>>, changes: &ChangeSet, range: Range<usiz
     }
 }
 
-/// The steps in which a group of changes has an effect on an object.
+/// The first and the last step in which a group of changes has an effect on an object.
 #[derive(Debug, Clone, Copy)]
 struct Effect {
     first: u32,
@@ -169,7 +169,7 @@ impl Effects {
     }
 }
 
-/// Finds the actions of blobs and changes.
+/// Finds and encodes the actions of items.
 struct Finder<'w, 'c, E: Encoder> {
     findings: &'w Findings<'c>,
     filter: &'w Filter,
@@ -188,17 +188,17 @@ impl<E: Encoder> Finder<'_, '_, E> {
         let kept = &self.findings.kept;
         kept.for_each(part, |object| {
             let key = object.key();
-            let start = next + count_of(&changes[next..], |change| change.key < key);
-            self.without_base(next..start);
-            next = start + count_of(&changes[start..], |change| change.key == key);
+            let start = next + count_leading(&changes[next..], |change| change.key < key);
+            self.find_without_base(next..start);
+            next = start + count_leading(&changes[start..], |change| change.key == key);
             self.find_object(Some(object), start..next);
         })?;
-        self.without_base(next..range.end);
+        self.find_without_base(next..range.end);
         Ok(())
     }
 
     /// Finds the actions of changes of objects that the base does not have.
-    fn without_base(&mut self, changes: Range<usize>) {
+    fn find_without_base(&mut self, changes: Range<usize>) {
         let mut start = changes.start;
         let all = &self.findings.history.changes.changes()[changes];
         for of_object in all.chunk_by(|one, other| one.key == other.key) {
@@ -212,7 +212,8 @@ impl<E: Encoder> Finder<'_, '_, E> {
     fn find_object(&mut self, base: Option<&Object<'_>>, range: Range<usize>) {
         let history = &self.findings.history;
         self.count_ineffective(base.is_some(), range.clone());
-        // The deletion of a node that only ways have has an effect on them, and is no action of its own.
+        // The base may have a node only in its ways. The deletion of such a node has an effect on the ways, and is no
+        // action of its own.
         let is_absent = |(_, change): &(u32, &Change)| base.is_none() && change.is_deletion();
         let versions = history.effective_changes(range).skip_while(is_absent);
         let versions: Vec<(u32, &Change)> = versions.collect();
@@ -282,20 +283,20 @@ impl<E: Encoder> Finder<'_, '_, E> {
         }
         let first = versions.first().map_or(u32::MAX, |(step, _)| *step);
         if let Some(base) = base {
-            self.add_indirect(base, 0..first, &mut effects);
+            self.add_indirect_effects(base, 0..first, &mut effects);
         }
         for (at, (step, change)) in versions.iter().enumerate() {
             let next = versions.get(at + 1).map_or(u32::MAX, |(step, _)| *step);
             if !change.is_deletion() && !history.is_one_step() {
                 let object = history.changes.object(change);
-                self.add_indirect(&object, step + 1..next, &mut effects);
+                self.add_indirect_effects(&object, step + 1..next, &mut effects);
             }
         }
         effects
     }
 
-    /// Adds the effects that nodes and members of an object have on it in the given steps.
-    fn add_indirect(&self, object: &Object<'_>, steps: Range<u32>, effects: &mut Effects) {
+    /// Adds the effects on an object that changes of its nodes and members have in the given steps.
+    fn add_indirect_effects(&self, object: &Object<'_>, steps: Range<u32>, effects: &mut Effects) {
         let Findings {
             history,
             reshaped,
@@ -354,7 +355,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
 }
 
 /// Returns the number of changes at the start of a list that meet a condition.
-fn count_of(changes: &[Change], is_counted: impl Fn(&Change) -> bool) -> usize {
+fn count_leading(changes: &[Change], is_counted: impl Fn(&Change) -> bool) -> usize {
     changes
         .iter()
         .take_while(|change| is_counted(change))

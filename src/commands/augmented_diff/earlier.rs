@@ -1,4 +1,4 @@
-//! Recognizes the outputs of earlier runs, which a run that updates a file replaces.
+//! Recognizes the outputs of earlier runs, which a run that updates a file in place may replace.
 
 use super::xml::GENERATOR;
 use crate::error::Result;
@@ -10,10 +10,10 @@ use memchr::memmem;
 use std::io::Read;
 use std::path::Path;
 
-/// The number of bytes in which the first feature of an augmented diff in GeoJSON has to show itself. A geometry with
-/// half a million points comes before.
+/// The number of bytes at the start of a GeoJSON file in which the first feature must have the property `action`. A
+/// geometry with half a million points fits before the property.
 const MOST: u64 = 16 << 20;
-/// The number of bytes by which an augmented diff in XML or a list of tiles is recognised.
+/// The number of bytes at the start of a file by which an augmented diff in XML or a list of tiles is recognised.
 const HEAD: usize = 1 << 10;
 
 /// Whether a run that updates a file in place may replace the file at `path`: it does not exist, is empty, or looks
@@ -21,12 +21,13 @@ const HEAD: usize = 1 << 10;
 pub fn is_replaceable(path: &Path) -> bool {
     match path.metadata() {
         // Devices and pipes are not replaced.
-        Ok(found) if found.is_file() && found.len() > 0 => is_own(path).unwrap_or(false),
+        Ok(found) if found.is_file() && found.len() > 0 => is_own_output(path).unwrap_or(false),
         _ => true,
     }
 }
 
-fn is_own(path: &Path) -> Result<bool> {
+/// Whether the file at `path` begins like an output of this program.
+fn is_own_output(path: &Path) -> Result<bool> {
     let input = Input::open(path)?;
     #[cfg(feature = "parquet")]
     if is_action_table(input.file()) {

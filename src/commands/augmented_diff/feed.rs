@@ -27,7 +27,7 @@ use crate::pbf::{Info, Object};
 use std::borrow::Cow;
 use std::convert::identity;
 
-/// Builds the rows of actions. `encode` makes parts of an output of them.
+/// Builds the rows of actions. `encode` turns rows into a part of an output.
 struct Rows<F> {
     geometries: ObjectGeometries,
     /// Whether rows have all tags of objects.
@@ -39,9 +39,9 @@ struct Rows<F> {
     encode: F,
 }
 
-/// Finds the actions of features. Calls `take` with the parts that `new_encode` makes of their rows, in order. Each
-/// thread has its own result of `new_encode`. With [`Selection::whole_objects`], rows have all tags of objects, and
-/// geometries also without tags.
+/// Finds the actions of features, and calls `take` with the encoded parts of their rows, in order. `new_encode` creates
+/// the encoder of a thread. With [`Selection::whole_objects`], rows have all tags of objects, and objects without tags
+/// have geometries, too.
 pub(super) fn for_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
     source: ActionSource<'_>,
     new_encode: impl Fn() -> F + Sync,
@@ -60,7 +60,7 @@ pub(super) fn for_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
     for_each(source, &filter, new_rows, take)
 }
 
-/// The argument of [`for_rows`] for which `take` gets the rows themselves.
+/// The argument `new_encode` of [`for_rows`] with which `take` gets the rows themselves.
 fn as_rows() -> fn(Vec<ActionRow>) -> Vec<ActionRow> {
     identity
 }
@@ -75,11 +75,11 @@ impl<T: Send, F: FnMut(Vec<ActionRow>) -> T> Encoder for Rows<F> {
         _: &SendPart<'_, T>,
     ) -> Result<()> {
         let geometries = geometries_of(action, findings, &mut self.geometries);
-        let size = size(action, &geometries);
+        let size = row_size(action, &geometries);
         if findings.row_limit.allows(size) {
             self.bytes += size_of::<ActionRow>() as u64 + size;
             let knows_deletions = findings.history.knows_deletions();
-            let row = self.put_row(action, geometries, knows_deletions);
+            let row = self.row_of(action, geometries, knows_deletions);
             self.rows.push(row);
         } else {
             let object = action.new.object;
@@ -103,8 +103,8 @@ impl<T: Send, F: FnMut(Vec<ActionRow>) -> T> Encoder for Rows<F> {
 }
 
 impl<F> Rows<F> {
-    /// Returns the row of an action. A deletion has metadata if the changes have those of deletions.
-    fn put_row(
+    /// Returns the row of an action. The row of a deletion has metadata if the changes have the metadata of deletions.
+    fn row_of(
         &mut self,
         action: &Action<'_>,
         (old, new): GeometryPair,
@@ -119,8 +119,9 @@ impl<F> Rows<F> {
         };
         let new_object = (!is_deleted).then_some(object);
         let old_object = action.old.as_ref().map(|old| old.object);
-        // An export writes areas of relations without the tag `type`. The last state decides about both states, whether
-        // their areas can be assembled or not, so that an area that breaks does not look like one that gets a tag.
+        // An export writes areas of relations without the tag `type`. Here, the tags of the last state decide for the
+        // old and the new tags, even if an area cannot be assembled. Otherwise, an area that breaks would look like one
+        // that gets a tag.
         let is_area = new_object.or(old_object).is_some_and(is_relation_area);
         let without_type = is_area && !self.has_all_tags;
         let mut tags = |object: Option<&Object<'_>>| {
@@ -144,7 +145,7 @@ impl<F> Rows<F> {
         }
     }
 
-    /// Returns the tags of an object as an export writes them. Of several tags with the same key, it has the first one.
+    /// Returns the tags of an object as an export writes them: of several tags with the same key, only the first one.
     fn owned_tags(&mut self, object: &Object<'_>, without_type: bool) -> OwnedTags {
         let mut unique = UniqueTags::new(object.tags.iter().copied());
         let tags = unique
@@ -157,8 +158,8 @@ impl<F> Rows<F> {
     }
 }
 
-/// Returns the size of the row of an action in bytes, with all tags.
-fn size(action: &Action<'_>, (old, new): &GeometryPair) -> u64 {
+/// Returns the size in bytes of the row of an action, with all tags.
+fn row_size(action: &Action<'_>, (old, new): &GeometryPair) -> u64 {
     let states = action.old.iter().chain([&action.new]);
     let tags = states.map(|state| tags_size(state.object.tags.iter().copied()));
     let geometries = old.iter().chain(new);
@@ -250,7 +251,7 @@ pub(super) fn write_text(
     Ok(summary)
 }
 
-/// The maximum memory in bytes of the changes of which a list is made. A list has few of them.
+/// The maximum memory in bytes for the changes from which a list is made. A list shows only few of these changes.
 pub(super) const MAX_CHANGES: u64 = 256 << 20;
 
 /// Actions as GeoJSON features, up to the number that a page can hold.

@@ -15,9 +15,9 @@ use crate::pbf::Object;
 pub(super) struct Filter {
     direct_only: bool,
     kinds: Option<KindSet>,
-    /// Whether changes of routes concern the routes that contain them.
+    /// Whether the change of a route concerns the routes in which it is nested.
     pub follows_routes: bool,
-    /// Whether tags whose key an earlier tag has do not count, because they are not written.
+    /// Whether a tag does not count if an earlier tag of the object has the same key. Such tags are not written.
     ignores_repeated_keys: bool,
     region: Option<RegionFilter>,
     tags: ObjectFilter,
@@ -34,12 +34,12 @@ struct RegionFilter {
 }
 
 impl Filter {
-    /// Selects actions of objects and of their direct members.
+    /// Creates a filter for outputs of objects: routes have only their direct members.
     pub(super) fn new(selection: &Selection) -> Self {
         Self::create(selection, false)
     }
 
-    /// Selects actions of features: routes have the lines of the routes that are nested in them.
+    /// Creates a filter for outputs of features: routes also have the lines of the routes that are nested in them.
     pub(super) fn of_features(selection: &Selection) -> Self {
         Self::create(selection, true)
     }
@@ -66,15 +66,15 @@ impl Filter {
         }
     }
 
-    /// Whether an action is written. The expressions must match one of its states, and the region must meet one of
-    /// them.
+    /// Whether an action is written. The expressions must match its old or its new state, and the region must meet its
+    /// old or its new state.
     pub(super) fn selects(&self, action: &Action<'_>, findings: &Findings<'_>) -> bool {
         let kind = action.new.object.kind();
         let is_of_kind = self.kinds.is_none_or(|kinds| kinds.contains(kind));
         if !is_of_kind || self.direct_only && action.is_indirect {
             return false;
         }
-        // The content of a deletion is not reliable: a change file may leave it out.
+        // The content of a deletion is not reliable: a change file may omit it.
         let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
         let states = || action.old.iter().chain(new);
         let has_tags = |state: &State<'_>| self.has_tags(state.object);
@@ -111,12 +111,13 @@ impl RegionFilter {
         meets || outlines.enclose_any() && self.is_area(state)
     }
 
-    /// Whether the region shares a point with a line. `parts` are its parts if it was cut at the antimeridian.
+    /// Whether the region shares a point with a line. `parts` are the parts of the line if it was cut at the
+    /// antimeridian.
     fn meets_line(&self, points: &[Point], parts: Option<&[Vec<Point>]>) -> bool {
         match (points, parts) {
             ([point], _) => self.region.has(*point),
             (points, None) => self.region.meets_line(points),
-            // All points are at one place.
+            // All points have the same location.
             ([point, ..], Some([])) => self.region.has(*point),
             (_, Some(parts)) => parts.iter().any(|part| self.region.meets_line(part)),
         }
@@ -131,13 +132,13 @@ impl RegionFilter {
     }
 }
 
-/// Returns the tags of an object whose key no earlier tag has.
+/// Returns the tags of an object; of several tags with the same key, only the first one.
 fn unique_tags<'o>(object: &'o Object<'_>) -> Vec<(&'o str, &'o str)> {
     UniqueTags::new(object.tags.iter().copied()).collect()
 }
 
-/// The outlines of an area, and flags of the points that they enclose. A ray from such a point to the north crosses an
-/// odd number of segments.
+/// Flags of the points that the outlines of an area enclose. A ray from an enclosed point to the north crosses an odd
+/// number of segments of the outlines.
 struct Outlines<'p> {
     points: &'p [Point],
     /// For each point, whether the outlines enclose it on the map.
@@ -158,7 +159,7 @@ impl<'p> Outlines<'p> {
         }
     }
 
-    /// Adds a line of an outline. `parts` are its parts if it was cut at the antimeridian.
+    /// Adds a line of an outline. `parts` are the parts of the line if it was cut at the antimeridian.
     fn add(&mut self, line: &[Point], parts: Option<&[Vec<Point>]>) {
         let Some(parts) = parts else {
             return flip_crossed(&mut self.on_map, self.points, line);
@@ -180,7 +181,7 @@ impl<'p> Outlines<'p> {
     }
 }
 
-/// For each point, changes a flag as often as a ray from the point to the north crosses a line.
+/// For each point, inverts its flag as often as a ray from the point to the north crosses the line.
 fn flip_crossed(flags: &mut [bool], points: &[Point], line: &[Point]) {
     for pair in line.windows(2) {
         for (flag, point) in flags.iter_mut().zip(points) {

@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// The maximum size in bytes of the relations that are kept until they are read again.
+/// The maximum size in bytes of the blobs of relations that are kept until they are read again.
 const RELATION_MEMORY: u64 = 96 << 20;
 
 /// The objects that are written, and their geometry.
@@ -41,7 +41,7 @@ pub(super) struct Findings<'c> {
     pub member_ways: MemberWays,
     /// The relations that are nested in written routes; empty if routes are not followed.
     pub routes: Routes,
-    /// The maximum number of members of a relation whose members are read.
+    /// The members of a relation are read only if there are at most this many.
     max_members: u64,
     /// The maximum size of a row of a table.
     pub row_limit: RowLimit,
@@ -49,8 +49,8 @@ pub(super) struct Findings<'c> {
     pub failed: Mutex<Option<Error>>,
 }
 
-/// The maximum number of nodes of all members of a relation that is written with the geometry of its members. A member
-/// counts as often as the relation has it.
+/// A relation is written with the geometry of its members only if they have at most this many nodes. A member counts as
+/// often as the relation has it.
 const MAX_MEMBER_NODES: usize = 1_000_000;
 
 impl Findings<'_> {
@@ -90,9 +90,9 @@ impl Findings<'_> {
 /// Whether the geometry of the members of an object is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemberGeometry {
-    /// It is written, or the object is no relation.
+    /// The geometry is written, or the object is no relation.
     Known,
-    /// The relation has more members than the limit, so that they were not read.
+    /// The relation has more members than the limit, so its members were not read.
     Unread,
     /// The members have more than [`MAX_MEMBER_NODES`] nodes.
     TooLarge,
@@ -101,13 +101,13 @@ pub(super) enum MemberGeometry {
 /// The geometries that are needed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GeometryNeeds {
-    /// The maximum number of members of a relation whose members are read.
+    /// The members of a relation are read only if there are at most this many.
     pub max_members: u64,
     /// Whether the lines of routes include the lines of nested routes. The changes must then be made in one step.
     pub follows_routes: bool,
 }
 
-/// The search for concerned objects, after the changed nodes were read and before all ways were.
+/// The search for objects that changes concern. The changed nodes have been read, and not all ways yet.
 pub(super) struct Search<'s, 'c> {
     base: Base<'s>,
     history: History<'c>,
@@ -124,8 +124,8 @@ pub(super) struct Search<'s, 'c> {
 }
 
 impl<'s, 'c> Search<'s, 'c> {
-    /// Reads the changed nodes that `nodes` has not seen yet, and which ways are members of relations. Temporary files
-    /// will be in the directory `scratch`.
+    /// Reads the changed nodes that `nodes` has not seen yet, and the ids of the ways that are members of relations.
+    /// Temporary files will be in the directory `scratch`.
     pub(super) fn begin(
         base: Base<'s>,
         (changes, steps): (&'c ChangeSet, Steps),
@@ -186,7 +186,7 @@ impl<'s, 'c> Search<'s, 'c> {
             takes_stored: self.base.takes_stored(),
         };
         let mut reshaped = ways.reshaped;
-        reshaped.extend(moves.of_changed_ways());
+        reshaped.extend(moves.steps_of_changed_ways());
         let reshaped = Reshaped::new(reshaped);
         let mut needs = Needs {
             base: &self.base,
@@ -256,7 +256,7 @@ struct Needs<'s, 'c> {
 }
 
 impl Needs<'_, '_> {
-    /// Reads all relations, or takes them from `read`. Returns those that are nested in routes.
+    /// Reads all relations, those in `read` from there. Returns the relations that are nested in routes.
     fn read_relations(&mut self, read: &PayloadCache, reshaped: &Reshaped) -> Result<Routes> {
         let (mut status, mut nested) = (Vec::new(), Vec::new());
         let changed = ChangedMembers::new(&self.history, reshaped, self.geometry.max_members);
@@ -289,7 +289,7 @@ impl Needs<'_, '_> {
         Ok(routes)
     }
 
-    /// Adds the nodes and the member ways of the changes that have an effect.
+    /// Marks the nodes and the member ways of effective changes as needed.
     fn add_members_of_changes(&mut self) {
         let (changes, max_members) = (self.history.changes, self.geometry.max_members);
         for (_, change) in self.history.effective_changes(0..changes.changes().len()) {
@@ -309,7 +309,7 @@ impl Needs<'_, '_> {
         }
     }
 
-    /// Returns the member ways: `kept`, or ways that are read now.
+    /// Returns the member ways, from `kept` or else from the base.
     fn member_ways(&mut self, kept: Option<Vec<StoredWays>>) -> Result<MemberWays> {
         let (base, wanted) = (self.base, &self.ways);
         let mut ways = MemberWays::new(base.max_memory, self.scratch);
@@ -347,13 +347,13 @@ impl Needs<'_, '_> {
     }
 }
 
-/// The maximum memory for the states of nodes, for each byte of the base, and for each byte of the changes in memory.
-/// Real files need at most an eighth of it.
+/// The maximum memory in bytes for the states of nodes: for each byte of the base, and for each byte of the changes in
+/// memory. Real files need at most an eighth of it.
 const NODE_MEMORY_PER_BYTE: u64 = 64;
 const NODE_MEMORY_OF_CHANGES: u64 = 4;
 
-/// Fails if the states of a number of nodes take more memory than is in proportion to the files, and more than a
-/// quarter of what is allowed. A few bytes of a file can refer to a million nodes that it does not have.
+/// Fails if the states of `count` nodes take more than a quarter of the allowed memory, and also more than is in
+/// proportion to the files. A few bytes of a file can refer to a million nodes that the file does not have.
 fn check_node_count(base: &Base<'_>, changes: &ChangeSet, count: u64) -> Result<()> {
     let of_base = NODE_MEMORY_PER_BYTE.saturating_mul(base.source.file.input.given_len());
     let in_proportion = of_base + NODE_MEMORY_OF_CHANGES * changes.memory() as u64;
@@ -367,7 +367,7 @@ fn check_node_count(base: &Base<'_>, changes: &ChangeSet, count: u64) -> Result<
     Err(Error::file(base.source.file.input.path(), cause).advise(Advice::AllowMemory(allowed)))
 }
 
-/// Creates a cache of relations that are read again.
+/// Creates a cache for the blobs of relations, which are read again.
 fn relation_cache(base: &Base<'_>) -> PayloadCache {
     PayloadCache::new(RELATION_MEMORY.min(base.max_memory as u64 / 4))
 }

@@ -27,15 +27,15 @@ pub(super) struct NodeState {
 #[derive(Debug, Default)]
 pub(super) struct NeededNodes {
     all: IdSet,
-    /// The needed nodes whose location is needed. Of the other needed nodes only the version is, because their ways
+    /// The nodes whose location is needed. Of the other nodes in `all`, only the version is needed, because their ways
     /// store the location.
     unlocated: IdSet,
-    /// Whether the locations that ways of the base store are taken without a look at their nodes.
+    /// Whether the locations that ways of the base store are used without reading the nodes.
     takes_stored: bool,
 }
 
 impl NeededNodes {
-    /// Creates an empty set for a base whose locations in ways are taken if `takes_stored` is set.
+    /// Creates an empty set. `takes_stored` is whether the locations that ways of the base store are used.
     pub(super) fn new(takes_stored: bool) -> Self {
         Self {
             takes_stored,
@@ -73,9 +73,10 @@ impl NeededNodes {
 /// The nodes of ways of the base that a thread has found. A block of 32 MiB may have 30 million of them.
 #[derive(Debug, Default)]
 pub(super) struct NodesOfWays {
-    /// The last nodes whose location is needed, and the last ones whose location is taken from their way.
+    /// The nodes that are not in a batch yet: those whose location is needed, and those whose location is taken from
+    /// their way.
     last: [Vec<i64>; 2],
-    /// The other nodes, likewise.
+    /// The batches of the other nodes, divided in the same way.
     batches: [Vec<IdBatch>; 2],
 }
 
@@ -108,14 +109,14 @@ impl NodesOfWays {
 pub(super) struct Nodes {
     needed: RankSet,
     unlocated: IdSet,
-    /// Whether the locations that ways of the base store count more than those of nodes.
+    /// Whether a location that a way of the base stores takes precedence over that of the node.
     takes_stored: bool,
     /// The states in the base, by the ranks of the ids in `needed`; `None` for a node that the base does not have.
     states: Vec<Option<NodeState>>,
 }
 
 impl Nodes {
-    /// Returns the memory of a number of nodes in bytes.
+    /// Returns the memory in bytes that the states of `count` nodes take.
     pub(super) const fn memory_of(count: u64) -> u64 {
         count.saturating_mul(size_of::<Option<NodeState>>() as u64)
     }
@@ -147,7 +148,7 @@ impl Nodes {
         }
     }
 
-    /// Sets the location of a node that the base does not have as an object, and that its ways store.
+    /// Sets the location of a node that the base has only in its ways.
     pub(super) fn set_missing(&mut self, id: i64, location: Location) {
         if let Some(rank) = self.needed.rank(id) {
             self.states[rank as usize].get_or_insert(NodeState {
@@ -169,7 +170,7 @@ impl Nodes {
         rank.and_then(|rank| self.states[rank as usize])
     }
 
-    /// Returns a node of a way at a moment. `given` is its location in the way if this is a way of the base.
+    /// Returns a node of a way at a moment. `given` is the location that the way stores, if it is a way of the base.
     pub(super) fn at(
         &self,
         id: i64,
@@ -239,7 +240,7 @@ pub(super) struct StoredWays {
     /// The number of the blob, and its offset in the base.
     blob: (u64, u64),
     units: BlockUnits,
-    /// The ids, and the start of each way in `bytes`.
+    /// The id of each way, and its offset in `bytes`.
     ways: Vec<(i64, u32)>,
     bytes: Vec<u8>,
 }
@@ -260,7 +261,7 @@ impl StoredWays {
         self.bytes.capacity() + self.ways.capacity() * size_of::<(i64, u32)>()
     }
 
-    /// Adds a way with its nodes, and with their locations if the way has them. Does not check them.
+    /// Adds a way with its nodes, and with their locations if the way has them. Does not check the nodes and locations.
     pub(super) fn push(&mut self, id: i64, way: StoredWay<'_>) -> FormatResult<()> {
         // The ways of one blob have at most 32 MiB.
         self.ways.push((id, self.bytes.len() as u32));
@@ -329,7 +330,7 @@ impl WorkItem for StoredWays {
     }
 }
 
-/// The place of a way among the bytes of the ways of a blob.
+/// The position of a way in the bytes of the ways of a blob.
 #[derive(Debug, Clone, Copy)]
 struct PlaceOfWay {
     start: u32,
@@ -341,7 +342,7 @@ struct PlaceOfWay {
 /// Ways of one blob that are members of written relations.
 pub(super) struct SelectedWays {
     units: BlockUnits,
-    /// For each way, its id, and its place in `bytes`.
+    /// For each way, its id, and its position in `bytes`.
     places: Vec<(i64, PlaceOfWay)>,
     bytes: Vec<u8>,
     /// The nodes whose location is not taken from the ways.
@@ -354,12 +355,12 @@ pub(super) struct MemberWays {
     spool: Spool,
     /// The units of the ways of each piece of the spool.
     units: Vec<BlockUnits>,
-    /// For each wanted way, the number of its piece, and its place in the piece.
+    /// For each wanted way, the number of its piece, and its position in the piece.
     places: FxHashMap<i64, (u32, PlaceOfWay)>,
 }
 
 impl MemberWays {
-    /// Creates an empty collection, which holds up to `limit` bytes in memory. A temporary file would be in
+    /// Creates an empty collection, which holds up to `limit` bytes in memory. A temporary file for the rest is in
     /// `directory`.
     pub(super) fn new(limit: usize, directory: &Path) -> Self {
         Self {

@@ -1,8 +1,8 @@
 //! The files of groups of changes. If an earlier run wrote the file of a changeset, the file is continued: it has each
 //! object once, with its first old state and its last new state.
 //!
-//! Texts of actions go through memory in pieces. Only an action of an object that the file of an earlier run has, too,
-//! is held as a whole.
+//! The text of an action is written in pieces. The whole text is held only if the file of an earlier run has an action
+//! of the same object.
 
 use super::xml::{EPILOGUE, PROLOGUE};
 use crate::error::{Error, FileResult, Result};
@@ -77,13 +77,13 @@ impl<'f> GroupFiles<'f> {
         file.put(text)
     }
 
-    /// Ends the last file, and writes those of the groups that are left and have no actions. Returns the number of
-    /// files and their size in bytes.
+    /// Ends the last file, and writes empty files for the remaining groups. Returns the number of files and their size
+    /// in bytes.
     pub(super) fn complete(mut self) -> Result<(u64, u64)> {
         self.end_group()?;
         if let Groups::Files(names) = self.groups {
             while (self.count as usize) < names.len() {
-                self.put_empty(names)?;
+                self.write_empty_file(names)?;
             }
         }
         Ok((self.count, self.bytes))
@@ -102,7 +102,7 @@ impl<'f> GroupFiles<'f> {
             }
             Groups::Files(names) => {
                 while (self.count as i64) < group {
-                    self.put_empty(names)?;
+                    self.write_empty_file(names)?;
                 }
                 let name = names.get(group as usize);
                 let nameless = || Error::internal("a change file without a name");
@@ -121,7 +121,7 @@ impl<'f> GroupFiles<'f> {
         }
     }
 
-    fn put_empty(&mut self, names: &[String]) -> Result<()> {
+    fn write_empty_file(&mut self, names: &[String]) -> Result<()> {
         let mut file = GroupFile::new(format!("{}.adiff", names[self.count as usize]), None);
         file.open(self.update)?;
         self.end(file)
@@ -169,7 +169,7 @@ impl GroupFile {
         Ok(())
     }
 
-    /// Begins the action of an object, which is no comment if it has an effect. `text` is the start of the action.
+    /// Begins the action of an object. `text` is its first piece. This is a comment if the action has no effect.
     fn begin_action(
         &mut self,
         key: ActionKey,
@@ -234,7 +234,7 @@ struct EarlierActions {
 }
 
 impl EarlierActions {
-    /// Opens a file; `None` if there is none.
+    /// Opens a file. Returns `None` if it does not exist.
     fn open(path: &Path) -> Result<Option<Self>> {
         let failed = |error| Error::io(path, "cannot read", error);
         let Some(file) = File::open(path).if_exists().map_err(failed)? else {
@@ -249,14 +249,14 @@ impl EarlierActions {
         let mut start = (&mut earlier.lines).take(PROLOGUE.len() as u64);
         start.read_to_end(&mut head).map_err(failed)?;
         if head != PROLOGUE.as_bytes() {
-            return Err(earlier.foreign());
+            return Err(earlier.foreign_file_error());
         }
         earlier.next = earlier.read_next(None)?;
         Ok(Some(earlier))
     }
 
-    /// The error for a file that this program did not write.
-    fn foreign(&self) -> Error {
+    /// Returns the error for a file that this program did not write.
+    fn foreign_file_error(&self) -> Error {
         let cause = "this is not an augmented diff of pbfhogg: it cannot be continued";
         Error::file(&self.path, cause)
     }
@@ -280,14 +280,14 @@ impl EarlierActions {
                 .read_line(&mut text)
                 .for_path(&self.path, "cannot read")?;
             if read == 0 {
-                return Err(self.foreign());
+                return Err(self.foreign_file_error());
             }
             if start == 0 && text == EPILOGUE {
                 let rest = self.lines.fill_buf().for_path(&self.path, "cannot read")?;
                 return if rest.is_empty() {
                     Ok(None)
                 } else {
-                    Err(self.foreign())
+                    Err(self.foreign_file_error())
                 };
             }
             if XmlAction::ends_with_line(&text, start) {
@@ -299,7 +299,7 @@ impl EarlierActions {
         let key = key.map(|(kind, id)| (kind as u8, id_rank(id)));
         match (key, action) {
             (Some(key), Some(action)) if last < Some(key) => Ok(Some((key, action))),
-            _ => Err(self.foreign()),
+            _ => Err(self.foreign_file_error()),
         }
     }
 }

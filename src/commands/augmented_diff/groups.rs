@@ -133,7 +133,7 @@ pub(super) fn write(
         while portions.left() > 0 {
             let rows = portions.next(READ_MEMORY)?;
             for (group, row) in keyed_rows(&rows) {
-                let (key, piece, text) = parts_of(row)?;
+                let (key, piece, text) = split_row(row)?;
                 files.add(id_from_rank(group), key, piece == 0, text)?;
             }
         }
@@ -146,13 +146,14 @@ pub(super) fn write(
     Ok(summary)
 }
 
+/// Returns each row with its key.
 fn keyed_rows(rows: &SharedRows) -> impl Iterator<Item = (u64, &[u8])> {
     let keys = rows.keys_and_lens().map(|(key, _)| key);
     keys.zip(rows.rows(0..rows.count()))
 }
 
-/// Returns the key of the object of a row, the number of its piece, and the text of the piece.
-fn parts_of(row: &[u8]) -> Result<(ActionKey, u32, &str)> {
+/// Splits a row into the key of the object, the number of the piece, and the text of the piece.
+fn split_row(row: &[u8]) -> Result<(ActionKey, u32, &str)> {
     let broken = || Error::internal("a row of an augmented diff is broken");
     let (kind, row) = row.split_first().ok_or_else(broken)?;
     let (rank, row) = row.split_first_chunk().ok_or_else(broken)?;

@@ -26,7 +26,7 @@ pub(super) enum Status {
 /// The rule by which a change replaces the object of the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replaces {
-    /// If the change is newer, as when changes are applied.
+    /// Only if the change is newer than the object, as when changes are applied.
     IfNewer,
     /// Always, because the changes are the differences between two files.
     Always,
@@ -59,8 +59,8 @@ const MAX_CHANGESET: i64 = 1 << 60;
 type StepKey = (i64, i32, i64);
 
 impl Steps {
-    /// Makes a step of all changes with the same time and the same changeset. The groups are the changesets. Steps are
-    /// in the order of their times; changes without a time come first. Fails if a change has no changeset.
+    /// Puts all changes with the same time and the same changeset into one step. The groups are the changesets. Steps
+    /// are in the order of their times; changes without a time come first. Fails if a change has no changeset.
     pub(super) fn by_changeset(changes: &ChangeSet) -> Result<Self> {
         Self::grouped_by(changes, |change| match change.changeset() {
             Some(changeset) if (0..=MAX_CHANGESET).contains(&changeset) => {
@@ -79,15 +79,15 @@ impl Steps {
         })
     }
 
-    /// Makes a step of each change file. The groups are the numbers of the files.
+    /// Puts all changes of a file into one step. The groups are the numbers of the files.
     pub(super) fn by_file(changes: &ChangeSet) -> Result<Self> {
         Self::grouped_by(changes, |change| {
             Ok((change.file.into(), change.file.into()))
         })
     }
 
-    /// Makes steps of changes with the same time and group. If the times of an object contradict the order of its
-    /// versions, its earlier versions get earlier steps.
+    /// Puts all changes with the same time and group into one step. If the times of an object contradict the order of
+    /// its versions, its earlier versions get earlier steps.
     fn grouped_by(
         changes: &ChangeSet,
         key_of: impl Fn(&Change) -> Result<(i64, i64)>,
@@ -137,7 +137,7 @@ pub(super) struct History<'c> {
     pub changes: &'c ChangeSet,
     pub steps: Steps,
     replaces: Replaces,
-    /// Whether the base may lack nodes that only ways need. Their locations are in the ways.
+    /// Whether the base may lack nodes as objects. Their locations are then in its ways.
     may_lack_nodes: bool,
     /// For each change, the result of comparing it with the object in the base.
     pub status: Vec<Status>,
@@ -148,8 +148,8 @@ pub(super) struct History<'c> {
 }
 
 impl<'c> History<'c> {
-    /// Creates a history in which the base has no objects. `may_lack_nodes` is set if ways of the base may have nodes
-    /// that are not in the base as objects.
+    /// Creates a history for which no object of the base is known yet. `may_lack_nodes` is set if ways of the base may
+    /// have nodes that are not in the base as objects.
     pub(super) fn new(
         changes: &'c ChangeSet,
         steps: Steps,
@@ -201,8 +201,8 @@ impl<'c> History<'c> {
         }
     }
 
-    /// Whether the base may have an object before its first change, which has the given index. A node that it does not
-    /// have as an object may be one that only ways need.
+    /// Whether an object may be in the base. `first` is the index of its first change. A node that is not in the base
+    /// as an object may be in its ways.
     fn may_be_in_base(&self, first: usize) -> bool {
         let change = self.change(first);
         let may_be_in_ways = self.may_lack_nodes
@@ -211,7 +211,7 @@ impl<'c> History<'c> {
         self.status[first] != Status::Absent || may_be_in_ways
     }
 
-    /// Whether the changes have the metadata of deletions. Differences between two files do not.
+    /// Whether the changes have the metadata of deletions. Differences between two files do not have it.
     pub(super) fn knows_deletions(&self) -> bool {
         self.replaces == Replaces::IfNewer
     }

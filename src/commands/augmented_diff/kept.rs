@@ -55,7 +55,7 @@ impl KeptRows {
 /// The objects of the base that changes concern.
 #[derive(Debug)]
 pub(super) struct KeptObjects {
-    /// Returns the parts in order.
+    /// The parts. They are in order after [`finish`](Self::finish).
     pub(super) parts: Vec<KeptPart>,
     spool: Spool,
     is_in_order: bool,
@@ -75,7 +75,7 @@ pub(super) struct KeptPart {
 }
 
 impl KeptObjects {
-    /// Creates an empty list. A temporary file would be in `directory`.
+    /// Creates an empty list. A temporary file for rows that do not fit into memory is in `directory`.
     pub(super) fn new(directory: &Path) -> Self {
         Self {
             parts: Vec::new(),
@@ -107,7 +107,7 @@ impl KeptObjects {
         Ok(())
     }
 
-    /// Sets whether the next blobs come in their order in the file, so that rows of several blobs may make up a part.
+    /// Sets whether the next blobs come in file order. Only then can a part have the rows of several blobs.
     pub(super) fn set_in_order(&mut self, is_in_order: bool) {
         self.is_in_order = is_in_order;
     }
@@ -140,13 +140,17 @@ impl KeptObjects {
         mut take: impl FnMut(&Object<'_>),
     ) -> Result<()> {
         let bytes = self.spool.read(part.piece, 0..part.len)?;
-        let walked = walk(&bytes, part.last.0, &mut take);
+        let walked = for_each_object(&bytes, part.last.0, &mut take);
         walked.map_err(|error| Error::internal(format!("a kept object is broken: {error}")))
     }
 }
 
 /// Calls `take` with the objects of rows.
-fn walk(bytes: &[u8], kind: ObjectKind, take: &mut impl FnMut(&Object<'_>)) -> FormatResult<()> {
+fn for_each_object(
+    bytes: &[u8],
+    kind: ObjectKind,
+    take: &mut impl FnMut(&Object<'_>),
+) -> FormatResult<()> {
     let (mut rows, mut object) = (Varints::new(bytes), Object::default());
     while !rows.is_done() {
         read_object(kind, &mut rows, &mut object)?;

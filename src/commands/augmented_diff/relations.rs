@@ -25,11 +25,11 @@ pub(super) struct FoundRelations {
     pub ways: DistinctList<i64>,
     /// The ids of the nodes that are members of the relations.
     pub nodes: DistinctList<i64>,
-    /// The needed relations that are nested in routes, with the members that are part of their lines.
+    /// The needed relations that are nested in routes, each with the members that are part of its lines.
     pub nested: Vec<(i64, Vec<RouteMember>)>,
 }
 
-/// The changes and the changed members by which changes concern a relation.
+/// The changes and the changed members that decide whether changes concern a relation.
 pub(super) struct ChangedMembers<'m, 'c> {
     pub history: &'m History<'c>,
     nodes: SparseIds<'m>,
@@ -37,7 +37,7 @@ pub(super) struct ChangedMembers<'m, 'c> {
     ways: SparseIds<'m>,
     /// The relations with a change.
     pub relations: IdSet,
-    /// The maximum number of members of a relation whose members are read.
+    /// The members of a relation are read only if there are at most this many.
     pub max_members: u64,
 }
 
@@ -65,8 +65,8 @@ impl<'m, 'c> ChangedMembers<'m, 'c> {
 }
 
 impl FoundRelations {
-    /// Adds a relation of the base that has a change or a changed member. A changed route that is nested in it
-    /// counts as one.
+    /// Adds a relation of the base that has a change or a changed member. A changed route that is nested in the
+    /// relation counts as a changed member.
     fn add(
         &mut self,
         relation: &Object<'_>,
@@ -96,8 +96,8 @@ impl FoundRelations {
     }
 }
 
-/// Reads all relations of the base, or takes them from `read`. Calls `take` with those of each blob that changes
-/// concern, and with those of `routes`.
+/// Reads all relations of the base, those in `read` from there. Calls `take` for each blob, with the relations that
+/// changes concern and the relations of `routes`.
 pub(super) fn find_relations(
     base: &Base<'_>,
     read: &PayloadCache,

@@ -67,8 +67,8 @@ impl FoundRoutes {
 }
 
 impl RouteGraph {
-    /// Reads all relations of the base, or takes them from `read`. Their payloads are added to `kept`, as long as there
-    /// is room.
+    /// Reads all relations of the base, those in `read` from there. Adds the payloads of their blobs to `kept`, as long
+    /// as there is room.
     pub(super) fn of(
         base: &Base<'_>,
         (read, kept): (&PayloadCache, &PayloadCache),
@@ -149,7 +149,8 @@ impl RouteGraph {
     }
 }
 
-/// Returns the ids to which one or more of `pairs` lead from the ids of `start`. The pairs are in order.
+/// Returns the ids that are reachable from the ids of `start` by one or more pairs. A pair leads from its first to its
+/// second id. The pairs are in order.
 fn reachable(pairs: &[(i64, i64)], start: impl Iterator<Item = i64>) -> IdSet {
     let (mut found, mut left) = (IdSet::default(), start.collect::<Vec<_>>());
     while let Some(id) = left.pop() {

@@ -1,4 +1,4 @@
-//! The lines of routes that contain other routes, before and after the changes. They are as in an export.
+//! The lines of routes that contain other routes, before and after the changes. The lines are as in an export.
 
 use super::history::History;
 use crate::area::{NestedRelations, RouteMember};
@@ -27,8 +27,9 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// Collects nested relations. `affected` are the routes in which a changed route is nested. `needed` are the nested
-    /// relations, and `in_base` has those of the base. The changes of relations must be settled.
+    /// Collects nested relations. `affected` are the routes in which a changed route is nested. `needed` are the ids of
+    /// the nested relations, and `in_base` are those of them that the base has, with their members. The changes of
+    /// relations must be settled.
     pub(super) fn new(
         affected: IdSet,
         needed: &IdSet,
@@ -58,7 +59,7 @@ impl Routes {
         }
     }
 
-    /// Whether a changed route is nested in a route of the base.
+    /// Whether a changed route is nested in the route `id` of the base.
     pub(super) fn is_affected(&self, id: i64) -> bool {
         self.affected.contains(id)
     }
@@ -68,8 +69,8 @@ impl Routes {
         if moment == 0 { &self.old } else { &self.new }
     }
 
-    /// Returns the ids of the ways of a route that contains other relations, with those of these relations, at a
-    /// moment. Returns none for other objects.
+    /// Returns the ids of the ways of a route and of the relations nested in it, at a moment. Returns none for a route
+    /// without relations, and for other objects.
     pub(super) fn ways_of(&self, route: &Object<'_>, moment: u32) -> Vec<i64> {
         match &route.body {
             ObjectBody::Relation { members }

@@ -13,7 +13,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::ObjectBody;
 use std::sync::Arc;
 
-/// The geometries of an object before and after the changes; `None` if it becomes no feature.
+/// The geometries of an object before and after the changes; `None` for a state that becomes no feature.
 pub(super) type GeometryPair = (Option<OwnedGeometry>, Option<OwnedGeometry>);
 
 /// Returns the geometries of an action.

@@ -147,10 +147,10 @@ impl Findings<'_> {
 }
 
 impl State<'_> {
-    /// Calls `take` with the place of a node, with the line of a way, and with the places and lines of the members of a
-    /// relation. Nodes whose location is not known divide a line. With `follows_routes`, the lines of routes that are
-    /// nested in a route are also visited; lines of its own ways may then be visited twice. Nothing of a relation is
-    /// visited if its members have too many nodes.
+    /// Calls `take` with the location of a node, with the line of a way, or with those of the members of a relation.
+    /// Nodes whose location is not known divide a line. With `follows_routes`, the lines of routes that are nested in a
+    /// route are also visited; a way of the route itself may then be visited twice. A relation is not visited if its
+    /// members have too many nodes.
     pub(super) fn for_each_line(
         &self,
         findings: &Findings<'_>,

@@ -35,7 +35,8 @@ impl Encoder for Tiles {
     ) -> Result<()> {
         let (old, new) = geometries_of(action, findings, &mut self.geometries);
         // An object without a change of its own shows nothing new if it keeps its shape. If the lines of a relation get
-        // another shape, so do some of its ways, or a route in it has a change. These have actions of their own.
+        // another shape, one of its ways also gets another shape, or a route in it has a change. Such ways and routes
+        // have actions of their own.
         let is_line = |geometry: &Option<OwnedGeometry>| {
             let is_area = matches!(geometry, Some(OwnedGeometry::MultiPolygon(_)));
             action.key().0 == ObjectKind::Relation && !is_area
@@ -44,7 +45,7 @@ impl Encoder for Tiles {
             return Ok(());
         }
         for geometry in old.iter().chain(&new) {
-            add(&mut self.set, geometry);
+            add_geometry(&mut self.set, geometry);
         }
         Ok(())
     }
@@ -59,7 +60,7 @@ impl Encoder for Tiles {
 }
 
 /// Adds the tiles that a geometry touches.
-fn add(set: &mut TileSet, geometry: &OwnedGeometry) {
+fn add_geometry(set: &mut TileSet, geometry: &OwnedGeometry) {
     match geometry {
         OwnedGeometry::Point(point) => set.add_point(*point),
         OwnedGeometry::LineString(points) => set.add_line(points),

@@ -77,7 +77,7 @@ impl FoundWays {
         self.kept.push(way);
     }
 
-    /// Returns the ways in the form in which they are added to a tally.
+    /// Ends the list, so that it can be added to a tally.
     fn finish(mut self) -> Self {
         self.nodes.finish();
         self.members.shrink();
@@ -89,7 +89,7 @@ impl FoundWays {
 pub(super) struct Moves<'m, 'c> {
     pub history: &'m History<'c>,
     pub in_base: &'m FxHashMap<i64, NodeState>,
-    /// Whether the locations that ways of the base store count more than those of nodes.
+    /// Whether a location that a way of the base stores takes precedence over that of the node.
     pub takes_stored: bool,
 }
 
@@ -115,8 +115,8 @@ impl Moves<'_, '_> {
             });
     }
 
-    /// Returns the changed ways, each with the steps in which it gets another shape after its own change.
-    pub(super) fn of_changed_ways(&self) -> Vec<(i64, u32)> {
+    /// Returns pairs of a changed way and a step in which the way gets another shape after its own change.
+    pub(super) fn steps_of_changed_ways(&self) -> Vec<(i64, u32)> {
         let history = self.history;
         let mut reshaped = Vec::new();
         let ways = (ObjectKind::Way, 0)..=(ObjectKind::Way, u64::MAX);
@@ -147,7 +147,7 @@ pub(super) struct WayFinder<'f, 'c> {
 
 impl WayFinder<'_, '_> {
     /// Whether a blob may have ways that are searched for.
-    fn picks(&self, entry: &BlobEntry) -> bool {
+    fn may_have_wanted_ways(&self, entry: &BlobEntry) -> bool {
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         entry.kinds.contains(ObjectKind::Way)
             && (!changed_nodes.is_empty() || self.changed.may_be_in(entry, ObjectKind::Way))
@@ -291,13 +291,14 @@ pub(super) fn find_ways(
     tally.failed.take().map_or(Ok(()), Err)?;
     let seen = tally.seen.clone();
     base.source.scan("ways").with_strings().try_run(
-        |entry| finder.picks(entry) && !seen.contains(&entry.number.into()),
+        |entry| finder.may_have_wanted_ways(entry) && !seen.contains(&entry.number.into()),
         |entry, block| Ok((*entry, finder.find_in_block(entry, block)?)),
         |(entry, found)| tally.add(&entry, found, finder.members),
     )
 }
 
-/// The size in bytes of the ways that are kept for relations while it is not known yet which relations are written.
+/// The maximum size in bytes of the ways that are kept for relations while it is not known yet which relations are
+/// written.
 const MEMBER_MEMORY: usize = 128 << 20;
 /// The size in bytes of the blobs of relations up to which their member ways may fit into [`MEMBER_MEMORY`].
 const RELATION_BYTES: u64 = 64 << 20;

@@ -43,7 +43,7 @@ impl Encoder for XmlEncoder<'_> {
         let mut sent = Ok(());
         put_action(&mut self.xml, action, findings, &mut |xml| {
             let len = xml.len();
-            let part = encoded(xml, compressor, path);
+            let part = take_encoded(xml, compressor, path);
             if sent.is_ok() {
                 sent = part.and_then(|part| send(part, len));
             }
@@ -56,12 +56,12 @@ impl Encoder for XmlEncoder<'_> {
     }
 
     fn take(&mut self) -> Result<Self::Part> {
-        encoded(&mut self.xml, &mut self.compressor, self.path)
+        take_encoded(&mut self.xml, &mut self.compressor, self.path)
     }
 }
 
 /// Removes the text and returns it compressed, if there is any, and the number of its characters that were replaced.
-fn encoded(
+fn take_encoded(
     xml: &mut AugmentedXml,
     compressor: &mut TextEncoder,
     path: &Path,

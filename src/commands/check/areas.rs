@@ -23,8 +23,8 @@ pub struct AreaCheck {
     pub incomplete: u64,
     /// The numbers of mistakes that do not change the polygons of an area, by the kind of mistake.
     pub warnings: BTreeMap<&'static str, u64>,
-    /// The number of errors and mistakes without a known location, which are not written as features; `None` if none
-    /// are written.
+    /// The number of errors and mistakes without a known location, which are not written as features; `None` if no
+    /// features are written.
     pub unplaced: Option<u64>,
     /// The first problems of each severity, in file order, at most
     /// [`Options::max_listed`](super::Options::max_listed) of each.

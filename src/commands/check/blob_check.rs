@@ -34,7 +34,7 @@ pub(super) struct BlobFindings {
     /// The first references to missing objects, at most [`KindCheck::max_listed`]. If several relations refer to the
     /// same missing node or way, only the first reference is listed.
     pub dangling: Vec<Dangling>,
-    /// The number of further references to missing objects, without those in `more_members`.
+    /// The number of further references to missing objects, not counting those in `more_members`.
     pub more_dangling: u64,
     /// The number of references of ways.
     pub references: u64,
@@ -195,7 +195,7 @@ impl KindCheck {
     }
 
     /// Checks the objects of a blob. `sets` contains the ids of the kinds that were checked before.
-    pub(super) fn blob(
+    pub(super) fn check_blob(
         &self,
         entry: &BlobEntry,
         payload: &[u8],
@@ -210,10 +210,10 @@ impl KindCheck {
         } else if let Some(found) = self.check_ascending(&block)? {
             found
         } else {
-            self.keys(&block, entry.number)?
+            self.check_keys(&block, entry.number)?
         };
         if self.refs {
-            self.refs(entry, &block, sets, &mut found)?;
+            self.check_refs(entry, &block, sets, &mut found)?;
         }
         if self.places {
             block.for_each_node_outside(|id, lat, lon| {
@@ -236,9 +236,9 @@ impl KindCheck {
         Ok(found)
     }
 
-    /// The fast path of [`keys`](Self::keys) for blocks that contain only this kind, with positive and strictly
-    /// ascending ids. Nearly all blocks are like this. Counts the objects and collects their ids. Returns `None` for
-    /// other blocks, and if versions have to be compared.
+    /// The fast path of [`check_keys`](Self::check_keys) for blocks that contain only this kind, with positive and
+    /// strictly ascending ids. Nearly all blocks are like this. Counts the objects and collects their ids. Returns
+    /// `None` for other blocks, and if versions have to be compared.
     fn check_ascending(&self, block: &Block<'_>) -> FormatResult<Option<BlobFindings>> {
         if self.order.history {
             return Ok(None);
@@ -270,7 +270,7 @@ impl KindCheck {
 
     /// Counts the objects of the kind, collects their ids, and compares adjacent objects. Objects of all kinds are
     /// compared, but only violations by objects of [`kind`](Self::kind) are reported.
-    fn keys(&self, block: &Block<'_>, blob: u32) -> FormatResult<BlobFindings> {
+    fn check_keys(&self, block: &Block<'_>, blob: u32) -> FormatResult<BlobFindings> {
         let mut found = BlobFindings::default();
         let order = self.order;
         let mut objects = block.walk();
@@ -316,7 +316,7 @@ impl KindCheck {
     }
 
     /// Looks up the nodes of ways, or the nodes and ways that are members of relations, in `sets`.
-    fn refs(
+    fn check_refs(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,

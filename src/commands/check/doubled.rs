@@ -30,10 +30,11 @@ const FINDINGS: usize = 1 << 10;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DoubledCheck {
-    /// The number of nodes at the place of another node with the same tags. The node with the lowest id does not count.
+    /// The number of nodes at the location of another node with the same tags. The node with the lowest id does not
+    /// count.
     pub nodes: u64,
-    /// The number of ways along the same places as another way with the same tags, in either direction. The way with
-    /// the lowest id does not count.
+    /// The number of ways with the same line as another way with the same tags, in either direction. The way with the
+    /// lowest id does not count.
     pub ways: u64,
     /// The number of keys that an object has more than once.
     pub keys: u64,
@@ -57,7 +58,7 @@ pub struct DoubledObject {
     pub kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
-    /// The id of the object of the same kind at the same place; `None` if the finding is a key.
+    /// The id of the object of the same kind at the same location; `None` if the finding is a key.
     pub same_as: Option<i64>,
     /// The key that the object has again; `None` if the finding is an object.
     pub key: Option<String>,
@@ -82,7 +83,7 @@ impl DoubledObject {
         }
     }
 
-    /// Writes the finding, if it has a place.
+    /// Writes the finding, if it has a location.
     fn write(&self, writer: &mut ProblemWriter) -> Result<()> {
         let Some(point) = self.point else {
             return Ok(());
@@ -101,7 +102,7 @@ impl DoubledObject {
 const DOUBLED: [&str; 3] = ["doubled_node", "doubled_way", "doubled_relation"];
 
 /// Searches a file for doubled objects and keys. Lists at most `max_listed` objects and as many keys. Writes all
-/// findings with a place to `file_of_problems`.
+/// findings with a location to `file_of_problems`.
 pub(super) fn check(
     file: &PbfFile,
     max_listed: usize,
@@ -133,7 +134,7 @@ pub(super) fn check(
     Ok(all.finish())
 }
 
-/// Returns, for each object of a block, that its member ways are not needed.
+/// Returns `false` for each object of a block: member ways are not needed.
 fn no_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
     let mut areas = Vec::new();
     block.try_for_each(|_| {
@@ -296,7 +297,7 @@ impl<'s> DoubledVisitor<'s> {
         tags
     }
 
-    /// Adds a row for an object with the places in `points`. `first` is the first of them.
+    /// Adds a row for an object with the locations in `points`. `first` is the location at which the object begins.
     fn add(&mut self, (kind, id): (ObjectKind, i64), first: Point, tags: &[(&str, &str)]) {
         let content = &mut self.content;
         content.clear();
@@ -401,8 +402,9 @@ fn put_in_fixed_order(points: &mut Vec<Point>) {
     }
 }
 
-/// Returns the index of a point with which a ring is the lexicographically smallest. A ring does not repeat its first
-/// point at the end. Each comparison rules out a beginning, or lengthens what two beginnings have in common.
+/// Returns the index of the point with which the ring must begin to be lexicographically smallest. The ring does not
+/// repeat its first point at the end. Each comparison rules out a beginning, or extends the common prefix of two
+/// beginnings.
 fn least_rotation(ring: &[Point]) -> usize {
     let len = ring.len();
     let (mut one, mut other, mut same) = (0, 1, 0);

@@ -187,12 +187,12 @@ impl<'f> IndexComparison<'f> {
         }
         if let Some(indexed) = result.indexed {
             self.check.with_blob_index += 1;
-            self.compare(&indexed, &found, "its own index");
+            self.compare_entries(&indexed, &found, "its own index");
         }
         if self.file.toc.is_some() {
             self.compare_with_table(&found, result.box_of_ways);
         }
-        self.ids_of(&found, result.ids);
+        self.add_ids(&found, result.ids);
         self.plan.entries.push(found);
     }
 
@@ -218,7 +218,7 @@ impl<'f> IndexComparison<'f> {
         };
         self.check.in_table += 1;
         self.check.hashed += u64::from(entry.flags.has(BlobFlags::HASHED));
-        self.compare(entry, found, "the table of contents");
+        self.compare_entries(entry, found, "the table of contents");
         // Only boxes of ways are compared here, because a blob of relations does not contain the locations of its
         // relations. An entry without a box is not a difference, because readers never skip a blob without a box.
         let has_box = entry.kinds == KindSet::of(ObjectKind::Way) && !entry.bbox.is_empty();
@@ -241,7 +241,7 @@ impl<'f> IndexComparison<'f> {
         }
     }
 
-    fn ids_of(&mut self, found: &BlobEntry, ids: IdsOfBlob) {
+    fn add_ids(&mut self, found: &BlobEntry, ids: IdsOfBlob) {
         self.check.in_id_table += ids.in_ranges;
         self.sum_of_ids = self.sum_of_ids.wrapping_add(ids.sum);
         if ids.outside > 0 {
@@ -261,7 +261,7 @@ impl<'f> IndexComparison<'f> {
         }
     }
 
-    fn compare(&mut self, indexed: &BlobEntry, found: &BlobEntry, source: &str) {
+    fn compare_entries(&mut self, indexed: &BlobEntry, found: &BlobEntry, source: &str) {
         let lengths = |entry: &BlobEntry| (entry.frame_len, entry.header_len);
         if lengths(indexed) != lengths(found) {
             self.add_difference(
@@ -295,13 +295,13 @@ impl<'f> IndexComparison<'f> {
             self.add_difference(&BlobEntry::default(), NO_WAY_HAS_LOCATIONS);
         }
         if let Some(toc) = &self.file.toc {
-            self.whole_file(toc);
+            self.check_whole_file(toc);
         }
         self.check
     }
 
     /// Checks the statements of the table of contents about the whole file.
-    fn whole_file(&mut self, toc: &Toc) {
+    fn check_whole_file(&mut self, toc: &Toc) {
         let (plan, flags) = (&self.plan, toc.flags);
         // The order of a damaged blob is unknown, so the file counts as sorted unless the other blobs prove otherwise.
         let is_sorted = match self.check.damaged {

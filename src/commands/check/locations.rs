@@ -25,8 +25,8 @@ pub(super) struct ComparedLocations {
 }
 
 /// Compares the locations that ways store with those of the nodes in the file. Lists at most `max_listed` differences.
-/// Returns `None` if the locations of the nodes fit neither into memory nor on the disk, and for malformed locations,
-/// which are faults of the contents.
+/// Returns `None` if the locations of the nodes fit neither into memory nor on the disk, or if locations in ways are
+/// malformed, which is a fault of the contents.
 pub(super) fn compare_with_nodes(
     source: PlannedFile<'_>,
     max_listed: usize,

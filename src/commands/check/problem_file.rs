@@ -23,7 +23,7 @@ const PROPERTIES: [&str; 7] = [
     "same_as",
 ];
 
-/// A file to which problems with a place are written as features.
+/// A file to which problems with a location are written as features.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ProblemFile {
@@ -44,7 +44,7 @@ impl ProblemFile {
 pub(super) struct ProblemWriter {
     document: FeatureDocument,
     text: FeatureText,
-    /// Whether a problem has a single feature, which is a row of a table.
+    /// Whether the format is a table, in which a problem is a single row.
     is_table: bool,
 }
 
@@ -66,8 +66,8 @@ impl ProblemWriter {
         })
     }
 
-    /// Writes a point and, if `lines` has lines, these as a second feature. Both have the same properties. A table has
-    /// a row for the point only.
+    /// Writes a point and, if `lines` has lines, these as a second feature. Both features have the same properties. A
+    /// table has a row for the point only.
     pub(super) fn put(
         &mut self,
         (kind, id): (ObjectKind, i64),

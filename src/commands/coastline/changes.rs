@@ -11,8 +11,8 @@ use crate::runtime::Context;
 use std::fs;
 use std::path::Path;
 
-/// Returns whether the change files of the options concern a coastline: a way that is one, or that was one when the
-/// directory was written, or a node of such a way. Without such a directory, returns true.
+/// Returns whether the change files of the options change a coastline or one of its nodes. A way also counts if it was
+/// a coastline when the directory was written. Returns true if there is no directory of an earlier run.
 pub(super) fn concern_coast(options: &Options, ctx: &Context) -> Result<bool> {
     let Some(directory) = &options.directory else {
         return Ok(true);

@@ -21,13 +21,13 @@ const GRID: Grid = Grid {
 };
 /// Twice the area of a square degree, in squared units of 1e-7 degree.
 const DOUBLED_DEGREE: f64 = 2e14;
-/// The names of the land in a directory that other programs wrote.
+/// The paths of the file of land in a directory that other programs wrote.
 const LAND: [&str; 2] = [
     "land-polygons-complete-4326/land_polygons.shp",
     "land_polygons.shp",
 ];
 
-/// The land of a coast, which later runs compare with theirs.
+/// The land of a coast. Later runs compare it with their own land.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct LandCensus {
     /// The number of rings of all polygons.
@@ -45,12 +45,12 @@ struct LandCell {
     lat: i32,
     /// The area in square degrees.
     land: f64,
-    /// The area of more land, whose coastline went the wrong way round and was turned around.
+    /// The area of further land, whose coastline went the wrong way round and was turned around.
     #[serde(default)]
     turned: f64,
 }
 
-/// Something that an earlier coast has more of.
+/// A loss of land or of rings in comparison with an earlier coast.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CoastLoss {
@@ -60,20 +60,20 @@ pub struct CoastLoss {
     pub old: f64,
     /// The same in the new coast.
     pub new: f64,
-    /// The area in square degrees of more land in the new coast, whose coastline goes the wrong way round. Whether it is
-    /// land is not certain.
+    /// The area in square degrees of further land in the new coast, whose coastline goes the wrong way round. It is not
+    /// certain that this is land.
     pub turned: f64,
 }
 
 impl CoastLoss {
-    fn percent(&self) -> f64 {
+    fn lost_percent(&self) -> f64 {
         100.0 * (1.0 - self.new / self.old)
     }
 }
 
 impl fmt::Display for CoastLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = self.percent();
+        let percent = self.lost_percent();
         match self.cell {
             Some([lon, lat]) => {
                 write!(
@@ -105,7 +105,8 @@ struct LandCollector {
 }
 
 impl LandCollector {
-    /// Adds the area within a ring of certain or of turned land, or subtracts it. The ring may be of either direction.
+    /// Adds the area of a ring to the certain or to the turned land, or subtracts it if the ring is a hole. The ring
+    /// may have either direction.
     fn add(&mut self, ring: &[Point], is_hole: bool, is_turned: bool) {
         let area = doubled_area(ring);
         let Some(extent) = Extent::of(ring).filter(|_| area != 0) else {
@@ -217,8 +218,9 @@ impl LandCensus {
         Ok(collector.finish())
     }
 
-    /// Returns what a later coast has lost: land of cells and rings, of which less than a share of `1 - max_loss` is
-    /// left. Turned land is not certain, so it does not count. The greatest loss is the first.
+    /// Returns the losses of a later coast: the cells of which less than a share of `1 - max_loss` of the land is left,
+    /// and the rings if less than this share of them is left. Turned land does not count, because it is not certain.
+    /// The greatest loss comes first.
     pub(super) fn losses(&self, new: &Self, max_loss: f64) -> Vec<CoastLoss> {
         let key = |cell: &LandCell| [cell.lon, cell.lat];
         let left: BTreeMap<_, _> = new.cells.iter().map(|cell| (key(cell), *cell)).collect();
@@ -239,7 +241,7 @@ impl LandCensus {
         };
         let is_great = |loss: &CoastLoss| loss.new < loss.old * (1.0 - max_loss);
         let mut losses: Vec<_> = cells.chain([rings]).filter(is_great).collect();
-        losses.sort_by(|one, other| other.percent().total_cmp(&one.percent()));
+        losses.sort_by(|one, other| other.lost_percent().total_cmp(&one.lost_percent()));
         losses
     }
 }

@@ -41,8 +41,8 @@ pub(super) enum LayerPlace {
 }
 
 impl LayerSpec {
-    /// Returns the files of a directory: whole land, land and water in cells if `is_split` is set or else whole water,
-    /// lines, and problems. Their names are those that makers of maps expect.
+    /// Returns the files of a directory: lines, whole land, and problems; with `is_split` also land and water in cells,
+    /// and otherwise whole water. The names are those that makers of maps expect.
     pub(super) fn of_directory(is_split: bool, projections: &[Projection]) -> Vec<Self> {
         let mut specs = Vec::new();
         let mut add = |layer, is_split, projection, path: String, format| {
@@ -239,7 +239,7 @@ impl LayerWriter {
 }
 
 /// Whether an open file in an output directory was written by an earlier run.
-pub(super) fn is_own(path: &Path, file: &File) -> bool {
+pub(super) fn is_of_earlier_run(path: &Path, file: &File) -> bool {
     let mut start = Vec::new();
     let read = file.take(1 << 12).read_to_end(&mut start);
     let shown = path.to_string_lossy();

@@ -11,7 +11,7 @@ use crate::runtime::WorkItem;
 
 /// The number of lines, polygons or problems of a piece.
 const ITEMS: usize = 256;
-/// The size of the cells of water that is written whole, in 1e-7 degree. Those of a wide region are smaller, because
+/// The size in 1e-7 degree of the cells of water that is written whole. The cells of a wide region are smaller, because
 /// polygons are subtracted from each other exactly only in boxes of less than 214 degrees.
 const WHOLE_E7: u32 = 3_600_000_000;
 const QUARTER_E7: u32 = 900_000_000;
@@ -125,7 +125,8 @@ fn cells<'c>(
 }
 
 impl LayerPiece<'_> {
-    /// Encodes the rows of the piece for each file. Returns the number of the file with each.
+    /// Encodes the rows of the piece for each file. Returns the index of each file, the number of rows, and the encoded
+    /// rows.
     pub(super) fn encode(&self, specs: &[LayerSpec]) -> Result<Vec<(usize, u64, EncodedRows)>> {
         let mut encoded = Vec::new();
         // Files of one layer have the same rows in all projections whose maps show the same part.
@@ -153,9 +154,10 @@ impl LayerPiece<'_> {
             Self::Land(land) => Extent::of(land.iter().flat_map(|polygon| &polygon.outer)),
             Self::Cell(cell) => Some(cell.land.bounds),
         };
-        extent.and_then(|extent| common(&extent, &projection.bounds()))
+        extent.and_then(|extent| intersection(&extent, &projection.bounds()))
     }
 
+    /// Returns the rows of the piece in a file; none if the file has another layer.
     fn rows(&self, spec: &LayerSpec) -> Vec<CoastRow> {
         match (self, spec.layer, spec.is_split) {
             (Self::Lines(lines), CoastLayer::Lines, _) => lines.iter().map(line_row).collect(),
@@ -165,7 +167,7 @@ impl LayerPiece<'_> {
             (Self::Land(land), CoastLayer::Land, false) => {
                 let polygons = land
                     .iter()
-                    .flat_map(|polygon| on_map(polygon, spec.projection));
+                    .flat_map(|polygon| cut_to_map(polygon, spec.projection));
                 polygons.map(|polygon| polygon_row(polygon, None)).collect()
             }
             (Self::Cell(cell), layer @ (CoastLayer::Land | CoastLayer::Water), is_split)
@@ -185,7 +187,7 @@ impl LayerPiece<'_> {
 impl CoastCell {
     /// Returns the polygons of land or water on the map of a projection.
     fn polygons(&self, layer: CoastLayer, projection: Projection) -> Vec<AreaPolygon> {
-        let Some(bounds) = common(&self.land.bounds, &projection.bounds()) else {
+        let Some(bounds) = intersection(&self.land.bounds, &projection.bounds()) else {
             return Vec::new();
         };
         let cut = (bounds != self.land.bounds).then(|| {
@@ -206,11 +208,11 @@ impl CoastCell {
 }
 
 /// Returns the part of a polygon that the map of a projection shows.
-fn on_map(polygon: &AreaPolygon, projection: Projection) -> Vec<AreaPolygon> {
+fn cut_to_map(polygon: &AreaPolygon, projection: Projection) -> Vec<AreaPolygon> {
     let Some(extent) = Extent::of(&polygon.outer) else {
         return Vec::new();
     };
-    match common(&extent, &projection.bounds()) {
+    match intersection(&extent, &projection.bounds()) {
         None => Vec::new(),
         Some(bounds) if bounds == extent => vec![polygon.clone()],
         Some(bounds) => BoxPart::new(extent, [polygon]).within(bounds).polygons(),
@@ -218,7 +220,7 @@ fn on_map(polygon: &AreaPolygon, projection: Projection) -> Vec<AreaPolygon> {
 }
 
 /// Returns the box that two boxes have in common, if it has an area.
-fn common(one: &Extent, other: &Extent) -> Option<Extent> {
+fn intersection(one: &Extent, other: &Extent) -> Option<Extent> {
     let mut both = *one;
     both.low.lon_e7 = both.low.lon_e7.max(other.low.lon_e7);
     both.low.lat_e7 = both.low.lat_e7.max(other.low.lat_e7);
@@ -228,7 +230,7 @@ fn common(one: &Extent, other: &Extent) -> Option<Extent> {
     has_area.then_some(both)
 }
 
-const fn row(geometry: OwnedGeometry) -> CoastRow {
+const fn new_row(geometry: OwnedGeometry) -> CoastRow {
     CoastRow {
         cell: None,
         ways: String::new(),
@@ -240,18 +242,18 @@ const fn row(geometry: OwnedGeometry) -> CoastRow {
 fn polygon_row(polygon: AreaPolygon, cell: Option<[i32; 2]>) -> CoastRow {
     CoastRow {
         cell,
-        ..row(OwnedGeometry::MultiPolygon(vec![polygon]))
+        ..new_row(OwnedGeometry::MultiPolygon(vec![polygon]))
     }
 }
 
 fn line_row(line: &CoastLine) -> CoastRow {
     CoastRow {
-        ways: list(&line.ways),
-        ..row(OwnedGeometry::LineString(line.points.clone()))
+        ways: comma_separated(&line.ways),
+        ..new_row(OwnedGeometry::LineString(line.points.clone()))
     }
 }
 
-/// Returns the row of a problem; `None` if its place is not known.
+/// Returns the row of a problem; `None` if its location is not known.
 fn problem_row(problem: &CoastProblem) -> Option<CoastRow> {
     let geometry = match &problem.place {
         ProblemPlace::Point(point) => OwnedGeometry::Point(*point),
@@ -259,13 +261,13 @@ fn problem_row(problem: &CoastProblem) -> Option<CoastRow> {
         ProblemPlace::Unknown => return None,
     };
     Some(CoastRow {
-        ways: list(&problem.ways),
+        ways: comma_separated(&problem.ways),
         problem: Some((problem.kind.name(), problem.node, problem.to_string())),
-        ..row(geometry)
+        ..new_row(geometry)
     })
 }
 
-fn list(ids: &[i64]) -> String {
+fn comma_separated(ids: &[i64]) -> String {
     let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
     ids.join(",")
 }
