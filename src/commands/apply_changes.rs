@@ -150,7 +150,7 @@ pub struct Summary {
 /// Applies change files to a file of current data.
 ///
 /// Reads the base, and reads all change files into memory. Change files are OsmChange, o5c, OPL or PBF, with any
-/// compression. The state files beside them are read, too (`123.state.txt` beside `123.osc.gz`). Writes one
+/// compression. The state files beside the change files are read, too (`123.state.txt` beside `123.osc.gz`). Writes one
 /// file with the highest version of each object in the base and the changes; of equal versions, the one with the latest
 /// timestamp is written. Blobs without a changed object are copied. A base that is not in canonical order is first
 /// sorted into a temporary file in the directory of the output.
@@ -321,9 +321,9 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     Ok(())
 }
 
-/// Writes the output, and the augmented diffs that need only the newest changes. They are complete before the output
-/// gets its name. `locations` is `None` unless the coordinates in ways are kept up to date. The caller has to set
-/// [`Summary::header_box`].
+/// Writes the output, and the augmented diffs that need only the newest changes. These diffs are complete before the
+/// output gets its name. `locations` is `None` unless the coordinates in ways are kept up to date. The caller has to
+/// set [`Summary::header_box`].
 fn write(
     options: &Options,
     base: PlannedFile<'_>,

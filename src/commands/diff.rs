@@ -285,13 +285,13 @@ pub(crate) struct DerivedChanges {
 }
 
 /// The memory in bytes that changes between two files may always take, and the memory for each byte of the files. Real
-/// files have changes of at most half of that size. A file of a few repetitions may have those of a thousand times its
-/// size.
+/// files have changes of at most half of that size. A small file of repeated content may have changes of a thousand
+/// times its size.
 const CHANGE_MEMORY: u64 = 64 << 20;
 const CHANGE_MEMORY_PER_BYTE: u64 = 64;
 
-/// Returns the changes that turn the file `old` into `new`, both of current data. Fails if the changes take more bytes
-/// than `max_memory` returns, which is called with a maximum in proportion to the files.
+/// Returns the changes that turn the file `old` into `new`, both of current data. Calls `max_memory` with a maximum in
+/// proportion to the files, and fails if the changes take more bytes than it returns.
 pub(crate) fn changes_between(
     old: &Path,
     new: &Path,
@@ -373,7 +373,7 @@ fn compare_in<C: DifferenceCounts>(
         put(&OscText::prologue_of(&change_header(deletions, sides)))?;
     }
     let mut summary = Summary::default();
-    let steps = plan(options, sides, &locations, &mut summary, ctx);
+    let steps = plan_merge(options, sides, &locations, &mut summary, ctx);
     let mut counts = C::default();
     let mut changes = ChangeSet::default();
     let inputs = sides.each_ref().map(|side| &side.file.input);
@@ -495,7 +495,7 @@ const SHARD_BYTES: u64 = 16 << 20;
 
 /// Plans the merge steps. Pairs of blobs with equal hashes get no step and are counted in `summary`, unless equal
 /// objects are written, [`Options::verify`] is set, or `locations` needs the blob.
-fn plan(
+fn plan_merge(
     options: &Options,
     sides: &[Side; 2],
     locations: &LocationRule<'_>,

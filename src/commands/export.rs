@@ -77,7 +77,7 @@ options! {
     }
     setters {
         /// The rules that decide which objects become features, with which geometries and tags. By default, tables have
-        /// the relations in [`LINE_RELATIONS`] as lines, and text has not.
+        /// the relations in [`LINE_RELATIONS`] as lines, and text does not have them.
         rules: FeatureRules,
         /// The options for looking up the locations of nodes.
         lookup: LookupOptions,
@@ -108,7 +108,7 @@ impl Options {
         }
     }
 
-    /// Returns the use of the locations in ways, and the options of the look-up of others.
+    /// Returns the use of the locations in ways, and the options for looking up other locations.
     fn locate(&self) -> (LocationsInWays, LocateOptions) {
         self.lookup.locate(|| self.target.scratch_directory())
     }

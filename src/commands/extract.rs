@@ -287,8 +287,8 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
 /// The maximum number of empty regions that a run warns of one by one.
 const MAX_EMPTY_WARNINGS: usize = 10;
 
-/// Warns about regions without objects, and says why they have none. Only counts them if they are many, such as the
-/// tiles of an ocean.
+/// Warns about regions without objects, and says why they have none. If there are many of them, such as the tiles of an
+/// ocean, a single warning gives their number.
 fn warn_of_empty(
     options: &Options,
     summary: &Summary,
@@ -370,7 +370,7 @@ impl ExtractPass<'_> {
             return Err(no_nodes_error(self.file));
         }
         let targets = self.extracts.iter().zip(outputs);
-        let targets = targets.map(|(extract, output)| self.target(extract, output, ctx));
+        let targets = targets.map(|(extract, output)| self.open_output(extract, output, ctx));
         let targets = targets.collect::<Result<_>>()?;
         let job = FilterJob {
             name: "write objects",
@@ -436,7 +436,7 @@ impl ExtractPass<'_> {
         })
     }
 
-    fn target(
+    fn open_output(
         &self,
         extract: &Extract,
         output: Option<OpenOutput>,
@@ -456,8 +456,8 @@ impl ExtractPass<'_> {
     }
 }
 
-/// Returns the header of an extract of the file with the header `whole`. `bounds` is its box, unless `options` have
-/// one.
+/// Returns the header of an extract of the file with the header `whole`. `bounds` is the box of the extract, unless
+/// `options` have a box.
 pub(crate) fn header_of(
     whole: &HeaderBlock,
     strategy: &Strategy,

@@ -1,4 +1,4 @@
-//! Determines which nodes of its ways a base has, and which of them the output has.
+//! Determines which nodes of ways the base contains as objects, and which of them the output contains.
 
 use crate::commands::add_locations_to_ways::member_nodes;
 use crate::engine::location_form::LocationForm;

@@ -56,7 +56,7 @@ impl<'a> BlobEditor<'a> {
         }
     }
 
-    fn slice(&self, range: &Range<usize>) -> &'a [Change] {
+    fn changes_in(&self, range: &Range<usize>) -> &'a [Change] {
         &self.changes.changes()[range.clone()]
     }
 
@@ -72,13 +72,13 @@ impl<'a> BlobEditor<'a> {
                 Ok((copies.collect(), ChangeCounts::default()))
             }
             ApplyStep::Insert(range) => {
-                let inserted = self.insert(self.slice(range));
+                let inserted = self.insert(self.changes_in(range));
                 let (outcome, counts) = inserted.map_err(Error::internal)?;
                 Ok((vec![outcome], counts))
             }
             ApplyStep::Edit(blobs) => match blobs.as_slice() {
                 [(entry, range)] => {
-                    let changes = self.slice(range);
+                    let changes = self.changes_in(range);
                     reader.read(entry)?.decode_in_segments(|payload, segments| {
                         self.write.check_strings(payload)?;
                         let edited = self.edit(entry, payload, segments.found(), changes);
@@ -107,7 +107,7 @@ impl<'a> BlobEditor<'a> {
     ) -> Result<(Vec<BlobOutcome>, ChangeCounts)> {
         let (mut counts, mut is_unchanged) = (ChangeCounts::default(), true);
         for (entry, range) in blobs {
-            let changes = self.slice(range);
+            let changes = self.changes_in(range);
             reader.decode(entry, |payload| {
                 self.write.check_strings(payload)?;
                 let block = Block::parse(payload)?;
@@ -124,7 +124,7 @@ impl<'a> BlobEditor<'a> {
             if is_unchanged {
                 BlobOutcome::Copy(*entry)
             } else {
-                // The new blobs take the place of the first blob. The others leave nothing.
+                // The new blobs take the place of the first blob. The other blobs are removed.
                 BlobOutcome::Frames(std::mem::take(&mut frames))
             }
         });
@@ -178,8 +178,8 @@ impl<'a> BlobEditor<'a> {
         Ok((BlobOutcome::Frames(frames), blob.counts))
     }
 
-    /// Whether coordinates are removed from the ways of a blob. They may have none, because the index entry need not
-    /// record whether the ways have coordinates.
+    /// Whether coordinates are removed from the ways of a blob. The ways may have none, because the index entry need
+    /// not record whether they have coordinates.
     fn drops_locations(&self, entry: &BlobEntry) -> bool {
         self.locations.is_none() && entry.may_have_locations()
     }

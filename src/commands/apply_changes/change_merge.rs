@@ -5,7 +5,7 @@ use crate::formats::Change;
 use crate::osm::{ObjectId, TypeThenId, id_from_rank};
 use crate::pbf::{Block, BlockUnits, BlockWalk};
 
-/// An object of a block with its change, or one of the two without the other.
+/// An object of a block with its change, an object without a change, or a change without an object.
 pub(super) enum MergedObject<'c> {
     /// A change of an object that the block does not have.
     Absent(&'c Change),
@@ -17,7 +17,8 @@ pub(super) enum MergedObject<'c> {
     Replaced(&'c Change),
 }
 
-/// A walk over the objects of a block and over changes, side by side. Both have to be in canonical order.
+/// A walk over the objects of a block and over changes, side by side. Objects and changes have to be in canonical
+/// order.
 pub(super) struct ChangeMerge<'b, 'c> {
     objects: BlockWalk<'b>,
     units: &'b BlockUnits,
@@ -44,8 +45,8 @@ impl<'b, 'c> ChangeMerge<'b, 'c> {
         !self.changes.is_empty()
     }
 
-    /// Returns the next object or change; `None` at the end of both. Fails if the objects are out of order or an object
-    /// occurs twice.
+    /// Returns the next object or change; `None` at the end of the objects and of the changes. Fails if the objects are
+    /// out of order or an object occurs twice.
     #[inline]
     pub(super) fn next(&mut self) -> FormatResult<Option<MergedObject<'c>>> {
         let key = match self.last {

@@ -126,8 +126,8 @@ impl LocationUpdates {
     }
 
     /// Reads the ways of the base, if they may have locations of nodes that the base lacks. Finds the blobs with ways
-    /// whose nodes move, and the locations of the `missing` nodes. Returns what else was found, for which the `leaving`
-    /// nodes count.
+    /// whose nodes move, and the locations of the `missing` nodes. Returns the other findings, such as the nodes among
+    /// `leaving` that ways need.
     fn look_through_ways(
         &mut self,
         base: &LocatedBase<'_>,
@@ -156,9 +156,9 @@ impl LocationUpdates {
         Ok(found)
     }
 
-    /// Returns the nodes of the base that have to go because only ways needed them that the changes replace. `released`
-    /// are the nodes of such ways, and `members` those that are members of relations after the changes. Reads the ways
-    /// of the base again if the base has such nodes, which is rare.
+    /// Returns the nodes of the base that have to go because they were needed only by ways that the changes replace.
+    /// `released` are the nodes of such ways, and `members` are the nodes that are members of relations after the
+    /// changes. Reads the ways of the base again if the base has such nodes, which is rare.
     fn leaving_of(
         &self,
         base: &LocatedBase<'_>,
@@ -261,7 +261,7 @@ impl LocationUpdates {
     pub(super) fn locate(&self, changes: &mut ChangeSet) {
         changes.set_way_locations(|id, given| {
             if let Some(new) = self.moved.get(&id) {
-                // A node that the changes delete may be one that only ways need now, and they tell where it is.
+                // A node that the changes delete may be one that only ways need now. These ways store its location.
                 return location_of_reference(*new, given);
             }
             let node = self.known.get(&id).copied().flatten();

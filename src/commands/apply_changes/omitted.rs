@@ -8,9 +8,9 @@ use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 
-/// The nodes to leave out: those that have no tags, are members of no relation, whose locations are in all ways that
-/// refer to them, and that are not recent. Nodes of the base that were too old before are not among them, unless
-/// something needed them that the changes replace.
+/// The nodes to leave out. These nodes have no tags, are members of no relation, and are not recent, and all ways that
+/// refer to them have their locations. A node of the base that was too old before is left out only if the changes
+/// replace an object that needed it.
 #[derive(Debug)]
 pub(super) struct OmittedNodes {
     /// The nodes that are members of relations after the changes.
@@ -26,7 +26,7 @@ pub(super) struct OmittedNodes {
 }
 
 impl OmittedNodes {
-    /// Whether a change gives a node no tags, and the node is a member of no relation. Returns `false` for deletions.
+    /// Whether a change has a node without tags that is a member of no relation. Returns `false` for deletions.
     pub(super) fn is_extra(&self, change: &Change) -> bool {
         change.key.0 == ObjectKind::Node
             && !change.is_deletion()
@@ -50,13 +50,14 @@ impl OmittedNodes {
     }
 }
 
-/// The rule for the nodes of a base without tags that are members of no relation after the changes.
+/// The rule for those untagged nodes of a base that are members of no relation after the changes.
 pub(super) struct LeavingRule<'r> {
     /// The nodes that are members of relations after the changes.
     pub members: &'r IdSet,
     /// The nodes that relations or ways needed before the changes. They go unless they are recent.
     pub no_longer_needed: &'r IdSet,
-    /// The rule for the age. Other nodes go if they have become too old since the header of the base.
+    /// The rule for the age. Nodes that are not in `no_longer_needed` go if they have become too old since the time in
+    /// the header of the base.
     pub recent: RecentNodes,
 }
 
@@ -117,7 +118,7 @@ pub(super) struct LeavingNodes {
 }
 
 impl LeavingNodes {
-    /// Reads the nodes in the blobs of the base that may have some of them.
+    /// Finds the nodes. Reads the blobs of the base that may contain some of them.
     pub(super) fn find(source: PlannedFile<'_>, rule: &LeavingRule<'_>) -> Result<Self> {
         let mut leaving = Self::default();
         if !rule.recent.examines_base() && rule.no_longer_needed.is_empty() {

@@ -2,9 +2,9 @@
 //!
 //! A node can come with one change file, and its way with a later one. Whether the node of a change stays depends on
 //! the node and on the header of the output alone. A node of the base goes when it has become too old since the time in
-//! the header of the base. What becomes too old in a run is what becomes too old in the parts of the run, so the result
-//! does not depend on how the changes are divided into runs. A node that was too old before is in the base for another
-//! reason, such as a relation that an extract does not have, and stays.
+//! the header of the base. A node becomes too old in a single run, however the changes are divided into runs, so the
+//! result does not depend on this division. A node that was too old before is in the base for another reason, such as a
+//! relation that an extract does not have, and stays.
 
 use crate::pbf::BlobEntry;
 
@@ -17,8 +17,8 @@ const DAY: i64 = 86_400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RecentNodes {
     stay: Stay,
-    /// The start of the times of the nodes of the base that have become too old since its header, in seconds since
-    /// 1970; `None` if no node has.
+    /// The earliest timestamp of the nodes that have become too old since the time in the header of the base, in
+    /// seconds since 1970; `None` if no node has become too old.
     swept_since: Option<i64>,
 }
 
@@ -29,15 +29,16 @@ enum Stay {
     Never,
     /// All nodes stay, because their age is not known.
     Always,
-    /// Nodes from this time on stay, and nodes without a timestamp. In seconds since 1970.
+    /// Nodes with this timestamp or a later one stay, and nodes without a timestamp. In seconds since 1970.
     Since(i64),
 }
 
 impl RecentNodes {
-    /// Creates the rule by which nodes stay for `days` days before the day of `output`, the replication timestamp in
-    /// the header of the output. If it is missing, or if the output is written without timestamps of objects, nodes do
-    /// not age. `base` is the replication timestamp of the base. If it is missing, all nodes of the base stay. If
-    /// `days` is less than the default, nodes of the base go that earlier runs with the default have kept.
+    /// Creates the rule. A node stays if its timestamp is at most `days` days before the day of `output`. `output` is
+    /// the replication timestamp in the header of the output. If it is missing, or if the output is written without
+    /// timestamps of objects, nodes do not age. `base` is the replication timestamp of the base. If it is missing, all
+    /// nodes of the base stay. If `days` is less than the default, nodes of the base that earlier runs with the default
+    /// have kept go, too.
     pub(super) fn new(
         days: u32,
         base: Option<i64>,
@@ -62,7 +63,7 @@ impl RecentNodes {
         }
     }
 
-    /// Returns the same rule for the nodes of changes, by which no node of the base becomes too old.
+    /// Returns the same rule for the nodes of changes. No node of the base becomes too old by the returned rule.
     pub(super) fn without_sweep(self) -> Self {
         Self {
             swept_since: None,

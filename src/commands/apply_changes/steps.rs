@@ -12,8 +12,8 @@ use std::ops::Range;
 /// A step that produces one part of the output from blobs and changes. Steps are in canonical order.
 #[derive(Debug, Clone)]
 pub(super) enum ApplyStep {
-    /// Adjacent blobs of the same kinds that are copied. Most blobs of a large file are, and a step for each of them
-    /// would take longer than all other work.
+    /// Adjacent blobs of the same kinds that are copied. Most blobs of a large file are copied, and a step for each of
+    /// them would take longer than all other work.
     Copy(Vec<BlobEntry>),
     /// A blob that is decoded, or adjacent blobs that are joined, each with its changes as indices into
     /// [`ChangeSet::changes`].
@@ -250,8 +250,8 @@ fn push_blob(entry: BlobEntry, changes: Option<Range<usize>>, out: &mut Vec<Appl
     }
 }
 
-/// Joins small blobs with neighbours that have room, if at least one of them has to be re-encoded anyway. Without this,
-/// each update would leave more small blobs behind.
+/// Joins small blobs with neighbours that have room, if at least one of them has to be re-encoded anyway. Otherwise,
+/// each update would add to the small blobs of the file.
 fn join_small(planned: Vec<Planned>, fullness: &Fullness) -> Vec<ApplyStep> {
     let mut joined = Vec::new();
     let mut run = Neighbours::default();
@@ -304,11 +304,11 @@ fn join_small(planned: Vec<Planned>, fullness: &Fullness) -> Vec<ApplyStep> {
 }
 
 /// Assigns the changes in `part` to the blob before or after `gap`. `part` is a part of `gap` that contains one kind of
-/// object, and `behind` is the index of the slot after the gap. Returns `false` if neither blob has room, if other
+/// object, and `next_slot` is the index of the slot after the gap. Returns `false` if neither blob has room, if other
 /// changes lie between `part` and the blob, or if all changes are deletions.
 fn attach(
     slots: &mut [Slot],
-    behind: usize,
+    next_slot: usize,
     part: &Range<usize>,
     gap: &Range<usize>,
     changes: &ChangeSet,
@@ -321,7 +321,7 @@ fn attach(
     let (Some(kind), true) = (inserted.first().map(|change| change.key.0), new > 0) else {
         return false;
     };
-    let (before, after) = slots.split_at_mut(behind);
+    let (before, after) = slots.split_at_mut(next_slot);
     // The changes of a blob are one range, so a part can be added only if it is adjacent to that range. Once a part of
     // the gap becomes new blobs, the new blobs lie between the blob before the gap and the later parts.
     if let Some(slot) = before.last_mut()

@@ -152,7 +152,7 @@ impl DifferenceCounts for ChangeCharts {
         if report != Report::Left
             && let Some(user) = info.user
         {
-            count(&mut self.users, user, change);
+            count_name(&mut self.users, user, change);
         }
         self.add_keys(change, &shown.object, &old.object);
     }
@@ -218,13 +218,13 @@ impl ChangeCharts {
         let is_modified = change == Change::Modified;
         for (key, value) in object.tags.iter() {
             if !is_modified || !old.tags.contains(&(*key, *value)) {
-                count(&mut self.keys, key, change);
+                count_name(&mut self.keys, key, change);
             }
         }
         if is_modified {
             let is_gone = |key: &str| !object.tags.iter().any(|(other, _)| *other == key);
             for (key, _) in old.tags.iter().filter(|(key, _)| is_gone(key)) {
-                count(&mut self.keys, key, change);
+                count_name(&mut self.keys, key, change);
             }
         }
     }
@@ -234,7 +234,7 @@ impl ChangeCharts {
         let [of_new, of_old] = std::mem::take(&mut self.nodes);
         let [old, new] = sides;
         for (nodes, side) in [(of_new, new), (of_old, old)] {
-            self.find_nodes(nodes, side, ctx)?;
+            self.locate_ways(nodes, side, ctx)?;
         }
         Ok(Charts {
             places: self.places.counts(),
@@ -253,7 +253,7 @@ impl ChangeCharts {
 
     /// Adds ways at the locations of their middle nodes, which are in `nodes`. Reads the blobs that may contain a node
     /// of `nodes`.
-    fn find_nodes(
+    fn locate_ways(
         &mut self,
         mut nodes: Vec<(i64, Change)>,
         side: &order::Side,
@@ -336,7 +336,7 @@ fn e7(location: Location) -> (i64, i64) {
 }
 
 /// Counts an object under a name, unless the name is new and there are too many names.
-fn count(names: &mut HashMap<String, [u64; 3]>, name: &str, change: Change) {
+fn count_name(names: &mut HashMap<String, [u64; 3]>, name: &str, change: Change) {
     if let Some(counts) = names.get_mut(name) {
         counts[change as usize] += 1;
     } else if names.len() < MAX_NAMES {

@@ -31,7 +31,7 @@ pub(super) struct StepFindings<C> {
     pub counts: Option<Box<C>>,
 }
 
-/// Counts of differences, as for the charts of a page. They are of one shard, or of all shards so far.
+/// Counts of differences, for example for the charts of a page. They cover one shard, or all shards so far.
 pub(super) trait DifferenceCounts: Default + Send {
     /// Whether anything is counted.
     const IS_WANTED: bool;
@@ -266,7 +266,7 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
                 old.head.filter(|_| order != Ordering::Greater),
                 new.head.filter(|_| order != Ordering::Less),
             );
-            pair.take(left, right).map_err(|error| {
+            pair.compare(left, right).map_err(|error| {
                 let is_old = left.is_some_and(|left| right.is_none() || left.is_invalid());
                 (if is_old { old.source() } else { new.source() }, error)
             })?;
@@ -327,7 +327,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
 
     /// Compares the objects of a pair. One of them is `None` if only one file has the object. Counts the result and
     /// writes the difference.
-    fn take(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> FormatResult<()> {
+    fn compare(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> FormatResult<()> {
         let Some(known) = old.or(new) else {
             return Ok(());
         };
@@ -475,6 +475,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         Ok(())
     }
 
+    /// Writes a pair as a change, unless the objects are equal.
     fn put_change(
         &mut self,
         report: Report,
@@ -537,7 +538,8 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
             }
             _ => return None,
         }
-        // While a part waits to be merged, the lists of a long object would take as much memory.
+        // While the part waits to be merged, the lists of a long object in `old` and `new` would take as much memory
+        // again.
         (self.old, self.new) = Default::default();
         Some(StepFindings {
             text,

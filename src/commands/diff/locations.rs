@@ -232,7 +232,7 @@ fn has_located_ways(side: &order::Side) -> bool {
     })
 }
 
-/// Adds the nodes of the blobs that `picks` selects to `ids`: those that have a location.
+/// Adds the nodes with a location to `ids`. Reads the blobs that `picks` selects.
 fn read_nodes(
     side: &order::Side,
     picks: impl Fn(&BlobEntry) -> bool,
@@ -262,6 +262,7 @@ fn content(entry: &BlobEntry) -> Option<(u64, u32)> {
 }
 
 impl DroppedNodes {
+    /// Finds the nodes that only the old file has, and the blobs of the new file with ways that store their locations.
     fn find(sides: &[order::Side; 2], ctx: &Context) -> Result<Self> {
         let [old, new] = sides;
         let gone = nodes_only_in_first([old, new], ctx)?;

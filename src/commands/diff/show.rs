@@ -83,14 +83,14 @@ pub(super) fn put_details(
     put_tags(out, old, new);
     match (&old.body, &new.body) {
         (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) if one != two => {
-            let shown = |refs: &[i64]| list(refs, |id| format!("n{id}"));
+            let shown = |refs: &[i64]| to_texts(refs, |id| format!("n{id}"));
             put_lists(out, "nodes", shown(one), shown(two));
         }
         (ObjectBody::Relation { members: one }, ObjectBody::Relation { members: two })
             if one != two =>
         {
             let shown = |members: &[Member<'_>]| {
-                list(members, |member| {
+                to_texts(members, |member| {
                     let letter = member.kind.letter();
                     format!("{letter}{}@{}", member.id, printable(member.role))
                 })
@@ -178,7 +178,7 @@ fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
     );
 }
 
-fn list<T>(steps: &[T], shown: impl Fn(&T) -> String) -> Vec<String> {
+fn to_texts<T>(steps: &[T], shown: impl Fn(&T) -> String) -> Vec<String> {
     steps.iter().map(shown).collect()
 }
 

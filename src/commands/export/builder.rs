@@ -53,7 +53,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
             let object = (ObjectId { kind, id }, || false);
             let is_selected = builder.still_selects(object, &info, tags);
             if is_selected && builder.shared.rules.retain(tags) {
-                builder.point(id, info, location, tags);
+                builder.put_point(id, info, location, tags);
             }
         });
         Ok(())
@@ -64,7 +64,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
             let (kind, id) = (ObjectKind::Way, way.id());
             let object = (ObjectId { kind, id }, || is_closed_way(way));
             if builder.still_selects(object, &way.info(), tags) {
-                builder.tagged_way(way, locations, tags);
+                builder.put_way(way, locations, tags);
             }
         });
         Ok(())
@@ -83,7 +83,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         if rules.is_line_relation(relation.tags()) {
             self.with_tags(relation.tags(), |builder, tags| {
                 if rules.retain(tags) {
-                    builder.relation_line(relation, ways, tags);
+                    builder.put_relation_lines(relation, ways, tags);
                 }
             });
         }
@@ -93,7 +93,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         let tags = relation.tags().filter(|(key, _)| *key != "type");
         self.with_tags(tags, |builder, tags| {
             if rules.retain(tags) {
-                builder.relation_area(relation, ways, tags);
+                builder.put_relation_area(relation, ways, tags);
             }
         });
         Ok(())
@@ -140,8 +140,8 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
         self.tags = recycled(list);
     }
 
-    /// Whether the filter selects the current object by the tags that are left. The filter has selected the object by
-    /// all of its tags. `is_area` tells whether the object is an area.
+    /// Whether the filter still selects the current object by its tags without repeated keys. The filter has selected
+    /// the object by all of its tags. `is_area` tells whether the object is an area.
     fn still_selects(
         &self,
         (object, is_area): (ObjectId, impl FnOnce() -> bool),
@@ -154,7 +154,13 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
     }
 
     /// Adds the feature of a node.
-    fn point(&mut self, id: i64, info: Info<'_>, location: Option<Location>, tags: &TagList<'_>) {
+    fn put_point(
+        &mut self,
+        id: i64,
+        info: Info<'_>,
+        location: Option<Location>,
+        tags: &TagList<'_>,
+    ) {
         let report = &mut |problem| self.writer.problem(problem);
         if let Some(point) = GeometryMaker::point(id, location, report) {
             let geometry = Geometry::Point(point);
@@ -164,12 +170,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
     }
 
     /// Adds the features of a way: a line, an area, or both.
-    fn tagged_way(
-        &mut self,
-        way: &Way<'_>,
-        locations: &[Option<Location>],
-        tags: &mut TagList<'_>,
-    ) {
+    fn put_way(&mut self, way: &Way<'_>, locations: &[Option<Location>], tags: &mut TagList<'_>) {
         let Self {
             shared,
             geometry,
@@ -201,7 +202,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
     }
 
     /// Adds a feature with the lines of a relation.
-    fn relation_line(&mut self, relation: &Relation<'_>, ways: &WayStore, tags: &TagList<'_>) {
+    fn put_relation_lines(&mut self, relation: &Relation<'_>, ways: &WayStore, tags: &TagList<'_>) {
         let (kind, id) = (ObjectKind::Relation, relation.id());
         let found = RelationLines::of(id, relation.tags(), relation.members(), ways);
         if found.is_incomplete {
@@ -221,7 +222,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
     }
 
     /// Adds the area of a relation.
-    fn relation_area(&mut self, relation: &Relation<'_>, ways: &WayStore, tags: &TagList<'_>) {
+    fn put_relation_area(&mut self, relation: &Relation<'_>, ways: &WayStore, tags: &TagList<'_>) {
         let Self {
             geometry, writer, ..
         } = self;

@@ -39,16 +39,16 @@ impl Config {
 pub fn read_config(path: &Path, rules: FeatureRules) -> Result<Config> {
     let text = std::fs::read(path).for_path(path, "cannot read")?;
     let config = serde_json::from_slice(&text).map_err(|error| error.to_string());
-    let config = config.and_then(|config| of_json(&config, rules));
+    let config = config.and_then(|config| parse_config(&config, rules));
     config.map_err(|cause| Error::file(path, cause))
 }
 
-fn of_json(config: &Value, rules: FeatureRules) -> Result<Config, String> {
+fn parse_config(config: &Value, rules: FeatureRules) -> Result<Config, String> {
     let fields = config
         .as_object()
         .ok_or("a configuration is a JSON object, such as {\"linear_tags\": true}")?;
     let mut config = Config::new(rules);
-    for (name, value) in object(fields, "attributes")? {
+    for (name, value) in object_field(fields, "attributes")? {
         let Some(attribute) = Attribute::of_name(name) else {
             let known = Attribute::ALL.map(Attribute::name).join(", ");
             let warning = format!("\"attributes\": '{name}' is ignored: known are {known}");
@@ -61,7 +61,7 @@ fn of_json(config: &Value, rules: FeatureRules) -> Result<Config, String> {
             _ => {}
         }
     }
-    for (name, value) in object(fields, "format_options")? {
+    for (name, value) in object_field(fields, "format_options")? {
         let value = match value {
             Value::String(value) => value.clone(),
             value => value.to_string(),
@@ -74,15 +74,15 @@ fn of_json(config: &Value, rules: FeatureRules) -> Result<Config, String> {
 
 fn set_rules(fields: &Map<String, Value>, config: &mut Config) -> Result<(), String> {
     let (linear, area) = (
-        rule(fields, "linear_tags", &mut config.warnings)?,
-        rule(fields, "area_tags", &mut config.warnings)?,
+        rule_field(fields, "linear_tags", &mut config.warnings)?,
+        rule_field(fields, "area_tags", &mut config.warnings)?,
     );
     if linear.is_some() || area.is_some() {
         (config.rules.linear, config.rules.area) = (linear, area);
     }
     let (exclude, include) = (
-        patterns(fields, "exclude_tags")?,
-        patterns(fields, "include_tags")?,
+        pattern_list(fields, "exclude_tags")?,
+        pattern_list(fields, "include_tags")?,
     );
     match (exclude.is_empty(), include.is_empty()) {
         (true, true) => {}
@@ -96,7 +96,7 @@ fn set_rules(fields: &Map<String, Value>, config: &mut Config) -> Result<(), Str
 }
 
 /// Returns the members of a field that is a JSON object; no members if the field is absent.
-fn object<'a>(
+fn object_field<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
 ) -> Result<impl Iterator<Item = (&'a String, &'a Value)>, String> {
@@ -107,7 +107,7 @@ fn object<'a>(
     }
 }
 
-fn rule(
+fn rule_field(
     fields: &Map<String, Value>,
     name: &str,
     warnings: &mut Vec<String>,
@@ -121,13 +121,13 @@ fn rule(
             warnings.push(warning);
             Ok(Some(TagRule::Any))
         }
-        Some(Value::Array(_)) => Ok(Some(TagRule::matching(patterns(fields, name)?))),
+        Some(Value::Array(_)) => Ok(Some(TagRule::matching(pattern_list(fields, name)?))),
         Some(_) => Err(format!("\"{name}\" is not true, false, null or an array")),
     }
 }
 
 /// Returns the tag expressions of a field that is a JSON array; no expressions if the field is absent or null.
-fn patterns(fields: &Map<String, Value>, name: &str) -> Result<Vec<TagPattern>, String> {
+fn pattern_list(fields: &Map<String, Value>, name: &str) -> Result<Vec<TagPattern>, String> {
     let list = match fields.get(name) {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,

@@ -17,9 +17,9 @@ pub(super) struct Cuts {
 pub(super) enum CutGeometry {
     /// No cut has changed the geometry.
     Whole,
-    /// Nothing of the geometry is in a region.
+    /// No part of the geometry is in the region.
     Outside,
-    /// The geometry has no length on the map: all its points are at one place on the antimeridian.
+    /// The geometry has no length on the map: all its points are at one location on the antimeridian.
     Empty,
     Lines(Vec<Vec<Point>>),
     Polygons(Vec<AreaPolygon>),
@@ -49,13 +49,14 @@ impl Cuts {
         }
     }
 
-    /// Whether geometries are cut at the antimeridian. Areas have to be cut when they are assembled.
+    /// Whether geometries are cut at the antimeridian. Areas are then cut when they are assembled, and not here.
     fn cuts_at_antimeridian(&self) -> bool {
         self.antimeridian == Antimeridian::Cut
     }
 
-    /// Selects and cuts a geometry. `extent` is the box around it. Regions judge the geometry as it is on the map, also
-    /// if it is written without a cut at the antimeridian. What is cut at the edges of a region is also cut there.
+    /// Selects and cuts a geometry. `extent` is the box around the geometry. Regions are compared with the geometry as
+    /// it is on the map: cut at the antimeridian, even if it is written without this cut. A geometry that is cut at the
+    /// edges of a region is also cut at the antimeridian.
     pub(super) fn apply(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
         let on_map = self.on_map(geometry, extent);
         let Some(judged) = on_map.of(*geometry) else {
@@ -79,7 +80,7 @@ impl Cuts {
         }
     }
 
-    /// Cuts a geometry at the antimeridian, if it is written or judged so.
+    /// Cuts a geometry at the antimeridian if it is written, or compared with a region, in this form.
     fn on_map(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
         let is_judged = self.region.is_some() || self.clip.is_some();
         if !extent.is_wide() || !(self.cuts_at_antimeridian() || is_judged) {
@@ -94,7 +95,7 @@ impl Cuts {
         };
         match on_map {
             CutGeometry::Outside if self.cuts_at_antimeridian() => CutGeometry::Empty,
-            // It is written all the same, and judged by its points.
+            // The geometry is written all the same, and its points are compared with the region.
             CutGeometry::Outside => CutGeometry::Whole,
             on_map => on_map,
         }

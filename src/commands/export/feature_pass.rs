@@ -20,7 +20,7 @@ use crate::runtime::Context;
 pub(super) struct FeaturePass<'a> {
     pub file: &'a PbfFile,
     pub rules: &'a FeatureRules,
-    /// The use of the locations in ways, and the options of the look-up of others.
+    /// The use of the locations in ways, and the options for looking up other locations.
     pub locate: (LocationsInWays, LocateOptions),
     pub needs: FeatureNeeds<'a>,
     pub ctx: &'a Context,

@@ -29,7 +29,7 @@ pub(super) struct FeatureWriter<'s, O> {
     problems: Vec<Problem>,
     /// The numbers of features and problems of the current blob; `None` until it has a feature or a problem.
     tally: Option<Tally>,
-    /// The number of tags of the current object that were left out, because an earlier tag has their key. 0 after the
+    /// The number of tags of the current object that were left out because an earlier tag has the same key. 0 after the
     /// object has become a feature.
     pub repeated_keys: u64,
 }
@@ -59,8 +59,8 @@ impl<'s, O: FeatureOutput> FeatureWriter<'s, O> {
         self.tally.get_or_insert_default().problems.incomplete += 1;
     }
 
-    /// Cuts the geometry of a feature, and adds the feature. Adds nothing if nothing is left of it, or if it does not
-    /// meet the region. `relation` is the relation from which an area was made.
+    /// Cuts the geometry of a feature, and adds the feature. Adds nothing if no part of the geometry is left, or if the
+    /// geometry does not meet the region. `relation` is the relation from which an area was made.
     pub(super) fn put(&mut self, feature: &Feature<'_>, relation: Option<&Relation<'_>>) {
         let Some(whole) = feature.geometry.extent() else {
             return;

@@ -26,8 +26,8 @@ options! {
 }
 
 impl LookupOptions {
-    /// Returns the use of the locations in ways, and the options of the look-up. `temp_dir` is the directory for
-    /// temporary files if the options name none.
+    /// Returns the use of the locations in ways, and the options for looking up other locations. `temp_dir` is the
+    /// directory for temporary files if the options name none.
     pub(super) fn locate(
         &self,
         temp_dir: impl FnOnce() -> PathBuf,

@@ -27,7 +27,8 @@ pub(super) trait FeatureOutput {
         Ok(None)
     }
 
-    /// Passes on what is written later. Called after the parts of a blob were sent. May block.
+    /// Passes on features that are written later, such as rows for a sorter. Called after the parts of a blob were
+    /// sent. May block.
     fn flush(&mut self) {}
 
     /// Fails if features that were passed on before could not be kept.
@@ -51,7 +52,8 @@ pub(super) struct FeatureNeeds<'a> {
 
 /// Collects facts about relations from all threads.
 pub(super) trait RelationCollector: Sync {
-    /// Sets `selected` for each relation of a block that is collected. `selected` has a value for each object.
+    /// Sets the values in `selected` of the relations that are collected. `selected` has a value for each object of a
+    /// block.
     fn select(&self, block: &Block<'_>, selected: &mut [bool]) -> FormatResult<()>;
 
     /// Adds a relation, if it is collected. `ways` has its member ways.

@@ -54,7 +54,7 @@ impl<'t> TableParts<'t> {
         }
     }
 
-    /// Adds a row group. The row groups of a partition come one after another. `facts` are those about the rows.
+    /// Adds a row group. The row groups of a partition come one after another. `facts` are the facts about its rows.
     pub(super) fn add(
         &mut self,
         partition: u64,
@@ -69,7 +69,7 @@ impl<'t> TableParts<'t> {
             }
         };
         if is_next {
-            self.start(partition)?;
+            self.start_file(partition)?;
         }
         if let Some((file, all)) = &mut self.current {
             all.add(facts);
@@ -79,7 +79,7 @@ impl<'t> TableParts<'t> {
     }
 
     /// Ends the current file, and starts the next file of a partition.
-    fn start(&mut self, partition: u64) -> Result<()> {
+    fn start_file(&mut self, partition: u64) -> Result<()> {
         self.end_file()?;
         if self.partition != partition {
             (self.partition, self.next_number) = (partition, 0);
@@ -118,7 +118,7 @@ impl<'t> TableParts<'t> {
     /// the columns. Returns the total size of the files in bytes.
     pub(super) fn finish(mut self, needs_file: bool, ctx: &Context) -> Result<u64> {
         if needs_file && self.current.is_none() && self.written == 0 {
-            self.start(0)?;
+            self.start_file(0)?;
         }
         self.end_file()?;
         if let TableOutput::Directory(directory) = self.output {

@@ -37,7 +37,7 @@ struct RowGroup {
     /// `None` if there are no rows.
     encoded: Option<EncodedGroup>,
     rows: u64,
-    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    /// The number of tags that were left out because an earlier tag of the same object has the same key.
     repeated_keys: u64,
     /// The objects that were left out because their rows would be too large.
     oversized: OversizedObjects,
@@ -88,7 +88,7 @@ fn write_tables(
             || BlobDecoder::new(&file.input, ctx),
             |reader, blobs: Blobs, results| {
                 let rows = || ObjectRows::new(row_limit);
-                groups(reader, &blobs.0, kind, &filter, (&table, &rows), results)
+                send_row_groups(reader, &blobs.0, kind, &filter, (&table, &rows), results)
             },
             |_| (),
             |group: RowGroup| {
@@ -126,9 +126,9 @@ fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
     items
 }
 
-/// Encodes the objects of `entries` as row groups, and sends each row group as soon as it is complete. The rows of a
-/// group are collected in those that `new_rows` returns.
-fn groups(
+/// Encodes the objects of `entries` as row groups, and sends each row group as soon as it is complete. `new_rows`
+/// creates the empty rows of a group.
+fn send_row_groups(
     reader: &mut BlobDecoder,
     entries: &[BlobEntry],
     kind: ObjectKind,

@@ -97,7 +97,7 @@ options! {
         /// How to treat relations with a member way, or a node of a member way, that is not in the file.
         incomplete: Incomplete,
         /// Whether text has all tags of an object, even if several have the same key, as osmium writes them. Otherwise,
-        /// and in tables, an object has the first tag with a key only.
+        /// and in tables, an object has only the first tag with each key.
         keeps_repeated_keys: bool,
     }
 }
@@ -174,7 +174,7 @@ impl FeatureRules {
         }
     }
 
-    /// Whether a way becomes a line, and whether it becomes an area. `locations` are those of its nodes.
+    /// Whether a way becomes a line, and whether it becomes an area. `locations` are the locations of its nodes.
     pub(super) fn of_way(
         &self,
         tags: &[(&str, &str)],

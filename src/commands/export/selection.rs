@@ -17,8 +17,8 @@ pub(super) fn is_closed_way(way: &Way<'_>) -> bool {
     way.ref_count() >= 4 && way.is_closed()
 }
 
-/// Whether the filter selects a relation. Unless `keeps_repeated_keys` is set, tags whose key an earlier tag has do not
-/// count.
+/// Whether the filter selects a relation. Unless `keeps_repeated_keys` is set, a tag does not count if an earlier tag
+/// has the same key.
 pub(super) fn selects_relation(
     filter: &ObjectFilter,
     relation: &Relation<'_>,
@@ -36,8 +36,8 @@ pub(super) fn selects_relation(
     selects(filter, object, &relation.info(), tags.iter().copied())
 }
 
-/// Whether the filter still selects an object if tags whose key an earlier tag has do not count. The filter must select
-/// the object by all of its tags.
+/// Whether the filter still selects an object by its tags without repeated keys. The filter must select the object by
+/// all of its tags.
 #[cfg(feature = "parquet")]
 pub(super) fn selects_by_unique_tags(filter: &ObjectFilter, element: &Element<'_>) -> bool {
     if filter.expressions().is_empty() {

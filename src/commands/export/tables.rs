@@ -25,7 +25,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// The limits for the number of rows in a row group. Within these limits, a table has about [`GROUPS`] row groups, so
-/// that even in a small table, readers that look for a place can skip most rows.
+/// that even in a small table, readers that look for a location can skip most rows.
 const GROUP_ROWS: RangeInclusive<u64> = 1_024..=100_000;
 const GROUPS: u64 = 64;
 /// The maximum size in memory of the rows that are read at a time, in bytes. It also limits the size of a row group.

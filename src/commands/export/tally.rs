@@ -26,7 +26,7 @@ pub(super) struct Tally {
     /// Twice the area of all polygons, in square units of 1e-7 degree.
     doubled_area: i128,
     pub problems: ProblemCounts,
-    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    /// The number of tags that were left out because an earlier tag of the same object has the same key.
     pub repeated_keys: u64,
     /// The number of features of each theme, by its index. Without themes, all features have index 0.
     themes: BTreeMap<usize, u64>,

@@ -1,7 +1,7 @@
 //! Change files as input of `extract`.
 //!
-//! A change file says what objects have become, and not where they are: a deletion has no location, and the nodes of a
-//! changed way are in the file only if they have changed, too.
+//! A change file has the new states of objects, and not always their locations: a deletion has no location, and the
+//! nodes of a changed way are in the file only if they have changed, too.
 
 use super::Options;
 use crate::engine::input_content::content_of;
@@ -14,8 +14,8 @@ use crate::osm::{ObjectId, ObjectKind, id_from_rank};
 use crate::runtime::Context;
 use std::fmt;
 
-/// Fails if the input is a change file in which the places of objects are missing. If [`Options::accepts_changes`] is
-/// set, warns instead.
+/// Fails if the input is a change file in which the locations of objects are missing. If [`Options::accepts_changes`]
+/// is set, warns instead.
 pub(super) fn check(file: &PbfFile, options: &Options, ctx: &Context) -> Result<()> {
     let is_change = if options.accepts_changes {
         file.header.text.is_change
@@ -45,7 +45,7 @@ pub(super) fn check(file: &PbfFile, options: &Options, ctx: &Context) -> Result<
     Err(Error::file(path, cause).advise(Advice::CutDataInstead))
 }
 
-/// The numbers of objects that a change file does not place.
+/// The numbers of objects whose locations a change file does not give.
 #[derive(Debug, Clone, Copy, Default)]
 struct Unplaced {
     deletions: u64,

@@ -42,14 +42,14 @@ pub(super) struct RegionMembers<'a> {
     /// Whether the bounding box of a blob that was never scanned is assumed to cover all nodes of the blob. Not assumed
     /// in history files, because deleted nodes lie in no box.
     boxes_cover_all_nodes: bool,
-    /// Nodes in the regions; after `join`, all nodes that are kept. In a file of the form [`LocationForm::Mixed`], also
-    /// nodes that are not in the file, and that lie in the regions according to ways.
+    /// Nodes in the regions; after `merge_added`, all nodes that are kept. In a file of the form
+    /// [`LocationForm::Mixed`], also nodes that are not in the file, and that lie in the regions according to ways.
     nodes: IdMap,
     /// Nodes that a region keeps although they lie outside of it, because they are nodes of kept ways or members of
     /// completed relations.
     added_nodes: IdMap,
-    /// Ways with a node in a region, whether the file has that node or only its location in the way; after `join`, all
-    /// ways that are kept.
+    /// Ways with a node in a region, whether the file has that node or only its location in the way; after
+    /// `merge_added`, all ways that are kept.
     ways: IdMap,
     /// Ways that regions keep only as members of completed relations.
     added_ways: IdMap,
@@ -137,7 +137,7 @@ impl<'a> RegionMembers<'a> {
             outside.sort();
         }
         selection.evict_incomplete();
-        selection.join();
+        selection.merge_added();
         if selection.bytes() > limits.ids {
             Ok(None)
         } else {
@@ -168,12 +168,12 @@ impl<'a> RegionMembers<'a> {
 
     /// Merges `added_nodes` into `nodes` and `added_ways` into `ways`, so that the set of an object is found with one
     /// lookup.
-    fn join(&mut self) {
+    fn merge_added(&mut self) {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);
-        let more = |id, set| add(nodes, id, set, &mut algebra);
+        let more = |id, set| add_regions(nodes, id, set, &mut algebra);
         self.added_nodes.for_each(more);
-        let more = |id, set| add(ways, id, set, &mut algebra);
+        let more = |id, set| add_regions(ways, id, set, &mut algebra);
         self.added_ways.for_each(more);
         self.added_ways = IdMap::default();
     }
@@ -357,7 +357,7 @@ fn keep_indices(kept: &[u32], count: u32) -> EditScript {
 }
 
 /// Adds the regions of `set` to the regions that keep an object.
-fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
+fn add_regions(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
     if set != EMPTY_SET {
         map.add(id, set, |one, two| algebra.union(one, two));
     }
@@ -410,6 +410,6 @@ impl MemoryBudget {
 
 fn add_all(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra<'_>) {
     for (id, set) in found {
-        add(map, *id, *set, algebra);
+        add_regions(map, *id, *set, algebra);
     }
 }

@@ -87,8 +87,8 @@ impl OutsideObjects {
 
 impl RegionMembers<'_> {
     /// Whether the ways or relations of a blob may have a node in a region. Always true without a spatial layout,
-    /// because the locations of ways and relations are then unknown. The box of relations lacks those of their nodes
-    /// that are not in the file. So it proves nothing if the header does not say that the file has all members.
+    /// because the locations of ways and relations are then unknown. The box of relations does not cover nodes that are
+    /// not in the file. So this box proves nothing unless the header says that the file has all members of relations.
     pub(super) fn may_touch_a_region(&self, entry: &BlobEntry) -> bool {
         let is_known = match entry.kinds.single() {
             Some(ObjectKind::Relation) => self.form != LocationForm::Mixed,
@@ -106,8 +106,8 @@ impl RegionMembers<'_> {
         outside.is_none_or(|outside| outside.may_have_member(entry))
     }
 
-    /// Returns the locations that the ways whose index `is_wanted` accepts store for their nodes. Without a spatial
-    /// layout, returns no locations. Fails if a way lies outside of the box of its blob.
+    /// Returns the locations that ways store for their nodes. `is_wanted` selects the ways by their index. Without a
+    /// spatial layout, returns no locations. Fails if a way lies outside of the box of its blob.
     pub(super) fn places_of_ways(
         &self,
         entry: &BlobEntry,

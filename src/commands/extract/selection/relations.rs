@@ -1,6 +1,6 @@
 //! Finds the relations that regions keep, and the members that are kept only because of these relations.
 
-use super::{IdsWithRegions, RegionMembers, add, add_all, keep_indices};
+use super::{IdsWithRegions, RegionMembers, add_all, add_regions, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::engine::distinct_list::DistinctList;
 use crate::error::{FormatResult, Result};
@@ -65,11 +65,11 @@ impl RegionMembers<'_> {
         (self.relations, self.parents) = (relations, further);
         for (id, set) in added_nodes.finish() {
             let missing = algebra.difference(set, self.nodes.get(id));
-            add(&mut self.added_nodes, id, missing, &mut algebra);
+            add_regions(&mut self.added_nodes, id, missing, &mut algebra);
         }
         for (id, set) in added_ways.finish() {
             let missing = algebra.difference(set, self.ways.get(id));
-            add(&mut self.added_ways, id, missing, &mut algebra);
+            add_regions(&mut self.added_ways, id, missing, &mut algebra);
         }
         Ok(())
     }

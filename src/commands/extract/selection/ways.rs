@@ -6,7 +6,7 @@
 use super::located::RegionLookup;
 use super::outside::{NodePlaces, OutsideObjects};
 use super::{
-    IdsWithRegions, MemoryBudget, RegionMembers, add, add_all, has_mapped_ids, keep_indices,
+    IdsWithRegions, MemoryBudget, RegionMembers, add_all, add_regions, has_mapped_ids, keep_indices,
 };
 use crate::engine::location_form::LocationForm;
 use crate::engine::references::each_once;
@@ -17,21 +17,21 @@ use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block, BlockUnits, LocatedWay};
 use rustc_hash::FxHashSet;
 
-/// The number, in a map of nodes, of a node that the file has with a location.
+/// The value in a map of nodes for a node that the file has with a location.
 const WITH_LOCATION: u32 = 1;
-/// The number, in a map of nodes, of a node that the file has without a location.
+/// The value in a map of nodes for a node that the file has without a location.
 const WITHOUT_LOCATION: u32 = 2;
 
-/// The rule for the locations that ways store for nodes. It is asked for a node that was found in no region, and whose
-/// stored location lies in a region.
+/// The rule that decides whether the location that a way stores for a node counts. It is needed for a node that was
+/// found in no region, and whose stored location lies in a region.
 #[derive(Clone, Copy)]
 enum StoredLocationRule<'n> {
     /// Stored locations do not count, because the file has all nodes of its ways.
     Ignored,
-    /// A stored location counts unless the file has the node with a location. The map has the number
-    /// [`WITH_LOCATION`] or [`WITHOUT_LOCATION`] for the nodes of the file that are asked for.
+    /// A stored location counts unless the file has the node with a location. The map has the value [`WITH_LOCATION`]
+    /// or [`WITHOUT_LOCATION`] for each node in question that is in the file.
     OfAbsentNodes(&'n IdMap),
-    /// Whether a stored location counts is open until it is known which nodes the file has. The nodes are noted.
+    /// It is not known yet which nodes the file has. The nodes are collected, so that this is decided later.
     Open,
 }
 
@@ -47,7 +47,7 @@ struct LocatedRefs {
     absent: IdsWithRegions,
     /// Nodes that are in the file without a location, with the regions that contain their stored location.
     unlocated: IdsWithRegions,
-    /// The nodes about whose stored locations it is open whether they count.
+    /// The nodes for which it is open whether their stored locations count.
     open: Vec<i64>,
 }
 
@@ -117,7 +117,7 @@ impl KeptWays {
     }
 }
 
-/// The number of nodes of a block that are collected with duplicates.
+/// The number of nodes of a block above which duplicates are removed before the end of the block.
 const MANY: usize = 1 << 20;
 
 /// The ways of a block that regions keep.
@@ -132,8 +132,8 @@ struct WaysByRegion {
     absent: IdsWithRegions,
     /// In a file with a spatial layout, the locations of the nodes of each way with an added node.
     places: NodePlaces,
-    /// The offset of the blob and the nodes about which it is open whether they lie in a region. If there are some, the
-    /// other fields are empty.
+    /// The offset of the blob, and the nodes for which it is open whether they lie in a region; `None` if there are no
+    /// such nodes. If it is set, the other fields are empty.
     open: Option<(u64, Vec<i64>)>,
 }
 
@@ -143,7 +143,7 @@ struct AllWays {
     added_nodes: IdMap,
     absent_nodes: IdMap,
     outside: OutsideObjects,
-    /// The nodes about which it is open whether they lie in a region, with the number 1.
+    /// The nodes for which it is open whether they lie in a region, with the value 1.
     open_nodes: IdMap,
     /// The offsets of the blobs with ways of these nodes.
     open_blobs: FxHashSet<u64>,
@@ -233,7 +233,7 @@ impl RegionMembers<'_> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let nodes = &mut self.nodes;
         all.absent_nodes
-            .for_each(|id, set| add(nodes, id, set, &mut algebra));
+            .for_each(|id, set| add_regions(nodes, id, set, &mut algebra));
         Ok(())
     }
 
@@ -443,8 +443,8 @@ impl RegionMembers<'_> {
         Ok(())
     }
 
-    /// Returns the nodes that the ways of a block which `is_met` accepts have, and that are not kept in all regions in
-    /// which their ways are.
+    /// Returns the nodes of the ways that `is_met` accepts, each with the regions that keep such a way and lack the
+    /// node.
     fn nodes_to_complete(
         &self,
         block: &Block<'_>,
@@ -485,8 +485,8 @@ impl RegionMembers<'_> {
 }
 
 impl LocatedRefs {
-    /// Takes the regions in `set`, which contain the stored location of the reference at `index`, for the regions of
-    /// the node, if the stored location counts.
+    /// Sets the regions of the reference at `index` to `set` if the stored location of its node counts. `set` are the
+    /// regions that contain this location.
     fn add_stored(
         &mut self,
         stored: StoredLocationRule<'_>,
