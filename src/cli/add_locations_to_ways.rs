@@ -126,6 +126,7 @@ struct Joined {
 }
 
 impl Joined {
+    /// Returns the only input, or joins all inputs in a temporary file.
     fn of(
         session: &Session,
         inputs: &[PathBuf],

@@ -105,7 +105,7 @@ pub struct EffectArgs {
 }
 
 impl EffectArgs {
-    /// Returns the output of actions at a path, which is that of a file, or with --split that of a directory.
+    /// Returns the output of actions. `path` is that of a file or, with --split, that of a directory.
     pub fn actions(&self, session: &Session, path: &Path, overwrite: bool) -> Result<Output> {
         if self.split {
             by_changeset(session, path)
@@ -188,7 +188,7 @@ pub fn names_file(path: &Path) -> bool {
     form_of_name(path).is_some()
 }
 
-/// The names of augmented diffs.
+/// The implied format of an output that is an augmented diff.
 const NAMED: Implied<'_> = Implied {
     what: "an augmented diff is XML, GeoJSON, CSV or Parquet",
     endings: &[

@@ -30,9 +30,9 @@ pub enum CallError {
     Failed(#[from] Error),
 }
 
-/// Runs a command on the calling thread, and returns what it prints. `words` are those of a command line after the name
-/// of the program. The command sends messages to the observer of `ctx`, unless it shows a progress bar, and it ends
-/// when `ctx` is cancelled. What a command writes to `-` still goes to standard output.
+/// Runs a command on the calling thread, and returns what it prints. `words` are the words of a command line after the
+/// name of the program. The command sends messages to the observer of `ctx`, unless it shows a progress bar, and it
+/// ends when `ctx` is cancelled. What a command writes to `-` still goes to standard output.
 ///
 /// # Errors
 ///
@@ -90,13 +90,13 @@ pub struct ArgumentDescription {
     pub name: String,
     /// The first line of the help.
     pub about: String,
-    /// Whether it must be given.
+    /// Whether the argument must be given.
     pub is_required: bool,
-    /// Whether it may have several values, or be given several times.
+    /// Whether the argument may have several values, or be given several times.
     pub is_repeated: bool,
-    /// Whether it has a value. Otherwise it is a switch.
+    /// Whether the argument has a value. Otherwise it is a switch.
     pub has_value: bool,
-    /// Whether it is the option `-o`, which names the output.
+    /// Whether the argument is the option `-o`, which names the output.
     pub is_output: bool,
 }
 

@@ -57,7 +57,8 @@ const VALUES: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// Returns the values of an option of a command in a script; `None` if the option itself lists them, or has any value.
+/// Returns the values of an option of a command in a script; `None` if the option itself lists its values, or accepts
+/// any value.
 fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
     if (command, option) == ("export", "theme") {
         let themes = Theme::built_in().into_iter();
@@ -86,7 +87,7 @@ fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
     }
 }
 
-/// Leaves a word in memory, as clap demands, until the program has printed the script and ends.
+/// Keeps a word in memory until the program ends, because clap demands static strings.
 fn leaked(word: String) -> &'static str {
     word.leak()
 }

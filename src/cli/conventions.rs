@@ -72,7 +72,7 @@ conventions! {
     /// Whether `add-locations-to-ways` keeps untagged nodes that are members of relations.
     pub keeps_member_nodes: bool = true, false;
     /// Whether `add-locations-to-ways` fails if a node is missing and the user has not asked to ignore missing nodes.
-    /// Also whether `getid` misses nodes whose locations ways store.
+    /// Also whether `getid` reports such nodes as missing if only ways store their locations.
     pub needs_all_nodes: bool = false, true;
     /// Whether `export` makes a line and an area of each closed way.
     pub exports_twice: bool = false, true;

@@ -470,14 +470,14 @@ fn derive_in(
     ))
 }
 
-/// The names of change files.
+/// The implied format of an output that is a change file.
 const CHANGES: Implied<'_> = Implied {
     what: "a change file is OsmChange",
     endings: &["osc", "xml"],
     may_be_compressed: true,
     advice: "name it .osc, .osc.gz or .osc.pbf, or say the format with -f",
 };
-/// The names of the differences in lines.
+/// The implied format of an output with differences as lines.
 const LINES: Implied<'_> = Implied {
     what: "differences are lines of text",
     endings: &["txt"],

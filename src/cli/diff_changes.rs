@@ -78,7 +78,7 @@ impl ComparedFiles<'_> {
     }
 }
 
-/// Returns the objects that a selection leaves of those that differ in any way.
+/// Returns the objects that differ in any way and that the selection keeps.
 pub fn selected(
     files: &ComparedFiles<'_>,
     selection: &Selection,
@@ -110,7 +110,8 @@ pub fn write(
         bail!("an augmented diff has all kinds of objects: leave out -t");
     }
     let selection = scope.selection(session, files, kinds, ctx)?;
-    // An augmented diff has all changes, and those that they cause. The other forms have what differs, as lines do.
+    // An augmented diff has all changes, and the objects that they concern indirectly. The other forms have the same
+    // differences as lines of text.
     let pair = files.pair(selection.direct_only(!is_xml));
     let pair = pair.metadata(is_xml || files.metadata);
     let output = one_file(session, target.path, target.overwrite, Some(form))?;
@@ -171,7 +172,7 @@ pub fn write_by(
         ctx.warn("no new version has a user or a changeset: many public extracts leave them out");
     }
     let to_stdout = target.path == Path::new("-");
-    // Lines are a report, which --quiet leaves out as it does without --by. A format is asked for.
+    // Lines are a report, which --quiet omits, as it does without --by. A file format is never omitted.
     let is_quiet = target.run.quiet && form.is_none();
     let is_silent = to_stdout && (target.run.json.is_some() || is_quiet);
     match form {

@@ -168,8 +168,8 @@ fn config(session: &Session, args: &Args, ctx: &Context) -> Result<Config> {
     Ok(config)
 }
 
-/// Whether warnings say what the output lacks. osmium has no such warnings, and a JSON report on standard error has the
-/// numbers and stays alone.
+/// Whether warnings say what the output lacks. osmium has no such warnings. A JSON report on standard error already has
+/// the numbers, and no other text may follow it there.
 fn has_warnings(session: &Session, args: &Args, options: &Options) -> bool {
     let has_report = args.run.json.is_some() && options.target.is_stream();
     !session.conventions.reports_like_osmium && !has_report
@@ -256,7 +256,7 @@ fn text(options: &Options, summary: &Summary, are_shown: bool) -> String {
         show::bytes(summary.bytes),
     );
     let errors: u64 = summary.errors.values().sum();
-    // Without -e, a warning says so.
+    // Without -e, a warning gives this number.
     if errors > 0 && are_shown {
         let _ = writeln!(
             out,

@@ -424,7 +424,7 @@ pub(super) fn format_of(
     }
 }
 
-/// Returns the error message for a format that GDAL writes from GeoJSON, with the lines that do it; `None` for another
+/// Returns the error message for a format that GDAL writes from GeoJSON, with the commands to run; `None` for another
 /// format.
 fn of_gdal(name: &str, path: &Path) -> Option<String> {
     let (format, ending) = match name {

@@ -249,7 +249,7 @@ impl FileSummary<'_> {
     }
 }
 
-/// Returns the pointer of a key in JSON.
+/// Returns the JSON pointer to the value of a key.
 fn pointer(key: &str) -> String {
     format!("/{}", key.replace('.', "/"))
 }

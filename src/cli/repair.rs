@@ -231,7 +231,7 @@ fn found_in_text(report: &Report, format: &str, name: &str) -> String {
     )
 }
 
-/// The ways to get back what is lost, and to bring the output up to date.
+/// The next steps for the user: how to get back what is lost, and how to bring the output up to date.
 fn next_steps(report: &Report) -> Vec<String> {
     match (&report.from, report.keeps_replication) {
         (Some(_), true) => {

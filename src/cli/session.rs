@@ -49,8 +49,8 @@ impl Session {
         self.caller.is_some()
     }
 
-    /// Makes `ctx` end when the caller cancels the call and, unless `has_bar`, send messages to the observer of the
-    /// caller.
+    /// Connects `ctx` to the caller, if there is one: `ctx` is cancelled with the call and, unless `has_bar` is set,
+    /// sends messages to the observer of the caller.
     pub fn adopt(&self, ctx: &mut Context, has_bar: bool) {
         if let Some((caller, _)) = &self.caller {
             ctx.cancellation = caller.cancellation.clone();

@@ -165,7 +165,7 @@ fn edit_changes(
     })
 }
 
-/// Warns that the rules change no object. A change file may well have no object that they concern.
+/// Warns that the rules change no object. Not for a change file, which may well have no object that the rules concern.
 fn warn_of_nothing(options: &Options, effects: &Effects, ctx: &Context) {
     if effects.edited == 0 && !options.edits.is_empty() {
         ctx.warn(format!(

@@ -255,8 +255,8 @@ impl Args {
         {
             bail!("the report of update goes to standard output: name a file or a directory");
         }
-        // A run that updates a file in place replaces what an earlier one has written, and no other file. That an
-        // output is the input is an error of its own.
+        // A run that updates a file in place replaces the outputs of an earlier run, and no other files. An output that
+        // is the input causes another error.
         let may_replace = |path: &Path| {
             let is_earlier = || path == file || is_replaceable(path);
             self.write.overwrite || self.output.is_none() && is_earlier()
@@ -359,7 +359,7 @@ fn parse_moment(text: &str) -> Result<i64, String> {
 impl WebArgs {
     /// Returns the transport of a run. `servers` are those that the user names.
     pub fn files(&self, servers: &[String]) -> Result<AnyFiles> {
-        // The header of a file names a server of whoever made the file.
+        // The server in the header of a file was chosen by the maker of the file.
         if self.token_file.is_some() && servers.is_empty() {
             bail!(
                 "--token-file is for a server that --server names: the token is not sent to one that only the file names"
@@ -502,9 +502,9 @@ fn finish(
     Ok(CommandAnswer::yes_if(summary.is_current))
 }
 
-/// Compares files with their servers. The answer is that all are current or, with --max-behind, not too far behind.
-/// With --json, the events of several files are a list. If files cannot be compared, the others are, and the last
-/// error is returned.
+/// Compares files with their servers. The answer is yes if all files are current or, with --max-behind, not too far
+/// behind their servers. With --json, the events of several files are a list. If some files cannot be compared, the
+/// other files are still compared, and the last error is returned.
 fn check(session: &Session, args: &Args, files: &AnyFiles) -> Result<CommandAnswer> {
     let (mut is_fine, mut failed, mut summaries) = (true, None, Vec::new());
     for file in &args.file {

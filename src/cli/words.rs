@@ -67,7 +67,7 @@ pub fn for_file(word: &str) -> Option<String> {
     })
 }
 
-/// Returns what does the same as an option that a command does not have.
+/// Returns a hint for an option that a command does not have: what does the same.
 pub fn for_option(name: &str, command: &clap::Command, option: &str) -> Option<String> {
     let has = |long: &str| {
         command
@@ -96,7 +96,7 @@ pub fn for_option(name: &str, command: &clap::Command, option: &str) -> Option<S
     }
 }
 
-/// Returns what an argument stands for that is one too many for a command.
+/// Returns a hint for an argument that is one too many for a command: what it probably stands for.
 pub fn for_argument(name: &str, command: &clap::Command, argument: &str) -> Option<String> {
     let has = |short: char| {
         let mut args = command.get_arguments();
@@ -119,8 +119,8 @@ pub fn for_argument(name: &str, command: &clap::Command, argument: &str) -> Opti
     }
 }
 
-/// Returns the box in a command line that begins with the text of a negative number, such as `-1` of `-1.5,50,-1,51`,
-/// which clap takes for an option.
+/// Returns the box in a command line whose text begins with `option`. clap takes a negative number for an option, such
+/// as `-1` of `-1.5,50,-1,51`.
 pub fn negative_box<'w>(words: &'w [OsString], option: &str) -> Option<&'w str> {
     let mut words = words.iter().filter_map(|word| word.to_str());
     words.find(|word| word.starts_with(option) && is_box(word))

@@ -53,7 +53,8 @@ options! {
         /// Whether the command fails if a location stays unknown, because the node is not in the file or has no
         /// location, and the way does not store the location. Otherwise, references to these nodes are only counted.
         strict: bool,
-        /// Whether the command also fails if the way stores the location of a node that is not in the file or has none.
+        /// Whether the command also fails if the way stores the location of a node that is not in the file or has no
+        /// location.
         needs_nodes: bool,
         /// The directory for the temporary files of a join on disk; `None` for the directory of the output or, if the
         /// output is a stream, the system's temporary directory.
@@ -98,7 +99,7 @@ pub struct Summary {
     /// The number of distinct nodes of `missing_references`.
     pub missing_nodes: u64,
     /// The number of references to nodes that are not in the file or have no location, and whose ways store the
-    /// location. They keep it.
+    /// location. The references keep this location.
     pub stored_references: u64,
     /// Statistics of the temporary files of a join on disk; `None` if locations were kept in memory.
     pub scratch: Option<ScratchSummary>,
@@ -211,8 +212,8 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
     })
 }
 
-/// Adds locations to the ways of a file, and returns the result with all nodes, which is a temporary file in the
-/// directory `scratch`. It has the name of the original.
+/// Adds locations to the ways of a file. The result has all nodes and the name of the original. It is a temporary file
+/// in the directory `scratch`.
 pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Result<PbfFile> {
     let scratch = ScratchFile::create(scratch)?;
     let (original, header) = (file.input.clone(), file.header.clone());
@@ -434,7 +435,8 @@ impl<'f> LocatingRun<'f> {
 
     fn header(&self) -> HeaderBlock {
         let mut header = self.file.header.clone();
-        // If the input declares that it has some of the nodes of its ways, the end tells if the output has all of them.
+        // If the input declares that it has some of the nodes of its ways, only the end of the run shows whether the
+        // output has all of them.
         let has_some = self.options.keep_untagged_nodes && header.has(feature::SOME_NODES);
         header.set_locations(self.declared_nodes);
         header.set_optional(feature::LOCATIONS, true);
@@ -446,8 +448,8 @@ impl<'f> LocatingRun<'f> {
     }
 }
 
-/// Returns the feature that says which nodes the output has; `None` if the header does not say it, or says what that of
-/// the input says. If a way turns out to store the location of a node that is not in the file,
+/// Returns the feature that says which nodes the output has; `None` if the header does not say it, or says the same as
+/// the header of the input. If a way turns out to store the location of a node that is not in the file,
 /// [`feature::ALL_NODES`] is not declared in the end.
 fn declared_nodes(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<&'static str> {
     if !options.keep_untagged_nodes {

@@ -222,7 +222,7 @@ fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
 }
 
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped. A
-/// blob with wanted and unwanted kinds is re-encoded, and a blob whose ways get other `locations`.
+/// blob is re-encoded if it has wanted and unwanted kinds, or if its ways get other `locations`.
 fn copy(
     file: &PbfFile,
     locations: &AgreedLocations,
@@ -284,6 +284,7 @@ fn copy(
     )
 }
 
+/// Counts a blob that is left out.
 fn skip(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
     ctx.stats.skip_blob(entry.is_verified());
     sink.skip();

@@ -63,7 +63,7 @@ fn has_objects(input: &Input, format: TextFormat, ctx: &Context) -> Result<bool>
 }
 
 /// Writes the changesets that `keeps` selects as text, in the order of the inputs. If `are_alone` is set and an input
-/// also contains nodes, ways or relations, returns `None` and leaves no output. Fails if the output is PBF or CSV.
+/// also contains nodes, ways or relations, returns `None`, and no output remains. Fails if the output is PBF or CSV.
 pub(super) fn write(
     inputs: &[(&Input, TextFormat)],
     output: &OutputOptions,

@@ -470,8 +470,8 @@ impl InputKind {
     }
 }
 
-/// Returns the content that the name of a format states. Names of PBF and OPL with `osm` state nothing, because all
-/// contents in these formats have them.
+/// Returns the content that the name of a format states. Names of PBF and OPL with `osm` state nothing, because files
+/// with any content have these names.
 fn stated_content(name: &str, format: Option<TextFormat>) -> Option<FileContent> {
     match name.split('.').next()? {
         "osc" => Some(FileContent::Changes),

@@ -8,7 +8,8 @@ use std::path::Path;
 /// The endings of compressed files.
 const COMPRESSED: [&str; 7] = ["gz", "bz2", "zst", "xz", "zip", "7z", "lz4"];
 
-/// The endings of formats of data, in lower case and without that of a compression, beside those of [`TextFormat`].
+/// The endings of data formats, in lower case and without the ending of a compression. Those of [`TextFormat`] are not
+/// listed.
 const KNOWN: &str = "\
     pbf adiff geojson geojsonl geojsonseq geojsons json jsonl jsonseq ndjson topojson wkt wkb pg \
     sql csv tsv txt html htm parquet geoparquet feather arrow arrows orc avro gpkg shp dbf fgb \
@@ -65,7 +66,7 @@ impl Implied<'_> {
     }
 }
 
-/// An output that is a directory.
+/// Returns the implied format of an output that is a directory. `what` is explained in [`Implied`].
 pub const fn directory(what: &str) -> Implied<'_> {
     Implied {
         what,

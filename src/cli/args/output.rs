@@ -38,7 +38,7 @@ impl OutputArgs {
     }
 
     /// Opens an input that is data or a change file, which decides what the output is. `content` is the content of the
-    /// input; if `None`, the input shows it. Also returns the options of the output.
+    /// input; if `None`, it is detected in the input. Also returns the options of the output.
     pub fn open_input(
         &self,
         session: &Session,
@@ -370,7 +370,8 @@ pub fn text_target(session: &Session, path: &Path, overwrite: bool) -> Result<Ou
     }
 }
 
-/// Returns standard output as a target. Fails in a [`call`](crate::cli::call), whose caller uses it for other things.
+/// Returns standard output as a target. Fails in a [`call`](crate::cli::call), whose caller uses standard output for
+/// other things.
 fn standard_output(session: &Session) -> Result<OutputTarget> {
     if session.is_call() {
         bail!("the result needs a file: give an output");

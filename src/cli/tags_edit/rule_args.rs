@@ -81,7 +81,8 @@ impl RuleArgs {
             match given {
                 GivenRule::Text(text) => rules.push(parse(text)?),
                 GivenRule::Matching(action, text) => {
-                    // A colon within the expression is told from the one behind it by the space that follows.
+                    // If the colon after the expression is followed by a space, the expression may contain colons
+                    // without a space.
                     let parts = text.split_once(": ").or_else(|| text.split_once(':'));
                     let (expression, rest) = parts.ok_or_else(|| {
                         let column = text.chars().count() + 1;

@@ -114,7 +114,7 @@ fn is_condition(text: &str) -> bool {
     rests.any(|rest| rest.starts_with(['=', '!', '<', '>']))
 }
 
-/// If the key of an expression is the name of an attribute of the metadata, returns the condition.
+/// If the key of an expression is the name of an attribute of the metadata, describes the mistake.
 fn mistake_in_key(text: &str) -> Option<String> {
     let (kinds, tag) = match text.split_once('/') {
         Some((kinds, tag)) if !kinds.contains('=') => (format!("{kinds}/"), tag),
@@ -127,8 +127,8 @@ fn mistake_in_key(text: &str) -> Option<String> {
     })
 }
 
-/// If expressions look as if the user meant one object to have all of the tags, returns what they mean instead. This is
-/// so if kinds stand before the first tag only.
+/// If expressions look as if the user meant one object to have all of the tags, returns what the expressions mean
+/// instead. They look like this if only the first one has kinds before its tag.
 pub(super) fn separate_tags(texts: &[String]) -> Option<String> {
     let (first, others) = texts.split_first()?;
     let (kinds, _) = first.split_once('/').filter(|(_, tag)| tag.contains('='))?;

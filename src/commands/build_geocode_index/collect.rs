@@ -313,6 +313,7 @@ impl<'s> Collector<'s> {
         }
     }
 
+    /// Adds a row for an item of a layer, if the item has a location.
     fn put(&mut self, layer: Layer, item: &IndexedItem<'_>) {
         if let Some(extent) = item.extent() {
             let key = key_of(layer, &extent);

@@ -158,7 +158,7 @@ pub(super) fn is_interpolation(tags: BlockTags<'_, '_>) -> bool {
 }
 
 /// Whether a way with a value of `highway` is kept even without a name; `None` if it is no street. Planned streets, and
-/// objects that nobody travels on, are none.
+/// objects that nobody travels on, are no streets.
 fn is_kept_without_name(highway: &str) -> Option<bool> {
     match highway {
         "motorway" | "motorway_link" | "trunk" | "trunk_link" | "primary" | "primary_link"

@@ -17,7 +17,7 @@ const OTHER_NAMES: [&str; 11] = [
     "reg_name",
     "int_name",
 ];
-/// The rank of a name in a language, such as `name:de`, behind those of [`OTHER_NAMES`].
+/// The rank of a name in a language, such as `name:de`. It follows the ranks of [`OTHER_NAMES`].
 const IN_LANGUAGE: usize = OTHER_NAMES.len();
 /// The rank of the further names of a key, such as `alt_name:de` and `name_1`.
 const FURTHER: usize = IN_LANGUAGE + 1;
