@@ -96,6 +96,7 @@ struct Demonstration {
 }
 
 impl Demonstration {
+    /// Returns the options for generating the world after `day` days, with `changes` change files.
     fn world(&self, name: &str, day: u32, changes: u32) -> synth::Options {
         // The demonstration imitates files from other programs, and most of these have no table of contents.
         let write = WriteOptions {
@@ -291,6 +292,7 @@ fn digest(path: &Path) -> crate::Result<u64> {
     )
 }
 
+/// Prints a line about a step that is done.
 fn step(session: &Session, name: &str, started: Instant, text: &str) -> Result<()> {
     let seconds = started.elapsed().as_secs_f64();
     session.print(&format!(

@@ -485,6 +485,7 @@ const LINES: Implied<'_> = Implied {
     advice: "-f sets another format for any name: opl, debug, osc, adiff, geojson, geojsonseq, csv or parquet",
 };
 
+/// Returns the format of the differences that the arguments select.
 fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format> {
     let common = args.all || session.conventions.diffs_in_pairs && !args.suppress_common;
     let spec = match &args.format {

@@ -199,6 +199,7 @@ impl FormatArgs {
             || self.max_file_size.is_some()
     }
 
+    /// Returns a format of tables. Fails if an option for text is given.
     fn tables(&self, path: &Path) -> Result<ExportFormat> {
         let is_stream = path.as_os_str() == "-";
         for (is_given, option) in [
@@ -262,6 +263,7 @@ impl FormatArgs {
         Ok(themes)
     }
 
+    /// Returns a format of text. Fails if an option for tables is given.
     fn text(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
         let (format, compression) = format_of(session, self.output_format.as_deref(), path)?;
         let is_csv = format.is_table();

@@ -183,6 +183,7 @@ impl Args {
         }
     }
 
+    /// Returns the extract of a region that options give.
     fn single(&self, session: &Session, shape: Shape) -> Result<Vec<Extract>> {
         let OutputOptions {
             target,
@@ -199,6 +200,7 @@ impl Args {
         }])
     }
 
+    /// Returns the extracts of a configuration file.
     fn configured(&self, session: &Session, path: &Path, ctx: &Context) -> Result<Vec<Extract>> {
         let config = read_config_for(path, &self.input, session.conventions.corners, ctx)?;
         let directory = self.directory.clone().or(config.directory);

@@ -112,6 +112,7 @@ const KEYS: [(&str, &str); 10] = [
     ("metadata.some_objects", METADATA),
 ];
 
+/// Returns all keys of --get.
 fn keys() -> impl Iterator<Item = String> {
     let groups = KEYS.iter();
     groups.flat_map(|(start, ends)| ends.split(' ').map(move |end| format!("{start}.{end}")))
@@ -138,6 +139,7 @@ struct FileSummary<'a> {
 /// The capacity in bytes of each of osmium's buffers for objects.
 const BUFFER: u64 = 1 << 20;
 
+/// Returns the number of buffers that osmium needs for the objects.
 const fn buffers(facts: &Facts) -> u64 {
     facts.buffer_bytes.div_ceil(BUFFER)
 }
@@ -258,6 +260,7 @@ const fn yes_or_no(is: bool) -> &'static str {
     if is { "yes" } else { "no" }
 }
 
+/// Formats a box in parentheses, as osmium does.
 fn boxed(bbox: &Bbox) -> String {
     if bbox.is_empty() {
         "(undefined)".into()

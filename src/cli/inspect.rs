@@ -310,6 +310,7 @@ fn put_kinds(out: &mut String, kinds: &[KindSummary]) {
     }
 }
 
+/// Describes the replication state; `None` if the header has none.
 fn replication(summary: &Summary) -> Option<String> {
     let sequence = summary.replication_sequence;
     let sequence = sequence.map(|number| format!("sequence {number}"));
@@ -321,6 +322,7 @@ fn replication(summary: &Summary) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// Describes the order of the objects.
 fn order(summary: &Summary) -> &'static str {
     if summary.spatial_layout {
         return "along a Hilbert curve (a spatial layout); `pbfhogg sort` restores the usual one";

@@ -90,6 +90,7 @@ pub struct Args {
 }
 
 impl Args {
+    /// Reads the regions of the configuration.
     fn regions(&self, session: &Session, ctx: &Context) -> Result<Vec<FollowedRegion>> {
         // A boundary that is broken at the moment must not stop the other regions.
         let stand_in = |output: &Path, cause: String| {
@@ -110,6 +111,7 @@ impl Args {
         regions.map(|extract| self.region(extract, ctx)).collect()
     }
 
+    /// Converts a region of the configuration. Fails if it has settings that do not apply here.
     fn region(&self, extract: ConfigExtract, ctx: &Context) -> Result<FollowedRegion> {
         let output = extract.output.display().to_string();
         let about = |cause: String| {

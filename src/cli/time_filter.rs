@@ -56,6 +56,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     })
 }
 
+/// Returns the time or the period that the arguments give.
 fn when(args: &Args) -> Result<When> {
     let from = match &args.from {
         Some(text) => parse_time(text)?,

@@ -197,6 +197,7 @@ impl Args {
         }
     }
 
+    /// Returns the subject of the report about a file.
     const fn updated<'f>(&self, path: &'f Path) -> UpdatedFile<'f> {
         UpdatedFile {
             path,
@@ -223,6 +224,7 @@ impl Args {
         self.write.output(session, self.output.as_deref()).map(Some)
     }
 
+    /// Returns the result that the options ask for.
     fn goal(&self, session: &Session, file: &Path) -> Result<Goal> {
         let output = match (&self.output, self.diffs_only) {
             _ if self.check => return Ok(Goal::Check),
@@ -280,6 +282,7 @@ impl Args {
         Ok(outputs)
     }
 
+    /// Returns the command to run after an update; `None` without --exec.
     fn exec(&self, session: &Session) -> Option<Exec> {
         let exec = Exec::new(self.exec.as_ref()?);
         Some(exec.uses_stdout(self.run.json.is_none() && !session.is_call()))

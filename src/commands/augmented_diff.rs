@@ -492,8 +492,8 @@ const MAX_MEMORY: usize = 1_000_000_000;
 #[derive(Clone, Copy)]
 struct Base<'b> {
     source: PlannedFile<'b>,
-    /// The maximum memory in bytes for ways that are members of relations. The maximum size of a row of a table is a
-    /// part of it.
+    /// The maximum memory in bytes for ways that are members of relations. The maximum size of a row of a table follows
+    /// from this maximum.
     max_memory: usize,
     replaces: Replaces,
 }

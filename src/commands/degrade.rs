@@ -289,6 +289,7 @@ struct Drops {
 }
 
 impl Drops {
+    /// Chooses the objects to leave out. `drop` is their number, and the seed of the choice.
     fn choose(plan: &BlobPlan, drop: Option<(u64, u64)>) -> Self {
         let mut total = 0;
         let starts = plan.entries.iter().map(|entry| {

@@ -428,6 +428,7 @@ impl ExtractPass<'_> {
         })
     }
 
+    /// Returns the results for the regions of this pass.
     fn extracted(&self, kept: Vec<WriteSummary>) -> impl Iterator<Item = Extracted> {
         let outputs = self.extracts.iter().map(|extract| extract.output.path());
         outputs.zip(kept).map(|(output, kept)| Extracted {

@@ -20,6 +20,7 @@ pub(super) struct Members {
 }
 
 impl Members {
+    /// Reads the relations of the base, and merges them with the changes.
     pub(super) fn find(source: PlannedFile<'_>, changes: &ChangeSet) -> Result<Self> {
         let (mut now, mut before) = (IdSet::default(), IdSet::default());
         let mut outdated = FxHashSet::default();

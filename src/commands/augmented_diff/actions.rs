@@ -157,6 +157,7 @@ struct Effect {
 struct Effects(BTreeMap<Option<i64>, Effect>);
 
 impl Effects {
+    /// Extends the effect of a group by a step.
     fn add(&mut self, group: Option<i64>, step: u32, is_direct: bool) {
         let effect = self.0.entry(group).or_insert(Effect {
             first: step,

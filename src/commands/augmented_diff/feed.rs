@@ -399,6 +399,7 @@ impl TableWriter {
     const MAX_POINTS: usize = 2_000_000;
     const MAX_BYTES: u64 = 64 << 20;
 
+    /// Adds rows, and writes row groups that are full.
     fn add(&mut self, rows: Vec<ActionRow>) -> Result<()> {
         for row in rows {
             self.facts.add(&row);

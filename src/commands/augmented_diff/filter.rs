@@ -17,7 +17,7 @@ pub(super) struct Filter {
     kinds: Option<KindSet>,
     /// Whether the change of a route concerns the routes in which it is nested.
     pub follows_routes: bool,
-    /// Whether a tag does not count if an earlier tag of the object has the same key. Such tags are not written.
+    /// Whether to ignore a tag if an earlier tag of the object has the same key. Such tags are not written.
     ignores_repeated_keys: bool,
     region: Option<RegionFilter>,
     tags: ObjectFilter,

@@ -49,8 +49,8 @@ pub(super) struct Findings<'c> {
     pub failed: Mutex<Option<Error>>,
 }
 
-/// A relation is written with the geometry of its members only if they have at most this many nodes. A member counts as
-/// often as the relation has it.
+/// A relation is written with the geometry of its members only if these members have at most this many nodes together.
+/// A member counts as often as the relation has it.
 const MAX_MEMBER_NODES: usize = 1_000_000;
 
 impl Findings<'_> {
@@ -256,7 +256,7 @@ struct Needs<'s, 'c> {
 }
 
 impl Needs<'_, '_> {
-    /// Reads all relations, those in `read` from there. Returns the relations that are nested in routes.
+    /// Reads all relations, from `read` or else from the base. Returns the relations that are nested in routes.
     fn read_relations(&mut self, read: &PayloadCache, reshaped: &Reshaped) -> Result<Routes> {
         let (mut status, mut nested) = (Vec::new(), Vec::new());
         let changed = ChangedMembers::new(&self.history, reshaped, self.geometry.max_members);

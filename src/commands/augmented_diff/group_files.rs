@@ -127,6 +127,7 @@ impl<'f> GroupFiles<'f> {
         self.end(file)
     }
 
+    /// Ends a file, and counts it if the group needs it.
     fn end(&mut self, file: GroupFile) -> Result<()> {
         if let Some(bytes) = file.end()? {
             self.count += 1;
@@ -160,6 +161,7 @@ impl GroupFile {
         }
     }
 
+    /// Creates the file, and writes the text before the actions.
     fn open(&mut self, update: &mut OutputDirectory) -> Result<()> {
         let output = update.open(Path::new(&self.name))?;
         let mut output = TextOutput::in_output(output, TextCompression::None);

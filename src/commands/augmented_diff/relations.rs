@@ -96,8 +96,8 @@ impl FoundRelations {
     }
 }
 
-/// Reads all relations of the base, those in `read` from there. Calls `take` for each blob, with the relations that
-/// changes concern and the relations of `routes`.
+/// Reads all relations of the base, from `read` or else from the file. Calls `take` for each blob, with the relations
+/// that changes concern and the relations of `routes`.
 pub(super) fn find_relations(
     base: &Base<'_>,
     read: &PayloadCache,

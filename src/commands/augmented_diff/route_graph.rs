@@ -67,8 +67,8 @@ impl FoundRoutes {
 }
 
 impl RouteGraph {
-    /// Reads all relations of the base, those in `read` from there. Adds the payloads of their blobs to `kept`, as long
-    /// as there is room.
+    /// Reads all relations of the base, from `read` or else from the file. Adds the payloads of their blobs to `kept`,
+    /// as long as there is room.
     pub(super) fn of(
         base: &Base<'_>,
         (read, kept): (&PayloadCache, &PayloadCache),

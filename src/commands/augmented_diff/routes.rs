@@ -28,7 +28,7 @@ pub(super) struct Routes {
 
 impl Routes {
     /// Collects nested relations. `affected` are the routes in which a changed route is nested. `needed` are the ids of
-    /// the nested relations, and `in_base` are those of them that the base has, with their members. The changes of
+    /// the nested relations, and `in_base` has the members of the nested relations that are in the base. The changes of
     /// relations must be settled.
     pub(super) fn new(
         affected: IdSet,

@@ -48,6 +48,7 @@ impl Summary {
         self.created + self.modified + self.deleted + self.indirect
     }
 
+    /// Counts an action.
     pub(super) fn count(&mut self, action: &Action<'_>, has_geometry: bool) {
         let count = match action.kind {
             _ if action.is_indirect => &mut self.indirect,

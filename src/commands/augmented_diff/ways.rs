@@ -340,6 +340,7 @@ impl MemberIds {
 }
 
 impl KeptMembers {
+    /// Adds ways of a blob. Drops all ways if they take too much memory.
     fn add(&mut self, ways: StoredWays, ids: &MemberIds) {
         self.memory += ways.memory();
         self.batches.push(ways);

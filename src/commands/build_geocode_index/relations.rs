@@ -79,6 +79,7 @@ impl Relations {
         Ok(())
     }
 
+    /// Returns the facts. They are complete: blocks must not be read after the first call.
     fn gathered(&self) -> &Gathered {
         self.gathered.get_or_init(|| {
             let mut gathered = std::mem::take(&mut *lock(&self.gathering));

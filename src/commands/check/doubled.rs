@@ -194,6 +194,7 @@ impl Findings {
         }
     }
 
+    /// Counts a finding, and lists it if it is among the first.
     fn add(&mut self, found: DoubledObject) {
         let (kind, rank) = (found.kind, id_rank(found.id));
         if let Some(key) = found.key.clone() {
@@ -231,6 +232,7 @@ struct ContentRow {
 }
 
 impl ContentRow {
+    /// Appends the row in the form that [`read`](Self::read) parses.
     fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.hash.to_be_bytes());
         out.push(self.kind as u8);

@@ -279,6 +279,7 @@ impl<'f> IndexComparison<'f> {
         self.list(entry, what.to_owned());
     }
 
+    /// Adds a problem to the list, if there is room.
     fn list(&mut self, entry: &BlobEntry, what: String) {
         if self.check.listed.len() < self.max_listed {
             let (blob, offset) = (entry.number, entry.offset);

@@ -82,6 +82,7 @@ impl LayerSpec {
         specs
     }
 
+    /// Returns the kind of the columns in the file.
     const fn columns(&self) -> CoastColumns {
         match self.layer {
             CoastLayer::Lines => CoastColumns::Lines,

@@ -428,6 +428,7 @@ impl Times {
 }
 
 impl Names {
+    /// Returns the names with the most changed objects.
     fn of(names: HashMap<String, [u64; 3]>) -> Self {
         let distinct = names.len() as u64;
         let counts = names

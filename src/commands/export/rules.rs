@@ -39,6 +39,7 @@ fn filter(patterns: impl IntoIterator<Item = TagPattern>) -> ObjectFilter {
     ObjectFilter::new(patterns.into_iter().map(ObjectExpression::of_tag))
 }
 
+/// Whether one of the expressions of a filter matches a tag.
 fn matches(filter: &ObjectFilter, key: &str, value: &str) -> bool {
     filter.with_key(key).any(|one| one.matches_value(value))
 }

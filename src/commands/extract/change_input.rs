@@ -58,6 +58,7 @@ struct Unplaced {
 }
 
 impl Unplaced {
+    /// Counts the objects of a file, and those without a location.
     fn count(file: &PbfFile, ctx: &Context) -> Result<Self> {
         let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
         let (mut present, mut all) = (IdSets::default(), Self::default());
