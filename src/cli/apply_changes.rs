@@ -180,7 +180,7 @@ impl Args {
     }
 }
 
-/// Whether a base is a history file by its content, unless its name has to show it.
+/// Whether the content of a base is a history. Returns `false` if the names of history files have to show this.
 fn has_history(session: &Session, base: &PbfFile) -> bool {
     !session.conventions.needs_history_names
         && base.header.has(feature::HISTORY)

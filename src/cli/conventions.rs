@@ -72,7 +72,7 @@ conventions! {
     /// Whether `add-locations-to-ways` keeps untagged nodes that are members of relations.
     pub keeps_member_nodes: bool = true, false;
     /// Whether `add-locations-to-ways` fails if a node is missing and the user has not asked to ignore missing nodes.
-    /// Also whether `getid` reports such nodes as missing if only ways store their locations.
+    /// Also whether `getid` reports a node as missing although ways store its location.
     pub needs_all_nodes: bool = false, true;
     /// Whether `export` makes a line and an area of each closed way.
     pub exports_twice: bool = false, true;
@@ -144,7 +144,7 @@ impl Conventions {
         (self.inherited)(command)
     }
 
-    /// Changes the arguments of the program to those that it has under its name.
+    /// Adapts the arguments of the program to these conventions.
     pub fn adapt(&'static self, mut program: clap::Command) -> clap::Command {
         if self.reads_stdin {
             program = with_stdin(program);

@@ -172,7 +172,8 @@ pub fn write_by(
         ctx.warn("no new version has a user or a changeset: many public extracts leave them out");
     }
     let to_stdout = target.path == Path::new("-");
-    // Lines are a report, which --quiet omits, as it does without --by. A file format is never omitted.
+    // Lines are a report, which --quiet omits, as it does without --by. Output in a requested file format is not
+    // omitted.
     let is_quiet = target.run.quiet && form.is_none();
     let is_silent = to_stdout && (target.run.json.is_some() || is_quiet);
     match form {

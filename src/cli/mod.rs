@@ -83,9 +83,9 @@ struct Cli {
     command: Command,
 }
 
-/// Declares the commands from a table. A row has the arguments of a command, the function that runs it, the fixed last
-/// arguments of the function in brackets, and after `as` the name and the description in the help of the program, if
-/// these are not those of the command.
+/// Declares the commands from a table. A row has the arguments of a command, the function that runs it, and in brackets
+/// the fixed last arguments of the function. After `as` it has the name and the description in the help of the program,
+/// if these differ from those of the command.
 macro_rules! commands {
     ($($purpose:literal {
         $($(#[$attribute:meta])* $name:ident($args:ty): $run:path $([$($fixed:expr),*])? $(as $listed:expr)?;)*

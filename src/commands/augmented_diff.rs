@@ -107,8 +107,8 @@ pub enum Output {
     Parquet(OutputTarget),
     /// The Web Mercator tiles in which changes can be seen, as lines `z/x/y` in order, compressed if the name of the
     /// file says so. These are the tiles that the old or the new geometry touches. Polygons are filled unless they are
-    /// too large. An object without a change of its own counts only if its geometry changes, and a relation without one
-    /// only if it also is or was an area.
+    /// too large. An object without a change of its own counts only if its geometry changes, and such a relation only
+    /// if it also is or was an area.
     Tiles {
         /// The file.
         target: OutputTarget,

@@ -84,8 +84,8 @@ pub struct Summary {
     /// in the file.
     pub incomplete: u64,
     /// The number of ways with `addr:interpolation` that have more than 2,000 nodes, or two neighbouring house numbers
-    /// with more than 10,000 numbers between them. No house number is made along the former, and none between two such
-    /// numbers of the latter.
+    /// with more than 10,000 numbers between them. No house number is made along ways with too many nodes, and none
+    /// between two such numbers.
     pub not_interpolated: u64,
     /// The number of tags that were left out, because their key or value has more than 255 characters, which the OSM
     /// database does not allow.

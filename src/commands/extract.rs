@@ -89,8 +89,8 @@ options! {
         /// Whether to fail, and to write nothing, if no region contains a node of the file or of its ways. A region
         /// without objects otherwise causes only a warning.
         refuses_empty: bool,
-        /// Whether a change file is cut although it does not place all of its objects. Those are left out, and a
-        /// warning gives their number. Otherwise such a change file is an error.
+        /// Whether a change file is cut although it does not give the locations of all of its objects. Objects without
+        /// a location are left out, and a warning gives their number. Otherwise such a change file is an error.
         accepts_changes: bool,
         /// With [`Antimeridian::Cut`], the meridians of 180 degrees east and west are the same, so that a region that
         /// ends there has the nodes on both. With [`Antimeridian::Keep`], coordinates are taken as they are.

@@ -276,7 +276,7 @@ fn join_small(planned: Vec<Planned>, fullness: &Fullness) -> Vec<ApplyStep> {
         let bytes = content_bytes(&entry);
         let is_small = fullness.is_small(kind, entry.count, bytes);
         let run_is_small = fullness.is_small(kind, run.count, run.bytes);
-        // A blob with a part of the table of contents is one of the last of a file. If it were joined with a large
+        // Only the last blobs of a file have parts of the table of contents. If such a blob were joined with a large
         // blob, the writer would divide the result again.
         let any_small = if entry.flags.has(BlobFlags::HAS_TABLE) {
             is_small && run_is_small

@@ -36,7 +36,7 @@ pub(super) fn geometries_of(
 /// The size in bytes at which a batch of member ways ends.
 const BATCH: usize = 1 << 20;
 
-/// Returns the member ways of a relation, and those of the routes that are nested in it, with their nodes.
+/// Returns the member ways of a relation and of the routes that are nested in it, with the nodes of these ways.
 fn member_ways(state: &State<'_>, findings: &Findings<'_>) -> WayStore {
     let mut ids = IdSet::default();
     if let ObjectBody::Relation { members } = &state.object.body {

@@ -352,7 +352,7 @@ impl KeptMembers {
 }
 
 impl EarlyMembers {
-    /// Finds the ways that are members of relations of the base or of changed ones, unless there are too many of them.
+    /// Finds the ways that are members of relations of the base or of the changes, unless there are too many such ways.
     /// Finds none if no node has changed, because then only few ways are read. The relations that were read are added
     /// to `relations_read`.
     pub(super) fn of(

@@ -77,7 +77,7 @@ mod tests {
             ),
             (&[("tiger:name_base", "B"), ("noname", "yes")], None),
             (&[("name:pronunciation", "B"), ("name:fr", "")], None),
-            // Both of these keys are no languages to the names of places either.
+            // The rule for names of places does not accept these two languages either.
             (&[("name:de-", "B"), ("name:sr:Latn", "C")], None),
         ] {
             assert_eq!(street_name(tags), name, "{tags:?}");

@@ -42,7 +42,7 @@ pub(super) struct ContentFaults {
     pub listed: Vec<Fault>,
     /// The number of strings with characters that XML 1.0 does not allow.
     pub inexpressible: u64,
-    /// The number of tags whose key an earlier tag of the same object has.
+    /// The number of tags with a key that an earlier tag of the same object has, too.
     pub repeated_keys: u64,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct BlobContents {
     faults: Vec<ContentFault>,
     /// The number of further faults.
     more: u64,
-    /// The number of tags whose key an earlier tag of the same object has.
+    /// The number of tags with a key that an earlier tag of the same object has, too.
     repeated_keys: u64,
 }
 

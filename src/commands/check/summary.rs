@@ -35,8 +35,8 @@ pub struct Summary {
     /// The number of strings, over all blobs, with characters that XML 1.0 does not allow, such as control characters.
     /// Each use of one of these strings is a fault. `None` without [`Options::full`](super::Options::full).
     pub inexpressible: Option<u64>,
-    /// The number of tags whose key an earlier tag of the same object has. Each of them is a fault. `None` without
-    /// [`Options::full`](super::Options::full).
+    /// The number of tags with a key that an earlier tag of the same object has, too. Each of these tags is a fault.
+    /// `None` without [`Options::full`](super::Options::full).
     pub repeated_keys: Option<u64>,
     /// The result of the check of indexes; `None` if indexes were not checked.
     pub index: Option<IndexCheck>,

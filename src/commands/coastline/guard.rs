@@ -100,7 +100,7 @@ impl fmt::Display for CoastLoss {
 #[derive(Default)]
 struct LandCollector {
     rings: u64,
-    /// Twice the areas of certain land and of turned land by the number of the cell, in squared units of 1e-7 degree.
+    /// For the number of each cell, twice the area of certain land and of turned land, in squared units of 1e-7 degree.
     cells: BTreeMap<[i32; 2], [i128; 2]>,
 }
 
@@ -218,7 +218,7 @@ impl LandCensus {
         Ok(collector.finish())
     }
 
-    /// Returns the losses of a later coast: the cells of which less than a share of `1 - max_loss` of the land is left,
+    /// Returns the losses of a later coast: each cell in which less than a share of `1 - max_loss` of the land is left,
     /// and the rings if less than this share of them is left. Turned land does not count, because it is not certain.
     /// The greatest loss comes first.
     pub(super) fn losses(&self, new: &Self, max_loss: f64) -> Vec<CoastLoss> {

@@ -33,7 +33,7 @@ pub(super) struct LayerSpec {
     pub place: LayerPlace,
 }
 
-/// The place of a file: a target, or a path within the output directory.
+/// The target of a file, or its path within the output directory.
 #[derive(Debug, Clone)]
 pub(super) enum LayerPlace {
     Target(OutputTarget),

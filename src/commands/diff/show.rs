@@ -152,7 +152,7 @@ fn put_tags(out: &mut String, old: &Object<'_>, new: &Object<'_>) {
     }
 }
 
-/// Appends a line with two lists, both without their common start and their common end.
+/// Appends a line with two lists, without the start and the end that the lists have in common.
 fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
     let start = old
         .iter()

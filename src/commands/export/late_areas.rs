@@ -19,8 +19,7 @@ const LIMITS: RowLimits = RowLimits::new(32 << 20, 64 << 20);
 /// The sort keys are the ranks of ways without the lowest bit, so they fit into 63 bits. Rows with the same key are
 /// ordered by their headers.
 const KEY: KeyBits = KeyBits::new(8, 63);
-/// The size in bytes of the header of a row, which contains the rank of the way, the index of the member and the rank
-/// of the object.
+/// The size in bytes of the header of a row: the rank of the way, the index of the member, and the rank of the object.
 const PLACE_LEN: usize = 20;
 /// The number of areas in a range of the sort.
 const RANGE: u64 = 10_000;

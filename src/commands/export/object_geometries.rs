@@ -29,7 +29,7 @@ impl ObjectGeometries {
     }
 
     /// Returns the geometry of an object; `None` if the object becomes no feature. `locations` has the location of each
-    /// node of a way, and `ways` has the member ways of a relation, and those of the routes that are nested in it.
+    /// node of a way, and `ways` has the member ways of a relation and of the routes that are nested in it.
     pub(crate) fn of(
         &mut self,
         object: &Object<'_>,
