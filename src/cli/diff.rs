@@ -366,8 +366,8 @@ impl DiffFormat {
     }
 }
 
-/// Returns the output if it is a change file in PBF or, for `derive-changes`, if its format is not OsmChange; `None` for
-/// other outputs.
+/// Returns the output if it is a change file in PBF or, for `derive-changes`, if its format is not OsmChange; `None`
+/// for other outputs.
 fn other_format(
     session: &Session,
     args: &Args,

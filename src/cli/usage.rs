@@ -108,8 +108,8 @@ pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString])
     })
 }
 
-/// Returns the command to which a command line refers, with its name, such as `inspect tags`. Without a command, returns
-/// the program and an empty name.
+/// Returns the command to which a command line refers, with its name, such as `inspect tags`. Without a command,
+/// returns the program and an empty name.
 fn command_of<'p>(program: &'p clap::Command, words: &[OsString]) -> (String, &'p clap::Command) {
     let mut words = words.iter().skip(1);
     let first = words.next().and_then(|word| program.find_subcommand(word));

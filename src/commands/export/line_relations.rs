@@ -18,8 +18,8 @@ pub(super) struct RelationLines {
 }
 
 impl RelationLines {
-    /// Merges the member ways of a relation in the order of its members. The ways of a member relation take the place of
-    /// that relation, if it is a route or the like.
+    /// Merges the member ways of a relation in the order of its members. The ways of a member relation take the place
+    /// of that relation, if it is a route or the like.
     pub(super) fn of<'t, 'm>(
         id: i64,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
