@@ -6,10 +6,11 @@
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
-/// A table from words to the normal form of each.
+/// A table that maps each word to its normal form.
 type WordTable = LazyLock<FxHashMap<&'static str, &'static str>>;
 
-/// Returns the table of groups of words with the same meaning. The first word of a group is the normal form.
+/// Returns the table for `groups`. A group is a list of words with the same meaning, and its first word is their normal
+/// form.
 fn by_word(groups: &[&'static str]) -> FxHashMap<&'static str, &'static str> {
     let words_of = |group: &&'static str| {
         let mut words = group.split(' ').peekable();
@@ -165,8 +166,8 @@ static DIRECTIONS: WordTable = LazyLock::new(|| {
     ])
 });
 
-/// Types of streets in languages with Cyrillic letters, and their abbreviations. They may be before or after the name
-/// proper. Some spellings omit the first one, the word for a street.
+/// Types of streets in languages with Cyrillic letters, and their abbreviations. Such a type may come before or after
+/// the name proper. Some spellings omit the first type, the word for a street.
 static CYRILLIC: WordTable = LazyLock::new(|| {
     by_word(&[
         "улица ул вулиця вуліца вул",
@@ -206,14 +207,14 @@ const HYPHENATED: [([&str; 2], &str); 11] = [
 /// Street types at the end of a compound word, and their abbreviations.
 const ENDINGS: [(&str, &str); 3] = [("strasse", "str"), ("straat", "str"), ("platz", "pl")];
 
-/// Returns the word for which a word at the end of a name stands.
+/// Returns the normal form of a word at the end of a name.
 pub(super) fn last_word(word: &str) -> Option<&'static str> {
     LAST.get(word)
         .copied()
         .or_else(|| ANYWHERE.get(word).copied())
 }
 
-/// Returns the word for which a word at the start of a name stands.
+/// Returns the normal form of a word at the start of a name.
 pub(super) fn first_word(word: &str) -> Option<&'static str> {
     let direction = direction(word);
     let first = || FIRST.get(word).copied();
@@ -222,7 +223,7 @@ pub(super) fn first_word(word: &str) -> Option<&'static str> {
         .or_else(|| ANYWHERE.get(word).copied())
 }
 
-/// Returns the word for which a word in the middle of a name stands.
+/// Returns the normal form of a word in the middle of a name.
 pub(super) fn middle_word(word: &str) -> Option<&'static str> {
     ANYWHERE.get(word).copied()
 }
@@ -232,14 +233,14 @@ pub(super) fn direction(word: &str) -> Option<&'static str> {
     DIRECTIONS.get(word).copied()
 }
 
-/// Returns the type of street that a word in Cyrillic letters names. It is empty for the word for a street, which some
-/// spellings omit.
+/// Returns the type of street that a word in Cyrillic letters names. The result is empty for the word for a street,
+/// which some spellings omit.
 pub(super) fn cyrillic_type(word: &str) -> Option<&'static str> {
     let kind = CYRILLIC.get(word).copied()?;
     Some(if kind == "улица" { "" } else { kind })
 }
 
-/// Returns the word for which two words stand that a hyphen joins.
+/// Returns the word that an abbreviation with a hyphen stands for. `first` and `second` are its two halves.
 pub(super) fn hyphenated(first: &str, second: &str) -> Option<&'static str> {
     let found = HYPHENATED
         .iter()

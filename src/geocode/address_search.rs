@@ -14,20 +14,21 @@ use crate::error::{Error, Result};
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 
-/// The distance in metres within which a numbered node is preferred to the area around it, if the area has several
-/// numbered nodes.
+/// The distance in metres within which a node with a house number is preferred to the area that contains the node, if
+/// the area has several such nodes.
 const BESIDE: f64 = 5.0;
-/// The distance in metres within which a query point is at a node: coordinates may be rounded to five decimals.
+/// The distance in metres within which a query point counts as being at a node. Coordinates may be rounded to five
+/// decimals.
 const AT_NODE: f64 = 1.0;
-/// The distance in metres within which a query point is at a house. At a house, the number of the house is preferred to
-/// a nearer interpolated number. A nearer street with another name then contradicts the address of the house only if
-/// the query point is on the nearer street and not on the street of the house.
+/// The distance in metres within which a query point counts as being at a house. At a house, the number of the house is
+/// preferred to a nearer interpolated number. A nearer street with another name then contradicts the address of the
+/// house only if the query point is on the nearer street and not on the street of the house.
 const AT_HOUSE: f64 = 6.0;
-/// The distance in metres within which a query point is on a street: the precision of coordinates.
+/// The distance in metres within which a query point counts as being on a street: the precision of coordinates.
 const ON_STREET: f64 = 0.01;
 
 /// The area of the largest ring in square metres.
-fn size(projection: &LocalProjection, rings: &[Vec<Point>]) -> f64 {
+fn largest_ring_m2(projection: &LocalProjection, rings: &[Vec<Point>]) -> f64 {
     let of_ring = |ring: &Vec<Point>| {
         let corners: Vec<[f64; 2]> = ring
             .iter()
@@ -74,7 +75,7 @@ impl<'i> Query<'i, '_> {
         let Some((_, area)) = area else {
             return Ok(None);
         };
-        match self.node_for(&area)? {
+        match self.node_replacing(&area)? {
             Some(mut node) => {
                 node.add_shared(&area.tags);
                 Ok(Some(node))
@@ -83,14 +84,14 @@ impl<'i> Query<'i, '_> {
         }
     }
 
-    /// Returns the node that answers instead of an area with an address around the query point.
-    fn node_for(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
+    /// Returns the node whose address replaces the address of `area`, which contains the query point.
+    fn node_replacing(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         let item = &area.found.item;
         if let Some(node) = self.node_in(item, None)? {
             let is_same =
                 house_number(&area.tags).is_none() || is_same_address(&node.tags, &area.tags);
-            // A node with another address answers at the node itself. It also answers around the node if the area has
-            // further numbered nodes, because the nodes are then separate addresses within the area.
+            // A node with another address replaces that of the area if the query point is at the node. Near the node,
+            // it does so only if the area has further numbered nodes, because the nodes are then separate addresses.
             let distance = node.distance_m();
             let id = Some(node.found.item.id);
             if is_same
@@ -104,7 +105,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the node without a house number that is an address in an area, if the query point is at the node. The
-    /// node gets the number of the area, unless both name different streets.
+    /// node gets the house number of the area, unless the node and the area name different streets.
     fn named_node_at(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         let node = self.near(Layer::Addresses, AT_NODE, |item| {
             Ok(item.kind == ObjectKind::Node
@@ -132,7 +133,7 @@ impl<'i> Query<'i, '_> {
         index.visit_near(layer, self.place, 0.0, |found, _| {
             let is_area = found.squared == 0.0 && found.item.shape == ItemShape::Area;
             if is_area && (layer == Layer::Buildings || item_is_address(&found.item)?) {
-                let size = size(&projection, &found.item.lines()?);
+                let size = largest_ring_m2(&projection, &found.item.lines()?);
                 let key = |size, found: &super::index::Hit<'_>| (size, found.key());
                 if best
                     .as_ref()
@@ -169,7 +170,7 @@ impl<'i> Query<'i, '_> {
     /// Returns the node with a house number in `area` that is nearest to the query point, if the node completes the
     /// address of the area. The query point lies beside the area. A node completes the address if the area has no
     /// number, or if both have the same number and only the node has a street.
-    fn node_of(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
+    fn node_completing(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         if area.found.item.shape != ItemShape::Area {
             return Ok(None);
         }
@@ -199,7 +200,7 @@ impl<'i> Query<'i, '_> {
     ) -> Result<Option<ChosenAddress<'i>>> {
         let radius = self.index.manifest().search_radius;
         let is_near = |near: &&Near<'i>| near.distance_m() <= radius;
-        // A street with another name contradicts an address if it is nearer than the address.
+        // A street with another name contradicts an address if the street is nearer than the address.
         let is_of_other = |near: &Near<'i>| {
             street.is_some_and(|(street, names)| {
                 let is_other = || near.street().is_some_and(|name| !names.has(name));
@@ -208,12 +209,12 @@ impl<'i> Query<'i, '_> {
         };
         let is_at = |near: &Near<'i>| near.distance_m() <= AT_HOUSE;
         let is_on_street = || street.is_some_and(|(street, _)| street.distance_m() <= ON_STREET);
-        // At the corner of two streets, a house can belong to the farther street. If the place is at a house, the
-        // nearer street therefore contradicts the address only if the place is on the nearer street and not on the
-        // street of the house.
+        // At the corner of two streets, a house can belong to the farther street. If the query point is at a house, the
+        // nearer street therefore contradicts the address only if the query point is on the nearer street and not on
+        // the street of the house.
         let contradicts = |near: &Near<'i>| match near.street() {
             Some(own) if is_of_other(near) && is_at(near) => {
-                Ok(is_on_street() && !self.is_on(own, ON_STREET)?)
+                Ok(is_on_street() && !self.is_on_street_named(own, ON_STREET)?)
             }
             _ => Ok::<bool, Error>(is_of_other(near)),
         };
@@ -227,7 +228,7 @@ impl<'i> Query<'i, '_> {
             near => near,
         };
         let node = match &near {
-            Some(near) => self.node_of(near)?,
+            Some(near) => self.node_completing(near)?,
             None => None,
         };
         let near = match node {
@@ -235,7 +236,7 @@ impl<'i> Query<'i, '_> {
             _ => near,
         };
         let between = interpolation.filter(is_near).filter(|between| {
-            // The number of a house is preferred to a nearer interpolated number if the place is at the house.
+            // The number of a house is preferred to a nearer interpolated number if the query point is at the house.
             let is_nearer = near.as_ref().is_none_or(|near| {
                 between.found.squared < near.found.squared
                     && !(is_at(near) && house_number(&near.tags).is_some())
@@ -251,7 +252,7 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// The interpolated house number at the query point.
+    /// Returns the interpolated house number at the query point.
     pub(super) fn number_at(&self, near: &Near<'i>) -> Result<Option<String>> {
         let lines = near.found.item.lines();
         let lines = lines.map_err(|error| self.index.damage_error(&error))?;

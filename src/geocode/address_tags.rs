@@ -28,8 +28,8 @@ pub(super) const SHARED: [&str; 10] = [
     "addr:county",
 ];
 
-/// Values that say that there is no house number, in lower case. The OSM wiki page "Key:nohousenumber" has the usual
-/// ones of several countries.
+/// Values, in lower case, that say that there is no house number. The OSM wiki page "Key:nohousenumber" lists the usual
+/// values of several countries.
 const NO_NUMBERS: [&str; 24] = [
     "no",
     "none",
@@ -57,8 +57,8 @@ const NO_NUMBERS: [&str; 24] = [
     "нет",
 ];
 
-/// Whether the value of a tag is a house number, or the name or the block of a house: it has a letter or a digit, and
-/// is not a word for a missing number.
+/// Whether a value can be a house number, a house name or a block number: it has a letter or a digit, and is not a word
+/// for a missing number.
 pub(crate) fn is_number(value: &str) -> bool {
     let value = value.trim();
     value.bytes().any(|byte| byte.is_ascii_digit())

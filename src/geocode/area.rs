@@ -21,7 +21,7 @@ const MAX_COPIES: usize = 3;
 const EDGE_LEN: usize = 16;
 /// The size in bytes of the header of a part. The header has the distance in bytes from the record to the part, the
 /// southern edge, the height of a band, and the number of bands. The starts of the bands follow the header.
-const HEAD_LEN: usize = 8 + 4 + 4 + 4;
+const HEADER_LEN: usize = 8 + 4 + 4 + 4;
 /// The length in metres of 1e-7 degree of a meridian.
 const METRES_PER_E7: f64 = 111_195.08 / 1e7;
 
@@ -75,7 +75,7 @@ pub(super) fn size_m2(lines: &[Vec<Point>]) -> u64 {
 }
 
 /// Appends tags. The tags whose keys are in [`KEYS`] come first, preceded by their total length in bytes. A lookup of
-/// one of these keys therefore does not pass over the names in all languages.
+/// one of these keys therefore does not read the names in all languages.
 fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     let number = |key: &str| KEYS.iter().position(|other| *other == key);
     let mut known = Vec::new();
@@ -96,12 +96,12 @@ fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 
 const BROKEN_AREA: FormatError = FormatError::new("an area is broken");
 
-/// An iterator over the encoded tags of an area. Each item is a key and a value as bytes, which should be UTF-8. At
-/// bytes that are not a tag, the iteration ends before these bytes.
+/// An iterator over the encoded tags of an area. Each item is a key and a value as bytes, which should be UTF-8. The
+/// iteration ends before the first bytes that are not a tag.
 #[derive(Debug, Clone, Copy)]
 struct AreaTags<'c>(Varints<'c>);
 
-/// A tag of an area: the number of its key in [`KEYS`] or, if the key has no number, the key itself, and the value.
+/// The key and the value of an area's tag. The key is its number in [`KEYS`], or its text if it has no number.
 type AreaTag<'c> = (Result<KeyNumber, &'c [u8]>, &'c [u8]);
 
 impl<'c> AreaTags<'c> {
@@ -210,7 +210,7 @@ pub(crate) struct Area<'c> {
     pub code: Option<&'c str>,
     /// The bounding box of the part that contains the query point.
     pub extent: Extent,
-    /// The numbers of the keys of `known`, as a set of bits.
+    /// The set of the key numbers in `known`, one bit each.
     present: u64,
     /// The tags whose keys are in [`KEYS`].
     known: AreaTags<'c>,
@@ -296,7 +296,7 @@ impl<'c> Area<'c> {
         size.and_then(|size| size.parse().ok()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the names in all languages, the name without a language, and the alternative names.
+    /// Returns all names: those in languages, the one without a language, and the alternative names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'c str> {
         let tags = self.known.chain(self.names);
         tags.filter_map(|(key, name)| std::str::from_utf8(name).ok().filter(|_| is_name(key)))
@@ -323,7 +323,7 @@ pub(crate) struct Areas<'c> {
 
 /// Returns `LEN` bytes at offset `at`.
 #[inline]
-fn number<const LEN: usize, const ALL: usize>(bytes: &[u8; ALL], at: usize) -> [u8; LEN] {
+fn bytes_at<const LEN: usize, const ALL: usize>(bytes: &[u8; ALL], at: usize) -> [u8; LEN] {
     std::array::from_fn(|index| bytes[at + index])
 }
 
@@ -353,15 +353,15 @@ impl<'c> Areas<'c> {
     }
 
     /// Reads the header of a part.
-    fn head(&self, part: u64) -> Result<PartHeader> {
-        let head: [u8; HEAD_LEN] = self.container.array(self.section, part)?;
-        let record = part.checked_sub(u64::from_le_bytes(number(&head, 0)));
+    fn part_header(&self, part: u64) -> Result<PartHeader> {
+        let head: [u8; HEADER_LEN] = self.container.array(self.section, part)?;
+        let record = part.checked_sub(u64::from_le_bytes(bytes_at(&head, 0)));
         let record = record.ok_or_else(|| self.container.damage_error("the record of an area"))?;
         let head = PartHeader {
             record,
-            south: i32::from_le_bytes(number(&head, 8)).into(),
-            height: u32::from_le_bytes(number(&head, 12)).into(),
-            count: u32::from_le_bytes(number(&head, 16)).into(),
+            south: i32::from_le_bytes(bytes_at(&head, 8)).into(),
+            height: u32::from_le_bytes(bytes_at(&head, 12)).into(),
+            count: u32::from_le_bytes(bytes_at(&head, 16)).into(),
         };
         if head.height == 0 || head.count == 0 {
             return Err(self.container.damage_error("the bands of an area"));
@@ -376,7 +376,7 @@ impl<'c> Areas<'c> {
         head: &PartHeader,
         bands: std::ops::Range<u64>,
     ) -> Result<impl Iterator<Item = Edge> + use<'c>> {
-        let starts = part + HEAD_LEN as u64;
+        let starts = part + HEADER_LEN as u64;
         let start_of = |band: u64| -> Result<u64> {
             let start = self.container.array(self.section, starts + band * 4)?;
             Ok(u32::from_le_bytes(start).into())
@@ -387,7 +387,7 @@ impl<'c> Areas<'c> {
         let (edges, edge_len) = (starts + (head.count + 1) * 4, EDGE_LEN as u64);
         let edges = self.bytes(edges + start * edge_len, len * edge_len)?;
         Ok(edges.as_chunks::<EDGE_LEN>().0.iter().map(|edge| {
-            let at = |at| i32::from_le_bytes(number(edge, at));
+            let at = |at| i32::from_le_bytes(bytes_at(edge, at));
             let point = |at_byte| Point::new(at(at_byte), at(at_byte + 4));
             Edge::new(point(0), point(8))
         }))
@@ -396,7 +396,7 @@ impl<'c> Areas<'c> {
     /// If a part contains `place`, returns the offset of the record of the part's area. Otherwise returns `None`.
     /// `place` must be in the bounding box of the part.
     pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
-        let head = self.head(part)?;
+        let head = self.part_header(part)?;
         let band = head.band_number(place.lat_e7);
         let band = band.ok_or_else(|| self.container.damage_error("the bands of an area"))?;
         let mut around = Enclosure::of(place);
@@ -418,7 +418,7 @@ impl<'c> Areas<'c> {
         skipped: usize,
         visit: &mut impl FnMut(Point, Point) -> bool,
     ) -> Result<()> {
-        let head = self.head(part)?;
+        let head = self.part_header(part)?;
         // The box may begin south of the first band or end north of the last one.
         let low = head.band_number(extent.low.lat_e7).unwrap_or(0);
         let high = head

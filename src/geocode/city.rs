@@ -35,9 +35,9 @@ struct Roles<'a, 'i> {
     label: Option<&'static str>,
     /// The kind of settlement that the `admin_centre` node indicates.
     centre: Option<&'static str>,
-    /// The kind of the city within the boundary that has the same name.
+    /// The kind of the city that lies within the boundary and has the name of the boundary.
     namesake: Option<&'static str>,
-    /// The levels of boundaries with other names that contain the node of that city, as a set of bits.
+    /// The set of the levels of boundaries that contain the node of that city but have other names, one bit each.
     levels_of_parts: u16,
     /// Whether the tags or the label node show that the boundary is a part of a municipality.
     is_part: bool,
@@ -87,13 +87,14 @@ impl<'a, 'i> Roles<'a, 'i> {
         })
     }
 
+    /// The kind of settlement that the boundary is; `None` if neither tags nor members indicate one.
     fn kind(&self) -> Option<&'static str> {
         let of_members = self.own.or(self.label).or(self.centre);
         of_members.or(self.namesake)
     }
 
-    /// Whether the boundary is that of a part of a municipality, or larger than a municipality.
-    const fn is_other(&self) -> bool {
+    /// Whether the boundary is that of a part of a municipality, or of an area larger than a municipality.
+    const fn is_part_or_larger(&self) -> bool {
         self.is_part || self.is_larger
     }
 
@@ -123,19 +124,19 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
         }
     }
 
-    /// Returns the smallest boundary at the first of some levels that has one, without parts of municipalities and what
-    /// is larger than a municipality.
-    fn at(&self, levels: &[u8]) -> Option<&Roles<'a, 'i>> {
+    /// Returns the smallest boundary at the first of `levels` that has a boundary. Ignores parts of municipalities and
+    /// areas larger than a municipality.
+    fn smallest_at(&self, levels: &[u8]) -> Option<&Roles<'a, 'i>> {
         levels.iter().find_map(|level| {
             let at_level = self.all.iter().filter(|area| area.level == *level);
-            let at_level = at_level.filter(|area| !area.is_other());
+            let at_level = at_level.filter(|area| !area.is_part_or_larger());
             at_level.min_by_key(|area| area.area.size_m2())
         })
     }
 
     /// Returns the boundary at a level of municipalities.
     fn municipality(&self) -> Option<&Roles<'a, 'i>> {
-        self.at(self.levels)
+        self.smallest_at(self.levels)
     }
 
     /// Returns the boundaries that are not within `municipality`, the highest level first.
@@ -154,10 +155,10 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
 ///
 /// Ignores boundaries within a municipality, because they are its parts, whatever their tags. Prefers a boundary whose
 /// own tags indicate a settlement, then a boundary at a level of municipalities. In a known country, a label node
-/// counts less than the level, because the label of a province may be its capital. A city above its parts, which have
-/// the level of municipalities, comes before these. An `admin_centre` node, and a city within the boundary that has the
-/// same name, count least. In a country whose municipalities have no boundaries, such a boundary may contain villages,
-/// so `guess` returns it after the nearest place.
+/// counts less than the level, because the label of a province may be its capital. A city whose parts have the level of
+/// municipalities comes before these parts. An `admin_centre` node counts less, and a city within the boundary that has
+/// the name of the boundary counts least. In a country whose municipalities have no boundaries, a boundary with the
+/// name of a city may contain villages. It is then left to [`guess_city`], which is called after the nearest place.
 pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -173,7 +174,7 @@ pub(super) fn city<'a, 'i>(
         let level = municipality?.level;
         around().find(|area| area.level < level && area.is_divided_at(level))
     };
-    let by_centre = || around().find(|area| area.centre.is_some() && !area.is_other());
+    let by_centre = || around().find(|area| area.centre.is_some() && !area.is_part_or_larger());
     let by_namesake = || {
         let has_levels = !boundaries.levels.is_empty();
         around().find(|area| has_levels && area.namesake.is_some())
@@ -183,9 +184,9 @@ pub(super) fn city<'a, 'i>(
     Some((found.area, found.kind().unwrap_or("city")))
 }
 
-/// Returns the boundary to use as the city where neither `city` nor a place node gives one, and its kind: one with the
-/// name of a city within it, or one at a usual level. The latter is not returned in a country whose levels of
-/// municipalities are known, because boundaries at other levels of that country are wards, parishes or districts.
+/// Returns the boundary to use as the city if neither [`city`] nor a place node gives one, and its kind. Prefers a
+/// boundary that has the name of a city within it to a boundary at a usual level. Ignores the usual levels in a country
+/// whose levels of municipalities are known, because its boundaries at other levels are wards, parishes or districts.
 pub(super) fn guess_city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -196,7 +197,7 @@ pub(super) fn guess_city<'a, 'i>(
         .find(|area| area.namesake.is_some());
     let at_usual_level = || {
         let is_known = has_own_levels(country_code);
-        boundaries.at(&[8, 10, 7]).filter(|_| !is_known)
+        boundaries.smallest_at(&[8, 10, 7]).filter(|_| !is_known)
     };
     let found = by_namesake.or_else(at_usual_level)?;
     Some((found.area, found.kind().unwrap_or("city")))
@@ -206,7 +207,7 @@ pub(super) fn guess_city<'a, 'i>(
 /// name.
 ///
 /// Prefers a boundary whose tags or members indicate a settlement, or whose level is that of municipalities. If there
-/// is none, the boundary that is not within a municipality of another name is that of the city, whatever its level.
+/// is none, returns a boundary with the name that is not within a municipality, whatever its level.
 pub(super) fn city_named<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -214,16 +215,17 @@ pub(super) fn city_named<'a, 'i>(
 ) -> Option<(&'a Area<'i>, &'static str)> {
     let boundaries = CityBoundaries::of(areas, country_code);
     let is_settlement = |area: &&Roles<'_, '_>| {
-        let is_municipality = boundaries.levels.contains(&area.level) && !area.is_other();
-        let by_node = area.centre.is_some() && !area.is_other() || area.namesake.is_some();
+        let is_municipality = boundaries.levels.contains(&area.level) && !area.is_part_or_larger();
+        let by_node = area.centre.is_some() && !area.is_part_or_larger() || area.namesake.is_some();
         area.own.or(area.label).is_some() || is_municipality || by_node
     };
     let mut settlements = boundaries.not_within(None).filter(is_settlement);
     let larger = || {
         let mut around = boundaries.not_within(boundaries.municipality());
-        around.find(|area| !area.is_other() && is_named(area.area))
+        around.find(|area| !area.is_part_or_larger() && is_named(area.area))
     };
-    // Comparing all names of a state takes long, so larger boundaries are asked only if no settlement has the name.
+    // Comparing all names of a state takes long, so the names of larger boundaries are compared only if no settlement
+    // has the name.
     let found = settlements.find(|area| is_named(area.area));
     let found = found.or_else(larger)?;
     Some((found.area, found.kind().unwrap_or("city")))

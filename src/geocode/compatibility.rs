@@ -1,13 +1,13 @@
 //! Characters that Unicode has only for compatibility with older encodings, such as half-width katakana, ligatures and
 //! Roman numerals, and the text that they stand for.
 //!
-//! The tables have those of normalization form KC that occur in names and house numbers. Full-width letters and digits
-//! are variants of letters (`letters`).
+//! The tables have the characters of normalization form KC that occur in names and house numbers. Full-width letters
+//! and digits are variants of letters (`letters`).
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
-/// The half-width katakana and their voicing marks from U+FF66 on, in the width of other letters.
+/// The full-width forms of the half-width katakana and voicing marks, from U+FF66 on.
 const KATAKANA: &str = "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u{3099}\u{309a}";
 
 /// The first character of each run of half-width letters of Korean, the last one, and the letter for the first one.
@@ -54,12 +54,13 @@ static STANDS_FOR: LazyLock<FxHashMap<char, String>> = LazyLock::new(|| {
         .collect()
 });
 
+/// Returns a compatibility character and the letter that it stands for.
 fn compatibility_form(form: u32, letter: u32) -> Option<(char, String)> {
     Some((char::from_u32(form)?, char::from_u32(letter)?.to_string()))
 }
 
-/// The letters of Arabic in the forms that they have in words, from U+FE80 on: a letter that is joined to the letter
-/// after it has four forms, and other letters have two, except the hamza.
+/// The forms that Arabic letters have in words, from U+FE80 on, each with its letter. A letter that is joined to the
+/// letter after it has four forms, and the hamza has one. Other letters have two.
 fn arabic_forms() -> impl Iterator<Item = (char, String)> {
     let letters = (0x621..=0x63a).chain(0x641..=0x64a);
     let forms = letters.flat_map(|letter: u32| {

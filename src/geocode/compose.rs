@@ -84,7 +84,7 @@ fn fineness_key(area: &Area<'_>) -> (Reverse<u8>, u64) {
     (Reverse(level.unwrap_or(u8::MAX)), area.size_m2())
 }
 
-/// Returns the smallest administrative area of the first of two levels that has one.
+/// Returns the smallest administrative area at the first of two levels that has an area.
 fn area_at_level<'a, 'i>(areas: &'a [Area<'i>], levels: [u8; 2]) -> Option<&'a Area<'i>> {
     levels.iter().find_map(|level| {
         let areas = areas.iter().filter(|area| area.is_administrative);
@@ -93,8 +93,8 @@ fn area_at_level<'a, 'i>(areas: &'a [Area<'i>], levels: [u8; 2]) -> Option<&'a A
     })
 }
 
-/// Returns the finest area whose kind of place is in `kinds`, and its kind.
-fn place_of<'a, 'i>(areas: &'a [Area<'i>], kinds: &[&str]) -> Option<(&'a Area<'i>, &'i str)> {
+/// Returns the finest area whose tag `place` has a value in `kinds`, and this value.
+fn area_of_kind<'a, 'i>(areas: &'a [Area<'i>], kinds: &[&str]) -> Option<(&'a Area<'i>, &'i str)> {
     let places = areas.iter().filter_map(|area| {
         let kind = area.tag(KeyNumber::PLACE).filter(|of| kinds.contains(of))?;
         Some((area, kind))
@@ -171,8 +171,8 @@ impl<'i> AddressParts<'i> {
         }
     }
 
-    /// Returns the boundary of the city that the address names, and its kind. `city` is the object that the address
-    /// names, or the object with the address.
+    /// Returns the boundary of the city that the address names, and its kind. `city` is the object from which the name
+    /// of the city comes.
     fn named_city<'a>(
         &self,
         areas: &'a [Area<'i>],
@@ -207,8 +207,8 @@ impl<'i> AddressParts<'i> {
             return of_city.map(|(area, _)| area);
         }
         let in_boundary = city(areas, self.country_code.as_deref());
-        let area = in_boundary.or_else(|| place_of(areas, &["city", "town", "village"]));
-        if let Some((area, kind)) = area.or_else(|| place_of(areas, &["hamlet"])) {
+        let area = in_boundary.or_else(|| area_of_kind(areas, &["city", "town", "village"]));
+        if let Some((area, kind)) = area.or_else(|| area_of_kind(areas, &["hamlet"])) {
             self.city = languages.area_name(area).map(|name| (name, area.object()));
             self.city_kind = Some(kind);
         }
@@ -229,8 +229,8 @@ impl<'i> AddressParts<'i> {
         };
         let county = area_at_level(areas, [6, 5]).filter(|area| !is_city(area));
         self.county = county.and_then(named);
-        // If the level of the municipality is below 8, all boundaries of higher levels around the place are parts of
-        // the municipality.
+        // If the level of the municipality is below 8, all boundaries of higher levels around the query point are parts
+        // of the municipality.
         let level = municipality.and_then(|city| city.level);
         let is_part = |area: &&Area<'i>| {
             area.is_administrative
@@ -239,7 +239,7 @@ impl<'i> AddressParts<'i> {
         let is_named_city = |name: &str| self.city.is_some_and(|(city, _)| city == name);
         let suburb = || {
             let at = area_at_level(areas, [10, 9]).filter(|area| !is_city(area));
-            let of_place = || place_of(areas, &["suburb", "quarter", "neighbourhood"]);
+            let of_place = || area_of_kind(areas, &["suburb", "quarter", "neighbourhood"]);
             let area = at.or_else(|| of_place().map(|(area, _)| area));
             let parts = areas.iter().filter(is_part);
             let area = area.or_else(|| parts.min_by_key(|area| fineness_key(area)));
@@ -325,7 +325,7 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
         state,
         ..
     } = *address;
-    // With a postcode, a city that is a state of its own would be there twice.
+    // A city that is a state of its own is named once. A postcode between the names would hide that they are equal.
     let state = state.filter(|state| Some(*state) != city);
     let [city, state] = match postcode_place(address.country_code.as_deref()) {
         PostcodePlace::BeforeCity => [[postcode, city], [state, None]],

@@ -22,7 +22,7 @@ const WRITE_LEN: usize = 64 * BLOCK_LEN;
 /// the checksums, the checksum of the checksums, the checksum of the footer, and [`MAGIC`].
 const FOOTER_LEN: usize = 8 * 6;
 /// The size in bytes of a footer entry, which is the range of a section.
-const PLACE_LEN: usize = 16;
+const RANGE_LEN: usize = 16;
 
 /// Writes a container.
 pub(crate) struct ContainerWriter {
@@ -78,6 +78,7 @@ impl ContainerWriter {
         self.output.len() + self.pending.len() as u64
     }
 
+    /// Appends bytes, and writes the complete blocks once enough bytes are pending.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.pending.extend_from_slice(bytes);
         match self.pending.len() {
@@ -139,10 +140,11 @@ pub(crate) struct Container {
     /// The range of the checksums.
     checksums: Range<usize>,
     /// A bit for each block, which is set once the block is verified.
-    compared: Vec<AtomicU64>,
+    verified: Vec<AtomicU64>,
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u64> {
+/// Returns the number at offset `at`.
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(8)?)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
@@ -151,24 +153,24 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
 fn section_ranges(bytes: &[u8]) -> Option<(Vec<Range<u64>>, Range<usize>)> {
     let fixed = bytes.len().checked_sub(FOOTER_LEN)?;
     let is_magic = bytes.starts_with(&MAGIC) && bytes.ends_with(&MAGIC);
-    let count = usize::try_from(number(bytes, fixed)?).ok()?;
-    let footer = fixed.checked_sub(count.checked_mul(PLACE_LEN)?)?;
+    let count = usize::try_from(u64_at(bytes, fixed)?).ok()?;
+    let footer = fixed.checked_sub(count.checked_mul(RANGE_LEN)?)?;
     let is_whole =
-        number(bytes, fixed + 32)? == XxHash3_64::oneshot(bytes.get(footer..fixed + 32)?);
+        u64_at(bytes, fixed + 32)? == XxHash3_64::oneshot(bytes.get(footer..fixed + 32)?);
     if !is_magic || !is_whole {
         return None;
     }
-    let start = usize::try_from(number(bytes, fixed + 8)?).ok()?;
-    let len = usize::try_from(number(bytes, fixed + 16)?).ok()?;
+    let start = usize::try_from(u64_at(bytes, fixed + 8)?).ok()?;
+    let len = usize::try_from(u64_at(bytes, fixed + 16)?).ok()?;
     let checksums = start..start.checked_add(len)?;
     let has_all = len == start.div_ceil(BLOCK_LEN) * 8 && checksums.end == footer;
-    if !has_all || number(bytes, fixed + 24)? != XxHash3_64::oneshot(bytes.get(checksums.clone())?)
+    if !has_all || u64_at(bytes, fixed + 24)? != XxHash3_64::oneshot(bytes.get(checksums.clone())?)
     {
         return None;
     }
     let sections = (0..count).map(|section| {
-        let at = footer + section * PLACE_LEN;
-        let section = number(bytes, at)?..number(bytes, at + 8)?;
+        let at = footer + section * RANGE_LEN;
+        let section = u64_at(bytes, at)?..u64_at(bytes, at + 8)?;
         (section.start <= section.end && section.end <= start as u64).then_some(section)
     });
     Some((sections.collect::<Option<_>>()?, checksums))
@@ -187,14 +189,14 @@ impl Container {
             return Err(damaged());
         }
         let blocks = checksums.start.div_ceil(BLOCK_LEN);
-        let mut compared = Vec::new();
-        compared.resize_with(blocks.div_ceil(64), AtomicU64::default);
+        let mut verified = Vec::new();
+        verified.resize_with(blocks.div_ceil(64), AtomicU64::default);
         Ok(Self {
             file,
             path: path.to_owned(),
             sections: found,
             checksums,
-            compared,
+            verified,
         })
     }
 
@@ -218,7 +220,7 @@ impl Container {
             return Ok(&[]);
         }
         for block in place.start / BLOCK_LEN..=(place.end - 1) / BLOCK_LEN {
-            self.compare(block)?;
+            self.verify_once(block)?;
         }
         let bytes = self.file.bytes().get(place);
         bytes.ok_or_else(|| self.damage_error("a place that is not in it"))
@@ -234,12 +236,12 @@ impl Container {
 
     /// Verifies the checksum of a block, unless the block was verified before.
     #[inline]
-    fn compare(&self, block: usize) -> Result<()> {
+    fn verify_once(&self, block: usize) -> Result<()> {
         let bit = 1 << (block % 64);
-        match self.compared.get(block / 64) {
+        match self.verified.get(block / 64) {
             Some(word) if word.load(Ordering::Relaxed) & bit != 0 => Ok(()),
             Some(word) => {
-                self.compare_now(block)?;
+                self.verify(block)?;
                 word.fetch_or(bit, Ordering::Relaxed);
                 Ok(())
             }
@@ -248,11 +250,11 @@ impl Container {
     }
 
     #[cold]
-    fn compare_now(&self, block: usize) -> Result<()> {
+    fn verify(&self, block: usize) -> Result<()> {
         let start = block * BLOCK_LEN;
         let end = self.checksums.start.min(start + BLOCK_LEN);
         let found = self.file.bytes().get(start..end).map(XxHash3_64::oneshot);
-        let expected = number(self.file.bytes(), self.checksums.start + block * 8);
+        let expected = u64_at(self.file.bytes(), self.checksums.start + block * 8);
         if found.is_some() && found == expected {
             Ok(())
         } else {

@@ -9,7 +9,7 @@ type CodeTable<T> = LazyLock<FxHashMap<&'static str, T>>;
 /// Languages of names, the most common first.
 type NameLanguages = &'static [&'static str];
 
-/// Returns a table of rows that have a value, and the codes to which it belongs.
+/// Returns a table from codes to values. A row has a value and a list of the codes to which the value belongs.
 fn by_code<T: Copy>(rows: &[(T, &'static str)]) -> FxHashMap<&'static str, T> {
     let rows = rows.iter();
     let codes = rows.flat_map(|(value, codes)| codes.split(' ').map(|code| (code, *value)));
@@ -153,8 +153,8 @@ static LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
     ])
 });
 
-/// The languages of the tag `name` in parts of countries where they are others than in the whole country, by ISO 3166-2
-/// code.
+/// The languages of the tag `name` in parts of countries whose languages differ from those of the whole country, by ISO
+/// 3166-2 code.
 static REGION_LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
     by_code(&[
         (
@@ -234,13 +234,13 @@ pub(super) fn has_own_levels(country_code: Option<&str>) -> bool {
     country_code.is_some_and(|code| own_levels(code).is_some())
 }
 
-/// Returns the levels of municipalities in a country of the table.
+/// Returns the levels of municipalities in a country; `None` if the country is not in the table.
 fn own_levels(country_code: &str) -> Option<&'static [u8]> {
     MUNICIPALITIES.get(country_code).copied()
 }
 
-/// Whether a list of countries has a country.
-fn has(countries: &str, country_code: &str) -> bool {
+/// Whether a country is in a list of countries.
+fn is_listed(countries: &str, country_code: &str) -> bool {
     // Each code has two letters.
     let mut countries = countries.as_bytes().chunks(3);
     countries.any(|known| known.get(..2) == Some(country_code.as_bytes()))
@@ -258,7 +258,7 @@ pub(super) fn languages<'c>(
 
 /// Whether addresses of a country begin with the house number.
 pub(super) fn is_number_first(country_code: Option<&str>) -> bool {
-    country_code.is_some_and(|code| has(NUMBER_FIRST, code))
+    country_code.is_some_and(|code| is_listed(NUMBER_FIRST, code))
 }
 
 /// The position of the postcode in an address.
@@ -272,8 +272,8 @@ pub(super) enum PostcodePlace {
 /// Returns the position of the postcode in addresses of a country.
 pub(super) fn postcode_place(country_code: Option<&str>) -> PostcodePlace {
     match country_code {
-        Some(code) if has(POSTCODE_AFTER_CITY, code) => PostcodePlace::AfterCity,
-        Some(code) if has(POSTCODE_AFTER_STATE, code) => PostcodePlace::AfterState,
+        Some(code) if is_listed(POSTCODE_AFTER_CITY, code) => PostcodePlace::AfterCity,
+        Some(code) if is_listed(POSTCODE_AFTER_STATE, code) => PostcodePlace::AfterState,
         _ => PostcodePlace::BeforeCity,
     }
 }

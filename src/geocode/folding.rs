@@ -9,7 +9,7 @@ use super::abbreviations::{
 use super::letters::words;
 use std::cell::{Cell, OnceCell};
 
-/// Replaces pairs of words that are an abbreviation with a hyphen by the words that they stand for.
+/// Replaces each pair of words that is an abbreviation with a hyphen by the word that the pair stands for.
 fn with_whole_words(words: Vec<String>) -> Vec<String> {
     let mut whole: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
@@ -110,8 +110,8 @@ impl<'i> StreetNames<'i> {
         }
     }
 
-    /// Whether `name` is a spelling of one of the names of the street. If `name` is a list, one of its entries has to
-    /// be.
+    /// Whether `name` is a spelling of one of the names of the street. If `name` is a list, whether one of its entries
+    /// is such a spelling.
     pub(super) fn has(&self, name: &'i str) -> bool {
         if let Some((last, result)) = self.last.get()
             && std::ptr::eq(last, name)

@@ -12,7 +12,7 @@ use crate::osm::ObjectKind;
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
-/// The maximum length in bytes of a house number that is interpolated. A longer one is kept as an empty one.
+/// The maximum length in bytes of a house number that is interpolated. A longer house number is stored as an empty one.
 const MAX_NUMBER: usize = 32;
 
 /// The address of a node of an interpolation way.
@@ -61,13 +61,13 @@ pub(crate) fn node_list(refs: impl Iterator<Item = i64>) -> String {
 /// The character that stands for a comma in an entry of [`NUMBERS`]. No tag in OSM has it.
 const COMMA: char = '\u{1f}';
 
-/// Returns a house number as an entry of [`NUMBERS`] has it.
-fn encoded(number: &str) -> String {
+/// Returns a house number in the form that it has in [`NUMBERS`], with each comma replaced by [`COMMA`].
+fn encode_number(number: &str) -> String {
     number.replace(',', COMMA.encode_utf8(&mut [0; 4]))
 }
 
 /// Returns the house number in an entry of [`NUMBERS`].
-pub(super) fn decoded(entry: &str) -> String {
+pub(super) fn decode_number(entry: &str) -> String {
     entry.replace(COMMA, ",")
 }
 
@@ -79,7 +79,7 @@ impl HouseNumbers {
 
     /// Returns the addresses of the nodes of an interpolation way, with the indices of the nodes in the way. Fails if
     /// the row has no list of nodes.
-    fn of(&self, row: &RowItem<'_>) -> FormatResult<Vec<(usize, &NodeAddress)>> {
+    fn addresses_along(&self, row: &RowItem<'_>) -> FormatResult<Vec<(usize, &NodeAddress)>> {
         let nodes = tag(&row.tags, NUMBERS).ok_or(BROKEN)?;
         let mut addresses = Vec::new();
         for (at, node) in nodes.split(',').enumerate() {
@@ -92,12 +92,12 @@ impl HouseNumbers {
     /// Formats the house numbers of the nodes of an interpolation way as the value of [`NUMBERS`] in an index.
     pub(super) fn numbers(&self, row: &RowItem<'_>) -> FormatResult<String> {
         let mut numbers = String::new();
-        for (at, address) in self.of(row)? {
+        for (at, address) in self.addresses_along(row)? {
             if let Some(number) = &address.number {
                 let comma = if numbers.is_empty() { "" } else { "," };
                 let is_long = number.len() > MAX_NUMBER;
                 let number = if is_long { "" } else { number.as_str() };
-                let _ = write!(numbers, "{comma}{at}:{}", encoded(number));
+                let _ = write!(numbers, "{comma}{at}:{}", encode_number(number));
             }
         }
         Ok(numbers)
@@ -112,7 +112,7 @@ impl HouseNumbers {
     ) -> FormatResult<Vec<(&'a str, &'a str)>> {
         let own = row.tags.iter().filter(|(key, _)| *key != NUMBERS);
         let mut tags: Vec<(&str, &str)> = own.copied().collect();
-        let nodes = self.of(row)?;
+        let nodes = self.addresses_along(row)?;
         for key in shared_keys().filter(|key| tag(&row.tags, key).is_none()) {
             let mut shared = nodes.iter().flat_map(|&(_, address)| &address.shared);
             if let Some((_, value)) = shared.find(|(of_node, _)| *of_node == key) {

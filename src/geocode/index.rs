@@ -150,7 +150,7 @@ impl GeocodeIndex {
     pub fn open(directory: &Path) -> Result<Self> {
         let mut manifest = Manifest::read(directory)?;
         loop {
-            let opened = Self::of(directory, manifest.clone());
+            let opened = Self::with_manifest(directory, manifest.clone());
             let newer = match &opened {
                 // A build may have replaced the index after this manifest was read. If so, the new manifest differs.
                 Err(_) => Manifest::read(directory)?,
@@ -164,7 +164,7 @@ impl GeocodeIndex {
     }
 
     /// Opens the index that a manifest describes.
-    fn of(directory: &Path, manifest: Manifest) -> Result<Self> {
+    fn with_manifest(directory: &Path, manifest: Manifest) -> Result<Self> {
         let container = Container::open(&directory.join(&manifest.file), SECTION_COUNT)?;
         let trees = Layer::ALL.iter();
         let trees = trees.map(|layer| PackedRTree::open(&container, layer.tree()));
@@ -210,7 +210,7 @@ impl GeocodeIndex {
                     let mut queue = leaf.queue(&projection);
                     while let Some(number) = queue.next(*limit) {
                         let item = leaf.item(number)?;
-                        let squared = item.distance(&projection, place)?;
+                        let squared = item.squared_distance(&projection, place)?;
                         let found = Hit {
                             item,
                             place,

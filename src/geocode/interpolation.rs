@@ -1,15 +1,15 @@
 //! Interpolating house numbers along a way.
 //!
-//! The OSM wiki page "Addresses" has the values of `addr:interpolation`. `even` and `odd` mean that every second number
-//! from the first one on is there, as the value 2 does, so the numbers at the ends decide which numbers these are. No
-//! number is made where tags and ends leave it open.
+//! The OSM wiki page "Addresses" has the values of `addr:interpolation`. `even` and `odd` mean, like the value 2, that
+//! every second number from the first one on exists. The numbers at the ends therefore decide which numbers these are.
+//! No number is returned where the tags and the ends do not determine it.
 
-use super::house_numbers::decoded;
+use super::house_numbers::decode_number;
 use super::item::{NUMBERS, tag};
 use super::local_projection::{LocalProjection, nearest_fraction, segment_distance};
 use crate::geometry::Point;
 
-/// The maximum number of digits of a house number. A `u32` has as many at most.
+/// The maximum number of digits of a house number. A `u32` has at most this number of digits.
 const MAX_DIGITS: usize = 10;
 
 /// The maximum number of steps from one house number to the next one of a way. Rural addresses that count along a road,
@@ -27,7 +27,8 @@ struct Anchor {
 /// A house number that can be interpolated, such as 12, 12b, 94-01 or C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HouseNumber<'t> {
-    /// The text before the number, such as `94-`. All numbers along a way have it. It is no part of a list.
+    /// The text before the number, such as `94-`. All numbers along a way have the same prefix. It has no separator of
+    /// a list.
     prefix: &'t str,
     /// The digits; empty if the house number is only a letter.
     digits: &'t str,
@@ -36,7 +37,7 @@ struct HouseNumber<'t> {
     letter: Option<char>,
 }
 
-/// Splits a text before the longest end that consists of characters which `is_part` accepts.
+/// Splits a text before its longest suffix of characters that `is_part` accepts.
 fn split_end(text: &str, is_part: impl Fn(char) -> bool) -> (&str, &str) {
     let start = text.trim_end_matches(is_part);
     text.split_at(start.len())
@@ -54,7 +55,7 @@ impl<'t> HouseNumber<'t> {
         let mut letters = letters.chars();
         let letter = letters.next();
         let is_whole = letters.next().is_none() && letter.is_none_or(|l| l.is_ascii_alphabetic());
-        // Only a letter may come without a number, and then it has nothing before it.
+        // A letter may stand alone, without digits, but then nothing precedes it.
         let is_complete = !digits.is_empty() || letter.is_some() && text.len() == 1;
         let is_short = digits.len() <= MAX_DIGITS;
         let is_list = [prefix, separator]
@@ -78,8 +79,8 @@ impl<'t> HouseNumber<'t> {
         self.letter.map_or(0, position)
     }
 
-    /// Whether the prefix may be the first number of a range, such as 12-14. The first number of a range is less than
-    /// the last one, so the prefixes `N` and, before 3, `12-` do not begin a range.
+    /// Whether the prefix may be the first number of a range, such as 12-14. The first number of a range is not above
+    /// the last one. The prefix `N` therefore begins no range, and neither does the prefix of 12-3.
     fn may_be_range(&self) -> bool {
         let before = self
             .prefix
@@ -89,7 +90,7 @@ impl<'t> HouseNumber<'t> {
         !before.is_empty() && first <= self.number()
     }
 
-    /// Whether the number begins with a zero, which fills it up to the length of others.
+    /// Whether the number is padded with leading zeros.
     fn is_padded(&self) -> bool {
         self.digits.len() > 1 && self.digits.starts_with('0')
     }
@@ -135,20 +136,20 @@ pub(super) fn interpolated_number(
         0.0
     };
     let rule = InterpolationRule::parse(tag(tags, "addr:interpolation")?)?;
-    between(&from.number, &to.number, rule, part)
+    number_at_fraction(&from.number, &to.number, rule, part)
 }
 
 /// Reads the value of [`NUMBERS`]: the indices of nodes in a way, and their house numbers.
 fn numbered_nodes(list: &str) -> impl Iterator<Item = (usize, String)> {
     list.split(',').filter_map(|entry| {
         let (node, number) = entry.split_once(':')?;
-        Some((node.parse().ok()?, decoded(number)))
+        Some((node.parse().ok()?, decode_number(number)))
     })
 }
 
 /// Whether two neighbouring house numbers of an interpolation way have more than [`MAX_STEPS`] steps between them, so
-/// that no number is made there. `list` is the value of [`NUMBERS`], and `rule` that of `addr:interpolation`.
-pub(super) fn has_too_many(list: &str, rule: &str) -> bool {
+/// that no number is interpolated. `list` is the value of [`NUMBERS`], and `rule` that of `addr:interpolation`.
+pub(super) fn has_too_many_steps(list: &str, rule: &str) -> bool {
     let Some(rule) = InterpolationRule::parse(rule) else {
         return false;
     };
@@ -185,7 +186,7 @@ impl InterpolationRule {
 }
 
 /// Whether one of the house numbers at the ends may be a range of numbers, such as 12-14, rather than a number with a
-/// prefix. Numbers that are filled up with zeros, as 94-01 in Queens, are no ranges.
+/// prefix. Numbers that are padded with zeros, such as 94-01 in Queens, are not ranges.
 fn are_ranges(ends: &[HouseNumber<'_>; 2]) -> bool {
     !ends.iter().any(HouseNumber::is_padded) && ends.iter().any(HouseNumber::may_be_range)
 }
@@ -210,13 +211,13 @@ fn steps_between(ends: &[HouseNumber<'_>; 2], rule: InterpolationRule) -> Option
 }
 
 /// Returns the house number at the fraction `part` of the distance from `from` to `to`.
-fn between(from: &str, to: &str, rule: InterpolationRule, part: f64) -> Option<String> {
+fn number_at_fraction(from: &str, to: &str, rule: InterpolationRule, part: f64) -> Option<String> {
     let ends = [HouseNumber::parse(from)?, HouseNumber::parse(to)?];
     let [first, _] = ends;
     let steps = steps_between(&ends, rule).filter(|steps| steps.abs() <= MAX_STEPS)?;
     let at = (steps as f64 * part).round() as i64;
     if at == 0 || at == steps {
-        // A number at an end is the one of the node, as it is written.
+        // At an end, the number is that of the node, as the tag of the node spells it.
         let end = if at == 0 { from } else { to };
         return Some(end.trim().to_owned());
     }
@@ -245,7 +246,7 @@ fn lettered_between(ends: &[HouseNumber<'_>; 2], position: i64) -> Option<String
 }
 
 /// Returns a house number without a letter, in the form of the numbers at the ends. Returns `None` if the ends do not
-/// tell this form: if both have the same letter, or only one number is filled up with zeros.
+/// determine this form: if both have the same letter, or if they disagree about leading zeros.
 fn number_between(ends: &[HouseNumber<'_>; 2], number: i64) -> Option<String> {
     let [first, last] = ends;
     let positions = ends.map(|end| end.letter_position());
@@ -271,7 +272,7 @@ mod tests {
     /// The different numbers along a way, in their order.
     fn numbers(from: &str, to: &str, rule: &str) -> Vec<String> {
         let at = |part: u32| {
-            between(
+            number_at_fraction(
                 from,
                 to,
                 InterpolationRule::parse(rule)?,
@@ -337,14 +338,14 @@ mod tests {
         ] {
             let found = numbers(from, to, rule);
             assert_eq!(!found.is_empty(), has_numbers, "{from} {to} {rule}");
-            let is_refused = has_too_many(&format!("0:{from},7:{to}"), rule);
+            let is_refused = has_too_many_steps(&format!("0:{from},7:{to}"), rule);
             assert_eq!(is_refused, !has_numbers, "{from} {to} {rule}");
             // Another pair of the same way decides alone.
             let list = format!("0:1,1:3,2:{from},7:{to}");
-            assert!(has_numbers || has_too_many(&list, rule), "{list}");
+            assert!(has_numbers || has_too_many_steps(&list, rule), "{list}");
         }
         for list in ["", "0:1", "0:,1:9", "x", "0:1,1:12;14", "0:1,1:4294967296"] {
-            assert!(!has_too_many(list, "odd"), "{list}");
+            assert!(!has_too_many_steps(list, "odd"), "{list}");
         }
     }
 

@@ -189,7 +189,7 @@ fn decode_texts<'b>(row: &mut Varints<'b>) -> FormatResult<Vec<(&'b str, &'b str
     Ok(tags)
 }
 
-pub(super) fn put_head(out: &mut Vec<u8>, kind: ObjectKind, shape: ItemShape, id: i64) {
+pub(super) fn put_item_header(out: &mut Vec<u8>, kind: ObjectKind, shape: ItemShape, id: i64) {
     put_varint(out, kind as u64 | (shape as u64) << 2);
     put_sint(out, id);
 }
@@ -205,7 +205,7 @@ fn put_lines(out: &mut Vec<u8>, lines: Lines<'_>) {
 impl IndexedItem<'_> {
     /// Appends the item as a row.
     pub(crate) fn put_row(&self, out: &mut Vec<u8>) {
-        put_head(out, self.kind, self.shape, self.id);
+        put_item_header(out, self.kind, self.shape, self.id);
         put_lines(out, self.lines);
         put_texts(out, self.tags);
     }
@@ -244,7 +244,9 @@ impl RowLines {
 
 pub(super) const BROKEN: FormatError = FormatError::new("an item is broken");
 
-pub(super) fn head(values: &mut Varints<'_>) -> FormatResult<(ObjectKind, ItemShape, i64)> {
+pub(super) fn read_item_header(
+    values: &mut Varints<'_>,
+) -> FormatResult<(ObjectKind, ItemShape, i64)> {
     let number = values.read()?;
     let kind = ObjectKind::from_number(number & 3).ok_or(BROKEN)?;
     let shape = ItemShape::from_number(number >> 2).ok_or(BROKEN)?;
@@ -252,7 +254,7 @@ pub(super) fn head(values: &mut Varints<'_>) -> FormatResult<(ObjectKind, ItemSh
 }
 
 /// Reads a line.
-fn next_line(values: &mut Varints<'_>) -> FormatResult<Vec<Point>> {
+fn read_line(values: &mut Varints<'_>) -> FormatResult<Vec<Point>> {
     let mut line = Vec::new();
     read_points(values, &mut line)?;
     Ok(line)
@@ -262,11 +264,11 @@ impl<'r> RowItem<'r> {
     /// Parses a row.
     pub(crate) fn parse(row: &'r [u8]) -> FormatResult<Self> {
         let mut values = Varints::new(row);
-        let (kind, shape, id) = head(&mut values)?;
+        let (kind, shape, id) = read_item_header(&mut values)?;
         let lines = match values.read()? {
-            1 => RowLines::One(next_line(&mut values)?),
+            1 => RowLines::One(read_line(&mut values)?),
             count => {
-                let lines = (0..count).map(|_| next_line(&mut values));
+                let lines = (0..count).map(|_| read_line(&mut values));
                 RowLines::Many(lines.collect::<Result<_, _>>()?)
             }
         };

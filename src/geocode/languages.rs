@@ -42,8 +42,8 @@ impl QueryOptions {
     }
 }
 
-/// Returns a language tag, and what is left of it while subtags are removed from its end (RFC 4647, section 3.4), in
-/// lower case: `sr-latn-rs`, `sr-latn`, `sr`.
+/// Returns a language tag, and the tags that remain when subtags are removed from its end one by one (RFC 4647, section
+/// 3.4), in lower case: `sr-latn-rs`, `sr-latn`, `sr`.
 fn lookup_order(language: &str) -> Vec<String> {
     let (mut order, mut tag) = (Vec::new(), language.replace('_', "-").to_ascii_lowercase());
     if tag.is_empty() || tag.len() > MAX_TAG {
@@ -66,7 +66,7 @@ fn lookup_order(language: &str) -> Vec<String> {
     order
 }
 
-/// Returns the language tag with the script of a Chinese tag that has a region, but no script.
+/// Returns the tag for the Chinese script of a region, such as `zh-hant` for `zh-tw`; `None` for other tags.
 fn chinese_script(tag: &str) -> Option<&'static str> {
     match tag.strip_prefix("zh-")? {
         "tw" | "hk" | "mo" => Some("zh-hant"),
@@ -122,7 +122,7 @@ impl Languages {
             });
             name.map(|(_, name)| *name)
         };
-        self.best(|| tag(tags, "name"), named)
+        self.best_name(|| tag(tags, "name"), named)
     }
 
     /// Returns the name of an area in the best language that it has, or its tag `name`.
@@ -134,27 +134,27 @@ impl Languages {
     /// Returns the name of an area in the best language that it has; `None` if it has no name that is known to be in
     /// any of the languages.
     pub(super) fn area_name_in_language<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
-        self.best(
+        self.best_name(
             || area.tag(KeyNumber::NAME),
             |language| area.name_in(language),
         )
     }
 
     /// Returns the name in the best language. `own` returns the tag `name`, and `named` the name in a language.
-    fn best<'i>(
+    fn best_name<'i>(
         &self,
         own: impl Fn() -> Option<&'i str>,
         named: impl Fn(&str) -> Option<&'i str>,
     ) -> Option<&'i str> {
         self.wanted.iter().find_map(|order| {
             let in_language = order.iter().find_map(|language| named(language));
-            in_language.or_else(|| own().filter(|own| self.is_in(order, own, &named)))
+            in_language.or_else(|| own().filter(|own| self.is_in_language(order, own, &named)))
         })
     }
 
-    /// Whether the tag `name` of an object, whose value is `own`, is in the language of `order`: the only language of
-    /// the place, or the only one in which the object has no other name.
-    fn is_in<'i>(
+    /// Whether `own`, the value of an object's tag `name`, is in the language of `order`. This has to be a language of
+    /// the place. In each other language of the place, the object needs a name that is not a part of `own`.
+    fn is_in_language<'i>(
         &self,
         order: &[String],
         own: &str,

@@ -3,10 +3,10 @@
 //! A leaf consists of a fixed-size header, the quantized boxes of its items, an offset table, the items, and a string
 //! table. A search compares boxes, and parses only the items that may be near enough. A tag is a pair of string
 //! numbers. The lowest numbers stand for [`KEYS`], the others for the strings of the leaf. Tags with a key in [`KEYS`]
-//! precede the other tags of an item, so that a lookup of such a tag does not pass over names in all languages.
+//! precede the other tags of an item, so that a lookup of such a tag does not read the names in all languages.
 
 use super::child_queue::{ChildQueue, QUEUE_LEN};
-use super::item::{BROKEN, ItemShape, KEYS, head};
+use super::item::{BROKEN, ItemShape, KEYS, read_item_header};
 use super::lines::for_each_point;
 use super::local_projection::{LocalProjection, crosses_ray, segment_distance};
 use crate::error::FormatResult;
@@ -17,7 +17,7 @@ use crate::pbf::wire::Varints;
 /// The size of the header in bytes. The header has the latitude and longitude of the south-western corner, the offset
 /// of the string table, the number of items, the shift of [`Units`], and the widths of the offsets of items and of
 /// strings.
-pub(super) const HEAD_LEN: usize = 4 + 4 + 4 + 4;
+pub(super) const HEADER_LEN: usize = 4 + 4 + 4 + 4;
 /// The size of a quantized box in bytes. The box has its southern, western, northern and eastern edge, one byte each,
 /// in [`Units`] from the south-western corner of the leaf.
 pub(super) const UNITS_LEN: usize = 4;
@@ -33,7 +33,7 @@ pub(super) struct OffsetTable<'c> {
 
 impl OffsetTable<'_> {
     /// Returns the width in bytes of the offsets in a table whose largest offset is `largest`.
-    pub(super) fn len_of(largest: usize) -> u8 {
+    pub(super) fn width_for(largest: usize) -> u8 {
         if largest <= usize::from(u16::MAX) {
             2
         } else {
@@ -76,6 +76,7 @@ impl Units {
         }
     }
 
+    /// Returns the quantized edges of a box.
     pub(super) fn in_units(self, extent: &Extent) -> [u8; UNITS_LEN] {
         let [west, south, east, north] = extent.edges().map(i64::from).into_array();
         let [lat, lon] = [self.base.lat_e7, self.base.lon_e7].map(i64::from);
@@ -99,6 +100,7 @@ impl Units {
     }
 }
 
+/// Returns the `LEN` bytes at offset `at`.
 fn array<const LEN: usize>(bytes: &[u8], at: usize) -> FormatResult<[u8; LEN]> {
     let bytes = at.checked_add(LEN).and_then(|end| bytes.get(at..end));
     let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
@@ -162,7 +164,7 @@ impl<'c> ItemLeaf<'c> {
         {
             return Err(BROKEN);
         }
-        let items = bytes.get(HEAD_LEN..texts_at).ok_or(BROKEN)?;
+        let items = bytes.get(HEADER_LEN..texts_at).ok_or(BROKEN)?;
         let boxes = usize::from(count) * UNITS_LEN;
         let (boxes, items) = items.split_at_checked(boxes).ok_or(BROKEN)?;
         let ends = usize::from(count) * usize::from(end_len);
@@ -255,7 +257,7 @@ impl<'c> LeafItem<'c> {
     #[inline]
     fn parse(bytes: &'c [u8], leaf: &ItemLeaf<'c>) -> FormatResult<Self> {
         let mut values = Varints::new(bytes);
-        let (kind, shape, id) = head(&mut values)?;
+        let (kind, shape, id) = read_item_header(&mut values)?;
         let (tags, lines) = (values.read_text()?, values.rest());
         Ok(LeafItem {
             kind,
@@ -269,7 +271,11 @@ impl<'c> LeafItem<'c> {
 
     /// Returns the squared distance, in square metres, to `place`, which is the query point. It is 0 inside an area.
     #[inline]
-    pub(super) fn distance(&self, projection: &LocalProjection, place: Point) -> FormatResult<f64> {
+    pub(super) fn squared_distance(
+        &self,
+        projection: &LocalProjection,
+        place: Point,
+    ) -> FormatResult<f64> {
         let is_area = self.shape == ItemShape::Area;
         let mut nearest = f64::INFINITY;
         let (mut last, mut is_inside) = ((ORIGIN, [0.0; 2]), false);
@@ -461,7 +467,7 @@ mod tests {
         ] {
             assert_eq!(area.holds(place).unwrap(), is_inside);
             let distance = area
-                .distance(&LocalProjection::around(place), place)
+                .squared_distance(&LocalProjection::around(place), place)
                 .unwrap();
             assert_eq!(distance == 0.0, is_inside, "{place:?} {distance}");
         }
@@ -519,7 +525,7 @@ mod tests {
         let item = ItemLeaf::parse(&bytes).unwrap().item(0).unwrap();
         let place = point(1, 2);
         assert!(
-            item.distance(&LocalProjection::around(place), place)
+            item.squared_distance(&LocalProjection::around(place), place)
                 .is_err()
         );
         assert!(item.extent().is_err() && item.first_point().is_err());

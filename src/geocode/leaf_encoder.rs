@@ -1,7 +1,7 @@
 //! Encodes leaves of the R-tree of a layer.
 
-use super::item::{KEYS, RowItem, put_head};
-use super::leaf::{HEAD_LEN, OffsetTable, Units};
+use super::item::{KEYS, RowItem, put_item_header};
+use super::leaf::{HEADER_LEN, OffsetTable, Units};
 use super::lines::put_lines;
 use crate::geometry::Extent;
 use crate::pbf::wire::put_varint;
@@ -81,7 +81,7 @@ impl<'r> LeafEncoder<'r> {
                 put_varint(encoded_tags, *number);
             }
             let item = row.item();
-            put_head(body, item.kind, item.shape, item.id);
+            put_item_header(body, item.kind, item.shape, item.id);
             put_varint(body, encoded_tags.len() as u64);
             body.extend_from_slice(encoded_tags);
             put_lines(body, item.lines);
@@ -89,8 +89,8 @@ impl<'r> LeafEncoder<'r> {
             ends.push(body.len());
         }
         let texts_len: usize = self.texts.iter().map(|text| text.len()).sum();
-        let [end_len, text_end_len] = [body.len(), texts_len].map(OffsetTable::len_of);
-        let texts_at = HEAD_LEN + boxes.len() + ends.len() * usize::from(end_len) + body.len();
+        let [end_len, text_end_len] = [body.len(), texts_len].map(OffsetTable::width_for);
+        let texts_at = HEADER_LEN + boxes.len() + ends.len() * usize::from(end_len) + body.len();
         let table_len = (self.texts.len() + 1) * usize::from(text_end_len);
         let mut leaf = Vec::with_capacity(texts_at + table_len + texts_len);
         leaf.extend_from_slice(&units.base.lat_e7.to_le_bytes());

@@ -9,8 +9,8 @@ use super::compatibility::{rows_of, stands_for};
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
-/// Letters without marks, each with its variants that have marks, and with its full-width form. Letters of Indic
-/// scripts stand beside the characters that form D writes for them.
+/// Letters without marks, each with its variants that have marks, and with its full-width form. A letter of an Indic
+/// script is a variant of the characters that form D writes for it.
 const PLAIN: &str = "\
     0=０ 1=１ 2=２ 3=３ 4=４ 5=５ 6=６ 7=７ 8=８ 9=９ a=àáâãäåāăąǎǟǡǻȁȃȧḁạảấầẩẫậắằẳẵặａ ae=æǣǽ b=ḃḅḇｂ c=çćĉċčḉｃ \
     d=ďđḋḍḏḑḓｄ e=èéêëēĕėęěȅȇȩḕḗḙḛḝẹẻẽếềểễệｅ f=ḟｆ g=ĝğġģǧǵḡｇ h=ĥħȟḣḥḧḩḫẖｈ i=ìíîïĩīĭįıǐȉȋḭḯỉịｉ j=ĵǰｊ \
@@ -37,9 +37,10 @@ static VARIANTS: LazyLock<FxHashMap<char, &str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The kana with a voiced variant, their voiced variants, and those with a half-voiced variant.
+/// The kana that have a voiced variant. [`VOICED`] has these variants in the same order.
 const UNVOICED: &str = "うかきくけこさしすせそたちつてとはひふへほゝウカキクケコサシスセソタチツテトハヒフヘホヽワヰヱヲ";
 const VOICED: &str = "ゔがぎぐげござじずぜぞだぢづでどばびぶべぼゞヴガギグゲゴザジズゼゾダヂヅデドバビブベボヾヷヸヹヺ";
+/// The kana that have a half-voiced variant, and these variants in the same order.
 const HALF_VOICED: [&str; 2] = ["はひふへほハヒフヘホ", "ぱぴぷぺぽパピプペポ"];
 
 /// Returns the words of a name in lower case, without marks.

@@ -1,4 +1,5 @@
-//! The streets and cities that an address names: their names in the languages of the query, and their objects.
+//! Finds the streets and cities that an address names: their objects, and the names of these in the languages of the
+//! query.
 
 use super::answer::NearObject;
 use super::area::Area;
@@ -74,7 +75,7 @@ impl<'i> Query<'i, '_> {
     /// Does nothing unless the query resolves names. Finds the objects of the street, the part of the city and the city
     /// that `parts` names. Replaces each name by the name of its object, or removes the name if no object is found. If
     /// no object is found for the street, uses `street`, the nearest street. Returns the street, if there is one.
-    pub(super) fn resolve(
+    pub(super) fn resolve_names(
         &self,
         parts: &mut AddressParts<'i>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
@@ -129,7 +130,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Whether a street within `radius` metres has a name that is a spelling of `written`.
-    pub(super) fn is_on(&self, written: &'i str, radius: f64) -> Result<bool> {
+    pub(super) fn is_on_street_named(&self, written: &'i str, radius: f64) -> Result<bool> {
         Ok(self.street_within(written, radius)?.is_some())
     }
 
@@ -184,7 +185,7 @@ impl<'i> Query<'i, '_> {
                 .zip(area.tag(KeyNumber::PLACE));
             return Ok(name.map(|(name, kind)| (name, area.object(), kind)));
         }
-        let node = self.place_here(areas, |others| {
+        let node = self.first_place_not_elsewhere(areas, |others| {
             self.near(Layer::Places, radius, |item| {
                 Ok(!others.contains(&item.id)
                     && is_kind(item.tag("place")?)

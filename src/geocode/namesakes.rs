@@ -87,7 +87,7 @@ fn city_of(row: &RowItem<'_>) -> Option<City> {
 #[derive(Default)]
 struct BoundaryFindings {
     namesakes: Vec<Namesake>,
-    /// The index of a city, and the level of a boundary around it that has another name.
+    /// Each entry is the index of a city, and the level of a boundary that contains the city but has another name.
     others: Vec<(usize, u8)>,
 }
 
@@ -198,7 +198,8 @@ impl Namesakes {
         Ok(Self::of(namesakes, &cities, &levels))
     }
 
-    /// `levels` has, for each city, the levels of the boundaries around it that have other names, as a set of bits.
+    /// Collects the values of the boundaries that are cities. For each city, `levels` is the set of the levels of the
+    /// boundaries around it that have other names, one bit each.
     fn of(mut namesakes: Vec<Namesake>, cities: &[City], levels: &[u16]) -> Self {
         let mut found = Self::default();
         namesakes.sort_unstable_by_key(|namesake| {
@@ -221,7 +222,7 @@ impl Namesakes {
     }
 
     /// Returns the value of [`NAMESAKE`](super::item::NAMESAKE) for an area.
-    pub(super) fn name_of_area(&self, row: &RowItem<'_>) -> Option<&str> {
+    pub(super) fn value_for(&self, row: &RowItem<'_>) -> Option<&str> {
         self.values.get(&(row.kind, row.id)).map(String::as_str)
     }
 }

@@ -26,6 +26,7 @@ pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     groups
 }
 
+/// Halves the objects recursively, and appends the resulting groups.
 fn cut_groups(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
     let extent = Extent::of(middles.iter().map(|(middle, _)| middle));
     let Some(extent) = extent.filter(|_| middles.len() > LEAF_ITEMS) else {

@@ -26,7 +26,7 @@ const COUNT_LEN: u64 = 8;
 /// The size in bytes of the boxes of a node. A node that is not a parent of leaves has nothing else.
 const BOXES_LEN: u64 = (4 * FANOUT * EDGE_LEN) as u64;
 /// The size in bytes of the offset table of a parent of leaves.
-const PLACES_LEN: u64 = (START_LEN + FANOUT * END_LEN) as u64;
+const OFFSETS_LEN: u64 = (START_LEN + FANOUT * END_LEN) as u64;
 /// The size in bytes of the start of the first leaf.
 const START_LEN: usize = 8;
 /// The size in bytes of the end of a leaf.
@@ -68,7 +68,7 @@ impl PackedRTreeBuilder {
         let mut start = 0;
         for (children, ends) in self.extents.chunks(FANOUT).zip(self.ends.chunks(FANOUT)) {
             writer.write(&boxes(children))?;
-            writer.write(&encode_places(start, ends)?)?;
+            writer.write(&encode_offset_table(start, ends)?)?;
             start = ends[ends.len() - 1];
         }
         let mut level = self.extents;
@@ -98,21 +98,21 @@ fn boxes(children: &[Extent]) -> Vec<u8> {
 }
 
 /// Returns the offset table of a parent of leaves. Fails if the leaves have more than 4 GB.
-fn encode_places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
+fn encode_offset_table(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
     let mut bytes = start.to_le_bytes().to_vec();
     let too_long = |_| Error::internal("16 leaves of an index have more than 4 GB");
     for end in ends {
         let end = u32::try_from(end - start).map_err(too_long)?;
         bytes.extend_from_slice(&end.to_le_bytes());
     }
-    bytes.resize(PLACES_LEN as usize, 0);
+    bytes.resize(OFFSETS_LEN as usize, 0);
     Ok(bytes)
 }
 
 /// Returns the start and the length of a leaf from the offset table of its parent. `number` is the index of the leaf
 /// among the children of its parent.
 #[inline]
-fn place_of(places: &[u8], number: usize) -> Option<[u64; 2]> {
+fn leaf_start_and_len(places: &[u8], number: usize) -> Option<[u64; 2]> {
     let (start, ends) = places.split_first_chunk::<START_LEN>()?;
     let ends = ends.as_chunks::<END_LEN>().0;
     let end = |number: usize| Some(u64::from(u32::from_le_bytes(*ends.get(number)?)));
@@ -179,10 +179,10 @@ impl<'c> Children<'c> {
         let [west, south, east, north] = extent.edges().into_array();
         let [souths, wests, norths, easts] = self.edges;
         let mut apart = [0; FANOUT];
-        mark(&mut apart, souths, |edge| edge > north);
-        mark(&mut apart, wests, |edge| edge > east);
-        mark(&mut apart, norths, |edge| edge < south);
-        mark(&mut apart, easts, |edge| edge < west);
+        mark_apart(&mut apart, souths, |edge| edge > north);
+        mark_apart(&mut apart, wests, |edge| edge > east);
+        mark_apart(&mut apart, norths, |edge| edge < south);
+        mark_apart(&mut apart, easts, |edge| edge < west);
         let apart = apart.iter().fold(0, |all, bit| all | bit);
         let mut met = !apart & ((1 << self.count) - 1);
         std::iter::from_fn(move || {
@@ -200,7 +200,7 @@ impl<'c> Children<'c> {
 /// Calls `is_apart` with the edge of each child in `row`. If the result is true, sets the bit of the child in `apart`.
 /// The loop has no branches, so that it compiles to vector instructions.
 #[inline]
-fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool) {
+fn mark_apart(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool) {
     const BITS: [u32; FANOUT] = {
         let (mut bits, mut child) = ([0; FANOUT], 0);
         while child < FANOUT {
@@ -227,7 +227,7 @@ impl PackedRTree {
         }
         let (mut levels, mut start) = (Vec::new(), COUNT_LEN);
         while children > 0 {
-            let node_len = BOXES_LEN + if levels.is_empty() { PLACES_LEN } else { 0 };
+            let node_len = BOXES_LEN + if levels.is_empty() { OFFSETS_LEN } else { 0 };
             levels.push(TreeLevel {
                 start,
                 node_len,
@@ -262,8 +262,8 @@ impl PackedRTree {
         let place = match level.filter(|level| number < level.children) {
             Some(level) => {
                 let at = level.start + number / FANOUT as u64 * level.node_len + BOXES_LEN;
-                place_of(
-                    container.bytes(self.section + NODES, at, PLACES_LEN)?,
+                leaf_start_and_len(
+                    container.bytes(self.section + NODES, at, OFFSETS_LEN)?,
                     child,
                 )
             }
@@ -314,6 +314,7 @@ impl PackedRTree {
         self.near_in(container, projection, None, limit, visit)
     }
 
+    /// Does the same as [`near`](Self::near) for the leaves below `node`.
     fn near_in(
         &self,
         container: &Container,
@@ -348,6 +349,7 @@ impl PackedRTree {
         self.meeting_in(container, extent, None, visit)
     }
 
+    /// Does the same as [`meeting`](Self::meeting) for the leaves below `node`.
     fn meeting_in(
         &self,
         container: &Container,
@@ -374,6 +376,7 @@ impl PackedRTree {
         self.count_in(container, extent, None)
     }
 
+    /// Does the same as [`count_meeting`](Self::count_meeting) for the leaves below `node`.
     fn count_in(
         &self,
         container: &Container,
@@ -422,6 +425,8 @@ impl PackedRTree {
         self.nth_in(container, extent, None, from, &mut skipped)
     }
 
+    /// Does the same as [`nth_meeting`](Self::nth_meeting) for the leaves below `node`. Subtracts the skipped leaves
+    /// from `skipped`.
     fn nth_in(
         &self,
         container: &Container,

@@ -16,8 +16,8 @@ const NAMES: [&[u8]; 6] = [
     b"loc_name",
 ];
 
-/// Whether the value of a tag is a name of its object. Keys such as `name:prefix` and `name:etymology` have other
-/// values.
+/// Whether the value of a tag with this key is a name of the object. Keys such as `name:prefix` and `name:etymology`
+/// have other values.
 pub(super) fn is_name(key: &[u8]) -> bool {
     NAMES.contains(&key) || key.strip_prefix(b"name:").is_some_and(is_language)
 }
@@ -96,7 +96,7 @@ impl PlaceNames {
     pub(super) fn has(&self, name: &str) -> bool {
         spellings(name).any(|spelling| {
             let initial = Initial::of(spelling);
-            // Most names differ in their first letters. Comparing these first is faster than folding every name.
+            // Most names differ in their first letters. Comparing the initials first is faster than folding every name.
             let mut similar = self
                 .spellings
                 .iter()

@@ -23,17 +23,17 @@ const PLACES: [(&str, f64); 5] = [
 /// The maximum number of places that are rejected because they are elsewhere. If there are more, no place is found.
 const MAX_OTHERS: usize = 16;
 
-/// Returns the reach of places of a kind. Parts of cities have that of villages.
+/// Returns the reach of places of a kind. Parts of cities have the reach of villages.
 fn reach_of(kind: &str) -> f64 {
     let known = PLACES.iter().find(|(place, _)| *place == kind);
     known.map_or(4_000.0, |(_, reach)| *reach)
 }
 
-/// Whether an area around the query point shows that places outside of it are elsewhere. `kind` is the kind of such a
-/// place.
+/// Whether place nodes of a kind are elsewhere if they lie outside of `area`. The area contains the query point.
 ///
-/// A state does, and so does an area that is larger than such a place can be, because it is no part of the place. A
-/// district does for places that are smaller than towns. A smaller area may be one of several parts of the place.
+/// This holds for a state. It also holds for an area that is larger than a place of this kind can be, because such an
+/// area is no part of a place. For places that are smaller than towns, it holds for a district. Any other area may be
+/// one of several parts of the place.
 fn excludes_places(area: &Area<'_>, kind: &str) -> bool {
     let reach = reach_of(kind);
     let largest = std::f64::consts::PI * reach * reach;
@@ -50,7 +50,7 @@ impl<'i> Query<'i, '_> {
     /// Returns the place node with the smallest ratio of distance to reach (see [`PLACES`]). `areas` are the areas that
     /// contain the query point. A place node that is elsewhere is rejected.
     pub(super) fn nearest_place(&self, areas: &[Area<'i>]) -> Result<Option<NearPlace<'i>>> {
-        let near = self.place_here(areas, |others| self.next_place(others))?;
+        let near = self.first_place_not_elsewhere(areas, |others| self.next_place(others))?;
         Ok(near.and_then(|near| {
             let (place, name) = tag(&near.tags, "place").zip(self.languages.name(&near.tags))?;
             Some(NearPlace {
@@ -63,7 +63,7 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the first place node that is not elsewhere. `next` returns the best place node whose id is not in a
     /// list.
-    pub(super) fn place_here(
+    pub(super) fn first_place_not_elsewhere(
         &self,
         areas: &[Area<'i>],
         next: impl Fn(&[i64]) -> Result<Option<Near<'i>>>,
@@ -112,8 +112,8 @@ impl<'i> Query<'i, '_> {
         best.map(near).transpose()
     }
 
-    /// Whether a place names another part of the earth than the one around the query point, which is in `areas`: it is
-    /// in another municipality, or outside of an area around the query point that would have to contain it.
+    /// Whether a place node does not name the surroundings of the query point, which is in `areas`. This holds if the
+    /// node is in another municipality, or outside of an area in `areas` that would have to contain it.
     fn is_elsewhere(&self, near: &Near<'i>, areas: &[Area<'i>]) -> Result<bool> {
         let point = near.found.item.first_point();
         let point = point.map_err(|error| self.index.damage_error(&error))?;

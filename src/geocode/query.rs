@@ -106,7 +106,8 @@ impl<'i> ChosenAddress<'i> {
     }
 }
 
-/// Returns the code of the country that contains the query point or, if it is not known, that the address names.
+/// Returns the code of the country that contains the query point. If this country is not known, returns the code in the
+/// address.
 fn country_code(areas: &[Area<'_>], chosen: Option<&ChosenAddress<'_>>) -> Option<String> {
     country_code_of(areas).or_else(|| country_in_address(&chosen?.near.tags))
 }
@@ -151,7 +152,7 @@ impl<'i> Query<'i, '_> {
         let code = country_code(&areas, chosen.as_ref());
         self.languages.set_place(&areas, code.as_deref());
         let mut parts = self.compose(chosen, named_street, &areas)?;
-        let own_street = self.resolve(&mut parts, named_street, &areas)?;
+        let own_street = self.resolve_names(&mut parts, named_street, &areas)?;
         parts.add_areas(&areas, &self.languages);
         let nearest_place = match parts.city {
             Some(_) => None,
@@ -255,7 +256,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Composes the part of the address that does not come from areas. If the query resolves names, the names in the
-    /// result are spelled as in the address, and `resolve` replaces them later.
+    /// result are spelled as in the address, and `resolve_names` replaces them later.
     fn compose(
         &self,
         chosen: Option<ChosenAddress<'i>>,

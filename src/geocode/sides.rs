@@ -6,7 +6,7 @@ use super::item::{ItemShape, text_tag};
 use super::local_projection::{LocalProjection, segment_distance};
 use crate::error::FormatResult;
 
-/// The distance in metres within which a place is on a street, and on neither side of it.
+/// The distance in metres within which a query point is on a street, and on neither side of it.
 const ON_STREET: f64 = 0.01;
 /// The difference, in square metres, up to which two segments of a street are equally near.
 const EQUALLY_NEAR: f64 = 1e-6;
@@ -18,7 +18,7 @@ enum StreetSide {
     Right,
 }
 
-/// Whether `name` is that of one side of a street, or both names in a row, as in "A / B".
+/// Whether `name` is the name of one side of a street, or consists of the names of both sides, as in "A / B".
 fn is_of_sides(name: &str, [left, right]: [&str; 2]) -> bool {
     name == left
         || name == right
@@ -29,9 +29,9 @@ fn is_of_sides(name: &str, [left, right]: [&str; 2]) -> bool {
 
 /// Returns the side of a line on which the origin is; `None` if the origin is on the line.
 fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<StreetSide> {
-    // The squared distance of the nearest segment, and the distance of the origin from the straight line through it,
-    // which is positive on the left. At a corner, two segments are equally near, and the side is that of the segment
-    // whose straight line is farther.
+    // `nearest` is the squared distance of the nearest segment. `across` is the distance of the origin from the
+    // straight line through this segment, positive on the left. At a corner, two segments are equally near, and the
+    // side is that of the segment whose straight line is farther.
     let (mut nearest, mut across) = (f64::INFINITY, 0.0_f64);
     for pair in lines.iter().flat_map(|line| line.windows(2)) {
         let [from, to] = pair else { continue };

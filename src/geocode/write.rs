@@ -3,7 +3,7 @@
 use super::area::{EncodedArea, encode_area, size_m2};
 use super::container::ContainerWriter;
 use super::house_numbers::{HouseNumbers, NodeAddress, addresses_of};
-use super::interpolation::has_too_many;
+use super::interpolation::has_too_many_steps;
 use super::item::{BROKEN, NAMESAKE, RowItem, SIZE, tag};
 use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::leaf::LEAF_ITEMS;
@@ -117,7 +117,7 @@ fn encode(
 }
 
 impl Encoded {
-    /// Encodes rows.
+    /// Encodes parsed rows, and adds the results.
     fn add(
         &mut self,
         parsed: &[RowItem<'_>],
@@ -128,14 +128,14 @@ impl Encoded {
         match self.layer {
             Layer::Areas => {
                 self.areas
-                    .extend(parsed.iter().map(|row| area(row, namesakes)));
+                    .extend(parsed.iter().map(|row| encode_area_row(row, namesakes)));
             }
             Layer::Interpolations => {
                 let of_rows = parsed.iter().map(|row| numbers.numbers(row));
                 let of_rows = of_rows.collect::<Result<Vec<String>, _>>()?;
                 let with_too_many = parsed.iter().zip(&of_rows).filter(|(row, of_row)| {
                     let rule = tag(&row.tags, "addr:interpolation");
-                    rule.is_some_and(|rule| has_too_many(of_row, rule))
+                    rule.is_some_and(|rule| has_too_many_steps(of_row, rule))
                 });
                 self.not_interpolated
                     .extend(with_too_many.map(|(row, _)| row.id));
@@ -159,11 +159,11 @@ impl Encoded {
 }
 
 /// Encodes an area with its size and, if it has the name of a city within it, with the kind of that city.
-fn area(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
+fn encode_area_row(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
     let size = size_m2(row.lines.as_slice()).to_string();
     let mut tags: Vec<(&str, &str)> = row.tags.clone();
     tags.push((SIZE, &size));
-    tags.extend(namesakes.name_of_area(row).map(|kind| (NAMESAKE, kind)));
+    tags.extend(namesakes.value_for(row).map(|kind| (NAMESAKE, kind)));
     encode_area(&RowItem {
         lines: row.lines.clone(),
         tags,
@@ -215,6 +215,7 @@ impl IndexWriter {
         Ok(())
     }
 
+    /// Writes encoded rows. Their layer is the current one or a later one.
     fn add(&mut self, encoded: Encoded) -> Result<()> {
         self.go_to(encoded.layer)?;
         for (bytes, extent) in encoded.leaves {
