@@ -1,7 +1,7 @@
 //! Abbreviations of the words in the names of streets and cities.
 //!
-//! Most are those of the OSM wiki page "Name finder: Abbreviations". A group is a list of words that stand for each
-//! other. Words are written as [`words`](super::letters::words) returns them: in lower case and without marks.
+//! Most of them come from the OSM wiki page "Name finder: Abbreviations". A group is a list of words that stand for
+//! each other. Words are written as [`words`](super::letters::words) returns them: in lower case and without marks.
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;

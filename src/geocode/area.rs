@@ -159,6 +159,7 @@ impl Bands {
     }
 }
 
+/// Appends a part: its header, the starts of its bands, and the edges of each band.
 fn put_part(out: &mut Vec<u8>, rings: &[Vec<Point>], extent: Extent) {
     let edges: Vec<(Point, Point)> = rings
         .iter()
@@ -348,6 +349,7 @@ impl PartHeader {
 }
 
 impl<'c> Areas<'c> {
+    /// Returns `len` bytes of the section from offset `start` on.
     fn bytes(&self, start: u64, len: u64) -> Result<&'c [u8]> {
         self.container.bytes(self.section, start, len)
     }

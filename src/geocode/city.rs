@@ -54,6 +54,8 @@ fn parse_namesake(value: &str) -> (Option<&'static str>, u16) {
 }
 
 impl<'a, 'i> Roles<'a, 'i> {
+    /// Returns the indications of a boundary; `None` for an area that is not an administrative boundary within a
+    /// country.
     fn of(area: &'a Area<'i>) -> Option<Self> {
         let level = area.level.filter(|level| *level > 2)?;
         if !area.is_administrative {

@@ -249,6 +249,7 @@ impl Container {
         }
     }
 
+    /// Verifies the checksum of a block.
     #[cold]
     fn verify(&self, block: usize) -> Result<()> {
         let start = block * BLOCK_LEN;

@@ -153,8 +153,8 @@ static LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
     ])
 });
 
-/// The languages of the tag `name` in parts of countries whose languages differ from those of the whole country, by ISO
-/// 3166-2 code.
+/// The languages of the tag `name` in parts of countries with other languages than the whole country, by ISO 3166-2
+/// code.
 static REGION_LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
     by_code(&[
         (

@@ -44,6 +44,7 @@ fn split_end(text: &str, is_part: impl Fn(char) -> bool) -> (&str, &str) {
 }
 
 impl<'t> HouseNumber<'t> {
+    /// Parses a house number; `None` if it cannot be interpolated.
     fn parse(text: &'t str) -> Option<Self> {
         let text = text.trim();
         let (head, letters) = split_end(text, char::is_alphabetic);
@@ -149,7 +150,7 @@ fn numbered_nodes(list: &str) -> impl Iterator<Item = (usize, String)> {
 
 /// Whether two neighbouring house numbers of an interpolation way have more than [`MAX_STEPS`] steps between them, so
 /// that no number is interpolated. `list` is the value of [`NUMBERS`], and `rule` that of `addr:interpolation`.
-pub(super) fn has_too_many_steps(list: &str, rule: &str) -> bool {
+pub(super) fn has_too_many(list: &str, rule: &str) -> bool {
     let Some(rule) = InterpolationRule::parse(rule) else {
         return false;
     };
@@ -172,6 +173,7 @@ enum InterpolationRule {
 }
 
 impl InterpolationRule {
+    /// Parses the value of `addr:interpolation`.
     fn parse(text: &str) -> Option<Self> {
         match text.trim().to_lowercase().as_str() {
             "even" | "odd" => Some(Self::Step(2)),
@@ -338,14 +340,14 @@ mod tests {
         ] {
             let found = numbers(from, to, rule);
             assert_eq!(!found.is_empty(), has_numbers, "{from} {to} {rule}");
-            let is_refused = has_too_many_steps(&format!("0:{from},7:{to}"), rule);
+            let is_refused = has_too_many(&format!("0:{from},7:{to}"), rule);
             assert_eq!(is_refused, !has_numbers, "{from} {to} {rule}");
             // Another pair of the same way decides alone.
             let list = format!("0:1,1:3,2:{from},7:{to}");
-            assert!(has_numbers || has_too_many_steps(&list, rule), "{list}");
+            assert!(has_numbers || has_too_many(&list, rule), "{list}");
         }
         for list in ["", "0:1", "0:,1:9", "x", "0:1,1:12;14", "0:1,1:4294967296"] {
-            assert!(!has_too_many_steps(list, "odd"), "{list}");
+            assert!(!has_too_many(list, "odd"), "{list}");
         }
     }
 

@@ -244,6 +244,7 @@ impl RowLines {
 
 pub(super) const BROKEN: FormatError = FormatError::new("an item is broken");
 
+/// Reads the kind, the shape and the id of an item.
 pub(super) fn read_item_header(
     values: &mut Varints<'_>,
 ) -> FormatResult<(ObjectKind, ItemShape, i64)> {
@@ -254,7 +255,7 @@ pub(super) fn read_item_header(
 }
 
 /// Reads a line.
-fn read_line(values: &mut Varints<'_>) -> FormatResult<Vec<Point>> {
+fn next_line(values: &mut Varints<'_>) -> FormatResult<Vec<Point>> {
     let mut line = Vec::new();
     read_points(values, &mut line)?;
     Ok(line)
@@ -266,9 +267,9 @@ impl<'r> RowItem<'r> {
         let mut values = Varints::new(row);
         let (kind, shape, id) = read_item_header(&mut values)?;
         let lines = match values.read()? {
-            1 => RowLines::One(read_line(&mut values)?),
+            1 => RowLines::One(next_line(&mut values)?),
             count => {
-                let lines = (0..count).map(|_| read_line(&mut values));
+                let lines = (0..count).map(|_| next_line(&mut values));
                 RowLines::Many(lines.collect::<Result<_, _>>()?)
             }
         };

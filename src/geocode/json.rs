@@ -22,7 +22,7 @@ impl Answer<'_> {
             members.put_nested("address", |members| put_address(members, &self.address));
             members.put_nested("sources", |members| put_sources(members, &self.sources));
             members.put_nested("nearest", |members| put_nearest(members, &self.nearest));
-            members.put_list("areas", &self.areas, put_area);
+            members.list("areas", &self.areas, put_area);
         });
     }
 
@@ -178,7 +178,8 @@ impl JsonMembers<'_> {
         object(self.out, put);
     }
 
-    fn put_list<T>(&mut self, key: &'static str, items: &[T], put: fn(&mut JsonMembers<'_>, &T)) {
+    /// Writes a member whose value is a list of objects. `put` writes the members of an object.
+    fn list<T>(&mut self, key: &'static str, items: &[T], put: fn(&mut JsonMembers<'_>, &T)) {
         self.put_key(key);
         self.out.push(b'[');
         for (number, item) in items.iter().enumerate() {
@@ -242,9 +243,9 @@ mod tests {
         ];
         object(&mut out, |members| {
             members.put_nested("empty", |_| ());
-            members.put_list("none", &[], put_area);
+            members.list("none", &[], put_area);
             members.put_part("absent", None);
-            members.put_list("texts", &texts, |members, text| {
+            members.list("texts", &texts, |members, text| {
                 members.put_text("text", text)
             });
             members.put_number("level", None::<u8>);

@@ -33,7 +33,7 @@ pub(super) struct OffsetTable<'c> {
 
 impl OffsetTable<'_> {
     /// Returns the width in bytes of the offsets in a table whose largest offset is `largest`.
-    pub(super) fn width_for(largest: usize) -> u8 {
+    pub(super) fn len_of(largest: usize) -> u8 {
         if largest <= usize::from(u16::MAX) {
             2
         } else {
@@ -49,6 +49,7 @@ impl OffsetTable<'_> {
         }
     }
 
+    /// Returns the offset with index `at`.
     #[inline]
     fn get(&self, at: usize) -> FormatResult<usize> {
         match self.len {

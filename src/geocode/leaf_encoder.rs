@@ -89,7 +89,7 @@ impl<'r> LeafEncoder<'r> {
             ends.push(body.len());
         }
         let texts_len: usize = self.texts.iter().map(|text| text.len()).sum();
-        let [end_len, text_end_len] = [body.len(), texts_len].map(OffsetTable::width_for);
+        let [end_len, text_end_len] = [body.len(), texts_len].map(OffsetTable::len_of);
         let texts_at = HEADER_LEN + boxes.len() + ends.len() * usize::from(end_len) + body.len();
         let table_len = (self.texts.len() + 1) * usize::from(text_end_len);
         let mut leaf = Vec::with_capacity(texts_at + table_len + texts_len);

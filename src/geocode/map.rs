@@ -163,7 +163,7 @@ impl MapWalk {
                 return Ok(true);
             }
             let is_whole = match layer {
-                MapLayer::Boundaries => self.add_boundaries(index, leaf, &mut room, visit)?,
+                MapLayer::Boundaries => self.boundaries(index, leaf, &mut room, visit)?,
                 MapLayer::Roads | MapLayer::Streets => {
                     self.add_lines(index, layer, leaf, &mut room, visit)?
                 }
@@ -237,7 +237,7 @@ impl MapWalk {
 
     /// Visits edges of the parts of areas in a leaf until `room` is used up. Returns whether the leaf is finished. Ends
     /// the layer when the budget is used up.
-    fn add_boundaries(
+    fn boundaries(
         &mut self,
         index: &GeocodeIndex,
         leaf: u64,

@@ -53,6 +53,7 @@ impl<'i> Near<'i> {
         self.found.distance_m()
     }
 
+    /// Returns the kind, the id, the distance and the box of the object.
     pub(super) fn object(&self) -> NearObject {
         NearObject {
             kind: self.found.item.kind,
@@ -138,6 +139,7 @@ pub(super) struct Query<'i, 'o> {
 }
 
 impl<'i> Query<'i, '_> {
+    /// Finds the nearest objects, and composes the answer from them.
     fn answer(mut self, place: Location) -> Result<Answer<'i>> {
         let radius = self.index.manifest().coarse_search_radius;
         let first = self.near(Layer::Addresses, radius, |_| Ok(true))?;

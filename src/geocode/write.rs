@@ -3,7 +3,7 @@
 use super::area::{EncodedArea, encode_area, size_m2};
 use super::container::ContainerWriter;
 use super::house_numbers::{HouseNumbers, NodeAddress, addresses_of};
-use super::interpolation::has_too_many_steps;
+use super::interpolation::has_too_many;
 use super::item::{BROKEN, NAMESAKE, RowItem, SIZE, tag};
 use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::leaf::LEAF_ITEMS;
@@ -28,7 +28,7 @@ struct Encoded {
     rows: u64,
     leaves: Vec<(Vec<u8>, Extent)>,
     areas: Vec<EncodedArea>,
-    /// The ids and addresses of those rows that are nodes of interpolation ways.
+    /// The ids and addresses of the rows that are nodes of interpolation ways.
     addresses: Vec<(i64, NodeAddress)>,
     /// The ids of the interpolation ways with too many numbers between two nodes.
     not_interpolated: Vec<i64>,
@@ -135,7 +135,7 @@ impl Encoded {
                 let of_rows = of_rows.collect::<Result<Vec<String>, _>>()?;
                 let with_too_many = parsed.iter().zip(&of_rows).filter(|(row, of_row)| {
                     let rule = tag(&row.tags, "addr:interpolation");
-                    rule.is_some_and(|rule| has_too_many_steps(of_row, rule))
+                    rule.is_some_and(|rule| has_too_many(of_row, rule))
                 });
                 self.not_interpolated
                     .extend(with_too_many.map(|(row, _)| row.id));
@@ -233,6 +233,7 @@ impl IndexWriter {
         Ok(())
     }
 
+    /// Finishes all layers, and writes the tree over the parts of areas.
     fn finish(mut self) -> Result<StreamOutput> {
         self.go_to(Layer::Areas)?;
         self.parts
@@ -269,6 +270,7 @@ pub(super) fn part_places(leaf: &[u8]) -> FormatResult<impl Iterator<Item = (Ext
     }))
 }
 
+/// Appends the entry of a part to a leaf of the layer of areas.
 fn put_part_place(out: &mut Vec<u8>, extent: &Extent, start: u64) {
     out.extend_from_slice(&extent.to_bytes());
     out.extend_from_slice(&start.to_le_bytes());
