@@ -21,7 +21,7 @@ pub(super) struct Border {
     height_e7: i64,
 }
 
-/// A place on the border.
+/// A position on the border.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BorderPlace {
     /// The number of the edge.
@@ -30,7 +30,7 @@ pub(super) struct BorderPlace {
     share: Ratio,
     /// The position relative to that of other crossings with the same share.
     tie: Ratio,
-    /// The place, rounded.
+    /// The position as a point, with rounded coordinates.
     pub point: Point,
 }
 
@@ -56,12 +56,14 @@ pub(super) struct Crossing {
 
 type Vector = (i128, i128);
 
+/// Returns the width and the height from one point to another, in 1e-7 degree.
 fn vector(from: Point, to: Point) -> Vector {
     let lon = i128::from(to.lon_e7) - i128::from(from.lon_e7);
     let lat = i128::from(to.lat_e7) - i128::from(from.lat_e7);
     (lon, lat)
 }
 
+/// Returns the cross product; it is positive if `other` points to the left of `one`.
 const fn cross(one: Vector, other: Vector) -> i128 {
     one.0 * other.1 - one.1 * other.0
 }
@@ -70,7 +72,7 @@ const fn dot(one: Vector, other: Vector) -> i128 {
     one.0 * other.0 + one.1 * other.1
 }
 
-/// Returns the sign of a value; if it is 0, that of the first of the following values that is not.
+/// Returns the sign of the first value that is not 0; 0 if all values are 0.
 fn first_sign(values: [i128; 3]) -> i128 {
     let signs = values.map(i128::signum);
     signs.into_iter().find(|sign| *sign != 0).unwrap_or(0)
@@ -153,13 +155,14 @@ impl Border {
         (ring, edge - self.starts.get(ring).copied().unwrap_or(0))
     }
 
+    /// Returns the ends of an edge.
     fn edge(&self, edge: usize) -> (Point, Point) {
         let (ring, index) = self.ring_of(edge);
         let ring = &self.rings[ring];
         (ring[index], ring[(index + 1) % ring.len()])
     }
 
-    /// Whether the region has a point.
+    /// Whether a point is in the region.
     pub(super) fn has(&self, point: Point) -> bool {
         let strip = *self.strips_of(point.lat_e7, point.lat_e7).start();
         let mut is_inside = false;
@@ -223,7 +226,7 @@ impl Border {
         left.sort_by(|one, other| one.along.compare(other.along));
         let mut is_exit = is_inside;
         let mut ordered = Vec::with_capacity(left.len());
-        // Crossings at the same place of the segment alternate, too.
+        // Crossings at the same position of the segment alternate, too.
         while let Some(first) = left.first().copied() {
             let is_same = |one: &Crossing| one.along.compare(first.along) == Ordering::Equal;
             let tied = left.iter().take_while(|one| is_same(one));
@@ -254,7 +257,7 @@ impl Border {
         if width == 0 || before == behind {
             return None;
         }
-        // The same fraction with a positive divisor, so that halves are rounded alike.
+        // The fraction `on_left / width` with a positive divisor, so that halves are rounded alike.
         let (part, whole) = (on_left * width.signum(), width.abs());
         let at = |start: i32, length: i128| {
             let moved = 2 * length * part + whole;
@@ -275,7 +278,7 @@ impl Border {
     }
 
     /// Returns the place on the border that is nearest to a point in its plane, and its distance in 1e-7 degree of
-    /// latitude. `longest` is the longest distance that counts.
+    /// latitude. Ignores distances above `longest`.
     pub(super) fn nearest(&self, point: Point, longest: f64) -> Option<(BorderPlace, f64)> {
         let home = *self.strips_of(point.lat_e7, point.lat_e7).start();
         let mut best: Option<(BorderPlace, f64)> = None;
@@ -304,6 +307,7 @@ impl Border {
         best
     }
 
+    /// Does the same as [`nearest`](Self::nearest) for one edge.
     fn nearest_on(&self, number: usize, point: Point) -> (BorderPlace, f64) {
         /// The number of parts of an edge at whose ends a nearest place may be.
         const PARTS: f64 = (1u64 << 40) as f64;

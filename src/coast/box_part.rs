@@ -6,8 +6,8 @@ use crate::area::AreaPolygon;
 use crate::geometry::{Extent, Point};
 use std::cmp::Ordering;
 
-/// The part of an area within a box: the lines between inside and outside. Boxes within the box are cut out of it in time
-/// proportional to the lines, and the lines are joined along the edges of the box to rings.
+/// The part of an area within a box, as the lines between inside and outside. A smaller box is cut out of a part in
+/// time proportional to its lines. Along the edges of the box, the lines are joined to rings.
 #[derive(Debug, Clone)]
 pub(crate) struct BoxPart {
     pub bounds: Extent,
@@ -35,13 +35,13 @@ impl Axis {
     }
 }
 
-/// The part of a box that is being cut out of a larger part, of which one edge is moved.
+/// A part that is being cut out of the part of a larger box. The two boxes differ in one edge.
 struct Half {
     part: BoxPart,
     axis: Axis,
-    /// The coordinate of the edge that is moved.
+    /// The coordinate of the edge that differs.
     edge: i32,
-    /// Whether the half is below the edge.
+    /// Whether the coordinates of the half are below that of the edge.
     is_low: bool,
 }
 
@@ -101,7 +101,7 @@ impl Half {
         if self.axis.of(outer) == self.edge {
             return outer;
         }
-        // Both directions of a segment, and both sides of an edge, have the same point.
+        // The point is the same for both directions of the segment and for both sides of the edge.
         let (from, to) = (inner.min(outer), inner.max(outer));
         let other = match self.axis {
             Axis::Lon => Axis::Lat,
@@ -134,8 +134,8 @@ struct ChainEnd {
 }
 
 impl ChainEnd {
-    /// Returns whether the edge of the box is inside of the area after some ends; `None` if they do not show it, because
-    /// at each point as many chains begin as end.
+    /// Returns whether the edge of the box is in the area after `ends`; `None` if the ends do not show it, because at
+    /// each point as many chains begin as end.
     fn inside_after(ends: &[Self]) -> Option<bool> {
         let groups = ends.chunk_by(|one, other| one.position == other.position);
         let balance = |group: &[Self]| -> i64 {
@@ -185,7 +185,7 @@ impl BoxPart {
         }
     }
 
-    /// Adds a ring without its segments along the edges of the box. Returns whether it has such segments.
+    /// Adds a ring without its segments along the edges of the box. Returns whether the ring has such segments.
     fn add_ring(&mut self, ring: &[Point]) -> bool {
         let Some(start) = ring.iter().position(|point| self.is_at_edge(*point)) else {
             self.rings.push(ring.to_vec());
@@ -244,8 +244,8 @@ impl BoxPart {
         self.is_uniform() && !self.is_edge_inside
     }
 
-    /// Divides the part into those of two boxes, which may overlap. `axis` is the only coordinate by which they differ
-    /// from the whole box.
+    /// Divides the part into the parts of two boxes, which may overlap. The boxes differ from the whole box only in the
+    /// coordinate `axis`.
     pub(crate) fn divide(self, low: Extent, high: Extent, axis: Axis) -> [Self; 2] {
         let mut halves = [self.half(low, axis, true), self.half(high, axis, false)];
         for (points, is_ring) in self.into_lines() {
@@ -268,7 +268,7 @@ impl BoxPart {
         halves.map(|half| half.part)
     }
 
-    /// Returns the part of a box within this one.
+    /// Returns the part of the area within a smaller box.
     pub(crate) fn within(self, bounds: Extent) -> Self {
         let mut part = self;
         for axis in [Axis::Lon, Axis::Lat] {
@@ -306,8 +306,8 @@ impl BoxPart {
         rings.chain(self.chains.into_iter().map(|chain| (chain, false)))
     }
 
-    /// Begins the part of a smaller box, which shares the edge of this box on the side of `is_low`, and whose opposite
-    /// edge is moved.
+    /// Begins the part of a smaller box. On `axis`, the box shares the lower edge of this box if `is_low`, otherwise
+    /// the upper edge. Its opposite edge differs.
     fn half(&self, bounds: Extent, axis: Axis, is_low: bool) -> Half {
         let corner = match (axis, is_low) {
             (Axis::Lon, true) => 3,
@@ -328,7 +328,7 @@ impl BoxPart {
         }
     }
 
-    /// Returns the position of a point at an edge of the box.
+    /// Returns the position of a point at an edge of the box, as [`ChainEnd::position`].
     fn position(&self, point: Point) -> i64 {
         let Extent { low, high } = self.bounds;
         let (width, height) = self.size();

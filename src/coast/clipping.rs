@@ -29,7 +29,7 @@ struct Clipper<'c> {
     open: Option<CoastPiece>,
 }
 
-/// Cuts a path where it crosses the antimeridian. The ends there are joined with the border, if it is there.
+/// Cuts a path where it crosses the antimeridian. Joins the new ends with the border, if the border is there.
 pub(super) fn cut_at_antimeridian(bound: BoundPath, border: &Border) -> Vec<BoundPath> {
     let places = bound.places;
     let mut is_closed = bound.path.is_closed;
@@ -87,7 +87,7 @@ pub(super) fn clip(bound: BoundPath, border: &Border) -> Vec<CoastPiece> {
             return vec![last];
         }
         if path.is_closed {
-            // The path begins and ends within the region, so its last piece goes on with its first.
+            // The path begins and ends within the region, so its last piece continues with its first piece.
             let first = pieces.remove(0);
             last.path.append(&first.path);
             last.ends[1] = first.ends[1];

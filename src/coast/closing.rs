@@ -68,8 +68,8 @@ pub(super) fn close(
 /// Half of the area of the world, doubled, in squared units of 1e-7 degree.
 const DOUBLED_HALF_WORLD: i128 = 3_600_000_000 * 1_800_000_000;
 
-/// Leaves out rings around more than half of the world. Their coastlines, such as that of Antarctica, go the wrong way
-/// round.
+/// Removes rings around more than half of the world. The coastline of such a ring, for example that of Antarctica, goes
+/// the wrong way round.
 pub(super) fn leave_out_worlds(rings: &mut Vec<CoastPath>, problems: &mut Vec<CoastProblem>) {
     rings.retain(|ring| {
         let is_world = doubled_area(&ring.points) > DOUBLED_HALF_WORLD;
@@ -103,11 +103,12 @@ fn with_places(ring: &[Point], border: &Border, ends: &[BorderEnd]) -> Vec<Point
     points
 }
 
-/// The ways along the border from piece to piece.
+/// The connections along the border from piece to piece.
 struct BorderWalk {
-    /// For each piece that leaves the region: the piece that enters it next, and the points of the border between them.
+    /// For each piece that leaves the region, the next piece that enters the region, and the points of the border
+    /// between the two.
     next: Vec<Option<(usize, Vec<Point>)>>,
-    /// For each piece, whether another one leads to it.
+    /// For each piece, whether a connection leads to its start.
     is_entered: Vec<bool>,
 }
 
@@ -135,7 +136,7 @@ impl BorderWalk {
         }
     }
 
-    /// Returns the rings that the pieces and the ways along the border form.
+    /// Returns the rings that the pieces and the connections along the border form.
     fn rings(
         self,
         mut pieces: Vec<CoastPiece>,

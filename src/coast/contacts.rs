@@ -7,11 +7,12 @@ use crate::geometry::Point;
 use crate::runtime::{Context, sort_unstable_by};
 use rustc_hash::FxHashMap;
 
-/// The maximum number of pairs of segments that are compared for each segment, on the average, and in any case. A
-/// coast has fewer than ten.
+/// The maximum number of pairs of segments that are compared is [`PAIRS`], and in addition this number for each
+/// segment. A coast has fewer than ten pairs for each segment.
 const PAIRS_OF_SEGMENT: u64 = 512;
 const PAIRS: u64 = 1 << 24;
-/// The maximum number of crossings of rings that are mended for each segment, on the average, and in any case.
+/// The maximum number of crossings that are mended in a group of rings is [`CROSSINGS`], and in addition this number
+/// for each segment.
 const CROSSINGS_OF_SEGMENT: usize = 4;
 const CROSSINGS: usize = 1000;
 /// The maximum number of crossings that are reported.
@@ -41,12 +42,12 @@ struct RingContacts<'c> {
 
 /// The number of segments of a strip.
 const STRIP: usize = 1024;
-/// The number of strips in which segments may be, on the average. With more, there is only one strip.
+/// The maximum average number of strips that a segment meets. If the average is higher, there is only one strip.
 const STRIPS_OF_SEGMENT: usize = 4;
 
-/// Segments by strips of latitudes.
+/// The segments in each of several strips of latitudes.
 struct LatitudeStrips {
-    /// The latitudes at which strips begin, but for the first strip.
+    /// The latitudes at which strips begin, except the first strip.
     starts: Vec<i32>,
     /// For each strip, the indices of the segments that meet it, ascending.
     members: Vec<Vec<u32>>,
@@ -136,8 +137,8 @@ fn has_repeated_point(ring: &CoastPath) -> bool {
 }
 
 impl RingContacts<'_> {
-    /// Compares the segments that share a range of longitudes and a strip of latitudes. Returns `false` if there are too
-    /// many, and some cross.
+    /// Compares the segments that share a range of longitudes and a strip of latitudes. Returns `false` if there are
+    /// too many pairs, and some segments cross.
     fn compare_all(&mut self) -> bool {
         let segments = std::mem::take(&mut self.segments);
         let strips = LatitudeStrips::of(&segments);
@@ -167,6 +168,7 @@ impl RingContacts<'_> {
         is_done
     }
 
+    /// Joins the rings of two segments that meet, and counts crossings.
     fn compare(&mut self, one: &AreaSegment, other: &AreaSegment) {
         let is_apart = |a: &AreaSegment, b: &AreaSegment| high_lat(a) < low_lat(b);
         if is_apart(one, other) || is_apart(other, one) {
@@ -190,7 +192,7 @@ impl RingContacts<'_> {
         }
     }
 
-    /// Joins the rings that share a point. No segments cross.
+    /// Joins the rings that share a point. The segments must not cross.
     fn join_at_points(&mut self, segments: &[AreaSegment]) {
         let mut first_at: FxHashMap<Point, usize> = FxHashMap::default();
         for segment in segments {
@@ -214,6 +216,7 @@ impl RingContacts<'_> {
         ring
     }
 
+    /// Joins the sets of two rings.
     fn join(&mut self, one: usize, other: usize) {
         let (one, other) = (self.root_of(one), self.root_of(other));
         // The root is the first ring of the set.

@@ -5,8 +5,9 @@ use super::ways::{CoastWay, CoastWays};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// Returns for each way whether it is left out, because another way has the same nodes in the same order or in the
-/// opposite one. Of two ways in opposite directions, the one that goes on from another way to a third one stays.
+/// Returns, for each way, whether it is left out because another way has the same nodes in the same order or in the
+/// opposite one. Of two ways in opposite directions, keeps the one that begins at the end of another way and ends at
+/// the start of a third one.
 pub(super) fn doubled_ways(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<bool> {
     let mut is_left_out = vec![false; ways.len()];
     let mut known: FxHashMap<u64, usize> = FxHashMap::default();
@@ -39,7 +40,7 @@ pub(super) fn doubled_ways(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -
     is_left_out
 }
 
-/// Returns a hash that does not depend on the direction.
+/// Returns a hash of nodes that is the same in both directions.
 fn hash_of(nodes: &[i64]) -> u64 {
     let mut hasher = FxHasher::default();
     let is_backward = nodes.iter().rev().lt(nodes.iter());

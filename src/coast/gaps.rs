@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 /// The metres of a degree of latitude, divided by 1e7.
 const METRES_PER_UNIT: f64 = 0.011_119_5;
 
-/// The distance in metres from which on an end is apart from the border.
+/// The distance in metres up to which an end counts as being on the border.
 const AT_PLACE_M: f64 = 0.01;
 
 /// How gaps are closed.
@@ -19,8 +19,8 @@ pub(super) struct GapRules<'g> {
     /// The maximum length of a gap in metres; 0 closes none.
     pub close_distance_m: f64,
     pub border: &'g Border,
-    /// Whether the region is a part of the world. Paths that end within it are then continued to the nearest other end
-    /// or to the border, whatever the distance.
+    /// Whether the region is only a part of the world. Paths that end within the region are then continued to the
+    /// nearest other end or to the border, whatever the distance.
     pub is_extract: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct BoundPath {
     pub places: [Option<BorderPlace>; 2],
 }
 
-/// A possible continuation of an end.
+/// A possible continuation of a path beyond one of its ends.
 struct Continuation {
     distance_m: f64,
     /// The index of the end among the open paths, and whether it is the last point.
@@ -48,6 +48,7 @@ enum ContinuationTarget {
 }
 
 impl Continuation {
+    /// The sort key of continuations of the same length: the border comes before starts.
     fn key(&self) -> (bool, usize, bool) {
         (
             matches!(self.target, ContinuationTarget::Start(_)),
@@ -78,12 +79,13 @@ impl PartialEq for Continuation {
 
 impl Eq for Continuation {}
 
-/// The open paths, and how they go on.
+/// The open paths, and their continuations.
 struct Gaps<'g> {
     rules: &'g GapRules<'g>,
     paths: Vec<CoastPath>,
     /// The starts that no end is joined with.
     starts: NearestPlaces,
+    /// The possible continuations, the shortest first.
     waiting: BinaryHeap<Reverse<Continuation>>,
     /// For each open path, the path that follows it.
     next: Vec<Option<usize>>,
@@ -93,8 +95,8 @@ struct Gaps<'g> {
     places: Vec<[Option<BorderPlace>; 2]>,
 }
 
-/// Joins the ends of open paths: each with the nearest start, or with the border if that is nearer, the shortest gaps
-/// first.
+/// Joins each end of an open path with the nearest start, or with the border if the border is nearer. Closes the
+/// shortest gaps first.
 pub(super) fn close_gaps(
     paths: Vec<CoastPath>,
     rules: &GapRules<'_>,
@@ -123,12 +125,13 @@ pub(super) fn close_gaps(
 }
 
 impl Gaps<'_> {
+    /// Closes the gaps, the shortest first, and reports them. Then reports the ends that are not joined.
     fn close(&mut self, problems: &mut Vec<CoastProblem>) {
         for path in 0..self.paths.len() {
             for is_last in [false, true] {
-                self.consider_border(path, is_last);
+                self.queue_border(path, is_last);
             }
-            self.consider_starts(path);
+            self.queue_start(path);
         }
         while let Some(Reverse(continuation)) = self.waiting.pop() {
             let (path, is_last) = continuation.end;
@@ -146,7 +149,7 @@ impl Gaps<'_> {
                     }
                 }
                 ContinuationTarget::Start(start) if self.is_joined(start, false) => {
-                    self.consider_starts(path);
+                    self.queue_start(path);
                 }
                 ContinuationTarget::Start(start) => {
                     self.starts.remove(start);
@@ -174,13 +177,14 @@ impl Gaps<'_> {
         is_continued || self.places[path][usize::from(is_last)].is_some()
     }
 
-    /// Whether an end is in the region, so that its continuation matters. All ends are in the world.
+    /// Whether an end is in the region, so that its continuation matters. If the region is the world, all ends are in
+    /// it.
     fn is_inside(&self, point: Point) -> bool {
         !self.rules.is_extract || self.rules.border.has(point)
     }
 
-    /// Considers to join an end with the border.
-    fn consider_border(&mut self, path: usize, is_last: bool) {
+    /// Queues the continuation of an end to the border, if the border is near enough.
+    fn queue_border(&mut self, path: usize, is_last: bool) {
         let Some(point) = self.paths[path].end(is_last) else {
             return;
         };
@@ -205,8 +209,8 @@ impl Gaps<'_> {
         }
     }
 
-    /// Considers to join the end of a path with the nearest start of a path.
-    fn consider_starts(&mut self, path: usize) {
+    /// Queues the continuation of the end of a path to the nearest start of a path, if the start is near enough.
+    fn queue_start(&mut self, path: usize) {
         let close_distance_m = self.rules.close_distance_m;
         if close_distance_m <= 0.0 {
             return;
@@ -234,7 +238,7 @@ impl Gaps<'_> {
         }));
     }
 
-    /// Adds a problem of an end in the region.
+    /// Adds a problem for an end, if the end is in the region.
     fn report(
         &self,
         kind: CoastProblemKind,

@@ -7,13 +7,14 @@ use super::ways::{CoastWay, CoastWays};
 use crate::geometry::Point;
 use std::ops::Range;
 
-/// A part of a way whose nodes have known places: the whole way, unless places are missing.
+/// A part of a way in which all nodes have known locations. It is the whole way, unless locations are missing.
 struct WayPart {
     /// The index of the way.
     way: usize,
     /// The indices of its nodes.
     nodes: Range<usize>,
-    /// The nodes at which the part is joined with others: at the start and at the end of the way.
+    /// The nodes at the start and at the end of the part, where it may be joined with others. `None` if the way
+    /// continues there.
     ends: [Option<i64>; 2],
 }
 
@@ -25,15 +26,15 @@ struct PartEnd {
     is_last: bool,
 }
 
-/// Joins ways whose ends are the same node to paths with land on their left. Where several ways begin and end at a
-/// node, those are joined that have land between them.
+/// Joins ways at common end nodes into paths with land on their left. Where several ways begin and end at a node, joins
+/// the ways that have land between them.
 pub(super) fn join(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<CoastPath> {
     let parts = parts_of(ways, problems);
     let next = Joints {
         ways,
         parts: &parts,
     }
-    .find(problems);
+    .next_parts(problems);
     let mut is_behind = vec![false; parts.len()];
     next.iter()
         .flatten()
@@ -41,7 +42,7 @@ pub(super) fn join(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<Co
     let open = (0..parts.len()).filter(|part| !is_behind[*part]);
     let mut is_done = vec![false; parts.len()];
     let mut paths = Vec::new();
-    // The parts that no other precedes come first, so that what is left is closed.
+    // The parts that no other precedes come first, so that the remaining parts form closed paths.
     for first in open.chain(0..parts.len()) {
         let (mut path, mut at) = (CoastPath::default(), Some(first));
         let mut last = None;
@@ -58,13 +59,13 @@ pub(super) fn join(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<Co
         path.is_closed = next[last] == Some(first);
         path.nodes = [parts[first].ends[0], parts[last].ends[1]];
         path.points.shrink_to_fit();
-        keep(path, &mut paths, problems);
+        add_path(path, &mut paths, problems);
     }
     paths
 }
 
-/// Adds a path, unless it is no line or ring.
-fn keep(path: CoastPath, paths: &mut Vec<CoastPath>, problems: &mut Vec<CoastProblem>) {
+/// Adds a path, unless it has too few points for a line or a ring.
+fn add_path(path: CoastPath, paths: &mut Vec<CoastPath>, problems: &mut Vec<CoastProblem>) {
     let mut points = path.points.iter();
     let (first, second) = (points.next(), points.next());
     let has_three = points.any(|point| Some(point) != first && Some(point) != second);
@@ -80,7 +81,7 @@ fn keep(path: CoastPath, paths: &mut Vec<CoastPath>, problems: &mut Vec<CoastPro
     }
 }
 
-/// Returns the parts of the ways, without ways that have the same nodes as others.
+/// Returns the parts of the ways. Leaves out ways with fewer than two nodes, and those of [`doubled_ways`].
 fn parts_of(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<WayPart> {
     let mut parts = Vec::with_capacity(ways.len());
     let is_left_out = doubled_ways(ways, problems);
@@ -117,7 +118,7 @@ fn parts_of(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<WayPart> 
     parts
 }
 
-/// Adds the parts of a way between the nodes whose places are not known.
+/// Adds the parts of a way between the nodes whose locations are not known.
 fn add_parts(index: usize, way: &CoastWay<'_>, parts: &mut Vec<WayPart>) {
     let count = way.nodes.len();
     let mut start = 0;
@@ -144,8 +145,8 @@ struct Joints<'j> {
 }
 
 impl Joints<'_> {
-    /// Returns for each part the one that follows.
-    fn find(&self, problems: &mut Vec<CoastProblem>) -> Vec<Option<usize>> {
+    /// Returns, for each part, the part that follows it.
+    fn next_parts(&self, problems: &mut Vec<CoastProblem>) -> Vec<Option<usize>> {
         let mut ends = Vec::with_capacity(2 * self.parts.len());
         for (part, WayPart { ends: nodes, .. }) in self.parts.iter().enumerate() {
             for (node, is_last) in nodes.iter().zip([false, true]) {
@@ -175,7 +176,8 @@ impl Joints<'_> {
         next
     }
 
-    /// Returns the place of a node, and the direction from it to the nearest node of the part at another place.
+    /// Returns the location of the node at an end, and the direction from there to the next node of the part at another
+    /// location.
     fn direction(&self, end: &PartEnd) -> Option<(Point, Direction)> {
         let part = self.parts.get(end.part)?;
         let way = self.ways.way(part.way)?;
@@ -190,8 +192,8 @@ impl Joints<'_> {
         Some((centre, direction(centre, other?)))
     }
 
-    /// Joins the parts that begin and end at a node. Each part that ends is joined with the next one clockwise that
-    /// begins: between them is land. So no paths cross there.
+    /// Joins the parts that begin and end at a node. A part that ends there is joined with the next part clockwise that
+    /// begins there, because land is between the two. Paths therefore do not cross there.
     fn join_by_land(
         &self,
         ends: &[PartEnd],

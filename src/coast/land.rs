@@ -15,7 +15,7 @@ struct Patch {
     rings: Vec<usize>,
     /// Whether most of the rings are counter-clockwise, so that they enclose land.
     is_land: bool,
-    /// The polygons of the region. If the patch is one ring without contacts, they have its points.
+    /// The polygons of the region. If the patch is one ring without contacts, the polygon has the points of this ring.
     polygons: Vec<Rings>,
     /// The westernmost point of the region.
     west: Point,
@@ -54,15 +54,15 @@ struct Land {
     polygons: Vec<AreaPolygon>,
     is_turned: Vec<bool>,
     placed: Vec<Option<Placed>>,
-    /// For segments of the border between land and water, the index of the land polygon. Only of patches that may have
-    /// several.
+    /// For each segment between land and water, the index of the land polygon. Has only the segments of patches that
+    /// may have several polygons.
     polygon_at: FxHashMap<(Point, Point), usize>,
     /// For each patch, the index of its land polygon, if it has only one.
     polygon_of: Vec<Option<usize>>,
 }
 
 /// Returns the land on the left of closed rings. A ring in the water that goes clockwise is turned around. Where rings
-/// cross, land is where more of them go around counter-clockwise than clockwise.
+/// cross, a point is on land if more rings go around it counter-clockwise than clockwise.
 pub(super) fn land_of(
     mut rings: Vec<CoastPath>,
     problems: &mut Vec<CoastProblem>,
@@ -115,6 +115,7 @@ fn ring_of(path: &CoastPath) -> Vec<Point> {
         .unwrap_or_default()
 }
 
+/// Returns the patches of groups. Leaves out and reports groups that are tangled or have no area.
 fn patches_of(
     groups: Vec<RingGroup>,
     rings: &mut [CoastPath],
@@ -129,9 +130,9 @@ fn patches_of(
             continue;
         }
         let (is_land, polygons) = if group.has_contacts {
-            mended(&group, rings, problems)
+            region_of_meeting_rings(&group, rings, problems)
         } else {
-            simple(named.and_then(|ring| rings.get_mut(ring)))
+            region_of_simple_ring(named.and_then(|ring| rings.get_mut(ring)))
         };
         let outer = polygons.iter().filter_map(|rings| rings.first()).flatten();
         match outer.copied().min_by(|a, b| from_west(*a, *b)) {
@@ -152,8 +153,8 @@ fn patches_of(
 }
 
 /// Returns the region of a ring that meets neither itself nor others, and whether it is land. Takes the points out of
-/// the ring, of which coasts have many, unless the region has no area.
-fn simple(ring: Option<&mut CoastPath>) -> (bool, Vec<Rings>) {
+/// the ring instead of copying them, unless the region has no area.
+fn region_of_simple_ring(ring: Option<&mut CoastPath>) -> (bool, Vec<Rings>) {
     let area = ring.as_ref().map_or(0, |ring| doubled_area(&ring.points));
     let Some(ring) = ring.filter(|_| area != 0) else {
         return (true, Vec::new());
@@ -166,9 +167,9 @@ fn simple(ring: Option<&mut CoastPath>) -> (bool, Vec<Rings>) {
     (area > 0, vec![vec![points]])
 }
 
-/// Returns the region of rings that touch or cross, and whether it is land: the larger one of the regions around which
-/// they wind counter-clockwise and clockwise.
-fn mended(
+/// Returns the region of rings that touch or cross, and whether it is land. The rings wind counter-clockwise around
+/// land and clockwise around water. The larger of the two regions is returned.
+fn region_of_meeting_rings(
     group: &RingGroup,
     rings: &[CoastPath],
     problems: &mut Vec<CoastProblem>,
@@ -198,7 +199,8 @@ fn problem_of(kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> 
 }
 
 impl Patch {
-    /// Returns a problem of one of the rings.
+    /// Returns a problem of one of the rings. If the points of the ring were taken, the problem gets the points of the
+    /// patch.
     fn problem_of(&self, kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> {
         let mut problem = problem_of(kind, ring)?;
         if ring.points.is_empty() {
@@ -272,7 +274,7 @@ impl Land {
         }
     }
 
-    /// Adds a patch. All patches that begin west of it were added before.
+    /// Adds a patch. All patches that begin west of it must be added before.
     fn place(
         &mut self,
         number: usize,
@@ -334,7 +336,7 @@ impl Land {
             self.polygon_of[number] = Some(around);
             return;
         }
-        // The land around the water within a frame. If lakes touch each other, land may be enclosed between them.
+        // Finds the land around the water within a frame. If lakes touch each other, land may be enclosed between them.
         let Some(extent) = Extent::of(patch.polygons.iter().flatten().flatten()) else {
             return;
         };
@@ -373,7 +375,7 @@ impl Land {
         }
     }
 
-    /// Notes the land polygon at the segments of rings.
+    /// Sets the land polygon of the segments of rings in `polygon_at`.
     fn note_segments(&mut self, rings: &[Vec<Point>], polygon: usize) {
         for ring in rings {
             for (from, to) in ring.iter().zip(ring.iter().cycle().skip(1)) {

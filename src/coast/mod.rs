@@ -7,7 +7,7 @@
 //! 3. Paths are cut at the antimeridian and at the border of the region (`clipping`), and joined along the border
 //!    (`closing`). The border of the world is the antimeridian and the poles, so Antarctica is no special case. All
 //!    decisions there are exact (`border`).
-//! 4. If no coastline meets the border, what the file shows decides on its surface (`region`).
+//! 4. If no coastline meets the border, other evidence in the file decides whether it is land or water (`region`).
 //! 5. Rings that touch or cross are mended together (`contacts`). A sweep finds the ring below each ring, and with it
 //!    whether the ring is in land or in water (`land`).
 
@@ -71,8 +71,8 @@ pub struct CoastOptions {
     pub input: PathBuf,
     /// The maximum length of a gap that is closed, in metres; 0 closes none.
     pub close_distance_m: f64,
-    /// The region whose coast the file has. `None` stands for the box in the header, else the box of the data. A box
-    /// that spans nearly all longitudes stands for the whole world.
+    /// The region whose coast the file has. `None` stands for the box in the header or, without one, for the box of the
+    /// data. A box that spans nearly all longitudes stands for the whole world.
     pub region: Option<Shape>,
     /// The surface of a part of the region whose border no coastline meets. `None` stands for what the file shows.
     pub inside: Option<Surface>,
@@ -163,7 +163,7 @@ pub fn read_coast(options: &CoastOptions, ctx: &Context) -> Result<Coast> {
     coast_of(paths, &region, &surroundings, problems)
 }
 
-/// Makes the coast of paths.
+/// Returns the coast that paths form.
 fn coast_of(
     paths: Vec<CoastPath>,
     region: &CoastRegion,

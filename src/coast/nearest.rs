@@ -1,4 +1,4 @@
-//! The nearest of many places on a sphere.
+//! Finds the nearest of many places on a sphere.
 
 use crate::geometry::Point;
 
@@ -8,11 +8,13 @@ const EARTH_RADIUS_M: f64 = 6_371_008.8;
 /// A place on the unit sphere.
 type SpherePoint = [f64; 3];
 
+/// Projects a point to the unit sphere.
 fn on_sphere(point: Point) -> SpherePoint {
     let (lat, lon) = (point.lat().to_radians(), point.lon().to_radians());
     [lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin()]
 }
 
+/// Returns the squared length of the straight line between two points.
 fn squared_chord(one: &SpherePoint, other: &SpherePoint) -> f64 {
     let differences = one.iter().zip(other).map(|(a, b)| a - b);
     differences.map(|difference| difference * difference).sum()
@@ -24,6 +26,7 @@ fn distance_m(one: Point, other: Point) -> f64 {
     metres(squared_chord(&on_sphere(one), &on_sphere(other)))
 }
 
+/// Returns the distance on the sphere, in metres, for a squared chord of the unit sphere.
 fn metres(squared_chord: f64) -> f64 {
     2.0 * EARTH_RADIUS_M * (squared_chord.sqrt() / 2.0).clamp(0.0, 1.0).asin()
 }
@@ -31,8 +34,8 @@ fn metres(squared_chord: f64) -> f64 {
 /// Places in a k-d tree (J. Bentley, "Multidimensional binary search trees used for associative searching", 1975), from
 /// which places can be removed.
 pub(super) struct NearestPlaces {
-    /// The places. The root of a range of the tree is in its middle. The places before the root are not behind it on
-    /// the axis of its level.
+    /// The places in the order of the tree. The root of a range is at the middle of the range. On the axis of its
+    /// level, no place before the root has a larger coordinate than the root.
     places: Vec<SpherePoint>,
     /// For each place of the tree, its number.
     numbers: Vec<usize>,
@@ -68,6 +71,7 @@ impl NearestPlaces {
         tree
     }
 
+    /// Sets the counts of a range, and returns the number of places in it.
     fn set_counts(&mut self, low: usize, high: usize) -> usize {
         if low >= high {
             return 0;
@@ -105,6 +109,7 @@ impl NearestPlaces {
         best.map(|(index, squared): (usize, f64)| (self.numbers[index], metres(squared)))
     }
 
+    /// Searches a range for a place that is nearer than `best`.
     fn search(
         &mut self,
         at: &SpherePoint,
@@ -140,7 +145,7 @@ impl NearestPlaces {
     }
 }
 
-/// Arranges items as a tree.
+/// Orders items so that the middle of each range is the root of the range.
 fn arrange(items: &mut [(SpherePoint, usize)], axis: usize) {
     if items.len() < 2 {
         return;

@@ -3,7 +3,7 @@
 use crate::geometry::{Point, antimeridian_ends, is_across, shorter_way};
 use std::cmp::Ordering;
 
-/// The way of the segments of a path from a segment on, up to the next span.
+/// The way of consecutive segments of a path, up to the next span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WaySpan {
     /// The index of the first segment.
@@ -64,7 +64,7 @@ impl CoastPath {
         ways
     }
 
-    /// Appends another path, which begins where this one ends or at a distance that a segment without a way bridges.
+    /// Appends another path. If it does not begin where this one ends, a segment without a way bridges the gap.
     pub(super) fn append(&mut self, other: &Self) {
         self.extend(other.points.first().copied(), None);
         let mut spans = other.spans.iter().peekable();
@@ -189,8 +189,8 @@ pub(super) fn by_direction(one: &Direction, other: &Direction) -> Ordering {
     is_western(one).cmp(&is_western(other)).then(0.cmp(&cross))
 }
 
-/// Matches the openings and the closings of a circular list, each opening with the closing behind it, as parentheses
-/// are matched. Returns for each item its partner.
+/// Matches the openings and the closings of a circular list as parentheses are matched. Returns, for each item, the
+/// index of its partner.
 pub(super) fn matched_in_circle(is_opening: &[bool]) -> Vec<Option<usize>> {
     let mut partners = vec![None; is_opening.len()];
     let mut open = Vec::new();

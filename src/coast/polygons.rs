@@ -22,7 +22,7 @@ impl BoxPart {
         polygons(difference([self.edges()].iter(), &self.rings()))
     }
 
-    /// Returns the polygons of the area that are not in another one. Both parts have the same box.
+    /// Returns the polygons of the area without the area of `other`. Both parts must have the same box.
     pub(crate) fn without(&self, other: &Self) -> Vec<AreaPolygon> {
         if self.is_full() {
             return other.rest();
@@ -38,6 +38,7 @@ impl BoxPart {
     }
 }
 
+/// Converts polygons. The first ring of each polygon is the outer ring.
 fn polygons(polygons: Vec<Rings>) -> Vec<AreaPolygon> {
     let polygon = |rings: Rings| {
         let mut rings = rings.into_iter();

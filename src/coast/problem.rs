@@ -10,7 +10,7 @@ use std::fmt;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CoastProblemKind {
-    /// A line ends at a point. Where it goes on is not known.
+    /// A line ends at a point. Its continuation is not known.
     EndPoint,
     /// A line that was left out because it does not close.
     NotClosed,
@@ -38,7 +38,7 @@ pub enum CoastProblemKind {
     Boundary,
     /// A node with the tag of coastlines.
     TaggedNode,
-    /// A way with a node whose place is not known.
+    /// A way with a node whose location is not known.
     MissingNode,
 }
 
@@ -101,7 +101,7 @@ pub enum ProblemPlace {
     Point(Point),
     /// A line of two or more points.
     Line(Vec<Point>),
-    /// Not known, because nodes have no place.
+    /// Not known, because nodes have no known location.
     Unknown,
 }
 
@@ -184,7 +184,7 @@ impl fmt::Display for CoastProblem {
     }
 }
 
-/// Sorts problems by their kinds, ways, nodes and places, and leaves out those that occur twice.
+/// Sorts problems by their kinds, ways, nodes and places, and removes duplicates.
 pub(super) fn in_order(mut problems: Vec<CoastProblem>) -> Vec<CoastProblem> {
     let place = |problem: &CoastProblem| match &problem.place {
         ProblemPlace::Unknown => None,

@@ -34,7 +34,7 @@ pub(super) struct CoastRegion {
 }
 
 impl CoastRegion {
-    /// Returns the region that the options give, else that of the header, else that of the data.
+    /// Returns the region of the options or, without one, the box in the header or, without one, the box of the data.
     pub(super) fn of(options: &CoastOptions, data: PlannedFile<'_>) -> Result<Self> {
         if let Some(shape) = &options.region {
             let polygons = polygons_of(shape);
@@ -88,7 +88,7 @@ fn world() -> Vec<Rings> {
     polygons_of(&Shape::of_bbox(&WORLD))
 }
 
-/// Returns polygons whose insides are disjoint.
+/// Returns the polygons of a shape, with disjoint insides.
 fn polygons_of(shape: &Shape) -> Vec<Rings> {
     let directed = |ring: &Ring, is_hole: bool| {
         let mut points = ring.points.clone();
@@ -181,8 +181,9 @@ fn box_of_data(data: PlannedFile<'_>) -> Result<Bbox> {
     Ok(all)
 }
 
-/// The number of blobs, and of ways in each, whose roads and buildings show where land is.
+/// The maximum number of blobs whose roads and buildings are sampled, because they show where land is.
 const SAMPLED_BLOBS: usize = 64;
+/// The maximum number of roads and buildings that are sampled in each blob.
 const SAMPLED_WAYS: usize = 64;
 
 /// Decides about the surface of polygons of the region whose borders no coastline meets.
@@ -226,9 +227,10 @@ impl Surroundings<'_> {
         Ok(surfaces.first().copied())
     }
 
-    /// Returns the surfaces at the outer borders of polygons of the region, each given with whether coastlines meet one
-    /// of its holes. If none does, the option decides. Else rings around the polygon decide, else the largest ring in
-    /// it, else whether roads or buildings are in it.
+    /// Returns the surface at the outer border of each polygon in `outers`. An entry is the index of a polygon, and
+    /// whether coastlines meet one of its holes. If they meet none, the option decides, if it is given. Otherwise,
+    /// rings around the polygon decide, then the largest ring in the polygon, then whether roads or buildings are in
+    /// it.
     fn surfaces(
         &self,
         region: &CoastRegion,
@@ -335,8 +337,8 @@ impl Surroundings<'_> {
 /// The number of points of a hole that show whether it is in land.
 const HOLE_POINTS: usize = 9;
 
-/// Whether a hole of the region is in land. No coastline crosses its border, but one may touch it at a point, whose place
-/// is rounded; so most of some points decide.
+/// Whether a hole of the region is in land. No coastline crosses the border of the hole, but one may touch it at a
+/// point with rounded coordinates. Therefore, the majority of several points decides.
 fn is_in_land(hole: &[Point], rings: &[CoastPath]) -> bool {
     let step = hole.len().div_ceil(HOLE_POINTS).max(1);
     let points: Vec<Point> = hole.iter().copied().step_by(step).collect();
@@ -365,7 +367,7 @@ pub(super) struct ShownSurfaces {
 }
 
 impl ShownSurfaces {
-    /// Notes the polygons of a region that closed paths wind around.
+    /// Finds the polygons of a region that closed paths wind around.
     pub(super) fn of_paths(paths: &[BoundPath], region: &CoastRegion) -> Self {
         let mut windings = vec![0; region.polygons.len()];
         for path in paths
@@ -393,7 +395,7 @@ impl ShownSurfaces {
         }
     }
 
-    /// Notes the rings in the region.
+    /// Adds the rings in the region.
     pub(super) fn add_rings(&mut self, rings: &[CoastPath]) {
         let measured = rings
             .iter()
@@ -413,7 +415,7 @@ fn shape_of(rings: &[Vec<Point>]) -> Shape {
     }
 }
 
-/// Returns polygons with the rings of a border, of which `owners` has the polygons.
+/// Returns the polygons that the rings of a border form. For each ring, `owners` has the index of its polygon.
 pub(super) fn polygons_with(border: Rings, owners: &[usize]) -> Vec<AreaPolygon> {
     let mut polygons: Vec<Rings> = Vec::new();
     for (ring, owner) in border.into_iter().zip(owners) {

@@ -35,7 +35,7 @@ pub(super) struct CoastWays {
 #[derive(Clone, Copy)]
 struct CoastWayEntry {
     id: i64,
-    /// The index behind the last node.
+    /// The index after the last node.
     end: usize,
     is_boundary: bool,
 }
@@ -51,7 +51,7 @@ pub(super) struct CoastWay<'w> {
 }
 
 impl CoastWay<'_> {
-    /// Returns the place of a node; `None` if it is not known, or not on the earth.
+    /// Returns the location of a node; `None` if it is not known, or not on the earth.
     pub(super) fn point(&self, index: usize) -> Option<Point> {
         self.locations
             .get(index)
@@ -60,7 +60,7 @@ impl CoastWay<'_> {
             .and_then(on_earth)
     }
 
-    /// Returns the known places of the nodes.
+    /// Returns the known locations of the nodes.
     pub(super) fn points(&self) -> impl Iterator<Item = Point> {
         (0..self.nodes.len()).filter_map(|node| self.point(node))
     }
@@ -93,6 +93,7 @@ impl CoastWays {
         (0..self.len()).filter_map(|index| self.way(index))
     }
 
+    /// Appends the ways of the next block.
     fn append(&mut self, other: Self) {
         let start = self.nodes.len();
         self.ways
@@ -181,7 +182,7 @@ impl CoastWays {
         }
     }
 
-    /// Leaves out all but the last of the ways with the same id, which an unsorted file may have.
+    /// Of ways with the same id, which an unsorted file may have, keeps only the last one.
     fn leave_out_repeats(&mut self) {
         let mut ids: Vec<i64> = self.ways.iter().map(|way| way.id).collect();
         let count = ids.len();
@@ -208,7 +209,8 @@ impl CoastWays {
         *self = kept;
     }
 
-    /// Looks up the nodes. If the header declares that ways store locations, only the nodes without one are looked up.
+    /// Looks up the nodes. If the header declares that ways store locations, only the nodes without a stored location
+    /// are looked up.
     fn locate(&mut self, source: PlannedFile<'_>, problems: &mut Vec<CoastProblem>) -> Result<()> {
         let takes_stored = source.file.header.has(feature::LOCATIONS);
         let pairs = self.nodes.iter().zip(&self.locations);
@@ -241,7 +243,7 @@ impl CoastWays {
     }
 }
 
-/// Whether strings have those of the tag of coastlines.
+/// Whether a string table has the key and the value of the tag of coastlines.
 fn has_tag(strings: &StringTable<'_>) -> bool {
     strings.indexes_of(&[TAG.0]).len() + strings.indexes_of(&[TAG.1]).len() > 1
 }

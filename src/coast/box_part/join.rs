@@ -10,7 +10,7 @@ struct NextChain {
     /// The positions between which the edges lead from one chain to the other.
     from: i64,
     to: i64,
-    /// Whether they lead past the south-western corner.
+    /// Whether the edges lead past the south-western corner.
     is_past_start: bool,
 }
 
@@ -62,14 +62,15 @@ impl BoxPart {
     }
 }
 
-/// Returns the chain after each chain. `is_inside` tells whether the edges are inside if the ends do not show it.
+/// Returns, for each chain, the chain that follows it. `is_inside` tells whether the edges are inside if the ends do
+/// not show it.
 fn next_chains(mut ends: Vec<ChainEnd>, is_inside: bool, chains: usize) -> Vec<Option<NextChain>> {
     let mut next = vec![None; chains];
     let mut is_inside = ChainEnd::inside_after(&ends).unwrap_or(is_inside);
     // Ends from which the edges lead on, and starts before which no end was met.
     let (mut open, mut first_starts): (Vec<ChainEnd>, Vec<ChainEnd>) = (Vec::new(), Vec::new());
     for index in 0..ends.len() {
-        // Where the ends of several chains are one point, those that alternate come one after another.
+        // If several chains begin or end at one point, takes their ends in an order in which starts and ends alternate.
         let position = ends[index].position;
         let mut same = ends[index..]
             .iter()
