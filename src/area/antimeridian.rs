@@ -1,5 +1,5 @@
-//! Areas as they are on a map whose edges are the antimeridian. An area across it is assembled on a turned map
-//! ([`MapTurn`]), where it is in one piece, and is cut then.
+//! Areas on a map whose edges are the antimeridian. An area across the antimeridian is assembled in one piece on a
+//! turned map ([`MapTurn`]), and then cut.
 
 use super::{
     AreaNode, AreaPolygon, AreaProblem, AreaWay, Assembly, OpenRings, ProblemKind, Role, assemble,
@@ -57,8 +57,7 @@ fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
     assembly
 }
 
-/// Cuts polygons at the antimeridian that were assembled without regard to it. Returns `None` if they are the same on
-/// the map.
+/// Cuts polygons that were assembled without regard to the antimeridian. Returns `None` if there is nothing to cut.
 pub(crate) fn polygons_on_map(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>> {
     let closed = |ring: &Vec<Point>| {
         let points = ring.iter().chain(ring.first());

@@ -13,7 +13,7 @@ pub(crate) const MAX_DEPTH: usize = 16;
 /// have members without end.
 const MAX_NESTED: usize = 1 << 20;
 
-/// The number of members of a nested relation that are kept. Those behind them are over [`MAX_NESTED`] in any route.
+/// The number of members of a nested relation that are kept. Further members would exceed [`MAX_NESTED`] in any route.
 pub(crate) const MAX_KEPT: usize = MAX_NESTED + 1;
 
 /// The direct and indirect member relations of routes. Maps the id of each member relation to its own members, or to
@@ -103,6 +103,7 @@ impl NestedRelations {
         ways
     }
 
+    /// Adds the ways of members. `above` has the ids of the relations that contain the members.
     fn add_ways(
         &self,
         members: impl Iterator<Item = RouteMember>,

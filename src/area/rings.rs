@@ -132,6 +132,7 @@ impl AreaRings {
         boundary
     }
 
+    /// Makes two boundaries belong to the same polygon.
     fn join(&mut self, inner: usize, outer: usize) {
         let (inner, outer) = (self.polygon_of(inner), self.polygon_of(outer));
         self.polygon[inner] = outer;
@@ -237,6 +238,7 @@ impl AreaRings {
     }
 }
 
+/// Compares rings by their points. West precedes east, then south precedes north.
 fn compare(a: &[Point], b: &[Point]) -> Ordering {
     let key = |point: &Point| (point.lon_e7, point.lat_e7);
     a.iter().map(key).cmp(b.iter().map(key))

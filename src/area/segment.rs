@@ -42,6 +42,7 @@ impl AreaSegment {
         side_of_line(self.first, self.second, point).cmp(&0)
     }
 
+    /// Returns the segment as an edge, from its first to its second end.
     fn edge(&self) -> Edge {
         Edge::new(self.first, self.second)
     }

@@ -22,9 +22,11 @@ pub(super) fn westernmost(points: &[Point]) -> usize {
     first.unwrap_or(0)
 }
 
-/// The number of pairs for each segment that are compared at most. With more pairs, a sweep searches for crossings.
+/// The maximum number of pairs that are compared for each segment without a sweep. With more pairs, a sweep first
+/// decides whether any segments cross.
 const FEW_PAIRS: u64 = 64;
-/// The maximum number of pairs of segments that are compared once a crossing is known: for each segment, and in all.
+/// The maximum number of pairs that are compared for each segment once a crossing is known. [`MOST_PAIRS`] is the
+/// maximum number in all.
 const MOST_PAIRS_OF_SEGMENT: u64 = 256;
 const MOST_PAIRS: u64 = 1 << 28;
 
@@ -67,6 +69,7 @@ impl<'a> Segments<'a> {
         segments
     }
 
+    /// Removes pairs of equal segments, and adds a problem for each group of equal segments.
     fn leave_out_pairs(&mut self, problems: &mut ProblemList) {
         let all = std::mem::take(&mut self.list);
         self.list.reserve(all.len());
@@ -130,8 +133,8 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Adds a problem if two segments cross or overlap, unless their place is known. The second segment must not begin
-    /// west of the first.
+    /// Adds a problem if two segments cross or overlap, unless a problem of the same ways at the same location is
+    /// known. The second segment must not begin west of the first.
     fn add_crossing(
         &self,
         a: &AreaSegment,

@@ -153,9 +153,9 @@ impl Sides {
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
             }
-            // The place just west of this corner lies on the right of the corner's lowest segment, and outside of the
-            // group. The place belongs to the inside only if the group lies inside another group (`is_inside`). The
-            // left side of the segment is the opposite.
+            // The point just west of this corner lies on the right of the corner's lowest segment, and outside of the
+            // group. The point is in the area only if the group lies inside another group (`is_inside`). The left side
+            // of the segment is the opposite.
             sides.spread_sides(corners, corner, !is_inside, &mut is_known);
         }
         sides
@@ -188,7 +188,7 @@ impl Sides {
     }
 }
 
-/// The number of segments, for each segment of the area, that are looked at in a list.
+/// The number of segments, for each segment of the area, that are looked at in a list before an ordered sweep is used.
 const MOST_LOOKED_AT: usize = 16;
 
 /// A vertical sweep line that moves from west to east.
@@ -220,7 +220,7 @@ impl<'a> Sweep<'a> {
     /// `inside_is_left` tells, for each segment that begins west of the point, whether the inside lies on its left.
     ///
     /// In nearly all areas, the line crosses few segments, and a list is the fastest. If all calls together have looked
-    /// at many, as in an area of many rings that share a range of longitudes, the segments are kept in order.
+    /// at many segments, as in an area of many rings that share a range of longitudes, the segments are kept in order.
     fn segment_below(&mut self, point: Point, inside_is_left: &[bool]) -> (bool, Option<u32>) {
         if self.looked_at > MOST_LOOKED_AT * self.segments.len() {
             let new = || OrderedSweep::new(self.segments);

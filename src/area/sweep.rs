@@ -51,13 +51,13 @@ impl Eq for Met {}
 struct SweepLine(BTreeSet<Met>);
 
 impl SweepLine {
-    /// Adds a segment. Returns it with a neighbour that it crosses, if there is one.
+    /// Adds a segment. Returns the segment with a neighbour that it crosses, if there is such a neighbour.
     fn insert(&mut self, segment: AreaSegment) -> Option<[AreaSegment; 2]> {
         let new = Met(segment);
         let near = self.neighbours(&new);
         self.0.insert(new);
         let mut near = near.into_iter().flatten();
-        near.find_map(|near| split_at_crossing(near, segment))
+        near.find_map(|near| pair_if_crossing(near, segment))
     }
 
     /// Removes a segment. Returns its neighbours if they cross.
@@ -65,7 +65,7 @@ impl SweepLine {
         let ended = Met(segment);
         self.0.remove(&ended);
         match self.neighbours(&ended) {
-            [Some(below), Some(above)] => split_at_crossing(below, above),
+            [Some(below), Some(above)] => pair_if_crossing(below, above),
             _ => None,
         }
     }
@@ -79,7 +79,7 @@ impl SweepLine {
     }
 }
 
-/// The segments above and below points that follow one another from west to east.
+/// Finds the segments below points that follow one another from west to east.
 pub(crate) struct OrderedSweep<'a> {
     /// The segments, sorted by their ends. They must not cross.
     segments: &'a [AreaSegment],
@@ -144,8 +144,8 @@ impl<'a> OrderedSweep<'a> {
     }
 }
 
-/// Returns two segments, the one that begins in the west first, if they cross or overlap.
-fn split_at_crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> {
+/// Returns two segments if they cross or overlap. The one that begins further west comes first.
+fn pair_if_crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> {
     let [a, b] = match from_west(a.first, b.first) {
         Ordering::Greater => [b, a],
         _ => [a, b],
@@ -162,7 +162,7 @@ pub(crate) fn first_crossing(segments: &[AreaSegment]) -> Option<[AreaSegment; 2
     let mut ends = by_end.into_iter().peekable();
     let mut line = SweepLine::default();
     for segment in segments {
-        // A segment that ends where this one begins leaves the line first, because they may share this point.
+        // A segment that ends where this one begins leaves the line first, because the two may share this point.
         let is_over = |end: &AreaSegment| from_west(end.second, segment.first) != Ordering::Greater;
         while let Some(ended) = ends.next_if(is_over) {
             if let Some(found) = line.remove(ended) {

@@ -28,7 +28,7 @@ pub(crate) struct WayStore {
 
 #[derive(Debug, Clone, Copy)]
 struct StoredWayPosition {
-    /// The index of the batch plus one. It is never zero, so `Option<Position>` needs no additional space.
+    /// The index of the batch plus one. It is never zero, so `Option<StoredWayPosition>` needs no additional space.
     batch: std::num::NonZeroU32,
     start: u32,
 }
@@ -134,6 +134,7 @@ impl WayStore {
         }
     }
 
+    /// Decodes a way, and appends its nodes to `nodes`.
     fn decode(
         &self,
         values: &mut Varints<'_>,
