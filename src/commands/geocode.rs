@@ -138,7 +138,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
             if lines.count() == 0 {
                 return Ok(false);
             }
-            job.begin(&lines)?;
+            job.detect_form(&lines)?;
             input.quotes = job.quotes();
             // The line with the names of the columns does not count as a place, so one more line may be read.
             input.left = input.left.saturating_add(u64::from(job.header.is_some()));
@@ -220,13 +220,13 @@ struct LookupRun<'o> {
 
 impl LookupRun<'_> {
     /// Detects the form of the table from the first line that is not blank, unless the form is known.
-    fn begin(&mut self, lines: &InputLines) -> Result<()> {
+    fn detect_form(&mut self, lines: &InputLines) -> Result<()> {
         let Some(first) = lines.first_text().filter(|_| self.table.is_none()) else {
             return Ok(());
         };
         let line = lines.get(first);
         let failed = |cause: String| {
-            let number = self.number(lines, first);
+            let number = self.line_number(lines, first);
             Error::file(&self.options.name, format!("line {number}: {cause}"))
         };
         let form = LineForm::of(&String::from_utf8_lossy(line), self.options.columns);
@@ -252,7 +252,7 @@ impl LookupRun<'_> {
     }
 
     /// Returns the number of a line of the current group, counted from 1 on.
-    fn number(&self, lines: &InputLines, line: usize) -> u64 {
+    fn line_number(&self, lines: &InputLines, line: usize) -> u64 {
         self.lines_before + lines.breaks_before(line) + 1
     }
 
@@ -321,7 +321,7 @@ impl LookupRun<'_> {
                     Ok(place) => Ok(self.index.reverse(*place, &self.options.query)?),
                     Err(error) => Err(error.as_str()),
                 };
-                let line = self.number(lines, *number);
+                let line = self.line_number(lines, *number);
                 self.put_line(&mut chunk, lines.get(*number), line, answer);
                 ends.push(chunk.len());
             }
@@ -330,7 +330,7 @@ impl LookupRun<'_> {
         let answered: Result<Vec<_>> = questions.par_chunks(CHUNK).map(answer).collect();
         let is_exchanged = |(_, number, place): &Question| {
             let place = place.as_ref().ok()?;
-            is_exchanged(&self.bbox, *place).then(|| self.number(lines, *number))
+            is_exchanged(&self.bbox, *place).then(|| self.line_number(lines, *number))
         };
         let mut answers = Answers {
             chunks: Vec::new(),

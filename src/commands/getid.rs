@@ -204,14 +204,14 @@ fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A file whose ways may store the locations of nodes that are not in it.
+/// A file whose ways may store the locations of nodes that are not in the file.
 struct LocatedWays<'f> {
     file: &'f PbfFile,
     plan: BlobPlan,
 }
 
 impl<'f> LocatedWays<'f> {
-    /// Returns the file if nodes of ways are wanted, and if locations can take their place.
+    /// Returns the file if nodes of ways are wanted, and if ways may store the locations of missing nodes.
     fn of(options: &Options, file: &'f PbfFile, plan: &BlobPlan) -> Option<Self> {
         let is_needed = options.add_referenced && !options.needs_nodes;
         let is_located = LocationForm::of(file, plan).has_locations();
@@ -221,8 +221,8 @@ impl<'f> LocatedWays<'f> {
         })
     }
 
-    /// Returns `missing` without the nodes that were not requested, and whose locations the kept ways store. The ways
-    /// and the requested objects are in `wanted`, and further ways in `added`.
+    /// Returns `missing` without the nodes that were not requested and whose locations the kept ways store. `wanted`
+    /// has the requested objects. The kept ways are in `wanted` and `added`.
     fn remove_known(
         &self,
         missing: IdSets,
@@ -255,8 +255,8 @@ impl<'f> LocatedWays<'f> {
     }
 }
 
-/// Returns the ids of the objects that wanted objects refer to or that refer to wanted objects, and the ids of the
-/// latter, if the options ask for them.
+/// Returns two sets of ids, as far as the options ask for them. The first set has the objects that wanted objects refer
+/// to and those that refer to wanted objects. The second set has only those that refer to wanted objects.
 fn follow_references(
     options: &Options,
     source: PlannedFile<'_>,
@@ -280,14 +280,14 @@ struct KeepRule<'a> {
     wanted: &'a IdSets,
     /// The ids of the objects that wanted objects refer to, and of the objects that refer to wanted objects.
     added: &'a IdSets,
-    /// The ids of the objects that refer to wanted objects. The objects that refer to wanted objects always keep their
-    /// tags.
+    /// The ids of the objects that refer to wanted objects. These objects always keep their tags.
     referring: &'a IdSets,
     /// The written objects of decoded blobs.
     chosen: &'a Chosen,
 }
 
 impl KeepRule<'_> {
+    /// Decides about a blob by its entry.
     fn decide(
         &self,
         entry: &BlobEntry,

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 pub struct IdSource {
     /// Ids that were given as arguments.
     pub ids: Vec<ObjectId>,
-    /// Text files with an id at the start of each line; what follows behind a space, a tab or a `#` is ignored. Tables
-    /// whose cells are separated by commas, semicolons or tabs are also accepted. Their first line may name the columns
-    /// of kinds and ids, such as `@type` and `@id`; otherwise kind and id are the first two columns. `-` is standard
+    /// Text files with an id at the start of each line; the text after a space, a tab or a `#` is ignored. Tables whose
+    /// cells are separated by commas, semicolons or tabs are also accepted. Their first line may name the columns of
+    /// kinds and ids, such as `@type` and `@id`; otherwise kind and id are the first two columns. `-` is standard
     /// input.
     pub id_files: Vec<PathBuf>,
     /// OSM files. The ids of all their objects are used.
@@ -55,6 +55,7 @@ pub(super) fn collect(source: &IdSource, ctx: &Context) -> Result<IdSets> {
 /// begins with an id and contains a whole object.
 const MAX_LINE_LEN: u64 = 16 << 20;
 
+/// Adds the ids in a text file.
 fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> {
     let failed = |error| Error::io(path, "cannot read", error);
     let mut lines: Box<dyn BufRead> = if path.as_os_str() == "-" {
@@ -154,6 +155,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     cells.map(|cell| cell.trim().trim_matches('"'))
 }
 
+/// Adds the ids of all objects of an OSM file.
 fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     let file = input::open(path, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;

@@ -347,7 +347,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Reports the content of a file. Also returns the counts of its objects, if they are visited one by one, and its plan.
+/// Reports the content of a file. Also returns the counts of its objects, if the objects are visited one by one, and
+/// the plan of the file.
 fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summary, (C, BlobPlan))> {
     let by_blobs = options.concern_single_blobs();
     let file = if !by_blobs {
@@ -399,7 +400,8 @@ fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summar
     }
 }
 
-/// Returns a file with its whole table of contents, if it has one. It may have been opened for its summary alone.
+/// Returns a file with its whole table of contents, if it has a table. `file` may have been opened for its summary
+/// alone.
 fn with_table(file: PbfFile, ctx: &Context) -> Result<PbfFile> {
     if file.summary.is_some() && file.toc.is_none() {
         PbfFile::of_input(file.input.clone(), ctx)

@@ -148,6 +148,7 @@ impl MergedOutput {
         }))
     }
 
+    /// Writes encoded changes, and adds their counts.
     fn add(&mut self, (chunk, counts): (EncodedText, Summary)) -> Result<()> {
         self.summary.add(&counts);
         self.output.chunk(chunk)
@@ -161,14 +162,15 @@ impl MergedOutput {
     }
 }
 
+/// Writes all changes in the order of the inputs.
 fn pass_through(options: &Options, merged: MergedOutput, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter().map(|path| Input::open_in(path, ctx));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     write_all(options, &inputs, merged, |_| Ok(()), |()| (), ctx)
 }
 
-/// Writes all changes of `inputs` in order, after `edit` has changed each chunk of them. Calls `note` with the values
-/// that `edit` returns, in the order of the changes.
+/// Writes all changes of `inputs` in order. `edit` changes each chunk of changes before it is written. Calls `note`
+/// with the values that `edit` returns, in the order of the changes.
 fn write_all<T: Send>(
     options: &Options,
     inputs: &[Input],
@@ -202,8 +204,8 @@ fn write_all<T: Send>(
     merged.finish(ctx)
 }
 
-/// Writes all changes of one open input in order, after `edit` has changed them. Ignores [`Options::inputs`]. Calls
-/// `note` with the values that `edit` returns.
+/// Writes all changes of one open input in order. `edit` changes them before they are written. Ignores
+/// [`Options::inputs`]. Calls `note` with the values that `edit` returns.
 pub(crate) fn write_edited<T: Send>(
     options: &Options,
     input: &Input,
@@ -222,6 +224,7 @@ pub(crate) fn write_edited<T: Send>(
     )
 }
 
+/// Writes the last change of each object.
 fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
     let changes = {
         let _phase = ctx.phase("read changes", 0);

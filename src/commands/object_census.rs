@@ -12,7 +12,8 @@ pub(super) struct ObjectCensus {
     pub further_versions: u64,
     /// Whether an object that was added is not in canonical order. Objects of a counted blob are not compared.
     pub is_unordered: bool,
-    /// The first and the last key; `None` without objects. A counted blob whose objects are not in order has none.
+    /// The first and the last key; `None` without objects. Also `None` for a counted blob whose objects are not in
+    /// order.
     ends: Option<(TypeThenId, TypeThenId)>,
 }
 
@@ -74,6 +75,7 @@ impl ObjectCensus {
         }
     }
 
+    /// Compares the first key of the next objects with the last key so far, and extends `ends`.
     fn follow(&mut self, (first, last): (TypeThenId, TypeThenId)) {
         if let Some((_, before)) = self.ends {
             self.is_unordered |= first < before;

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
-/// A hash by which a state of a file is recognised: that of its replication state, of its size and, if its table of
-/// contents has their hashes, of all blobs.
+/// A hash that identifies a state of a file. It is made of the replication state, the size and, if the table of
+/// contents has them, the hashes of all blobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DataIdentity(String);
 
@@ -38,8 +38,8 @@ impl DataIdentity {
     }
 }
 
-/// The step of a file from one state to the next, which a run of this program has made. It is the proof that no object
-/// changed but those that it has.
+/// The step of a file from one state to the next, which a run of this program has made. It proves that only the objects
+/// in `changed` have changed.
 #[derive(Debug, Clone)]
 pub struct PlanetStep {
     pub(crate) before: DataIdentity,
@@ -49,8 +49,8 @@ pub struct PlanetStep {
 }
 
 impl PlanetStep {
-    /// Applies change files to a file, which is replaced, and locked meanwhile. Returns the step from the file before
-    /// to the file after. Locations in ways are kept up to date.
+    /// Applies change files to a file, and replaces the file. The file is locked meanwhile. Returns the step from the
+    /// file before to the file after. Locations in ways are kept up to date.
     ///
     /// # Errors
     ///

@@ -1,10 +1,12 @@
-//! The change files that bring extracts forward, made of the changes of the file from which they were cut out.
+//! Makes the change files that update extracts, from the changes of the file from which the extracts were cut out (the
+//! planet).
 //!
-//! An object can change in an extract only if it changed, or if an object changed that decides about it: a node that
-//! moved into a region or out of it concerns its ways, their other nodes, and the relations of them (`affected`). What
-//! an extract had is in the extract itself (`before`); where objects are now is in the planet. Together they tell which
-//! of these objects a region keeps (`membership`). They are fetched in one pass over the planet, and compared with what
-//! the extracts had of them (`output`).
+//! An object can change in an extract only if the object itself changed, or if another changed object decides about it.
+//! For example, a node that moved into a region or out of it decides about its ways, about the other nodes of these
+//! ways, and about the relations of these objects (`affected`). The old extract shows which of these objects it had
+//! (`before`), and the planet shows where the objects are now. From both follows which of them a region keeps
+//! (`membership`). One pass over the planet reads the new versions of these objects. They are compared with the
+//! versions in the extracts (`output`).
 
 mod affected;
 mod before;
@@ -45,7 +47,8 @@ pub struct RegionBefore {
     pub strategy: Strategy,
     /// The extract of the file before the changes.
     pub extract: PathBuf,
-    /// The fields that are set in the header of the extract after the changes. The change file has its state.
+    /// The fields that are set in the header of the extract after the changes. The change file has the replication
+    /// state of this header.
     pub header: HeaderOptions,
     /// The destination of the change file.
     pub output: OutputTarget,
@@ -58,8 +61,8 @@ options! {
     pub struct Options {
         /// The file from which the regions are cut out, after the changes.
         pub planet: PathBuf,
-        /// The change files that made the planet what it is. Objects that they do not name must be as they were when
-        /// the extracts were cut out.
+        /// The change files that were applied to the planet. Objects that are not in these files must be as they were
+        /// when the extracts were cut out.
         pub changes: Vec<PathBuf>,
         /// The regions.
         pub regions: Vec<RegionBefore>,
@@ -111,16 +114,16 @@ pub enum RegionOutcome {
 /// file after them: the changes that [`diff`] derives of both extracts, in the same order.
 ///
 /// Reads the change files for the ids of the objects that they name. Reads the blobs of each extract that may have one
-/// of these objects; of a region that another one contains, only those with an object that the other extract has. Reads
-/// the blobs of the planet with changed nodes, all its ways, the blobs with nodes of affected ways, and its relations,
-/// if a region keeps relations; twice if a region completes them. Then reads the blobs of the planet that may have an
-/// object which decides about affected ones, and the blobs of extracts and planet with objects that may enter or leave.
-/// The ways of the planet are read once more if a way left a region although only its nodes changed: another way may
-/// keep these nodes.
+/// of these objects. If another region contains a region, reads only the blobs with objects that the extract of the
+/// other region has. Reads the blobs of the planet with changed nodes, all its ways, the blobs with nodes of affected
+/// ways, and its relations, if a region keeps relations. If a region completes relations, reads them twice. Then reads
+/// the blobs of the planet that may have an object which decides about affected objects, and the blobs of extracts and
+/// planet with objects that may enter or leave. The ways of the planet are read once more if a way left a region
+/// although only its nodes changed: another way may keep these nodes.
 ///
-/// A region is not followed, and has to be cut out anew, if the planet or its extract is a history file, not in
-/// canonical order, not proven to have each object once, or has locations in its ways; if its extract contradicts
-/// another one; or if more than [`Options::max_percent`] of it may change.
+/// A region has to be cut out anew if the planet or its extract is a history file, not in canonical order, not proven
+/// to have each object once, or has locations in its ways. It also has to be cut out anew if its extract contradicts
+/// another one, or if more than [`Options::max_percent`] of its extract may change.
 ///
 /// # Memory
 ///
@@ -135,7 +138,7 @@ pub enum RegionOutcome {
 /// An input cannot be opened or read, or is damaged; an output exists and may not be overwritten, or it cannot be
 /// written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
-    follow(options, |_| changed_ids(&options.changes, ctx), ctx)
+    update_regions(options, |_| changed_ids(&options.changes, ctx), ctx)
 }
 
 /// Does the same as [`run`], but with the changes of a step instead of [`Options::changes`]. All regions have to be cut
@@ -149,11 +152,12 @@ pub(crate) fn run_step(
         let is_after = DataIdentity::of(planet) == step.after;
         Ok(is_after.then(|| step.changed.clone()))
     };
-    follow(options, changed, ctx)
+    update_regions(options, changed, ctx)
 }
 
-/// Follows the changes of the objects that `changed` returns. If it returns `None`, the planet has another state.
-fn follow(
+/// Writes the change files for the changed objects that `changed` returns. If `changed` returns `None`, the planet has
+/// another state.
+fn update_regions(
     options: &Options,
     changed: impl FnOnce(&PbfFile) -> Result<Option<IdSets>>,
     ctx: &Context,
@@ -166,8 +170,8 @@ fn follow(
         Ok(vec![RegionOutcome::CutAnew(reason); count])
     };
     let planet = SortedFile::open(&options.planet, ctx)?;
-    if let Some(fault) = planet.fault() {
-        return cut_all(format!("{}: {fault}", options.planet.display()));
+    if let Some(obstacle) = planet.obstacle() {
+        return cut_all(format!("{}: {obstacle}", options.planet.display()));
     }
     let given = options.regions.iter();
     let given: Vec<_> = given.map(|one| (&one.shape, &one.strategy)).collect();
@@ -230,7 +234,7 @@ struct RegionUpdate<'a> {
     directory: PathBuf,
     /// The number of objects of each extract.
     counts: Vec<u64>,
-    /// The regions whose extracts can be read, each with a region that contains it, which comes before it.
+    /// The regions whose extracts can be used, each with a region that contains it. The containing region comes first.
     order: Vec<(usize, Option<usize>)>,
     outcomes: Vec<Option<RegionOutcome>>,
     ctx: &'a Context,
@@ -251,6 +255,7 @@ struct NodesInRegions {
 }
 
 impl RegionUpdate<'_> {
+    /// Records that a region has to be cut out anew.
     fn cut_anew(&mut self, region: usize, reason: String) {
         self.outcomes[region] = Some(RegionOutcome::CutAnew(reason));
     }
@@ -262,17 +267,17 @@ impl RegionUpdate<'_> {
         open.map(|(region, _)| region).collect()
     }
 
-    fn open(&self, region: usize) -> Result<SortedFile> {
+    fn open_extract(&self, region: usize) -> Result<SortedFile> {
         SortedFile::open(&self.options.regions[region].extract, self.ctx)
     }
 
-    /// Reads the changed objects in the extracts. A region that another one contains is asked only for the objects that
-    /// the extract of the other one has.
+    /// Reads the changed objects in the extracts. If another region contains a region, looks up only the objects that
+    /// the extract of the other region has.
     fn read_before(&mut self) -> Result<()> {
         let mut found = FxHashMap::<usize, IdSets>::default();
         self.order_extracts()?;
         for (region, around) in self.order.clone() {
-            let extract = self.open(region)?;
+            let extract = self.open_extract(region)?;
             let ids = around.and_then(|around| found.get(&around));
             let ids = ids.unwrap_or(&self.changed);
             let (regions, ctx) = (self.regions, self.ctx);
@@ -291,14 +296,15 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
-    /// Finds the extracts that are fit, and for each the smallest one that has all of its objects.
+    /// Finds the extracts that can be used, and for each of them the smallest other extract that has all of its
+    /// objects.
     fn order_extracts(&mut self) -> Result<()> {
         let mut extracts: Vec<(usize, Option<i64>)> = Vec::new();
         for region in self.followed() {
-            let extract = self.open(region)?;
-            if let Some(fault) = extract.fault() {
+            let extract = self.open_extract(region)?;
+            if let Some(obstacle) = extract.obstacle() {
                 let path = self.options.regions[region].extract.display();
-                self.cut_anew(region, format!("{path}: {fault}"));
+                self.cut_anew(region, format!("{path}: {obstacle}"));
                 continue;
             }
             self.counts[region] = extract.plan.count();
@@ -320,6 +326,7 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
+    /// Finds the objects that may change in each region, and writes the change files.
     fn write(&mut self) -> Result<()> {
         let mut found = NodesInRegions::default();
         let nodes = self.changed.of(ObjectKind::Node);
@@ -371,8 +378,7 @@ impl RegionUpdate<'_> {
             let objects = NewVersions::of(&membership, outputs, self.regions);
             let written = self.write_regions(&objects, outputs, &ids)?;
             for (region, written) in outputs.iter().zip(written) {
-                let written = RegionOutcome::Written(written);
-                outcomes.push((*region as usize, written));
+                outcomes.push((*region as usize, RegionOutcome::Written(written)));
             }
         }
         drop(membership);
@@ -425,7 +431,8 @@ impl RegionUpdate<'_> {
         outputs.iter().zip(files).map(write).collect()
     }
 
-    /// Finds the regions that contain nodes, which are looked up in the planet unless that was done before.
+    /// Finds the regions that contain each of `nodes`. Looks up the nodes in the planet, except those that were looked
+    /// up before.
     fn locate(&self, name: &'static str, nodes: &IdSet, found: &mut NodesInRegions) -> Result<()> {
         let mut algebra = SetAlgebra::new(&self.regions.sets);
         let NodesInRegions {
@@ -447,7 +454,7 @@ impl RegionUpdate<'_> {
             |nodes| {
                 for (id, set) in nodes {
                     present.insert(id);
-                    regions::add(located, id, set, &mut algebra);
+                    regions::add_regions(located, id, set, &mut algebra);
                 }
             },
         )
@@ -467,7 +474,7 @@ impl RegionUpdate<'_> {
         let mut found = FxHashMap::<usize, IdSets>::default();
         for (region, around) in self.order.clone() {
             let ids = around.and_then(|around| found.get(&around)).unwrap_or(&ids);
-            let extract = self.open(region)?;
+            let extract = self.open_extract(region)?;
             let present = extract.present("find old objects", ids, self.ctx)?;
             (self.before).add_kept(region as u32, &present, self.regions);
             found.insert(region, present.into_iter().collect());
@@ -475,7 +482,7 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
-    /// Returns, for each region, those of its nodes in `undecided` that a way of its extract has which is not affected.
+    /// Returns, for each region, the nodes in `undecided` that belong to a way of its extract that is not affected.
     fn kept_by_ways(
         &self,
         mut undecided: FxHashMap<u32, IdSet>,
@@ -486,7 +493,7 @@ impl RegionUpdate<'_> {
         let had: IdSet = self.before.ways.refs.iter().copied().collect();
         let mut found = affected.holders.clone();
         let mut kept = Vec::new();
-        // The ways of the other nodes were not noted. They are in the extracts and in the planet.
+        // The ways of the nodes in `others` were not recorded. They are in the extracts and in the planet.
         let others = undecided.iter().map(|(region, nodes)| {
             let nodes = nodes.ids().filter(|id| !had.contains(*id));
             (*region, nodes.collect::<IdSet>())
@@ -496,7 +503,7 @@ impl RegionUpdate<'_> {
         if regions.map(|region| self.counts[region]).sum::<u64>() < self.planet.plan.count() {
             for (region, nodes) in &others {
                 let mut found = NodeHolders::default();
-                self.add_holders(&self.open(*region as usize)?, nodes, &mut found)?;
+                self.add_holders(&self.open_extract(*region as usize)?, nodes, &mut found)?;
                 kept.push((*region, found.nodes(|_, way| !affected.ways.contains(way))));
             }
         } else {
@@ -509,7 +516,7 @@ impl RegionUpdate<'_> {
             if ways.is_empty() {
                 continue;
             }
-            let extract = self.open(*region as usize)?;
+            let extract = self.open_extract(*region as usize)?;
             let ways = extract.present("find ways that keep nodes", &ways, self.ctx)?;
             let ways: IdSet = ways.into_iter().map(|way| way.id).collect();
             kept.push((
@@ -520,6 +527,7 @@ impl RegionUpdate<'_> {
         Ok(kept)
     }
 
+    /// Adds the ways of a file that have nodes in `nodes`.
     fn add_holders(&self, file: &SortedFile, nodes: &IdSet, found: &mut NodeHolders) -> Result<()> {
         let none = IdSet::default();
         let name = "find ways that keep nodes";

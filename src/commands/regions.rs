@@ -1,9 +1,10 @@
 //! `regions`: keeps the extracts of many regions up to date, each with change files from one state to the next.
 //!
-//! Each run makes the extracts of the present planet and the changes of each since the run before, and publishes both.
-//! A region is cut out of the planet and compared with its extract of the run before, or brought forward by the changes
-//! of the planet, if it is proven that these lead from the one state to the other. A region is a replication server of
-//! its own.
+//! Each run makes the extract of each region from the present planet, and a change file from the extract of the
+//! previous run to the new one. It publishes both files, so each region is a replication server of its own. An extract
+//! is cut out of the planet and compared with the previous one, or it is made by applying the changes of the planet to
+//! the previous one. The latter requires a proof that these changes lead from the previous state of the planet to the
+//! present one.
 
 mod chain;
 mod index;
@@ -58,7 +59,8 @@ options! {
         pub regions: Vec<FollowedRegion>,
     }
     setters {
-        /// The URL of the directory. The header of an extract gets that of its change files; `None` for no URL.
+        /// The URL of the directory. The header of an extract gets the URL of the region's change files; `None` for no
+        /// URL.
         base_url: Option<String>,
         /// The strategy of regions that have none of their own.
         strategy: Strategy,
@@ -67,8 +69,8 @@ options! {
         /// Whether only change files are published. The extracts, from which the next change files are derived, are
         /// kept in a hidden directory.
         diffs_only: bool,
-        /// The percentage by which an extract may be smaller than the one that it replaces. A smaller one, or one
-        /// without objects, is not published. With 100, everything is published.
+        /// The percentage by which an extract may be smaller than the one that it replaces. A smaller extract, or an
+        /// extract without objects, is not published. With 100, everything is published.
         max_shrink: u8,
         /// The compression, the indexes and the verification of the extracts.
         write: WriteOptions,
@@ -76,8 +78,8 @@ options! {
         max_memory: Option<u64>,
         /// The treatment of the meridian of 180 degrees, see [`extract::Options`](crate::commands::extract::Options).
         antimeridian: Antimeridian,
-        /// The step that led the planet to its present state. Regions whose extracts are of the state before it are
-        /// brought forward by its changes. `None` for no step: all regions are cut out.
+        /// The step that led the planet to its present state. Extracts of the state before this step are updated by the
+        /// changes of the step. If `None`, all regions are cut out of the planet.
         step: Option<PlanetStep>,
     }
 }
@@ -109,7 +111,7 @@ impl Options {
         region.strategy.as_ref().unwrap_or(&self.strategy)
     }
 
-    /// Fails if there is no region, or if the files of a region would be those of another one or the planet.
+    /// Fails if there is no region, or if a file of a region would be a file of another region or the planet.
     fn check(&self) -> Result<()> {
         if self.regions.is_empty() {
             return Err(Error::Usage("no region was given".into()));
@@ -166,7 +168,7 @@ pub struct RegionReport {
     pub bytes: Option<u64>,
     /// The content of the new change file; `None` if there is none.
     pub changes: Option<RegionChanges>,
-    /// Whether the region was brought forward by the changes of the planet, and not cut out of it.
+    /// Whether the extract was updated by the changes of the planet, and not cut out of the planet.
     pub followed: bool,
     /// Why the region was cut out, although the changes of the planet were known.
     pub cut_out: Option<String>,
@@ -203,7 +205,7 @@ impl Summary {
 
 /// The facts about the planet.
 struct PlanetState {
-    /// The time up to which it has all changes, in seconds since 1970.
+    /// The time up to which the planet has all changes, in seconds since 1970.
     timestamp: i64,
     identity: DataIdentity,
     header: HeaderBlock,
@@ -236,14 +238,14 @@ impl PlanetState {
 /// sequence number 0.
 ///
 /// An extract has exactly the objects that [`extract`](crate::commands::extract) gives. A change file that is applied
-/// to the extract before gives the extract: objects that enter the region are created with all that completes them, and
-/// objects that leave it are deleted. A deletion has the version of the object that is deleted, so that the object can
-/// come back as it was.
+/// to the previous extract gives the new one. Objects that enter the region are created with all objects that complete
+/// them, and objects that leave the region are deleted. A deletion has the version of the object that is deleted, so
+/// that the object can come back as it was.
 ///
-/// With [`Options::step`], a region is brought forward by [`region_changes`](crate::commands::region_changes), and its
-/// change file is applied to its extract, if the index says that the extract is of the state before the step, and if
-/// neither the area nor the strategy changed. All other regions are cut out, in as few passes as possible, and compared
-/// with their extracts. The results are the same.
+/// With [`Options::step`], [`region_changes`](crate::commands::region_changes) makes the change file of a region, which
+/// is then applied to its extract. This is done if the index says that the extract is of the state before the step, and
+/// if neither the area nor the strategy changed. All other regions are cut out, in as few passes as possible, and
+/// compared with their extracts. The results are the same.
 ///
 /// The files of a region are published one after the other: the change file, its state, the extract, and `state.txt`.
 /// After a run that was killed, the next one goes on. Two runs for the same directory exclude each other.
@@ -315,7 +317,7 @@ struct WorkDirectory {
 }
 
 impl WorkDirectory {
-    /// Creates the directory. Removes what a killed run has left.
+    /// Creates the directory. Removes the files that a killed run has left.
     fn create(directory: &Path) -> Result<Self> {
         let path = directory.join(layout::WORK);
         let _ = fs::remove_dir_all(&path);

@@ -165,6 +165,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
+/// Returns the header of the output.
 fn header(file: &PbfFile, options: &Options, numberings: &[Numbering; 3]) -> HeaderBlock {
     let mut header = file.header.clone();
     let keeps_order =

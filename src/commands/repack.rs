@@ -160,6 +160,7 @@ impl<'o> RepackWorker<'o> {
         }
     }
 
+    /// Copies, recompresses or divides a blob, as its position in the output requires.
     fn repack(&mut self, reader: &mut BlobDecoder, item: &RepackItem) -> Result<BlobOutcome> {
         let (write, entry) = (&self.options.output.encoding(), &item.entry);
         match item.position {
@@ -189,6 +190,7 @@ impl<'o> RepackWorker<'o> {
     }
 }
 
+/// Opens the output.
 fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
     let write = WriteOptions {
         // Blobs are copied only if they have the requested compression, so the sink need neither recompress them nor
@@ -214,6 +216,7 @@ enum OutputPosition {
     After(Option<usize>),
 }
 
+/// Determines the position of each blob's objects in the blobs of the output.
 fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
     // The kind of the objects in the unfinished output blob and, if known, their number. `None` if no output blob is

@@ -1,10 +1,10 @@
-//! `repair`: writes a valid file of all that can be saved of a damaged one.
+//! `repair`: writes a valid file with everything that can be saved of a damaged file.
 //!
-//! `text` repairs files that are not PBF. `frames` finds the frames of the file; `frame_parts` recognises damaged ones.
-//! `survey` examines every blob: `blob_outcome` determines the `outcome` for one blob, and `mender` encodes the objects
-//! that are left of it. `losses` finds the ids of lost objects. `write` writes the saved objects under the header that
-//! `headers` makes; `whole_copy` copies blobs during the survey, in case nothing has to be repaired. `report` has the
-//! result.
+//! `text` repairs files that are not PBF. `frames` finds the frames of the file; `frame_parts` recognises damaged
+//! frames. `survey` examines every blob: `blob_outcome` determines the `outcome` for one blob, and `mender` encodes the
+//! readable objects of damaged blobs. `losses` finds the ids of lost objects. `write` writes the saved objects under
+//! the header that `headers` makes; `whole_copy` copies blobs during the survey, in case nothing has to be repaired.
+//! `report` has the result.
 
 mod blob_outcome;
 mod frame_parts;
@@ -55,10 +55,10 @@ options! {
 /// Writes a valid, sorted file of all objects that can be saved of a damaged file.
 ///
 /// Blobs that are whole are copied. Of a blob whose content is damaged, the objects that can be read are written anew.
-/// Behind damage, the next frame is looked for at every byte. Several header blobs (concatenated files) become one. If
+/// After damage, the next frame is searched for at every byte. Several header blobs (concatenated files) become one. If
 /// the objects are not in order, they are sorted, and of several versions of an object the newest is kept, unless the
-/// file is a history. A file that is compressed with gzip, bzip2 or zstd as a whole is unpacked first, as far as it
-/// goes. Of a file in another format (OSM XML, OsmChange, OPL, o5m, o5c), the objects that stand before the first
+/// file is a history. A file that is compressed with gzip, bzip2 or zstd as a whole is unpacked first, up to the first
+/// damage. Of a file in another format (OSM XML, OsmChange, OPL, o5m, o5c), the objects that stand before the first
 /// damage are saved.
 ///
 /// # Memory
@@ -112,7 +112,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     Ok(report)
 }
 
-/// The error for a damaged file without any object that can be read, which may be of another format.
+/// Returns the error for a file without any readable object. The file may be damaged or of another format.
 fn nothing_saved(input: &Input) -> Error {
     let cause = "there is no object in it that can be saved";
     match PbfFile::of_input(input.clone(), &Context::default()) {

@@ -154,6 +154,7 @@ impl PartWriter {
         }
     }
 
+    /// Writes a part.
     fn write(&self, part: OpenPart, ctx: &Context) -> Result<Part> {
         let hint = part
             .entries

@@ -24,9 +24,9 @@ options! {
     /// All keys are counted, in at most 1 GB of memory, and listed by descending count.
     new(input: impl Into<PathBuf>);
     setters {
-        /// The keys and tags to count. An expression without a value counts keys, and one with a value counts tags. An
-        /// expression that joins several tags counts each of these tags in the objects that have all of them. If there
-        /// is no expression, all keys are counted.
+        /// The keys and tags to count. An expression without a value counts keys, and an expression with a value counts
+        /// tags. An expression that joins several tags counts each of these tags in the objects that have all of them.
+        /// If there is no expression, all keys are counted.
         expressions: Vec<ObjectExpression>,
         /// The kinds of objects whose tags are counted.
         kinds: KindSet = KindSet::ALL,
@@ -117,7 +117,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     count(&file, &plan, options, ctx)
 }
 
-/// Counts the tags of an open file, with the options of [`run`] but the input.
+/// Counts the tags of an open file, with the options of [`run`] except the input.
 pub(super) fn count(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -150,7 +150,7 @@ pub(super) fn count(
     let kept = options.min_count..=options.max_count;
     let (mut tags, distinct) = table.finish(|count| kept.contains(&count))?;
     let by_name = |a: &TagCount, b: &TagCount| (&a.key, &a.value).cmp(&(&b.key, &b.value));
-    // One function with all orders, because a parallel sort is long code.
+    // A single function handles all orders, because each instance of a parallel sort is long code.
     sort_by(&mut tags, ctx, |a, b| match options.order {
         TagOrder::CountDescending => b.count.cmp(&a.count).then_with(|| by_name(a, b)),
         TagOrder::CountAscending => a.count.cmp(&b.count).then_with(|| by_name(a, b)),
@@ -197,6 +197,7 @@ impl TagCounter {
         }
     }
 
+    /// Whether a blob may have objects of the wanted kinds.
     fn selects(&self, entry: &BlobEntry) -> bool {
         let known = !entry.kinds.is_empty();
         !known || !entry.kinds.intersection(self.kinds).is_empty()
@@ -253,6 +254,7 @@ impl TagCounter {
         self.add_tags(strings, scratch, table)
     }
 
+    /// Adds the counts of the wanted keys of a block to `table`, for the objects of a kind.
     fn add_keys(
         &self,
         kind: ObjectKind,
@@ -273,6 +275,7 @@ impl TagCounter {
         Ok(())
     }
 
+    /// Adds the counts of the wanted tags of a block to `table`.
     fn add_tags(
         &self,
         strings: &StringTable<'_>,

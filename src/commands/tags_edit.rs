@@ -24,7 +24,7 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The changes of tags: first those by region, then the rules in order, then those of the table.
+/// The changes of tags: first the changes by region, then the rules in order, then the changes of the table.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TagEdits {
@@ -206,7 +206,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let mut header = file.header.clone();
     options.output.header.apply(&mut header);
-    // How much of the file is copied is known in the end only.
+    // The copied part of the file is known only at the end.
     let size_hint = SizeHint {
         copied: 0,
         ..copy_size_hint(file)

@@ -313,12 +313,12 @@ impl FilterRun {
     }
 }
 
-/// The objects that are kept if the objects are, too, that matching objects refer to.
+/// The kept objects: the matching objects, and the objects that they refer to.
 struct KeptReferences<'k> {
     matched: &'k IdSets,
     /// The objects that the matching objects refer to.
     added: &'k IdSets,
-    /// How objects are kept that match no expression.
+    /// How an object is kept that is only referenced.
     only_referenced: Selected,
     /// Whether the ids of the referenced objects in the file are collected. Otherwise they are counted. An object that
     /// may occur more than once cannot be counted.
@@ -329,8 +329,8 @@ struct KeptReferences<'k> {
 }
 
 impl KeptReferences<'_> {
-    /// Selects the kept objects of a block. Returns the number of the referenced objects in it, and, if they are
-    /// collected, their ids.
+    /// Selects the kept objects of a block. Returns the number of referenced objects in the block and, if ids are
+    /// collected, the ids of these objects.
     fn select(
         &self,
         block: &Block<'_>,
@@ -367,6 +367,7 @@ impl KeptReferences<'_> {
     }
 }
 
+/// Returns the job that writes the kept objects.
 fn job<'a>(
     file: &'a PbfFile,
     plan: BlobPlan,

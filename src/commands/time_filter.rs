@@ -34,7 +34,7 @@ options! {
     setters {
         /// Whether ways get the locations that their nodes had at the wanted time. Requires [`When::At`].
         locations_on_ways: bool,
-        /// Whether the input may be a change file, although it lacks what did not change.
+        /// Whether the input may be a change file, although it lacks the unchanged objects.
         accepts_changes: bool,
     }
 }
@@ -188,6 +188,7 @@ fn filter_with_locations(options: &Options, ctx: &Context) -> Result<WriteSummar
     Ok(summary.kept)
 }
 
+/// Writes the wanted versions, without locations in ways.
 fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
@@ -232,14 +233,15 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     Ok(written)
 }
 
+/// Returns the header of the output.
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     // A way may be older than the newest version of its nodes.
     let mut header = header_of_part(file.header.clone(), false);
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
-    // If the replication timestamp is later than the wanted time, it is set to the wanted time. If it is later or
-    // missing, the sequence number is removed. With the old state, the next update would leave out changes after the
-    // wanted time.
+    // If the replication timestamp is later than the wanted time, it is set to the wanted time. If the timestamp is
+    // later or missing, the sequence number is removed. With the old state, the next update would leave out changes
+    // after the wanted time.
     let last = match options.when {
         When::At(time) => time,
         When::Between(_, end) => end.saturating_sub(1),
@@ -293,6 +295,7 @@ impl<'b> Versions<'b> {
         }
     }
 
+    /// Returns the next version; `None` at the end of the block.
     fn next(&mut self) -> FormatResult<Option<ObjectVersion>> {
         let Some(key) = self.objects.next_key()? else {
             return Ok(None);

@@ -59,7 +59,7 @@ impl Goal {
     /// Whether there is something to fetch or to write. `legs` are the changes that follow the file.
     fn has_work(&self, legs: &[Leg<'_, '_>], is_server_behind: bool) -> bool {
         match self {
-            // The changes between the file and the server can be none, too.
+            // A change file is also written if there are no changes between the file and the server.
             Self::Changes(..) => !is_server_behind,
             Self::File(_) => !legs.is_empty(),
             Self::Check => false,
@@ -109,8 +109,8 @@ options! {
         /// file has or gets. With the strategies that complete ways, the file also gets the changed nodes of all its
         /// ways. A region in which the file has no object is an error.
         clip: Option<(Shape, Strategy)>,
-        /// The rules that change the tags of the objects in the changes, before these are applied. The same rules must
-        /// have changed the tags of the file.
+        /// The rules that change the tags of the objects in the changes, before the changes are applied. The same rules
+        /// must have changed the tags of the file.
         edit: Vec<TagRule>,
         /// The number of days for which changed nodes stay in a file without the nodes that only ways need
         /// ([details](apply_changes::Options::keep_days)).
@@ -121,8 +121,8 @@ options! {
         augmented_diffs: Vec<AugmentedDiff>,
         /// The command that runs after the file was replaced; `None` for none.
         exec: Option<Exec>,
-        /// The time to wait for another run that is replacing the file, or waits for its command. Then the update fails
-        /// with an error of the kind [`ErrorKind::Locked`].
+        /// The time to wait for another run that is replacing the file, or is waiting for its command. After this time,
+        /// the update fails with an error of the kind [`ErrorKind::Locked`].
         wait: Duration = Duration::ZERO,
         /// The pause before a second attempt to get a file. The next pauses are longer.
         first_pause: Duration = Duration::from_secs(1),
@@ -218,10 +218,10 @@ pub struct Applied {
 /// A server is behind the file if its newest sequence number is smaller than that of the file. If its newest time is
 /// nevertheless later, the server has restarted its numbering, and the following changes are found by time.
 ///
-/// [`Options::exec`] runs after the file is on disk under its name. If it fails, or if the process ends before the
-/// command does, the command is pending ([`Summary::exec`]): the next update of the file that has a command begins with
-/// it, for the same states. An update without a command warns, updates the file, and leaves the command pending. The
-/// command then runs once for both updates, and gets no paths of outputs.
+/// [`Options::exec`] runs after the file is on disk under its name. If the command fails, or if the process ends before
+/// the command, the command is pending ([`Summary::exec`]). The next update of the file that has a command then begins
+/// with the pending command, for the same states. An update without a command warns, updates the file, and leaves the
+/// command pending. The command then runs once for both updates, and gets no paths of outputs.
 ///
 /// # Memory
 ///
@@ -254,6 +254,7 @@ pub fn run_with_step(
     run_noting(options, transport, true, ctx)
 }
 
+/// Does the same as [`run`]. Also returns the step if `notes_step` is set.
 fn run_noting(
     options: &Options,
     transport: &dyn Transport,
@@ -263,11 +264,11 @@ fn run_noting(
     let files = CancellableFiles::new(transport, ctx);
     let pause = |time| files.pause(time);
     let updated = update(options, notes_step, &files, &pause, ctx);
-    // A file that is not fetched because of cancelling gives another error.
+    // If the update is cancelled, fetching a file fails with another error than that of the cancellation.
     updated.map_err(|error| ctx.cancellation.check().err().unwrap_or(error))
 }
 
-/// Updates a file as [`run`] does, and returns its step if that is wanted. `pause` waits before another attempt to
+/// Updates a file as [`run`] does, and returns the step if `notes_step` is set. `pause` waits before another attempt to
 /// fetch a file.
 fn update(
     options: &Options,
@@ -282,7 +283,7 @@ fn update(
     let follow_up = FollowUp::of(options);
     let position = FilePosition::of(&options.file, ctx)?;
     let caught_up = exec::catch_up(follow_up.as_ref(), options, &position, ctx)?;
-    let ladder = ladder(options, &position, transport, pause)?;
+    let ladder = servers_for(options, &position, transport, pause)?;
     warn_of_future(&ladder, ctx);
     let Start {
         state: start,
@@ -352,7 +353,7 @@ fn lock(options: &Options, ctx: &Context) -> Result<Option<Arc<FileLock>>> {
 }
 
 /// Fetches, reads and edits the change files of `legs`, with the versions that the augmented diffs need. Fails if there
-/// are any and the data is too old.
+/// are change files and the data is too old.
 fn download(
     options: &Options,
     ladder: &Ladder<'_>,
@@ -439,7 +440,7 @@ fn now() -> i64 {
     now.map_or(0, |now| now.as_secs() as i64)
 }
 
-/// The number of seconds from one time to a later one; 0 if it is not later.
+/// The number of seconds from one time to a later one; 0 if the second time is not later.
 fn seconds_between(from: i64, to: i64) -> i64 {
     to.saturating_sub(from).max(0)
 }
@@ -458,7 +459,7 @@ fn warn_of_future(ladder: &Ladder<'_>, ctx: &Context) {
 }
 
 /// Returns the servers in the options or, if there are none, the server in the header of the file.
-fn ladder<'t>(
+fn servers_for<'t>(
     options: &Options,
     position: &FilePosition,
     transport: &'t dyn Transport,

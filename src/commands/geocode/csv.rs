@@ -42,7 +42,7 @@ impl RowForm {
         })
     }
 
-    /// Checks that a row has no more columns than the table. Empty fields at its end do not count.
+    /// Checks that a row has no more columns than the table. Empty fields at the end of the row do not count.
     ///
     /// # Errors
     ///
@@ -66,9 +66,8 @@ impl RowForm {
         bytes.all(|byte| *byte == self.separator || byte.is_ascii_whitespace())
     }
 
-    /// Appends a row with as many fields as the table has columns. Missing fields are empty. Fields that are too many
-    /// become part of the last one, unless they are empty. A row with a quote that does not end becomes the first
-    /// field.
+    /// Appends a row with as many fields as the table has columns. Missing fields are empty. Surplus fields become part
+    /// of the last field, unless they are all empty. A row with a quote that does not end becomes the first field.
     fn put_fitted(&self, out: &mut Vec<u8>, row: &[u8]) {
         let fields = RowFields::of(row, self.separator);
         let mut count = fields.count();
@@ -90,6 +89,7 @@ impl RowForm {
         out.extend(std::iter::repeat_n(self.separator, missing));
     }
 
+    /// Appends a line of the table with new columns.
     fn put_columns(&self, out: &mut Vec<u8>, line: &[u8], columns: [&str; NAMES.len()]) {
         let (row, end) = split_end(line);
         self.put_fitted(out, row);
@@ -103,14 +103,14 @@ impl RowForm {
     }
 
     /// Appends the header of the output: `line`, which has the column names of the table, and the names of the new
-    /// columns. A new column with the name of a column of the table gets a number behind its name.
+    /// columns. A new column with the name of a column of the table gets a number after its name.
     pub(super) fn put_header(&self, out: &mut Vec<u8>, line: &[u8]) {
         let taken = column_names(&String::from_utf8_lossy(line), self.separator);
         let names = NAMES.map(|name| distinct_name(name, &taken));
         self.put_columns(out, line, names.each_ref().map(String::as_str));
     }
 
-    /// Appends a line of the table with the columns of its answer. An empty line stays empty, as does one of spaces.
+    /// Appends a line of the table with the columns of its answer. Of a blank line, only the line break is kept.
     pub(super) fn put_row(
         &self,
         out: &mut Vec<u8>,

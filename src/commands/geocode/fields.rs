@@ -3,7 +3,7 @@
 /// The byte order mark, with which a text may begin.
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The places of the fields of a row.
+/// The positions of the fields of a row.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RowFields {
     /// The start of each field, in bytes.
@@ -46,8 +46,8 @@ impl RowFields {
         self.starts.len()
     }
 
-    /// Splits a row behind its first `width` fields. The second part begins behind a separator; `None` if there are no
-    /// more fields.
+    /// Splits a row after its first `width` fields. The second part begins after a separator. It is `None` if there are
+    /// no more fields.
     pub(super) fn split<'r>(&self, row: &'r [u8], width: usize) -> (&'r [u8], Option<&'r [u8]>) {
         let start = self.starts.get(width).copied();
         let parts =

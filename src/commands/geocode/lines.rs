@@ -12,20 +12,20 @@ const BUFFER_LEN: usize = 1 << 20;
 /// The maximum length of a line, in bytes.
 const MAX_LINE: usize = 1 << 16;
 
-/// The places at which a quote begins a field that may have line breaks.
+/// The positions at which a quote begins a field that may have line breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// The form of the table is not known yet. A quote may begin a field behind any separator.
+    /// The form of the table is not known yet. A quote may begin a field after any separator.
     Undecided,
     /// Nowhere: lines are two numbers or JSON objects.
     Nowhere,
-    /// Behind this separator, and at the start of a row.
+    /// After this separator, and at the start of a row.
     Behind(u8),
 }
 
 impl Quotes {
     /// Whether a quote begins a field. `before` is the part of the row before the quote.
-    fn begin_behind(self, before: &[u8]) -> bool {
+    fn begin_field_after(self, before: &[u8]) -> bool {
         let before = before.strip_prefix(BOM).unwrap_or(before);
         let last = before.last();
         match self {
@@ -112,7 +112,7 @@ impl InputLines {
         self.lines.push(Line { end, breaks });
     }
 
-    /// Adds only the first line of a row that goes on behind a line break, because the quote in it does not end.
+    /// Adds only the first line of a row that continues after a line break, because a quote in the row does not end.
     /// Returns false if the row has no line break.
     fn push_first(&mut self, scan: &mut LineScan) -> bool {
         let start = self.end();
@@ -128,8 +128,8 @@ impl InputLines {
         true
     }
 
-    /// Adds complete lines, but at most `limit` lines, and no line behind the first one that is not blank if `quotes`
-    /// are undecided. Returns whether this limit is reached.
+    /// Adds complete lines until there are `limit` lines. If `quotes` are undecided, also stops after the first line
+    /// that is not blank. Returns whether one of these limits is reached.
     fn split(&mut self, quotes: Quotes, limit: usize, scan: &mut LineScan) -> bool {
         while self.count() < limit {
             let rest = &self.text[scan.at..];
@@ -143,7 +143,7 @@ impl InputLines {
                 return false;
             };
             match (self.text[at], scan.is_quoted) {
-                // A quote before a quote does not end a field. The next byte may not be there yet.
+                // A quote before a quote does not end a field. The next byte may not have been read yet.
                 (b'"', true) => match self.text.get(at + 1) {
                     None => {
                         scan.at = at;
@@ -161,7 +161,7 @@ impl InputLines {
                     let before = &self.text[self.end()..at];
                     *scan = LineScan {
                         at: at + 1,
-                        is_quoted: quotes.begin_behind(before),
+                        is_quoted: quotes.begin_field_after(before),
                     };
                 }
                 _ => {
@@ -204,7 +204,7 @@ impl<R: Read> LineInput<R> {
         }
     }
 
-    /// Returns the same input with another name than that of standard input in messages.
+    /// Returns the same input with `name` as its name in messages.
     pub(super) fn named(self, name: &Path) -> Self {
         Self {
             name: name.to_owned(),

@@ -11,8 +11,8 @@ const LAT_NAMES: [&str; 3] = ["lat", "latitude", "y"];
 /// The accepted names of a column of longitudes, in the order of the search.
 const LON_NAMES: [&str; 5] = ["lon", "lng", "long", "longitude", "x"];
 
-/// Parses a place, which is a latitude and a longitude in degrees. They are separated by a space, a comma, a semicolon
-/// or a tab, or they are the members `lat` and `lon` of a JSON object.
+/// Parses a place, which is a latitude and a longitude in degrees. The two numbers are separated by a space, a comma, a
+/// semicolon or a tab, or they are the members `lat` and `lon` of a JSON object.
 ///
 /// # Errors
 ///

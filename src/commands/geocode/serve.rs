@@ -89,6 +89,7 @@ pub fn serve(options: &ServeOptions, log: &(dyn Fn(&str) + Sync)) -> Result<()> 
     runtime.block_on(accept(options, service, log))
 }
 
+/// Returns a function that creates the error for an action that failed at an address.
 fn failed(address: &str, action: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::Usage(format!("{address}: {action}: {error}"))
 }
@@ -240,7 +241,7 @@ async fn accept(
             _ = tick.tick() => service.reload(log),
             (room, accepted) = accepted => match accepted {
                 Ok((stream, _)) => rooms.admit(stream, room, &service, &stopped, log),
-                // Too many files are open, or the client is gone already. The service waits a moment and goes on.
+                // Too many files are open, or the client is gone already. The service waits a moment and continues.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
         }

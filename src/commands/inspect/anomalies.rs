@@ -47,6 +47,7 @@ pub(super) fn anomalies_of_file(mut anomalies: Anomalies, is_history: bool) -> A
 /// Anomalies by their description.
 pub type Anomalies = BTreeMap<&'static str, Anomaly>;
 
+/// Counts an occurrence of an anomaly. Without `object`, it is an anomaly of a blob.
 fn count_anomaly(
     anomalies: &mut Anomalies,
     what: &'static str,

@@ -54,7 +54,8 @@ impl Statistics {
     }
 }
 
-/// Counts objects for more than the statistics, such as the charts of a page: those of a blob, or of all blobs so far.
+/// Counts of objects beyond the statistics, such as those for the charts of a page. They are the counts of a blob, or
+/// of all blobs so far.
 pub(super) trait ObjectCounter: Default + Send {
     /// Creates empty counts for the next blob. `level` is the level of the counts so far.
     fn at_level(level: u32) -> Self;

@@ -128,6 +128,7 @@ impl ObjectCharts {
         }
     }
 
+    /// Returns the counts from the first month with an object on.
     fn months(&self) -> Months {
         let first = self.months.iter().position(|counts| *counts != [0; 3]);
         let name = |month: usize| {

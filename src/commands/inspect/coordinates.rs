@@ -98,6 +98,7 @@ impl NodeStatistics {
         }
     }
 
+    /// Adds a node to the statistics.
     fn count(&mut self, node: StoredNode) {
         let StoredNode {
             id,
@@ -152,6 +153,7 @@ impl NodeStatistics {
         }
     }
 
+    /// Counts the last node, and computes the values that depend on all nodes.
     pub(super) fn finish(&mut self) {
         if let Some(last) = self.last.take() {
             self.count(last);
@@ -177,8 +179,8 @@ impl NodeStatistics {
     }
 }
 
-/// Statistics of the locations that ways store for their nodes. Values are counted, and not columns of values: an
-/// undefined location is unknown. The nodes themselves are not looked at.
+/// Statistics of the locations that ways store for their nodes. An undefined location counts as a location that is not
+/// stored. The nodes themselves are not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct WayLocationStatistics {
     /// The form of the file: `plain`, `located, with all nodes`, `located, needed nodes only` or `mixed`.

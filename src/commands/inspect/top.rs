@@ -194,7 +194,7 @@ impl BlockTops {
     }
 }
 
-/// The largest objects by facts that one pass over the file gives.
+/// The lists of largest objects that one pass over the file gives.
 struct Tops {
     relations: TopList,
     ways: TopList,
@@ -265,6 +265,7 @@ impl TopList {
         }
     }
 
+    /// Returns the objects, the largest first.
     fn finish(self) -> Vec<LargeObject> {
         let objects = self.by_size.into_iter();
         let objects = objects.map(|(Reverse(count), kind, rank)| LargeObject {

@@ -14,8 +14,9 @@ use rustc_hash::FxHashMap;
 /// The objects whose membership in a region may change.
 ///
 /// A way is affected if it changed or has a node that moved into a region or out of it, or that may be new. A relation
-/// is affected if it changed or has a member that entered a region or left it; so are its parents, if a region keeps
-/// them. If a region completes relations, the members of affected relations are affected, too.
+/// is affected if it changed or has a member that entered a region or left it. If a region keeps the parents of
+/// relations, the parents of an affected relation are affected, too. If a region completes relations, the members of
+/// affected relations are affected, too.
 #[derive(Default)]
 pub(super) struct Affected {
     pub ways: IdSet,
@@ -24,8 +25,8 @@ pub(super) struct Affected {
     pub way_rows: WayNodes,
     /// The other ways that are members of the relations in `relation_rows`.
     pub member_ways: WayNodes,
-    /// The affected relations of the planet, and the relations that may be completed, and thereby keep an affected way
-    /// or a node that may leave a region.
+    /// The affected relations of the planet. Also the relations that, if a region completes them, keep an affected way
+    /// or a node that may leave the region.
     pub relation_rows: RelationRows,
     /// The relations that changed or have a member that entered a region or left it.
     pub direct: IdSet,
@@ -33,7 +34,7 @@ pub(super) struct Affected {
     pub holders: NodeHolders,
     /// The ways that entered a region or left it.
     pub crossing: IdSet,
-    /// The ways that did not change but have moved nodes, each with the regions that had a node of it.
+    /// The ways that did not change but have moved nodes, each with the regions that contained a node of the way.
     pub unchanged_ways: Vec<(i64, SetNumber)>,
 }
 
@@ -71,8 +72,8 @@ impl AffectedSearch<'_> {
         })
     }
 
-    /// Compares the regions with a node of each affected way before and after the changes. `located` has the regions
-    /// that contain the nodes of these ways, as they were and as they are.
+    /// Finds the affected ways that entered a region or left it. `located` has the regions that contain the nodes of
+    /// these ways after the changes.
     pub(super) fn compare_ways(&self, affected: &mut Affected, located: &IdMap) {
         let mut algebra = SetAlgebra::new(&self.regions.sets);
         let (changed_nodes, changed_ways) = (
@@ -104,7 +105,7 @@ impl AffectedSearch<'_> {
                 affected.crossing.insert(id);
             }
         }
-        // The planet does not have the others.
+        // The planet does not have the remaining ways of `had`.
         let left = had.iter().filter(|(_, before)| **before != EMPTY_SET);
         affected.crossing.extend(left.map(|(id, _)| *id));
     }
@@ -125,7 +126,7 @@ impl AffectedSearch<'_> {
         direct.extend(rows.iter().map(|(row, _)| row.id));
         let mut relations = direct.clone();
         add_parents(&mut relations, nested);
-        let nodes = self.complete(&rows, affected)?;
+        let nodes = self.add_completed_members(&rows, affected)?;
         rows.append(&self.deciding_relations(&direct, &relations, &affected.ways, &nodes)?);
         affected.member_ways = self.member_ways(&rows, &affected.ways)?;
         affected.relation_rows = rows;
@@ -133,6 +134,7 @@ impl AffectedSearch<'_> {
         Ok(())
     }
 
+    /// Returns relations of the planet, as [`SortedFile::relations`] does.
     fn relations(
         &self,
         name: &'static str,
@@ -143,10 +145,10 @@ impl AffectedSearch<'_> {
         planet.relations(name, ids, regions, is_wanted, self.ctx)
     }
 
-    /// Adds the ways that are members of affected relations which may be or may have been completed. Returns the nodes
-    /// that a completed relation may keep in a region that they may leave. Without regions that complete relations,
-    /// adds and returns nothing.
-    fn complete(&self, rows: &RelationRows, affected: &mut Affected) -> Result<IdSet> {
+    /// Adds the member ways of affected relations that a region may complete or may have completed. Returns the nodes
+    /// that may leave a region but that a completed relation may keep in it. If no region completes relations, adds and
+    /// returns nothing.
+    fn add_completed_members(&self, rows: &RelationRows, affected: &mut Affected) -> Result<IdSet> {
         let mut nodes = IdSet::default();
         if !self.regions.completes_relations() {
             return Ok(nodes);
@@ -174,7 +176,7 @@ impl AffectedSearch<'_> {
         Ok(nodes)
     }
 
-    /// Returns the relations of `relations` that are not in `direct`, and the other relations that may be completed and
+    /// Returns the relations in `relations` that are not in `direct`, and the other relations that may be completed and
     /// have a member in `ways` or in `nodes`.
     fn deciding_relations(
         &self,
@@ -230,8 +232,8 @@ fn add_parents(relations: &mut IdSet, nested: Vec<(i64, i64)>) {
 }
 
 impl Affected {
-    /// Returns the ids of the objects that did not change, and whose presence in the extracts decides about others: the
-    /// affected relations, the members of these relations that are relations, and with `has_ways` the affected ways.
+    /// Returns the ids of the unchanged objects whose presence in the extracts decides about other objects: affected
+    /// relations, the relations that are members of these, and with `has_ways` affected ways.
     pub(super) fn unchanged(&self, changed: &IdSets, has_ways: bool) -> IdSets {
         let mut ids = IdSets::default();
         let mut add = |kind, id| {

@@ -1,6 +1,6 @@
-//! The changed objects as the extracts have them, which are of the state before the changes.
+//! The changed objects as the extracts have them. The extracts are of the state before the changes.
 
-use super::regions::{Regions, add};
+use super::regions::{Regions, add_regions};
 use super::rows::RelationRows;
 use super::sorted_file::SortedFile;
 use crate::error::{FormatError, Result};
@@ -22,6 +22,7 @@ pub(super) struct Before {
     pub ways: WayNodes,
     /// The relations, each once, if a region completes relations.
     pub relations: RelationRows,
+    /// The ids of the objects in `ways` and `relations`.
     known: IdSets,
 }
 
@@ -62,28 +63,29 @@ impl Before {
         Ok((ids, file))
     }
 
+    /// Adds the objects of a blob of an extract. `own` is the set that has only the region of the extract.
     fn take(&mut self, found: ChangedInBlob, own: SetNumber, algebra: &mut SetAlgebra<'_>) {
         let [nodes, ways, relations] = &mut self.kept;
         for (id, located) in found.nodes {
-            add(nodes, id, own, algebra);
-            add(&mut self.located, id, located, algebra);
+            add_regions(nodes, id, own, algebra);
+            add_regions(&mut self.located, id, located, algebra);
         }
         for (id, refs) in found.ways.iter() {
-            add(ways, id, own, algebra);
+            add_regions(ways, id, own, algebra);
             if self.known.insert(ObjectKind::Way, id) {
                 self.ways.push(id, refs);
             }
         }
         for (row, members) in found.relations.iter() {
-            add(relations, row.id, own, algebra);
+            add_regions(relations, row.id, own, algebra);
             if self.known.insert(ObjectKind::Relation, row.id) {
                 self.relations.push(row, members);
             }
         }
     }
 
-    /// Returns the regions whose extracts lack a node that the extract of another region has, although they contain it.
-    /// Such an extract is not of the state before the changes.
+    /// Returns the regions that contain a node which their own extracts lack and the extract of another region has. The
+    /// extracts of these regions are not of the state before the changes.
     pub(super) fn contradicted(&self, algebra: &mut SetAlgebra<'_>) -> SetNumber {
         let mut all = EMPTY_SET;
         self.located.for_each(|id, located| {
@@ -103,7 +105,7 @@ impl Before {
         let mut algebra = SetAlgebra::new(&regions.sets);
         let kept = &mut self.kept[ObjectKind::Way as usize];
         for (id, set) in ways {
-            add(kept, *id, *set, &mut algebra);
+            add_regions(kept, *id, *set, &mut algebra);
         }
     }
 
@@ -112,7 +114,7 @@ impl Before {
         let own = regions.sets.of([region]);
         let mut algebra = SetAlgebra::new(&regions.sets);
         for object in found {
-            add(
+            add_regions(
                 &mut self.kept[object.kind as usize],
                 object.id,
                 own,
@@ -133,6 +135,7 @@ impl ChangedInBlob {
     }
 }
 
+/// Returns the objects of a block that are in `changed`.
 fn changed_in(
     entry: &BlobEntry,
     block: &Block<'_>,

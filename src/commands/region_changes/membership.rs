@@ -2,7 +2,7 @@
 
 use super::affected::Affected;
 use super::before::Before;
-use super::regions::{Regions, add, within};
+use super::regions::{Regions, add_regions, intersection};
 use super::rows::RelationRow;
 use crate::commands::extract::regions_with_percent;
 use crate::index::{EMPTY_SET, IdMap, IdSet, IdSets, SetAlgebra, SetNumber};
@@ -20,18 +20,18 @@ pub(super) struct Membership<'a> {
     located: &'a IdMap,
     /// The regions with a node of each way.
     ways_inside: IdMap,
-    /// The regions that complete a relation which has the object as a member.
+    /// For each object, the regions that complete a relation which has the object as a member.
     completed: [IdMap; 3],
     /// The regions that keep each object after the changes.
     pub kept: [IdMap; 3],
-    /// The regions whose extracts may change in each object.
+    /// For each object, the regions whose extracts may change in this object.
     pub concerned: [IdMap; 3],
 }
 
 impl<'a> Membership<'a> {
-    /// Finds the regions of all objects except of those nodes that only ways keep which are not affected, see
-    /// [`undecided`](Self::undecided). `located` has the regions of all nodes that decide about others, and of the
-    /// changed nodes.
+    /// Finds the regions that keep the objects that may change. Nodes that only unaffected ways keep stay undecided,
+    /// see [`undecided`](Self::undecided). `located` has the regions of all nodes that decide about other objects, and
+    /// of the changed nodes.
     pub(super) fn find(
         regions: &'a Regions<'a>,
         affected: &'a Affected,
@@ -58,16 +58,17 @@ impl<'a> Membership<'a> {
         found
     }
 
+    /// Finds the regions with a node of each way.
     fn locate_ways(&mut self, ways: &WayNodes) {
         let mut nodes = self.located.walk();
         for (id, refs) in ways.iter() {
             let sets = refs.iter().map(|id| nodes.get(*id));
             let set = sets.fold(EMPTY_SET, |all, set| self.algebra.union(all, set));
-            add(&mut self.ways_inside, id, set, &mut self.algebra);
+            add_regions(&mut self.ways_inside, id, set, &mut self.algebra);
         }
     }
 
-    /// Returns the regions that contain a member, or a node of it.
+    /// Returns the regions that contain a node, or a node of a way. The result is empty for a relation.
     fn inside(&self, kind: ObjectKind, id: i64) -> SetNumber {
         match kind {
             ObjectKind::Node => self.located.get(id),
@@ -76,6 +77,7 @@ impl<'a> Membership<'a> {
         }
     }
 
+    /// Finds the regions that keep the affected relations, and the regions that complete relations.
     fn find_relations(&mut self) {
         let affected = self.affected;
         for (row, members) in affected.relation_rows.iter() {
@@ -83,14 +85,14 @@ impl<'a> Membership<'a> {
             for (kind, id) in members {
                 direct = self.algebra.union(direct, self.inside(*kind, *id));
             }
-            direct = within(&mut self.algebra, direct, self.regions.with_relations);
+            direct = intersection(&mut self.algebra, direct, self.regions.with_relations);
             if affected.relations.contains(row.id) {
                 let relations = &mut self.kept[ObjectKind::Relation as usize];
-                add(relations, row.id, direct, &mut self.algebra);
+                add_regions(relations, row.id, direct, &mut self.algebra);
             }
             let completed = self.completed_in(row, members, direct);
             for (kind, id) in members {
-                add(
+                add_regions(
                     &mut self.completed[*kind as usize],
                     *id,
                     completed,
@@ -110,10 +112,11 @@ impl<'a> Membership<'a> {
             let after = self.kept[ObjectKind::Relation as usize].get(id);
             let both = self.algebra.union(before, after);
             let relations = &mut self.concerned[ObjectKind::Relation as usize];
-            add(relations, id, both, &mut self.algebra);
+            add_regions(relations, id, both, &mut self.algebra);
         }
     }
 
+    /// Returns the regions that complete a relation. `direct` has the regions with a node or a way of the relation.
     fn completed_in(
         &mut self,
         row: RelationRow,
@@ -139,20 +142,20 @@ impl<'a> Membership<'a> {
         (self.regions).completed_in(row.completion, direct, algebra, enough)
     }
 
-    /// Notes that the nodes which are members of a relation may change in the regions that completed the relation or
-    /// complete it.
+    /// Records that the member nodes of a relation may change in the regions that completed the relation or complete
+    /// it.
     fn concern_nodes(&mut self, id: i64, members: &[(ObjectKind, i64)], completed: SetNumber) {
         let before = self.before.kept_in(ObjectKind::Relation, id);
         let completing = self.regions.completing_relations;
-        let before = within(&mut self.algebra, before, completing);
+        let before = intersection(&mut self.algebra, before, completing);
         let both = self.algebra.union(before, completed);
         for (_, id) in members.iter().filter(|(kind, _)| *kind == ObjectKind::Node) {
             let nodes = &mut self.concerned[ObjectKind::Node as usize];
-            add(nodes, *id, both, &mut self.algebra);
+            add_regions(nodes, *id, both, &mut self.algebra);
         }
     }
 
-    /// Adds the regions of relations to their parents, until nothing changes.
+    /// Adds the regions that keep a relation to those that keep its parents, until nothing changes.
     fn add_parents(&mut self) {
         let mut parents = FxHashMap::<i64, Vec<i64>>::default();
         let mut open = IdSet::default();
@@ -175,10 +178,10 @@ impl<'a> Membership<'a> {
             } else {
                 self.before.kept_in(ObjectKind::Relation, child)
             };
-            let set = within(&mut self.algebra, set, self.regions.with_parents);
+            let set = intersection(&mut self.algebra, set, self.regions.with_parents);
             for parent in parents.get(&child).into_iter().flatten() {
                 let before = relations.get(*parent);
-                add(relations, *parent, set, &mut self.algebra);
+                add_regions(relations, *parent, set, &mut self.algebra);
                 if relations.get(*parent) != before {
                     open.push(*parent);
                 }
@@ -186,12 +189,13 @@ impl<'a> Membership<'a> {
         }
     }
 
+    /// Finds the regions that keep the affected ways, and those that keep the nodes of these ways.
     fn find_ways(&mut self) {
         let (kind, affected) = (ObjectKind::Way as usize, self.affected);
         for (id, refs) in affected.way_rows.iter() {
             let (inside, completed) = (self.ways_inside.get(id), self.completed[kind].get(id));
             let kept = self.algebra.union(inside, completed);
-            add(&mut self.kept[kind], id, kept, &mut self.algebra);
+            add_regions(&mut self.kept[kind], id, kept, &mut self.algebra);
             let before = self.before.kept_in(ObjectKind::Way, id);
             let both = self.algebra.union(before, kept);
             self.add_nodes(refs, both, kept);
@@ -203,37 +207,38 @@ impl<'a> Membership<'a> {
         for id in affected.ways.ids() {
             let before = self.before.kept_in(ObjectKind::Way, id);
             let both = self.algebra.union(before, self.kept[kind].get(id));
-            add(&mut self.concerned[kind], id, both, &mut self.algebra);
+            add_regions(&mut self.concerned[kind], id, both, &mut self.algebra);
         }
     }
 
-    /// Notes that nodes may change in the regions of `concerned`, and that those of `kept` keep them, unless a region
-    /// does not keep all nodes of its ways.
+    /// Records that nodes may change in the regions of `concerned`, and that the regions of `kept` keep the nodes.
+    /// Ignores regions that do not keep all nodes of their ways.
     fn add_nodes(&mut self, nodes: &[i64], concerned: SetNumber, kept: SetNumber) {
         let kind = ObjectKind::Node as usize;
         let completing = self.regions.completing;
-        let concerned = within(&mut self.algebra, concerned, completing);
-        let kept = within(&mut self.algebra, kept, completing);
+        let concerned = intersection(&mut self.algebra, concerned, completing);
+        let kept = intersection(&mut self.algebra, kept, completing);
         for id in nodes {
-            add(&mut self.concerned[kind], *id, concerned, &mut self.algebra);
-            add(&mut self.kept[kind], *id, kept, &mut self.algebra);
+            add_regions(&mut self.concerned[kind], *id, concerned, &mut self.algebra);
+            add_regions(&mut self.kept[kind], *id, kept, &mut self.algebra);
         }
     }
 
+    /// Finds the regions that keep the changed and concerned nodes.
     fn find_nodes(&mut self, moved: &IdSet) {
         let kind = ObjectKind::Node as usize;
         for id in moved.ids() {
             for set in [self.before.located.get(id), self.located.get(id)] {
-                add(&mut self.concerned[kind], id, set, &mut self.algebra);
+                add_regions(&mut self.concerned[kind], id, set, &mut self.algebra);
             }
         }
         let (kept, algebra) = (&mut self.kept[kind], &mut self.algebra);
         let concerned = &mut self.concerned[kind];
         concerned.for_each(|id, _| {
             let inside = algebra.union(self.located.get(id), self.completed[kind].get(id));
-            add(kept, id, inside, algebra);
+            add_regions(kept, id, inside, algebra);
         });
-        // Where nothing concerns a changed node, it stays what it was.
+        // A region that had a changed node, and in which nothing concerns the node, keeps it.
         let mut stays = Vec::new();
         self.before.kept[kind].for_each(|id, set| {
             let unconcerned = algebra.difference(set, concerned.get(id));
@@ -242,20 +247,20 @@ impl<'a> Membership<'a> {
             }
         });
         for (id, set) in stays {
-            add(kept, id, set, algebra);
-            add(concerned, id, set, algebra);
+            add_regions(kept, id, set, algebra);
+            add_regions(concerned, id, set, algebra);
         }
     }
 
-    /// Returns, for each region, the nodes that it keeps only if a way of its extract has them that is not affected.
-    /// `present` has those of the nodes that the planet has.
+    /// Returns, for each region, the nodes that it keeps only if an unaffected way of its extract has them. `present`
+    /// has the nodes that the planet has.
     pub(super) fn undecided(&mut self, present: &IdSet) -> FxHashMap<u32, IdSet> {
         let kind = ObjectKind::Node as usize;
         let (kept, algebra) = (&self.kept[kind], &mut self.algebra);
         let mut sets = FxHashMap::<SetNumber, IdSet>::default();
         self.concerned[kind].for_each(|id, set| {
             let lost = algebra.difference(set, kept.get(id));
-            let lost = within(algebra, lost, self.regions.completing);
+            let lost = intersection(algebra, lost, self.regions.completing);
             if lost != EMPTY_SET && present.contains(id) {
                 sets.entry(lost).or_default().insert(id);
             }
@@ -265,8 +270,8 @@ impl<'a> Membership<'a> {
         })
     }
 
-    /// Leaves out of `concerned` what certainly did not change: unchanged nodes in the regions that contain them, and
-    /// unchanged ways and relations in the regions that keep them before and after.
+    /// Removes from `concerned` the objects that certainly did not change: unchanged nodes in the regions that contain
+    /// them, and unchanged ways and relations in the regions that kept them before and keep them now.
     pub(super) fn settle(&mut self, changed: &IdSets) {
         let algebra = &mut self.algebra;
         for kind in ObjectKind::ALL {
@@ -276,26 +281,26 @@ impl<'a> Membership<'a> {
                 let certain = match kind {
                     _ if changed.contains(kind, id) => EMPTY_SET,
                     ObjectKind::Node => self.located.get(id),
-                    _ => within(algebra, self.before.kept_in(kind, id), kept.get(id)),
+                    _ => intersection(algebra, self.before.kept_in(kind, id), kept.get(id)),
                 };
                 let set = algebra.difference(set, certain);
-                add(&mut rest, id, set, algebra);
+                add_regions(&mut rest, id, set, algebra);
             });
             *concerned = rest;
         }
     }
 
-    /// Notes that a region keeps nodes.
+    /// Records that a region keeps nodes.
     pub(super) fn keep_nodes(&mut self, region: u32, nodes: &IdSet) {
         let own = self.regions.sets.of([region]);
         let kept = &mut self.kept[ObjectKind::Node as usize];
         nodes
             .ids()
-            .for_each(|id| add(kept, id, own, &mut self.algebra));
+            .for_each(|id| add_regions(kept, id, own, &mut self.algebra));
     }
 }
 
-/// Distributes what belongs to sets of regions to the regions.
+/// Distributes items that belong to sets of regions to the regions of these sets.
 pub(super) fn by_region<T, R: Default>(
     sets: &FxHashMap<SetNumber, T>,
     regions: &Regions<'_>,

@@ -1,8 +1,8 @@
-//! Writes the change files of regions: the objects of the planet that may change in an extract go to a temporary file
-//! for each region, which is compared with the extract.
+//! Writes the change files of regions. For each region, the objects of the planet that may change in its extract are
+//! written to a temporary file. This file is compared with the old objects of the extract.
 
 use super::membership::{Membership, by_region};
-use super::regions::{Regions, add, within};
+use super::regions::{Regions, add_regions, intersection};
 use super::sorted_file::{SortedFile, temporary};
 use super::{Options, RegionBefore};
 use crate::commands::{diff, sort};
@@ -17,7 +17,7 @@ use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
-/// The objects that the extracts of some regions get, as far as they may change.
+/// The objects that the new extracts of some regions have, as far as the objects may change.
 pub(super) struct NewVersions<'a> {
     regions: &'a Regions<'a>,
     /// The regions, in ascending order. Each has an output, in this order.
@@ -57,9 +57,9 @@ impl<'a> NewVersions<'a> {
             .zip(membership.concerned.iter().zip(&membership.kept))
         {
             concerned.for_each(|id, concerned| {
-                let set = within(&mut algebra, concerned, all.get(id));
-                let set = within(&mut algebra, set, followed);
-                add(kept, id, set, &mut algebra);
+                let set = intersection(&mut algebra, concerned, all.get(id));
+                let set = intersection(&mut algebra, set, followed);
+                add_regions(kept, id, set, &mut algebra);
             });
         }
         Self {
@@ -69,7 +69,7 @@ impl<'a> NewVersions<'a> {
         }
     }
 
-    /// Writes the objects of each region to a temporary file of its own in `directory`, which gets one of `headers`.
+    /// Writes the objects of each region to a temporary file in `directory`. Each file gets one of `headers`.
     pub(super) fn write(
         &self,
         planet: &SortedFile,
@@ -107,6 +107,7 @@ impl<'a> NewVersions<'a> {
         Ok(files)
     }
 
+    /// Selects the objects of a block that a region gets, grouped by the set of these regions.
     fn select(&self, block: &Block<'_>, selection: &mut Selection) -> Result<(), FormatError> {
         let mut groups = FxHashMap::<SetNumber, GroupId>::default();
         block.for_each_id(|kind, id| {
@@ -151,7 +152,8 @@ pub(super) fn write_changes(
     diff::run(&compared, &ctx)
 }
 
-/// Returns a file with the old objects and with those of the unchanged objects that the extract has.
+/// Returns a file with the old versions of changed objects, and with the unchanged objects in `differing` that the
+/// extract has.
 fn with_unchanged(
     region: &RegionBefore,
     differing: &Differing,

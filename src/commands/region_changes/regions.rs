@@ -7,7 +7,7 @@ use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber, SetTable};
 use crate::osm::Location;
 use crate::pbf::{Block, BlockWalk};
 
-/// The regions whose extracts are followed. A set of regions has their indices.
+/// The regions whose extracts are updated. A set of regions consists of their indices.
 pub(super) struct Regions<'r> {
     areas: AreaIndex,
     pub sets: SetTable,
@@ -68,8 +68,7 @@ impl<'r> Regions<'r> {
         }
     }
 
-    /// Returns the regions that contain all of a region, as far as that follows from its bounding box. The region may
-    /// be among them.
+    /// Returns the regions that contain the whole bounding box of a region. The region may be among them.
     pub(super) fn around(&self, shape: &Shape) -> Vec<u32> {
         self.areas.cover(&shape.envelope()).inside
     }
@@ -94,7 +93,7 @@ impl<'r> Regions<'r> {
         self.completing_relations != EMPTY_SET
     }
 
-    /// The smart strategies that `completion` selects by `bits`, each with its regions.
+    /// Returns the smart strategies whose bits are set in `bits`, each with its regions.
     fn strategies(&self, bits: u64) -> impl Iterator<Item = (&'r Strategy, SetNumber)> {
         let numbered = self.smart.iter().enumerate();
         let selected = numbered.filter(move |(number, _)| bits >> number & 1 != 0);
@@ -102,7 +101,7 @@ impl<'r> Regions<'r> {
     }
 
     /// Returns the regions that complete a relation. `direct` has the regions with a node or a way of the relation.
-    /// `enough` returns those of the given regions that have at least the given percentage of its members.
+    /// `enough` returns those of the given regions that have at least the given percentage of the relation's members.
     pub(super) fn completed_in(
         &self,
         completion: CompletionRules,
@@ -112,7 +111,7 @@ impl<'r> Regions<'r> {
     ) -> SetNumber {
         let mut all = EMPTY_SET;
         for (_, regions) in self.strategies(completion.of_type) {
-            let regions = within(algebra, direct, regions);
+            let regions = intersection(algebra, direct, regions);
             all = algebra.union(all, regions);
         }
         for (strategy, regions) in self.strategies(completion.in_part) {
@@ -123,7 +122,7 @@ impl<'r> Regions<'r> {
             else {
                 continue;
             };
-            let regions = within(algebra, direct, regions);
+            let regions = intersection(algebra, direct, regions);
             if regions != EMPTY_SET {
                 all = algebra.union(all, enough(regions, *percent));
             }
@@ -177,13 +176,17 @@ impl CompletionTests<'_> {
 }
 
 /// Returns the regions that are in both sets.
-pub(super) fn within(algebra: &mut SetAlgebra<'_>, one: SetNumber, other: SetNumber) -> SetNumber {
+pub(super) fn intersection(
+    algebra: &mut SetAlgebra<'_>,
+    one: SetNumber,
+    other: SetNumber,
+) -> SetNumber {
     let rest = algebra.difference(one, other);
     algebra.difference(one, rest)
 }
 
-/// Adds regions to those of an object.
-pub(super) fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
+/// Adds regions to the regions of an object.
+pub(super) fn add_regions(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
     if set != EMPTY_SET {
         map.add(id, set, |one, two| algebra.union(one, two));
     }

@@ -66,8 +66,8 @@ impl SortedFile {
         Ok(Self { file, plan })
     }
 
-    /// Returns why changes of regions cannot be found with this file; `None` if they can.
-    pub(super) fn fault(&self) -> Option<&'static str> {
+    /// Returns why the file cannot be used to find changes of regions; `None` if it can.
+    pub(super) fn obstacle(&self) -> Option<&'static str> {
         if self.file.header.has(feature::HISTORY) || self.plan.any(BlobFlags::DELETED) {
             Some("it is a history file")
         } else if self.file.has_spatial_layout() || self.plan.is_sorted() != Some(true) {
@@ -85,7 +85,8 @@ impl SortedFile {
         Scan::without_strings(name, &self.file, &self.plan, ctx)
     }
 
-    /// Calls `take` with the nodes of each block that are in `ids`, and with their locations.
+    /// Calls `find` with the nodes of each block that are in `ids` and with their locations, and `take` with the
+    /// results.
     pub(super) fn locate<T: Send>(
         &self,
         name: &'static str,
@@ -172,8 +173,8 @@ impl SortedFile {
     }
 
     /// Returns the relations that `is_wanted` selects, in the blobs that may have a relation of `ids`, or in all blobs
-    /// if `ids` is `None`. Also returns the pairs of any relation of these blobs and a relation that is its member, if
-    /// a region keeps parents.
+    /// if `ids` is `None`. If a region keeps parents, also returns each pair of a relation of these blobs and a member
+    /// that is a relation.
     pub(super) fn relations(
         &self,
         name: &'static str,

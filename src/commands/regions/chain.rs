@@ -1,8 +1,8 @@
 //! The states of a region, from one change file to the next.
 //!
-//! The files of a new state get their names in a fixed order: the change file, its state, the extract, `state.txt`.
-//! The files that a killed run leaves show how far it came. A change file that `state.txt` does not reach is made again.
-//! An extract is newer than `state.txt` only if its change file is complete, so that only `state.txt` is missing.
+//! The files of a new state get their names in a fixed order: the change file, its state, the extract, `state.txt`. The
+//! files that a killed run leaves show how far it came. A change file that is newer than `state.txt` is made again. If
+//! the extract is newer than `state.txt`, its change file is complete, and only `state.txt` has to be written.
 
 use super::layout::{RegionLayout, write_text};
 use crate::error::{Error, Result};
@@ -76,7 +76,7 @@ impl RegionChain {
             match RegionLayout::read_state(&layout.state(sequence)) {
                 Ok(Some(state)) if state.timestamp < oldest => old.push(sequence),
                 Ok(Some(_)) => {}
-                // Earlier runs have removed all before.
+                // Earlier runs have removed all older files.
                 _ => break,
             }
         }

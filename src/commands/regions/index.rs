@@ -49,12 +49,12 @@ pub(super) struct RegionRecord {
     pub problem: Option<String>,
     /// The fingerprint of the area and the strategy.
     pub fingerprint: String,
-    /// The state of the planet of which the extract is; `None` if the next run has to cut it out.
+    /// The state of the planet from which the extract was made; `None` if the next run has to cut it out.
     #[serde(default)]
     pub planet: Option<DataIdentity>,
 }
 
-/// Returns a fingerprint of all but the planet that decides which objects a region has.
+/// Returns a fingerprint of everything except the planet that decides which objects a region has.
 pub(super) fn fingerprint(poly: &str, strategy: &Strategy, options: &Options) -> String {
     let rule = options.antimeridian;
     let text = format!("{} {strategy:?} {rule:?} {poly}", generator(None));
@@ -72,13 +72,15 @@ impl RegionIndex {
         }
     }
 
-    /// Reads the index of an earlier run. An index that is missing or damaged is empty: it is made of the files.
+    /// Reads the index of an earlier run. Returns an empty index if it is missing or damaged, because the run makes it
+    /// again from the files.
     pub(super) fn read(directory: &Path) -> Self {
         let text = fs::read(directory.join(FILE)).ok();
         let index = text.and_then(|text| serde_json::from_slice(&text).ok());
         index.unwrap_or_default()
     }
 
+    /// Returns the record of the region with a name.
     pub(super) fn record(&self, name: &str) -> Option<RegionRecord> {
         let mut regions = self.regions.iter();
         regions.find(|region| region.name == name).cloned()
@@ -123,8 +125,9 @@ impl RegionRecord {
         })
     }
 
-    /// Adds the fingerprint of the region and the state of the planet, if the extract is of both.
-    pub(super) fn with(
+    /// Sets the problem, and the fingerprint of the region with the state of the planet. `source` has the latter two;
+    /// `None` if the next run has to cut out the region.
+    pub(super) fn with_source(
         self,
         source: Option<(&str, &DataIdentity)>,
         problem: Option<String>,

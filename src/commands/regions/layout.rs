@@ -47,10 +47,12 @@ impl RegionLayout {
         self.updates.join("state.txt")
     }
 
+    /// The path of the state with a sequence number.
     pub(super) fn state(&self, sequence: i64) -> PathBuf {
         self.updates.join(path_of(sequence) + ".state.txt")
     }
 
+    /// The path of the change file with a sequence number.
     pub(super) fn changes(&self, sequence: i64) -> PathBuf {
         self.updates.join(path_of(sequence) + ".osc.gz")
     }
@@ -110,8 +112,8 @@ pub(super) fn url_of_updates(base: &str, name: &str) -> String {
     format!("{}/{}", base.trim_end_matches('/'), updates_of(name))
 }
 
-/// Fails if a name is no path within a directory, or if the files of a region would be those of another one, of the
-/// index or hidden. The error is a message for the user.
+/// Fails if a name is not a path within a directory, or if a file of a region would be hidden, or would be a file of
+/// another region or of the index. The error is a message for the user.
 pub(super) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), String> {
     let mut known = BTreeSet::new();
     for name in names {

@@ -45,8 +45,7 @@ pub(super) fn write(
     pages::write(PAGE, &data, target, ctx)
 }
 
-/// Returns the rings of a shape with fewer points: those that are nearer to the point before than the eye can see are
-/// left out.
+/// Returns the rings of a shape without the points that are too near to the previous point to be told apart.
 fn outline(shape: &Shape) -> Vec<Vec<[f64; 2]>> {
     /// The number of points that can be told apart along an edge of the box around the shape.
     const POINTS: f64 = 400.0;

@@ -1,7 +1,8 @@
 //! The new extracts of regions and their change files, before they are published.
 //!
-//! There are two ways, with the same results. A region is cut out of the planet, and its changes are derived from both
-//! extracts. Or its changes are found by those of the planet, and applied to the old extract.
+//! There are two methods, with the same results. Either a region is cut out of the planet, and its changes are derived
+//! from the old and the new extract. Or its changes are found from the changes of the planet, and applied to the old
+//! extract.
 
 use super::region_run::{NewExtract, RegionRun};
 use super::{Options, PlanetState, RegionChanges, RunOutcome, WorkDirectory};
@@ -16,7 +17,7 @@ use crate::runtime::Context;
 use std::fs;
 use std::path::PathBuf;
 
-/// The making of new extracts and change files.
+/// Makes new extracts and change files.
 pub(super) struct RegionPreparation<'p> {
     pub options: &'p Options,
     pub planet: &'p PlanetState,
@@ -35,13 +36,13 @@ impl RegionPreparation<'_> {
             .filter(|index| runs[*index].is_due(self.planet))
             .collect();
         if let Some(step) = &self.options.step {
-            self.follow(runs, &mut due, step)?;
+            self.update_extracts(runs, &mut due, step)?;
         }
         self.cut_out(runs, &due)
     }
 
-    /// Brings regions forward by the changes of the planet, and removes them from `due`.
-    fn follow(
+    /// Updates extracts by the changes of the planet, and removes their regions from `due`.
+    fn update_extracts(
         &self,
         runs: &mut [RegionRun<'_>],
         due: &mut Vec<usize>,
@@ -133,7 +134,7 @@ impl RegionPreparation<'_> {
         for &index in due {
             let run = &runs[index];
             let new = self.new_extract(index, run);
-            // An attempt to bring the region forward may have left these files.
+            // An attempt to update the old extract may have left these files.
             let _ = fs::remove_file(&new.path);
             let _ = fs::remove_file(&new.changes);
             let mut extract = Extract::new(run.region.shape.clone(), OutputTarget::file(&new.path));
@@ -155,8 +156,8 @@ impl RegionPreparation<'_> {
         Ok(cut.passes)
     }
 
-    /// Hands a new extract to its region. `changes` are those of its change file; `None` if it has none yet. Fails only
-    /// if the run is cancelled.
+    /// Hands a new extract to its region. `changes` are the numbers of changes in its change file; `None` if there is
+    /// no change file yet. Fails only if the run is cancelled.
     fn take(
         &self,
         run: &mut RegionRun<'_>,
@@ -175,7 +176,8 @@ impl RegionPreparation<'_> {
         }
     }
 
-    /// Returns the paths for the new files of a region. Warnings about them have the name of the region.
+    /// Returns the paths for the new files of a region. The paths have the name of the region, so that warnings about
+    /// the files show it.
     fn new_extract(&self, index: usize, run: &RegionRun<'_>) -> NewExtract {
         let name = run.region.name.replace('/', "-");
         let path = |suffix: &str| -> PathBuf { self.work.file(format!("{index}-{name}.{suffix}")) };

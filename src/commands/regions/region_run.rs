@@ -33,9 +33,9 @@ pub(super) struct RegionRun<'o> {
     outcome: RunOutcome,
     changes: Option<RegionChanges>,
     cause: Option<String>,
-    /// Whether the region was brought forward by the changes of the planet.
+    /// Whether the extract was updated by the changes of the planet.
     pub is_followed: bool,
-    /// Why it was not, although the changes are known.
+    /// Why the extract was not updated by the changes of the planet, although these are known.
     pub cut_out: Option<String>,
 }
 
@@ -112,7 +112,8 @@ impl<'o> RegionRun<'o> {
         self.outcome != RunOutcome::Failed && !is_current
     }
 
-    /// Whether the changes of a step lead from the published extract to the new one. Otherwise notes why they do not.
+    /// Whether the changes of a step lead from the published extract to the new one. If they do not, sets `cut_out` to
+    /// the reason.
     pub(super) fn may_follow(&mut self, step: &PlanetStep, planet: &PlanetState) -> bool {
         let Some(state) = self.chain.as_ref().ok().and_then(|chain| chain.state) else {
             // The region is new.
@@ -165,8 +166,9 @@ impl<'o> RegionRun<'o> {
         }
     }
 
-    /// Decides whether a new extract is published. Derives the changes from the published one, unless the change file
-    /// is written, and `changes` has their numbers.
+    /// Decides whether a new extract is published. If `changes` is `None`, derives the changes from the published
+    /// extract, and writes the change file. Otherwise, the change file is written already, and `changes` has its
+    /// numbers.
     pub(super) fn prepare(
         &mut self,
         mut new: NewExtract,
@@ -245,7 +247,7 @@ impl<'o> RegionRun<'o> {
         let cause = self.cause.clone();
         let Some(state) = self.chain.as_ref().ok().and_then(|chain| chain.state) else {
             let record = self.record.clone();
-            return Ok(record.map(|record| record.with(None, cause)));
+            return Ok(record.map(|record| record.with_source(None, cause)));
         };
         let known = self.record.clone().filter(|record| record.is_at(state));
         let is_failed = matches!(self.outcome, RunOutcome::Withheld | RunOutcome::Failed);
@@ -262,9 +264,10 @@ impl<'o> RegionRun<'o> {
                 RegionRecord::of(&self.layout, self.region, strategy, state, sha256)?
             }
         };
-        Ok(Some(record.with(source, cause)))
+        Ok(Some(record.with_source(source, cause)))
     }
 
+    /// Returns the result of the run for the region.
     pub(super) fn report(&self) -> RegionReport {
         let state = self.chain.as_ref().ok().and_then(|chain| chain.state);
         let len = fs::metadata(&self.layout.extract).map(|metadata| metadata.len());
@@ -290,7 +293,7 @@ fn check_size(old: &Path, new: &NewExtract, max_shrink: u8) -> Result<()> {
         len.map_err(|error| Error::io(path, "cannot read", error))
     };
     let (old_len, new_len) = (len(old)?, len(&new.path)?);
-    // The files of regions without objects are equal but for their headers.
+    // Extracts without objects differ only in their headers.
     if new.is_empty && max_shrink < 100 && new_len < old_len * 3 / 4 {
         let cause = "the new extract has no objects";
         let error = Error::file_of(old, ErrorKind::Shrunk, cause);

@@ -40,7 +40,7 @@ impl IndexFiles {
                 return Err(Error::file(&path, cause).advise(Advice::ContinueMap));
             }
         }
-        // A file that is new beside older ones gets their access.
+        // A new file gets the access rights of the older files beside it.
         let paths = ObjectKind::ALL.map(|kind| path_of(directory, kind));
         let replaced = ReplacedFiles::named(Path::new(""), paths.to_vec());
         let open = |path: PathBuf| -> Result<OpenOutput> {

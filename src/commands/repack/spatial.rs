@@ -133,10 +133,10 @@ fn check(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     })
 }
 
-/// Returns the file to lay out, with its plan. The ways of the layout store all locations that are known, because the
-/// boxes of blobs are those of the locations in ways. If the header does not say which nodes the file has, or if a blob
-/// has ways without locations, ways may lack locations of nodes in the file, or store others. The result is a temporary
-/// file then.
+/// Returns the file whose objects are laid out, with its plan. Its ways must store all known locations, because the
+/// boxes of blobs are computed from these locations. If the header does not say which nodes the file has, or if a blob
+/// has ways without locations, the ways may store other locations or lack some. The result is then a temporary file
+/// with all known locations.
 fn with_locations(
     file: PbfFile,
     plan: BlobPlan,

@@ -13,8 +13,8 @@ use crate::pbf::{
 use crate::runtime::Context;
 use std::iter::{from_fn, once};
 
-/// Finds the blobs that are not where the table of contents lists them. They can have moved, or only their frames are
-/// damaged. Blobs that are found come before the losses.
+/// Finds the blobs that are not where the table of contents lists them. Such a blob may have moved, or only its frame
+/// may be damaged. In the result, the outcomes of found blobs come before the losses.
 pub(super) fn find_displaced_blobs(
     outcomes: Vec<Outcome>,
     input: &Input,
@@ -50,15 +50,15 @@ pub(super) fn find_displaced_blobs(
     Ok(found)
 }
 
-/// Whether objects in a frame have a checksum. Without one, they can be those that the table of contents says are
-/// damaged. If the Blob is damaged, only data with a checksum is searched for.
+/// Whether the data of a frame has a checksum. Data without a checksum may be the damaged data that the table of
+/// contents lists. If the Blob is damaged, returns true, because only data with a checksum is then searched for.
 fn has_checksum(input: &Input, frame: &Frame) -> Result<bool> {
     let body = read_blob_message(input, &frame.entry)?;
     let blob = frame.blob(&body);
     Ok(blob.map_or(true, |blob| blob.encoding == Encoding::Zlib))
 }
 
-/// Returns the outcomes for a frame. There are several if the data of another blob is in it.
+/// Returns the outcomes for a frame. There are several if the data of another blob is in the frame.
 pub(super) fn outcomes_of(
     reader: &mut BlobDecoder,
     input: &Input,
@@ -104,7 +104,7 @@ pub(super) fn outcomes_of(
 }
 
 /// Returns the outcome for a blob whose frame is damaged: a zlib stream that was found without its frame, or a frame of
-/// unknown type, which has objects only if the type is the damage.
+/// unknown type. The latter has objects only if its type is damaged.
 fn without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> Result<Outcome> {
     let cause = match &frame.stream_in {
         Some(cause) => format!("the frame around the data is damaged: {cause}"),
@@ -125,7 +125,7 @@ fn without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> Result<Ou
     }
 }
 
-/// Whether the type of a frame is `OSMData` but for a few wrong bytes.
+/// Whether the type of a frame is `OSMData`, except for a few wrong bytes.
 fn has_damaged_data_type(input: &Input, frame: &Frame) -> Result<bool> {
     const START: &[u8] = b"\x0a\x07OSMData";
     let start = FrameStart::read(input, frame.entry.offset)?;
@@ -134,8 +134,8 @@ fn has_damaged_data_type(input: &Input, frame: &Frame) -> Result<bool> {
     Ok(frame.stream_in.is_none() && equal.count() > START.len() / 2)
 }
 
-/// Returns the outcomes for a frame whose blob cannot be decoded. Its data may be whole, and only the fields around it
-/// damaged.
+/// Returns the outcomes for a frame whose blob cannot be decoded. The data of the blob may be whole, and only the
+/// fields around the data damaged.
 fn outcomes_within(
     input: &Input,
     frame: &Frame,
@@ -157,7 +157,7 @@ fn outcomes_within(
         is_lost |= !has_objects;
         found.extend(has_objects.then_some(outcome));
     }
-    // Other bytes than those of the data that was found are what is left of the blob.
+    // The bytes that do not belong to the found data are the remains of the blob.
     if is_lost {
         let start = FrameStart::read(input, entry.offset)?;
         let indexed = start.parse().ok().and_then(|frame| frame.indexed(*entry));
@@ -166,9 +166,9 @@ fn outcomes_within(
     Ok(found)
 }
 
-/// Checks the content of a blob, and makes its entry anew: the facts in a table of contents can be false although they
-/// belong to the blob. Returns the number of ways with fewer than two nodes. Fails if the blob cannot be copied as it
-/// is. Without a checksum, damage can be anywhere, and every value is looked at.
+/// Checks the content of a blob, and computes its entry again, because a table of contents can have false facts about a
+/// blob. Returns the number of ways with fewer than two nodes. Fails if the blob cannot be copied as it is. Without a
+/// checksum, damage can be anywhere, so every value is checked.
 fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> FormatResult<u64> {
     if !has_checksum {
         content_faults(payload, |_| ())?;

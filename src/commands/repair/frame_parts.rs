@@ -1,4 +1,4 @@
-//! The parts of a frame around its compressed data, recognised although bytes of them are damaged.
+//! The parts of a frame around its compressed data, recognised even if some of their bytes are damaged.
 
 use crate::pbf::wire::{put_bytes_head, put_varint_field, schema};
 use crate::pbf::{BlobHeader, BlobKind, FRAME_PREFIX_LEN, encode_blob_header};
@@ -7,7 +7,7 @@ use crate::pbf::{BlobHeader, BlobKind, FRAME_PREFIX_LEN, encode_blob_header};
 pub(super) struct FrameParts {
     kind: BlobKind,
     blob_len: u32,
-    /// The field `raw_size` of the Blob, which is before the data or behind it.
+    /// The field `raw_size` of the Blob, which is before or after the data.
     raw_size: Vec<u8>,
     /// The key and the length of the data.
     data_head: Vec<u8>,
@@ -61,18 +61,19 @@ impl FrameParts {
         self.header(message.and_then(|message| BlobHeader::parse(message).ok()?.indexdata))
     }
 
+    /// Returns the prefix and the BlobHeader of the frame, with the given index.
     fn header(&self, index: Option<&[u8]>) -> Vec<u8> {
         let mut header = Vec::new();
         encode_blob_header(&mut header, self.kind, index, self.blob_len);
         header
     }
 
-    /// Whether `bytes` are all that a frame has behind its data.
+    /// Whether `bytes` are all bytes of a frame after its data.
     pub(super) fn is_tail(&self, bytes: &[u8]) -> bool {
         bytes.is_empty() || bytes == self.raw_size
     }
 
-    /// Removes the fields behind the data of the frame from the start of `bytes`.
+    /// Removes the fields after the data of the frame from the start of `bytes`.
     pub(super) fn without_tail<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         bytes.strip_prefix(&self.raw_size[..]).unwrap_or(bytes)
     }

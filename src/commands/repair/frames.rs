@@ -1,4 +1,4 @@
-//! Finds the frames of a damaged file: behind damage, the next place where a frame can begin.
+//! Finds the frames of a damaged file. After damage, finds the next offset at which a frame can begin.
 
 use super::frame_parts::FrameParts;
 use crate::error::{FormatResult, Result};
@@ -16,14 +16,14 @@ use std::ops::Range;
 /// A frame, or a blob that was found without its frame.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
-    /// The place, the lengths and the number of the frame. The frames that were found are numbered in file order from
+    /// The offset, the lengths and the number of the frame. The frames that were found are numbered in file order from
     /// 0, which usually is the header.
     ///
-    /// For a stream (see [`stream_in`](Self::stream_in)), the place and the length are those of its compressed bytes,
+    /// For a stream (see [`stream_in`](Self::stream_in)), the offset and the length are those of its compressed bytes,
     /// and `payload_len` is known.
     pub entry: BlobEntry,
     pub kind: BlobKind,
-    /// For a zlib stream that was found in damaged bytes: the fault of the frame around it.
+    /// For a zlib stream that was found in damaged bytes, the error of the frame around the stream.
     pub stream_in: Option<String>,
 }
 
@@ -43,8 +43,8 @@ const WINDOW: usize = 1 << 20;
 
 /// Finds the frames in a range of a file. The first frame gets the number `number`.
 ///
-/// Behind damage, the search goes on at the next offset where a frame can begin. In the bytes between, it finds the
-/// data of blobs that is whole although the frame around it is not.
+/// After damage, the search continues at the next offset at which a frame can begin. In the bytes before this offset,
+/// it finds blob data that is whole although its frame is damaged.
 pub(super) fn find(
     input: &Input,
     range: Range<u64>,
@@ -52,13 +52,13 @@ pub(super) fn find(
     ctx: &Context,
 ) -> Result<Vec<Piece>> {
     let mut found = Vec::new();
-    let (mut at, mut head) = (range.start, head_at(input, range.start)?);
+    let (mut at, mut head) = (range.start, frame_at(input, range.start)?);
     while at < range.end {
         ctx.cancellation.check()?;
         let cause = match head {
             Ok(frame) => {
                 let end = frame.entry.end();
-                let next = head_at(input, end)?;
+                let next = frame_at(input, end)?;
                 match continues(input, &frame, &next)? {
                     Ok(()) => {
                         found.push(Piece::Frame(frame));
@@ -71,19 +71,19 @@ pub(super) fn find(
             Err(cause) => cause,
         };
         let check = || ctx.cancellation.check();
-        let next = search_frame(input, at + 1..input.len(), check, |offset| {
-            match head_at(input, offset)? {
-                Ok(frame) => {
-                    let next = head_at(input, frame.entry.end())?;
-                    Ok(continues(input, &frame, &next)?.is_ok())
-                }
-                Err(_) => Ok(false),
+        let next = search_frame(input, at + 1..input.len(), check, |offset| match frame_at(
+            input, offset,
+        )? {
+            Ok(frame) => {
+                let next = frame_at(input, frame.entry.end())?;
+                Ok(continues(input, &frame, &next)?.is_ok())
             }
+            Err(_) => Ok(false),
         })?;
         let next = next.unwrap_or(input.len());
         let bytes = at..next.min(range.end);
         found.extend(rescue(input, bytes, &cause.to_string(), ctx)?);
-        (at, head) = (next, head_at(input, next)?);
+        (at, head) = (next, frame_at(input, next)?);
     }
     let mut next = number;
     for piece in &mut found {
@@ -96,7 +96,7 @@ pub(super) fn find(
 }
 
 /// Finds the zlib streams in damaged bytes, and the bytes between them. Bytes that are only the damaged frame around a
-/// stream are left out. `cause` is the fault of the bytes.
+/// stream are left out. `cause` describes the damage.
 pub(super) fn rescue(
     input: &Input,
     bytes: Range<u64>,
@@ -134,8 +134,8 @@ pub(super) fn rescue(
     Ok(found)
 }
 
-/// Reads the bytes between two streams, in which the end of one frame and the start of the next can be. No more bytes
-/// are read than these two have at most.
+/// Reads the bytes between two streams, which may be the end of one frame and the start of the next. Reads at most as
+/// many bytes as these two can have.
 fn around_data(input: &Input, bytes: &Range<u64>) -> Result<Vec<u8>> {
     let len = (bytes.end - bytes.start).min(u64::from(MAX_BLOB_HEADER_LEN) + 64);
     let mut found = vec![0; len as usize];
@@ -233,7 +233,7 @@ impl Frame {
         Ok(blob.and_then(|blob| read(decompressor.payload(&blob)?)))
     }
 
-    /// Returns the Blob in `body`, which are the bytes behind the header of the frame.
+    /// Returns the Blob in `body`, which has the bytes after the header of the frame.
     pub(super) fn blob<'b>(&self, body: &'b [u8]) -> FormatResult<Blob<'b>> {
         match self.stream_in {
             None => Blob::parse(body),
@@ -246,8 +246,8 @@ impl Frame {
     }
 }
 
-/// Returns the frame at an offset, whose blob is not looked at. The inner result is an error if there is none.
-fn head_at(input: &Input, offset: u64) -> Result<FormatResult<Frame>> {
+/// Parses the frame at an offset, without its blob. The inner result is an error if there is no frame.
+fn frame_at(input: &Input, offset: u64) -> Result<FormatResult<Frame>> {
     let start = FrameStart::read(input, offset)?;
     let frame = start.parse();
     Ok(frame.map(|frame| Frame::new(frame.entry, frame.header.kind)))

@@ -41,7 +41,8 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
     if !report.is_complete() {
         declare_no_nodes(&mut header);
         match other {
-            // The objects of the other file may be older. The changes since then bring all of them up to date.
+            // The objects of the other file may be older. With the older state, an update brings all objects up to
+            // date.
             Some(other)
                 if report.is_taken_from(other) && are_of_one_server(&header, &other.header) =>
             {
@@ -62,6 +63,7 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
     header
 }
 
+/// Returns the smaller of two numbers; `None` if one is missing.
 fn older(one: Option<i64>, two: Option<i64>) -> Option<i64> {
     Some(one?.min(two?))
 }
@@ -82,6 +84,7 @@ fn are_of_one_server(header: &HeaderBlock, other: &HeaderBlock) -> bool {
     }
 }
 
+/// Removes the replication state.
 fn drop_replication(header: &mut HeaderBlock) {
     header.replication_sequence = None;
     header.replication_timestamp = None;

@@ -1,4 +1,5 @@
-//! Names the ids of lost objects: from the table of contents, from the index of the blob, or from its neighbours.
+//! Determines the ids of lost objects from the table of contents, from the index of the blob, or from the neighbouring
+//! blobs.
 
 use super::frames::Piece;
 use super::outcome::{LostObjects, Outcome};
@@ -13,12 +14,13 @@ use std::collections::HashMap;
 /// The keys of the first and the last object, and the number of objects. Blobs with equal values are taken as equal.
 type Content = (Option<TypeThenId>, Option<TypeThenId>, u32);
 
+/// Returns the facts by which the entry of a blob is recognised.
 fn content(entry: &BlobEntry) -> Content {
     (entry.first_key(), entry.last_key(), entry.count)
 }
 
-/// Reads the table of contents at the end of a file that has another length than its header says. The offsets in it
-/// are those of the file before the damage. Returns `None` if there is no such table.
+/// Reads the table of contents at the end of a file that has another length than its header says. The offsets in the
+/// table are from before the damage. Returns `None` if there is no such table.
 pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec<BlobEntry>>> {
     let Some(stated_start) = find_toc(&read_toc_tail(input)?) else {
         return Ok(None);
@@ -64,8 +66,8 @@ struct Matches {
 }
 
 impl Matches {
-    /// Assigns outcomes to the entries of a table. Returns `None` if there are other whole blobs, too: the table is not
-    /// about all of the file.
+    /// Assigns outcomes to the entries of a table. Returns `None` if a whole blob has no entry, because the table then
+    /// does not describe the whole file.
     fn of(outcomes: &[Outcome], table: &[BlobEntry]) -> Option<Self> {
         let mut by_content: HashMap<Content, Vec<usize>> = HashMap::new();
         for (index, entry) in table.iter().enumerate().rev() {
@@ -94,7 +96,7 @@ impl Matches {
         Some(Self { found })
     }
 
-    /// Gives each loss the ids of the entries without an outcome. Leaves out a lost blob whose objects were found
+    /// Sets the ids of each loss to the ids of entries without an outcome. Removes a lost blob whose objects were found
     /// elsewhere.
     fn with_lost_ids(&self, outcomes: Vec<Outcome>, table: &[BlobEntry]) -> Vec<Outcome> {
         let mut known: HashMap<Content, Vec<usize>> = HashMap::new();
@@ -103,7 +105,8 @@ impl Matches {
                 known.entry(content(entry)).or_default().push(number);
             }
         }
-        // The missing entries of each lost outcome, and those behind an outcome that nothing is lost behind.
+        // `missing` has the entries of each lost outcome. `vanished` has the entries of which no bytes are left, by the
+        // number of the next outcome.
         let mut missing: HashMap<usize, Vec<&BlobEntry>> = HashMap::new();
         let mut vanished: HashMap<usize, Vec<&BlobEntry>> = HashMap::new();
         let mut next = 0;
@@ -160,7 +163,7 @@ fn missing_outcome(offset: u64, entries: &[&BlobEntry]) -> Outcome {
 }
 
 impl Loss {
-    /// Sets the lost objects to those of blobs whose facts are known.
+    /// Sets the number and the ids of the lost objects from the entries of the lost blobs.
     fn set_entries(&mut self, entries: &[&BlobEntry]) {
         self.objects = Some(entries.iter().map(|entry| u64::from(entry.count)).sum());
         let ids_of = |entry: &&BlobEntry| {
@@ -171,7 +174,7 @@ impl Loss {
     }
 }
 
-/// Names lost objects by the facts about each lost blob, or by the objects before and behind it.
+/// Sets the ids of lost objects from the index of each lost blob, or from the objects before and after the blob.
 fn named_by_neighbours(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
     let mut behind: Vec<Option<TypeThenId>> = Vec::with_capacity(outcomes.len());
     let mut first = None;
@@ -202,7 +205,7 @@ fn ids_between(before: Option<TypeThenId>, behind: Option<TypeThenId>) -> Vec<Lo
             ids.extend(ids_from_to(None, last, false));
             ids
         }
-        // No id is between them. There can be other versions of both.
+        // No id is between the two objects. Other versions of both may be lost.
         Some(_) if first > last => ids_from_to(before, behind, false),
         _ => ids_from_to(first, last, false),
     }

@@ -1,4 +1,4 @@
-//! Encodes what is left of damaged blobs.
+//! Encodes the readable objects of damaged blobs.
 
 use super::Options;
 use super::outcome::{MendedOutcome, Outcome, SpooledFrame};
@@ -14,7 +14,7 @@ use std::sync::Mutex;
 /// The number of bytes of encoded blobs that are held in memory. Others are held in a temporary file.
 const MEMORY: usize = 8 << 20;
 
-/// Encodes the objects that are left of damaged blobs, and holds the encoded blobs until they are written.
+/// Encodes the readable objects of damaged blobs, and holds the encoded blobs until they are written.
 pub(super) struct BlobMender {
     invalid_utf8: InvalidUtf8,
     encoding: WriteOptions,
@@ -43,7 +43,7 @@ impl BlobMender {
         }
     }
 
-    /// Encodes the objects in a payload that can be read. The blob is lost if there are none.
+    /// Encodes the readable objects in a payload. If there are none, the blob is lost.
     pub(super) fn mend(&self, entry: BlobEntry, payload: &[u8], cause: String) -> Result<Outcome> {
         let mut encoder = FrameEncoder::new(self.encoding.compression, self.encoding.blob_index);
         let mut short_ways = 0;
@@ -69,6 +69,7 @@ impl BlobMender {
         }
     }
 
+    /// Holds an encoded blob until it is written.
     fn spool_frame(&self, EncodedFrame { bytes, entry }: EncodedFrame) -> Result<SpooledFrame> {
         let piece = match &self.held {
             Some(held) => lock(held).add(bytes)?,

@@ -25,7 +25,7 @@ pub(super) enum Outcome {
 /// A blob that cannot be copied as a whole.
 #[derive(Debug, Clone)]
 pub(super) struct MendedOutcome {
-    /// The place of the damaged blob.
+    /// The entry of the damaged blob.
     pub entry: BlobEntry,
     pub cause: String,
     pub changes: Salvage,

@@ -14,17 +14,17 @@ pub struct Report {
     pub bytes: u64,
     /// The compression of the file as a whole, `gzip`, `bzip2` or `zstd`; `None` if it was not compressed.
     pub unpacked: Option<&'static str>,
-    /// Whether the compressed file ends early or is damaged. The data before that is repaired.
+    /// Whether the compressed file ends early or is damaged. The data before the damage is repaired.
     pub unpacked_in_part: bool,
-    /// The format of the input if it is not PBF: `osm`, `osc`, `opl`, `o5m` or `o5c`. What follows the first damage in
-    /// it is lost.
+    /// The format of the input if it is not PBF: `osm`, `osc`, `opl`, `o5m` or `o5c`. The data after the first damage
+    /// is lost.
     pub text: Option<&'static str>,
     /// Whether the text is OPL that is not damaged, and whose last line has no line break at its end. The line is
     /// saved, although it may be cut.
     pub ends_within_line: bool,
     /// The number of readable header blobs. More than one means that files were concatenated.
     pub headers: u64,
-    /// The fault of the frame around a readable header.
+    /// The error of the frame around a readable header.
     pub header_fault: Option<String>,
     /// The number of blobs that are whole.
     pub whole_blobs: u64,
@@ -43,11 +43,11 @@ pub struct Report {
     pub duplicates: u64,
     /// Whether the file had a replication state.
     pub had_replication: bool,
-    /// Whether the output has a replication state. It is left out if data was lost, because an update would not bring
-    /// it back.
+    /// Whether the output has a replication state. The state is left out if data was lost, because an update would not
+    /// restore the data.
     pub keeps_replication: bool,
-    /// The number of the last change file whose changes all objects of the output have, if it has a replication state
-    /// with a number.
+    /// The number of the last change file whose changes all objects of the output have, if the output has a replication
+    /// state with a number.
     pub replication_sequence: Option<i64>,
     /// The other file that lost objects were taken from.
     pub from: Option<Taken>,
@@ -63,7 +63,7 @@ pub struct MendedBlob {
     pub blob: u32,
     /// The offset of the blob.
     pub offset: u64,
-    /// The fault of the blob.
+    /// The error in the blob.
     pub cause: String,
     /// The numbers of objects, and of their parts that were left out or changed.
     #[serde(flatten)]
@@ -80,10 +80,10 @@ pub struct Loss {
     pub offset: u64,
     /// The number of bytes.
     pub bytes: u64,
-    /// The fault.
+    /// The cause of the loss.
     pub cause: String,
-    /// The number of lost objects; `None` if it is not known. 0 means that the table of contents knows of no object
-    /// that is lost: the bytes came from elsewhere.
+    /// The number of lost objects; `None` if it is not known. 0 means that no object is lost according to the table of
+    /// contents, because the bytes came from elsewhere.
     pub objects: Option<u64>,
     /// The ids that lost objects can have.
     pub ids: Vec<LostIds>,
@@ -127,7 +127,7 @@ impl Loss {
         }
     }
 
-    /// Whether the file had no objects in this place.
+    /// Whether the lost bytes had no objects.
     pub fn is_without_objects(&self) -> bool {
         self.objects == Some(0)
     }

@@ -20,14 +20,15 @@ pub(super) struct Survey {
     pub headers: Vec<HeaderBlock>,
     /// The outcomes of the data blobs and of bytes that are no frames, in file order.
     pub outcomes: Vec<Outcome>,
-    /// Facts about the data in all blobs.
+    /// Whether a blob has deleted versions.
     pub has_deleted: bool,
+    /// Whether a blob has ways with locations.
     pub has_locations: bool,
     /// Whether ways have nodes and no locations.
     pub has_bare_ways: bool,
     /// Whether a header that can be read announces a table of contents.
     announces_table: bool,
-    /// The fault of the frame around a header.
+    /// The error of the frame around a header.
     header_fault: Option<String>,
     /// The size of the file that its headers declare; 0 if they do not.
     declared_len: u64,
@@ -37,7 +38,7 @@ pub(super) struct Survey {
 pub(super) struct UnexaminedFile {
     pub pieces: Vec<Piece>,
     table: Option<Vec<BlobEntry>>,
-    /// Whether the pieces are those of the table of contents.
+    /// Whether the pieces come from the table of contents.
     is_by_table: bool,
 }
 
@@ -59,7 +60,7 @@ impl Order {
         Self { last: None, flag }
     }
 
-    /// Whether the objects of the next blob are in order, and behind those of the blobs before it.
+    /// Whether the objects of the next blob are in order, and after the objects of the previous blobs.
     pub(super) fn goes_on_with(&mut self, entry: &BlobEntry) -> bool {
         let is_next =
             entry.count == 0 || (entry.flags.has(self.flag) && entry.first_key() > self.last);
@@ -122,7 +123,8 @@ impl Survey {
                 piece => pieces.push(piece),
             }
         }
-        // Without an announcement, another program has copied the strings of the table with the last objects.
+        // If no header announces the table, another program has copied the strings of the table together with the last
+        // objects.
         let may_have_table = survey.headers.is_empty() || survey.announces_table;
         let table = if is_one_file && may_have_table {
             losses::table_at_end(input, &pieces)?
@@ -205,7 +207,7 @@ impl Survey {
         Ok(Some(Piece::Gap { bytes, cause }))
     }
 
-    /// Adds a header, and the fault of the frame around it, if there is one.
+    /// Adds a header, and the error of the frame around it, if there is an error.
     fn add_header(&mut self, found: FoundHeader, fault: Option<String>) {
         self.headers.push(found.header);
         self.header_fault = self.header_fault.take().or(fault);
@@ -215,8 +217,8 @@ impl Survey {
         }
     }
 
-    /// Adds the end of the file, if it is not there and nothing else is missing: the headers announce a longer file, or
-    /// the file was unpacked in part, which `is_cut` tells.
+    /// Adds the loss of the end of the file, if the end is missing and no other loss explains it. The end is missing if
+    /// the headers announce a longer file, or if the file was unpacked in part (`is_cut`).
     pub(super) fn add_missing_end(&mut self, input: &Input, is_cut: bool) {
         let missing = self.declared_len.saturating_sub(input.len());
         let cause = match (missing, is_cut) {

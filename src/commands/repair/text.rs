@@ -1,4 +1,4 @@
-//! Repair of files that are not PBF: OSM XML, OsmChange, OPL, o5m and o5c. What stands before the first damage is
+//! Repair of files that are not PBF: OSM XML, OsmChange, OPL, o5m and o5c. The objects before the first damage are
 //! saved. The last line of OPL needs no line break, as for every other command.
 
 use super::headers::header;
@@ -70,7 +70,7 @@ fn ends_within_line(input: &Input, format: TextFormat) -> Result<bool> {
     }
 }
 
-/// Returns the loss of what follows damage. `last` is the last object before it, if the objects are in order.
+/// Returns the loss of the data after the damage. `last` is the last object before it, if the objects are in order.
 fn loss_of_text(
     (error, byte): Damage,
     bytes: u64,
@@ -103,7 +103,7 @@ fn loss_of_text(
     loss
 }
 
-/// Writes the objects of `file`, and those of the other file whose ids are lost.
+/// Writes the objects of `file`, and the objects of the other file whose ids are lost.
 fn write_saved(
     mut file: PbfFile,
     objects: u64,

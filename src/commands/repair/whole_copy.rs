@@ -13,8 +13,8 @@ use crate::io::{Input, SizeHint};
 use crate::pbf::HeaderBlock;
 use crate::runtime::Context;
 
-/// A copy of the file, which becomes the output if all blobs are whole and in order, and the header is right. If it is
-/// dropped, nothing is left of it.
+/// A copy of the file, which becomes the output if all blobs are whole and in order, and the header is right. If the
+/// value is dropped, the copy is removed.
 pub(super) struct WholeCopy {
     sink: Sink,
     header: HeaderBlock,
@@ -22,7 +22,7 @@ pub(super) struct WholeCopy {
 }
 
 impl WholeCopy {
-    /// Begins a copy, if nothing was found yet that is to be repaired, and the output can be given up.
+    /// Begins a copy, if no damage was found yet, and if the output can be discarded.
     pub(super) fn begin(
         survey: &Survey,
         found: &UnexaminedFile,
@@ -67,8 +67,8 @@ impl WholeCopy {
         }
     }
 
-    /// Completes the file if `header`, to which no options were applied yet, is the header that it was begun with.
-    /// Returns `None` otherwise.
+    /// Completes the copy if `header` is the header with which the copy was begun. No options must have been applied to
+    /// `header`. Returns `None` otherwise.
     pub(super) fn finish(self, header: &HeaderBlock) -> Result<Option<WriteSummary>> {
         let is_right = self.header == *header;
         is_right.then(|| self.sink.finish()).transpose()

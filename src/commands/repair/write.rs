@@ -1,4 +1,4 @@
-//! Writes what was saved.
+//! Writes the saved objects.
 
 use super::Options;
 use super::headers::header;
@@ -40,7 +40,7 @@ pub(super) fn write(
     let header = header(survey, report, other.as_ref());
     let write_to = |output: &OutputOptions| {
         let mut header = header.clone();
-        // Sorting applies the options again, and must then find what they keep.
+        // Sorting applies the options again, so the header must still have the fields that the options keep.
         options.output.header.apply(&mut header);
         write_outcomes(input, survey, mender, output, header, ctx)
     };
@@ -60,7 +60,8 @@ pub(super) fn write(
     sort_saved(saved, before, other.as_ref(), options, report, ctx)
 }
 
-/// Sorts the `before` objects of `saved` together with those of the other file whose ids are lost, into the output.
+/// Sorts the objects of `saved`, and the objects of the other file whose ids are lost, into the output. `before` is the
+/// number of objects in `saved`.
 pub(super) fn sort_saved(
     saved: PbfFile,
     mut before: u64,
@@ -93,8 +94,8 @@ pub(super) fn sort_saved(
     Ok(())
 }
 
-/// Writes a temporary file for the sorting of `output`, in its compression, because blobs in order are copied. Returns
-/// the file and the result of `write`.
+/// Writes a temporary file that is sorted into `output`. The file has the compression of the output, because sorting
+/// copies blobs that are in order. Returns the file and the result of `write`.
 fn write_scratch<T>(
     output: &OutputOptions,
     write: impl FnOnce(&OutputOptions) -> Result<T>,

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 /// A list of words.
 type Words = LazyLock<Vec<&'static str>>;
 
+/// Splits a text into words.
 fn list(words: &'static str) -> Vec<&'static str> {
     words.split(' ').collect()
 }

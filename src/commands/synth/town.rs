@@ -289,6 +289,7 @@ impl Town {
         self.add(lifetime, tags, SyntheticBody::Node(lat, lon))
     }
 
+    /// Adds all objects of the town.
     fn build(&mut self) {
         let size = self.world.size.clamp(1, 12) as i32;
         let streets = self.add_streets(size);

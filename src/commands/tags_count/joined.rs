@@ -67,6 +67,7 @@ pub(super) fn count(
     Ok(())
 }
 
+/// Returns all tags that an expression joins.
 fn patterns(expression: &ObjectExpression) -> impl Iterator<Item = &TagPattern> {
     expression.tag.iter().chain(&expression.more_tags)
 }

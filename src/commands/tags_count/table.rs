@@ -53,6 +53,7 @@ impl TableShard {
         }
     }
 
+    /// Returns the counts so far, and begins anew.
     fn take(&mut self) -> Self {
         std::mem::take(self)
     }
@@ -211,6 +212,7 @@ fn merge_shard(
     }
 }
 
+/// Converts a name in a [`CountTable`] and its count.
 fn tag_count(name: &str, count: u64) -> TagCount {
     let (len, text) = name.split_once(':').unwrap_or(("", name));
     match len

@@ -1,5 +1,6 @@
-//! `tags-edit` of a change file. The rules change an object of a change file as they change an object of a file: with
-//! the changes applied, the edited file is the edited result of the changes.
+//! `tags-edit` of a change file. The rules change an object in a change file as they change it in a file. Applying the
+//! edited changes to the edited file therefore gives the same result as editing the file after the changes were
+//! applied.
 
 use super::{Effects, Options, TagEdits};
 use crate::commands::merge_changes;
@@ -38,8 +39,8 @@ pub struct ChangesSummary {
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
 /// - The input is not a change file.
-/// - There are regions, or [`Options::drop_untagged`] is set: a change file does not tell where ways are, and which
-///   objects others refer to.
+/// - There are regions, or [`Options::drop_untagged`] is set: a change file tells neither where ways are nor to which
+///   objects other objects refer.
 /// - A rule would give an object a key twice, or a value with more than 255 characters. The error names the object.
 pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     edit(&Input::open_in(&options.input, ctx)?, options, ctx)
@@ -102,6 +103,7 @@ pub(crate) fn edit_set(editor: &TagEditor, changes: &mut ChangeSet) -> FormatRes
     Ok(counts)
 }
 
+/// Returns the editor for changes. Fails if there are regions.
 fn editor(edits: &TagEdits) -> Result<TagEditor> {
     if edits.regions.is_empty() {
         Ok(edits.complete(TagEditor::default()))

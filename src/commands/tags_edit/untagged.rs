@@ -92,6 +92,8 @@ fn find_tagged(source: PlannedFile<'_>, editor: &TagEditor) -> Result<(IdSets, E
     Ok((tagged, counts))
 }
 
+/// Returns the ids of the objects of a block that have tags after the edit, by kind, and the numbers of changed
+/// objects.
 fn tagged_in(block: &Block<'_>, editor: &TagEditor) -> FormatResult<([IdBatch; 3], EditCounts)> {
     let mut ids = [const { Vec::new() }; 3];
     let counts = editor.for_each(block, |object, tags| {

@@ -21,7 +21,7 @@ pub(super) struct Applying<'a> {
     position: &'a FilePosition,
     /// The state of the file.
     start: State,
-    /// The state of the file, if the step to the next one is wanted.
+    /// The identity of the file before the update, if the step of the update is wanted.
     before: Option<DataIdentity>,
     ctx: &'a Context,
 }
@@ -44,7 +44,7 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Applies the changes, and returns the step of the file, if it is wanted. The update is recorded before, so that
+    /// Applies the changes, and returns the step of the file, if the step is wanted. Records the update first, so that
     /// the command is not lost if the process ends after the file was replaced.
     pub(super) fn run(
         &self,
@@ -63,6 +63,7 @@ impl<'a> Applying<'a> {
         applied
     }
 
+    /// Applies the changes, and completes the summary.
     fn apply(&self, download: Download, summary: &mut Summary) -> Result<Option<PlanetStep>> {
         let (options, position, ctx) = (self.options, self.position, self.ctx);
         let changed = (self.before.as_ref()).map(|_| download.changes.ids().collect::<IdSets>());

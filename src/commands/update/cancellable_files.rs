@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The maximum time between two checks for cancelling during a pause.
 const STEP: Duration = Duration::from_millis(50);
 
-/// A transport that opens no more files once the update is cancelled. Reading an open file fails then.
+/// A transport that opens no more files once the update is cancelled. From then on, reading an open file fails.
 pub(super) struct CancellableFiles<'t> {
     files: &'t dyn Transport,
     cancellation: Cancellation,
@@ -36,6 +36,7 @@ impl<'t> CancellableFiles<'t> {
         }
     }
 
+    /// Fails if the update is cancelled.
     fn check(&self) -> Result<(), Fault> {
         let checked = self.cancellation.check();
         checked.map_err(|error| Fault::Permanent(error.to_string()))

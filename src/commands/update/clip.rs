@@ -1,11 +1,11 @@
-//! Cuts changes to a region before they are applied, so that an extract does not grow by what changes outside of it.
+//! Cuts changes to a region before they are applied, so that an extract does not grow by objects outside of its region.
 //!
-//! Objects that the file has stay, and their changes are applied. Of the other objects of the changes, those are kept
-//! that the strategy of an extract selects: nodes in the region; ways with a node in the region; and relations with a
+//! Objects that the file has stay, and their changes are applied. Of the other objects in the changes, the strategy of
+//! the extract selects those that are kept: nodes in the region; ways with a node in the region; and relations with a
 //! member that the file has or gets. The strategies that complete ways also keep the changed nodes of all ways of the
 //! file, and `smart` the changed members of completed relations. In a file whose ways have locations, the changed nodes
-//! of its ways are always kept, because the ways get their locations from them. Nothing is remembered between two
-//! updates.
+//! of its ways are always kept, because the ways get their locations from these nodes. Nothing is remembered between
+//! two updates.
 
 mod base_facts;
 mod completion;
@@ -63,8 +63,8 @@ impl<'a> RegionCut<'a> {
         }
     }
 
-    /// Counts the objects that were cut away in the statistics, and warns of references to missing nodes. `path` is the
-    /// updated file.
+    /// Adds the number of objects that were cut away to the statistics, and warns of references to missing nodes.
+    /// `path` is the updated file.
     pub(super) fn finish(self, path: &Path, ctx: &Context) -> Clipped {
         let Clipped {
             cut_away,
@@ -92,7 +92,7 @@ impl<'a> RegionCut<'a> {
 }
 
 impl ChangeFilter for RegionCut<'_> {
-    /// Fails if no object of the base lies in the region: the region is wrong, and its changes would be lost.
+    /// Fails if no object of the base lies in the region, because the region is then wrong, and changes would be lost.
     fn filter(&mut self, base: PlannedFile<'_>, changes: &mut ChangeSet) -> Result<()> {
         let facts = match self.facts.take() {
             Some(facts) => facts,
@@ -127,14 +127,14 @@ impl ChangeFilter for RegionCut<'_> {
     }
 }
 
-/// Whether a change is applied. `kept` has the objects that the file gets although it does not have them.
+/// Whether a change is applied. `kept` has the objects that the changes add to the file.
 fn is_kept(change: &Change, facts: &BaseFacts, kept: &IdSets) -> bool {
     let (kind, id) = (change.kind(), change.id);
     let is_referred = kind == ObjectKind::Node && facts.referred.contains(id);
     facts.present.contains(kind, id) || kept.contains(kind, id) || is_referred
 }
 
-/// Removes the changes that are not kept. Returns the number of objects that they create or modify.
+/// Removes the changes that are not kept. Returns the number of objects that the removed changes create or modify.
 fn cut_changes(
     changes: &mut ChangeSet,
     facts: &BaseFacts,
@@ -158,7 +158,7 @@ fn cut_changes(
     count
 }
 
-/// Adds the locations of those nodes that are cut away to the ways that stay.
+/// Stores the locations of nodes that are cut away in the kept ways that refer to these nodes.
 fn keep_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
     let all = changes.changes().iter();
     let ways = all.clone().filter(|change| is_kept(change, facts, kept));
@@ -176,7 +176,7 @@ fn keep_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
 /// The parts of changed objects that neither the base nor the changes have.
 #[derive(Debug, Default)]
 struct MissingParts {
-    /// The number of references of changed ways.
+    /// The number of references of changed ways to missing nodes.
     references: u64,
     /// The number of ways that the base does not have, and that lack a node.
     ways: u64,
@@ -185,6 +185,7 @@ struct MissingParts {
 }
 
 impl MissingParts {
+    /// Counts the missing parts of all effective changes.
     fn count(changes: &ChangeSet, facts: &BaseFacts) -> Self {
         let all = changes.changes();
         let changed: IdSets = all.iter().map(Change::object_id).collect();
@@ -223,7 +224,7 @@ impl MissingParts {
     }
 }
 
-/// The search for the objects that the file gets although it does not have them.
+/// The search for the objects that the changes add to the file.
 struct KeptChanges<'k> {
     changes: &'k ChangeSet,
     facts: &'k BaseFacts,
@@ -235,6 +236,7 @@ struct KeptChanges<'k> {
 }
 
 impl<'k> KeptChanges<'k> {
+    /// Returns the objects that are kept.
     fn find(
         changes: &'k ChangeSet,
         facts: &'k BaseFacts,
@@ -270,7 +272,7 @@ impl<'k> KeptChanges<'k> {
         changes.enumerate().filter(is_effective)
     }
 
-    /// Keeps the nodes in the region, and the ways with a node in it.
+    /// Keeps the nodes in the region, and the ways that are in the base or have a node in the region.
     fn keep_ways(&mut self, region: &ClipRegion) {
         let inside = region.nodes_of(self.changes);
         let nodes = self.changes.changes().iter();
@@ -286,9 +288,9 @@ impl<'k> KeptChanges<'k> {
         }
     }
 
-    /// Whether a changed way has a node in the region. The location of a node is that of its change, else that of the
-    /// node in the base, else the one that a way of the base stores, else the one that the change of the way gives.
-    /// `changed` are the changed nodes, `inside` are those of them in the region.
+    /// Whether a changed way has a node in the region. The location of a node comes from the change of the node, from
+    /// the node in the base, from a way of the base, or from the change of the way, in this order. `changed` are the
+    /// changed nodes, and `inside` the changed nodes in the region.
     fn is_inside(
         &self,
         way: &Change,
@@ -334,8 +336,7 @@ impl<'k> KeptChanges<'k> {
         }
     }
 
-    /// Keeps the changed nodes of ways without a change, and the changed members of completed relations without a
-    /// change.
+    /// Keeps the changed nodes of unchanged ways, and the changed members of unchanged relations that are completed.
     fn keep_members(&mut self) {
         let (facts, kind) = (self.facts, ObjectKind::Node);
         let nodes = facts.of_completed.of(kind).ids();
@@ -350,6 +351,7 @@ impl<'k> KeptChanges<'k> {
         }
     }
 
+    /// Whether the base has an object.
     fn is_present(&self, object: ObjectId) -> bool {
         self.facts.present.contains(object.kind, object.id)
     }
@@ -359,8 +361,8 @@ impl<'k> KeptChanges<'k> {
         self.is_present(object) || self.kept.contains(object.kind, object.id)
     }
 
-    /// Returns the members of a changed relation that decide whether it is kept. With the strategy simple, a relation
-    /// is not kept because of another one.
+    /// Returns the members of a changed relation that decide whether the relation is kept. With the strategy `simple`,
+    /// these are only nodes and ways.
     fn deciding_members(&self, relation: &'k Change) -> impl Iterator<Item = ObjectId> + use<'k> {
         let has_parents = self.strategy.completes_ways();
         let members = self.changes.member_ids(relation);
@@ -372,7 +374,7 @@ impl<'k> KeptChanges<'k> {
     fn keep_relations(&mut self) {
         let changes = self.changes;
         let completed = self.completed_relations();
-        // The relations that are kept if an object is kept.
+        // For each object, the indices of the relations that are kept if the object is kept.
         let mut waiting: FxHashMap<ObjectId, Vec<usize>> = FxHashMap::default();
         let mut open = Vec::new();
         for (index, relation) in self.changes_of(ObjectKind::Relation) {

@@ -1,9 +1,10 @@
 //! The command that runs after each update of a file.
 //!
-//! A record beside the file names the step before the file is replaced. It is removed when the command has succeeded.
-//! Until then, the command is pending, and the next update that has a command begins with it: if the command fails, or
-//! if the machine fails after the file was replaced, neither the command nor the outputs that it reads are lost. An
-//! update without a command leaves the record. The command then runs once for all updates since the recorded state.
+//! Before the file is replaced, a record beside the file gets the step of the update. The record is removed when the
+//! command has succeeded. Until then, the command is pending, and the next update that has a command begins with the
+//! pending command. Neither the command nor the outputs that it reads are therefore lost if the command fails, or if
+//! the machine fails after the file was replaced. An update without a command keeps the record. The command then runs
+//! once for all updates since the recorded state.
 
 use super::position::{FilePosition, HeaderState};
 use super::record::{Record, UpdateStep};
@@ -25,7 +26,7 @@ options! {
     /// the server, `PBFHOGG_SEQUENCE` and `PBFHOGG_TIMESTAMP` are the state of the file, and `PBFHOGG_SEQUENCE_BEFORE`
     /// and `PBFHOGG_TIMESTAMP_BEFORE` its state before the update. `PBFHOGG_AUGMENTED_DIFF` and `PBFHOGG_EXPIRED_TILES`
     /// are the paths of these outputs, if the run that updated the file wrote any. A variable whose value is not known
-    /// is not set. Its standard input is empty.
+    /// is not set. The standard input of the command is empty.
     pub struct Exec {
         /// The command line, which `sh` runs, or `cmd` on Windows.
         pub command: OsString,
@@ -44,7 +45,7 @@ options! {
 pub struct Executed {
     /// The exit status of the command; `None` if a signal ended it.
     pub status: Option<i32>,
-    /// Whether the next update of the file that has a command begins with it, because this one failed.
+    /// Whether the command failed, and the next update of the file that has a command begins with it.
     pub is_pending: bool,
 }
 
@@ -70,6 +71,7 @@ impl Executed {
 /// The sequence number and the time of a state; `None` if unknown.
 type Stated = [Option<OsString>; 2];
 
+/// Returns the sequence number and the time of a known state.
 fn known_state(state: &ReportedState) -> Stated {
     let number = state.sequence.to_string();
     [Some(number.into()), Some(OsString::from(&state.timestamp))]
@@ -97,7 +99,8 @@ impl From<UpdateStep> for Followed {
 }
 
 impl Followed {
-    /// Updates that have led to the state in a header. No outputs are known that describe all of them.
+    /// Returns the facts about all updates from `before` to the state in a header. There are no outputs that describe
+    /// all of these updates.
     fn up_to(header: &HeaderState, before: Stated) -> Self {
         let number = header.sequence.map(|sequence| sequence.to_string().into());
         let time = header.timestamp.map(|time| format_timestamp(time).into());
@@ -132,7 +135,7 @@ pub(super) struct FollowUp<'o> {
     exec: &'o Exec,
     /// The path of the written file.
     written: &'o Path,
-    /// The record; `None` if the update does not replace the file that it reads.
+    /// The record; `None` if the update writes another file than it reads.
     record: Option<Record>,
 }
 
@@ -155,7 +158,8 @@ impl<'o> FollowUp<'o> {
     ///
     /// # Errors
     ///
-    /// The command fails. The file may not be updated then: the outputs that the command reads would be replaced.
+    /// The command fails. The file must not be updated then, because this would replace the outputs that the command
+    /// reads.
     fn catch_up(&self, position: &FilePosition, ctx: &Context) -> Result<Option<Executed>> {
         let Some(record) = &self.record else {
             return Ok(None);
@@ -242,9 +246,9 @@ impl<'o> FollowUp<'o> {
         }
     }
 
-    /// Runs the command after the file was replaced. `position` is the state of the replaced file, whose lock must be
-    /// released before. Returns `None` if another run has locked the new file, or has taken over the step since: the
-    /// command is then run by it, or is pending.
+    /// Runs the command after the file was replaced. `position` is the state of the replaced file. The lock of this
+    /// file must have been released. Returns `None` if another run has locked the new file, or has taken over the step.
+    /// The other run then runs the command, or the command stays pending.
     pub(super) fn run_after(
         &self,
         summary: &Summary,
@@ -316,7 +320,7 @@ impl<'o> FollowUp<'o> {
     }
 }
 
-/// Runs the pending command of a file before its update. If the options have no command, warns that one is pending.
+/// Runs the pending command of a file before its update. If the options have no command, warns if a command is pending.
 pub(super) fn catch_up(
     follow_up: Option<&FollowUp<'_>>,
     options: &Options,
@@ -330,8 +334,8 @@ pub(super) fn catch_up(
     Ok(None)
 }
 
-/// Warns that a command is pending if a file is updated without one. Keeps the record, unless the run that has written
-/// it ended before it replaced the file.
+/// Warns if a command is pending, before an update without a command. Keeps the record, unless the run that has written
+/// the record ended before it replaced the file.
 fn leave_pending(options: &Options, position: &FilePosition, ctx: &Context) {
     let Goal::File(output) = &options.goal else {
         return;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct UpdateStep {
     pub server: String,
-    /// The state in the header of the file that the update replaces. It can lack what `before` has.
+    /// The state in the header of the file that the update replaces. It can lack parts that `before` has.
     pub replaced: HeaderState,
     pub before: ReportedState,
     pub after: ReportedState,
@@ -24,7 +24,7 @@ pub(super) struct UpdateStep {
 }
 
 impl UpdateStep {
-    /// Whether a file still has the state before the step: the run ended before it replaced the file.
+    /// Whether a file still has the state before the step, because the run ended before it replaced the file.
     pub(super) fn is_ahead_of(&self, position: &FilePosition) -> bool {
         !position.is_at(&self.after) && position.header == self.replaced
     }
@@ -37,8 +37,8 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Returns the record for an update that replaces `file`. Returns `None` if it writes another file, because the
-    /// next update repeats the step as a whole then.
+    /// Returns the record for an update that replaces `file`. Returns `None` if the update writes another file, because
+    /// the next update then repeats the whole step.
     pub(super) fn of(file: &Path, written: &Path) -> Option<Self> {
         let real = file.canonicalize().ok()?;
         if written.canonicalize().ok()? != real {

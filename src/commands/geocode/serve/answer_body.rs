@@ -47,7 +47,7 @@ impl AnswerBody {
     }
 
     /// Returns the bytes to send next.
-    pub(super) fn made(&self) -> &[u8] {
+    pub(super) fn next_bytes(&self) -> &[u8] {
         self.next.as_deref().unwrap_or_default()
     }
 }
@@ -89,7 +89,7 @@ impl Body for AnswerBody {
     fn size_hint(&self) -> SizeHint {
         match self.rest {
             Some(_) => SizeHint::default(),
-            None => SizeHint::with_exact(self.made().len() as u64),
+            None => SizeHint::with_exact(self.next_bytes().len() as u64),
         }
     }
 }

@@ -144,7 +144,7 @@ impl Write for ClientIo {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Does nothing, because `farewell` shuts down the connection later.
+        // Does nothing, because `close_gracefully` shuts down the connection later.
         Poll::Ready(Ok(()))
     }
 }

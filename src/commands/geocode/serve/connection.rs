@@ -96,7 +96,7 @@ pub(super) async fn turn_away(stream: TcpStream, service: Arc<Service>) {
 
 /// Sends an answer without hyper, and closes the connection.
 async fn refuse(stream: TcpStream, refusal: &Response<AnswerBody>) {
-    let body = refusal.body().made();
+    let body = refusal.body().next_bytes();
     let mut answer = format!("HTTP/1.1 {}\r\n", refusal.status()).into_bytes();
     for (name, value) in refusal.headers() {
         answer.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());

@@ -30,6 +30,7 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> String {
     .to_string()
 }
 
+/// Returns the member `geocoding` of the properties of a feature.
 fn properties(subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) -> Map<String, Value> {
     let parts = AddressFields::of(answer, subject.rank);
     let mut members = Map::new();

@@ -78,6 +78,7 @@ impl MapText {
     }
 }
 
+/// Appends a piece of the map.
 fn put_piece(text: &mut Vec<u8>, has_entry: &mut bool, walk: &MapWalk, piece: MapPiece<'_>) {
     match piece {
         MapPiece::Boundary(ends) => {
@@ -122,6 +123,7 @@ fn put_piece(text: &mut Vec<u8>, has_entry: &mut bool, walk: &MapWalk, piece: Ma
     }
 }
 
+/// Appends a comma, unless the next entry is the first of its list.
 fn put_comma(text: &mut Vec<u8>, has_entry: &mut bool) {
     if *has_entry {
         text.push(b',');

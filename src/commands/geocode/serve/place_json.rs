@@ -54,6 +54,7 @@ struct PlaceFeature<'a> {
     geometry: Value,
 }
 
+/// Encodes a value as JSON.
 fn text(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(Error::internal)
 }

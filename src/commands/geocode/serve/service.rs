@@ -64,6 +64,7 @@ impl Service {
         })
     }
 
+    /// Returns the current index.
     fn index(&self) -> Arc<GeocodeIndex> {
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
         index.clone()
@@ -129,6 +130,7 @@ impl Service {
         response
     }
 
+    /// Returns the accepted HTTP methods.
     const fn methods(&self) -> &'static str {
         match self.cors {
             Some(_) => "GET, HEAD, OPTIONS",
@@ -177,6 +179,7 @@ impl Service {
         response
     }
 
+    /// Returns the body and the content type of the answer to a request.
     fn route(
         &self,
         request: &Request<Incoming>,

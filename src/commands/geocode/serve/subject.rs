@@ -52,6 +52,7 @@ fn node_margin(address_type: &str) -> i32 {
 }
 
 impl<'a> Subject<'a> {
+    /// Creates a subject. `types` are its category, its sort and its address type.
     fn object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
         let [category, sort, address_type] = types;
         // The queries of the service always ask for extents, so `extent` is set.

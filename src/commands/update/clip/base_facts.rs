@@ -1,4 +1,4 @@
-//! Looks up in the base which objects of changes it has, and where the nodes of new ways lie.
+//! Looks up which objects of the changes the base has, and where the nodes of changed ways lie.
 
 use super::completion::CompletionRule;
 use super::region::ClipRegion;
@@ -25,9 +25,9 @@ pub(super) struct BaseFacts {
     pub stored: IdSet,
     /// The nodes in `stored` that lie in the region.
     pub stored_inside: IdSet,
-    /// The changed nodes that the base does not have, although a way of the base without a change refers to them.
+    /// The changed nodes that the base does not have, although an unchanged way of the base refers to them.
     pub referred: IdSet,
-    /// The changed members of relations of the base that have no change, and that the strategy completes.
+    /// The changed members of unchanged relations of the base that the strategy completes.
     pub of_completed: IdSets,
     /// Whether ways of the base store locations.
     pub is_located: bool,
@@ -116,7 +116,7 @@ impl BaseLookup<'_> {
         })
     }
 
-    /// Whether `test` returns `true` for one of the blobs. Reads no further blobs then.
+    /// Whether `test` returns `true` for one of the blobs. Reads no further blobs after the first such blob.
     fn any<'e>(
         &self,
         entries: impl Iterator<Item = &'e BlobEntry>,
@@ -133,12 +133,13 @@ impl BaseLookup<'_> {
         Ok(false)
     }
 
+    /// Returns the changes that create or modify ways.
     fn changed_ways(&self) -> impl Iterator<Item = &Change> {
         let changes = self.changes.changes().iter();
         changes.filter(|change| change.kind() == ObjectKind::Way && !change.is_deletion())
     }
 
-    /// Returns the members of one kind of those changed relations that are kept or completed because of their members.
+    /// Returns the members of one kind of the changed relations that may be kept or completed because of their members.
     fn wanted_members(&self, facts: &BaseFacts, kind: ObjectKind) -> IdSet {
         let is_smart = matches!(self.strategy, Strategy::Smart { .. });
         let mut wanted = IdSet::default();
@@ -313,7 +314,7 @@ impl BaseLookup<'_> {
         )
     }
 
-    /// Finds the ways of a block that are in `wanted`, and the nodes of its ways.
+    /// Finds the ways of a block that are in `wanted`, and the wanted nodes in all ways of the block.
     fn ways_of_block(
         &self,
         wanted_nodes: &NodesInWays<'_>,
@@ -364,7 +365,7 @@ impl BaseLookup<'_> {
         Ok(outdated)
     }
 
-    /// Returns the changed nodes that neither the base has nor the region contains.
+    /// Returns the changed nodes that are neither in the base nor in the region.
     fn absent_nodes(&self, changed: &IdSets, facts: &BaseFacts) -> IdSet {
         let inside = self.region.nodes_of(self.changes);
         let is_absent =

@@ -5,7 +5,8 @@ use crate::error::FormatResult;
 use crate::osm::{ObjectExpression, ObjectKind};
 use crate::pbf::{Block, BlockWalk};
 
-/// The conditions under which a kept relation is completed: its members that are nodes or ways are kept, too.
+/// The conditions under which a kept relation is completed, which means that its members that are nodes or ways are
+/// kept, too.
 #[derive(Clone, Copy)]
 pub(super) struct CompletionRule<'s> {
     types: &'s RelationTypes,

@@ -5,7 +5,7 @@ use crate::geometry::{AreaIndex, LocationTest, Shape};
 use crate::index::IdSet;
 use crate::pbf::BlobEntry;
 
-/// The region to which changes are cut. Locations belong to it as in `extract`.
+/// The region to which changes are cut. A location belongs to the region by the same rules as in `extract`.
 pub(super) struct ClipRegion(AreaIndex);
 
 impl ClipRegion {
@@ -18,7 +18,8 @@ impl ClipRegion {
         entry.bbox.is_empty() || self.0.meets(&entry.bbox)
     }
 
-    /// Returns the changed nodes that lie in the region after the changes. Of a node with several versions, any counts.
+    /// Returns the changed nodes that lie in the region after the changes. A node with several versions counts if any
+    /// of its versions lies in the region.
     pub(super) fn nodes_of(&self, changes: &ChangeSet) -> IdSet {
         let (mut test, changes) = (self.test(), changes.changes().iter());
         let is_inside = |change: &&Change| change.location().is_some_and(|at| test.has(at));
