@@ -61,7 +61,7 @@ pub(crate) fn read_object<'r>(
     for _ in 0..row.read()? {
         tags.push((row.read_str()?, row.read_str()?));
     }
-    object.make(kind);
+    object.set_kind(kind);
     match &mut object.body {
         ObjectBody::Node { location } => *location = read_location(row)?,
         ObjectBody::Way { refs, locations } => {

@@ -30,7 +30,8 @@ pub(crate) struct DenseInfo<'a> {
 }
 
 impl<'a> DenseInfo<'a> {
-    fn add(&mut self, message: &'a [u8]) -> FormatResult<()> {
+    /// Adds the columns of a DenseInfo message.
+    fn read_columns(&mut self, message: &'a [u8]) -> FormatResult<()> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("DenseInfo"))? {
             match field.number {
@@ -78,8 +79,8 @@ impl<'a> DenseNodes<'a> {
         Ok(dense)
     }
 
-    /// Does the same as [`parse`](Self::parse), but leaves out columns of metadata whose length is wrong. Returns
-    /// whether it left out any, and the error for a wrong length of another column.
+    /// Does the same as [`parse`](Self::parse), but leaves out columns of metadata whose length is wrong. Returns the
+    /// columns, whether any were left out, and the result of checking the lengths of the others.
     pub(super) fn parse_damaged(message: &'a [u8]) -> FormatResult<(Self, bool, FormatResult<()>)> {
         let mut dense = Self::columns_of(message)?;
         let (len, mut left_out) = (dense.len, false);
@@ -93,13 +94,14 @@ impl<'a> DenseNodes<'a> {
         Ok((dense, left_out, lengths))
     }
 
+    /// Finds the columns of a message, and does not check their lengths.
     fn columns_of(message: &'a [u8]) -> FormatResult<Self> {
         let mut dense = Self::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
             match field.number {
                 dense_nodes::ID => dense.ids.add(&field)?,
-                dense_nodes::DENSEINFO => dense.info.add(field.bytes()?)?,
+                dense_nodes::DENSEINFO => dense.info.read_columns(field.bytes()?)?,
                 dense_nodes::LAT => dense.lats.add(&field)?,
                 dense_nodes::LON => dense.lons.add(&field)?,
                 dense_nodes::KEYS_VALS => dense.keys_vals.add(&field)?,
@@ -281,7 +283,8 @@ impl<'a> RawNodes<'a> {
         }))
     }
 
-    /// Skips nodes. Adds up all their deltas at once, which is several times as fast as reading each value.
+    /// Skips nodes. Adds up the deltas of all skipped nodes at once, which is several times as fast as reading each
+    /// value.
     pub(super) fn skip(&mut self, skipped: usize) -> FormatResult<()> {
         self.left = self.left.saturating_sub(skipped);
         for column in [&mut self.ids, &mut self.lats, &mut self.lons] {
@@ -318,6 +321,7 @@ impl<'a> RawNodes<'a> {
         (self.left, self.keys_vals) = (0, Varints::new(&[]));
     }
 
+    /// Reads the metadata of the next node.
     #[inline(always)]
     fn info(&mut self) -> FormatResult<RawInfo> {
         let version = if self.versions.is_done() {
@@ -436,7 +440,7 @@ pub(in crate::pbf) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
     put_packed_field(out, dense_nodes::KEYS_VALS, &vec![0; nodes]);
 }
 
-/// Moves `keys_vals` behind the next nodes without tags, but at most `most` of them. Returns their number.
+/// Skips the next nodes without tags in `keys_vals`, at most `most` nodes. Returns the number of skipped nodes.
 pub(super) fn skip_untagged(keys_vals: &mut Varints<'_>, most: usize) -> FormatResult<usize> {
     let ends = keys_vals.rest().iter().take(most);
     let untagged = ends.take_while(|byte| **byte == 0).count();

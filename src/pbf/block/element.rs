@@ -505,8 +505,8 @@ impl Block<'_> {
         self.try_for_each_wanted(true, || true, visit)
     }
 
-    /// Does the same as [`try_for_each`](Self::try_for_each), but passes over ways that `is_wanted` refuses. It is
-    /// called once for each way, in order. Whether these ways are damaged is not checked. Without `way_info`, the
+    /// Does the same as [`try_for_each`](Self::try_for_each), but skips ways that `is_wanted` refuses. `is_wanted` is
+    /// called once for each way, in order. Whether the skipped ways are damaged is not checked. Without `way_info`, the
     /// metadata of ways is empty and not checked either.
     pub(crate) fn try_for_each_wanted<E: From<FormatError>>(
         &self,
@@ -531,7 +531,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Calls `visit` with the object of a message. Its code is long, and so not compiled for each `visit`.
+    /// Calls `visit` with the object of a message. `visit` is a trait object, so that this long function is compiled
+    /// only once for each type of error.
     pub(super) fn visit_single<E: From<FormatError>>(
         &self,
         kind: ObjectKind,

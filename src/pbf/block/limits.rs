@@ -26,12 +26,12 @@ pub(in crate::pbf) fn check_parts(
     if parts.len() <= MAX_PARTS * each {
         Ok(())
     } else {
-        check_many(count_varints(parts) / each, name, kind, id)
+        check_part_count(count_varints(parts) / each, name, kind, id)
     }
 }
 
 #[cold]
-fn check_many(count: usize, name: &str, kind: ObjectKind, id: i64) -> FormatResult<()> {
+fn check_part_count(count: usize, name: &str, kind: ObjectKind, id: i64) -> FormatResult<()> {
     if count <= MAX_PARTS {
         Ok(())
     } else {

@@ -10,8 +10,8 @@
 //! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`,
 //!   `stored_ways`. `node_versions` and `prefix` read the beginning of a block.
 //! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
-//!   `repeated_keys` (tags with a key that occurs again or without one), `limits` (sizes of objects). `salvage` reads
-//!   what is left of a damaged block.
+//!   `repeated_keys` (tags whose key occurs again, and tags without a key), `limits` (sizes of objects). `salvage`
+//!   reads what is left of a damaged block.
 //! - `list` has lists that are borrowed or owned.
 
 pub(super) mod contents;

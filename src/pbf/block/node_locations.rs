@@ -11,12 +11,12 @@ use crate::error::FormatResult;
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::wire::Varints;
 
-/// The parts of nodes that [`Block::for_each_node_run`] reads beside their locations.
+/// The data of nodes that [`Block::for_each_node_run`] reads in addition to ids and locations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VisitedFields {
     /// Whether nodes with tags are visited one by one, with their tags.
     pub tags: bool,
-    /// Whether these nodes have their metadata. Otherwise it is empty.
+    /// Whether nodes with tags are visited with their metadata. If `false`, the metadata is empty.
     pub info: bool,
 }
 
@@ -59,8 +59,8 @@ impl Block<'_> {
 
     /// Calls `visit` with each selected node: its id, its location as in [`for_each_node`](Self::for_each_node), and
     /// its version number, or `None` if it has none. `select` is called with the ids of consecutive nodes, and appends
-    /// the indices of the selected ones in ascending order. A node has a location only if `needs_location` says so of
-    /// it or of a neighbour.
+    /// the indices of the selected ones in ascending order. The location may also be `None` if `needs_location` returns
+    /// `false` for the node.
     pub(crate) fn for_each_version(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
@@ -107,8 +107,8 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with all nodes as runs. After each run, calls `visit` with those of its nodes that have tags, if
-    /// `parts` has tags. Then fails if a tag refers to a string that the block does not have.
+    /// Calls `visit` with runs of all nodes. If `parts.tags` is set, also calls `visit` with each node that has tags,
+    /// after the run with this node. In this case, fails if a tag refers to a string that the block does not have.
     pub(crate) fn for_each_node_run(
         &self,
         parts: VisitedFields,
@@ -122,13 +122,13 @@ impl Block<'_> {
                     first += dense.len();
                 }
                 BlockMessage::Dense(dense) => {
-                    dense.for_each_place_run(&self.units, &mut |ids, locations| {
+                    dense.for_each_location_run(&self.units, &mut |ids, locations| {
                         visit(NodeVisit::Run(ids, locations))
                     })?;
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
-                    let location = node.place(&self.units);
+                    let location = node.visible_location(&self.units);
                     visit(NodeVisit::Run(&[node.id], &[location]))?;
                     if parts.tags && !node.keys.is_empty() {
                         node.check_size()?;
@@ -148,8 +148,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Does the same as [`for_each_node_run`](Self::for_each_node_run) for the nodes of a message. `first` is the
-    /// index of the first of them.
+    /// Does the same as [`for_each_node_run`](Self::for_each_node_run) for the nodes of a DenseNodes message. `first`
+    /// is the index of its first node in the block.
     fn visit_tagged(
         &self,
         dense: &DenseNodes<'_>,
@@ -159,7 +159,7 @@ impl Block<'_> {
     ) -> FormatResult<()> {
         let (mut tags, mut infos) = (dense.keys_vals.values(), dense.infos());
         let mut start = 0;
-        dense.for_each_place_run(&self.units, &mut |ids, locations| {
+        dense.for_each_location_run(&self.units, &mut |ids, locations| {
             visit(NodeVisit::Run(ids, locations))?;
             let mut at = 0;
             while at < ids.len() {
@@ -192,7 +192,8 @@ impl Block<'_> {
         })
     }
 
-    /// Returns the metadata that `read` returns, or none without `needs_info`.
+    /// Returns the metadata that `read` returns. Without `needs_info`, returns empty metadata, and does not call
+    /// `read`.
     fn info_if(
         &self,
         needs_info: bool,
@@ -322,7 +323,7 @@ impl DenseNodes<'_> {
 
 impl NodeMessage<'_> {
     /// The location; `None` if the node is deleted or its location is undefined.
-    pub(in crate::pbf) fn place(&self, units: &BlockUnits) -> Option<Location> {
+    pub(in crate::pbf) fn visible_location(&self, units: &BlockUnits) -> Option<Location> {
         let is_visible = self.info.visible != Some(false);
         is_visible
             .then(|| units.location(self.lat, self.lon))
@@ -333,7 +334,7 @@ impl NodeMessage<'_> {
 impl DenseNodes<'_> {
     /// Calls `visit` with the ids of at most [`STRIDE`] successive nodes, and with their locations, which are `None`
     /// for nodes that are deleted or whose location is undefined.
-    pub(in crate::pbf) fn for_each_place_run(
+    pub(in crate::pbf) fn for_each_location_run(
         &self,
         units: &BlockUnits,
         visit: &mut impl FnMut(&[i64], &[Option<Location>]) -> FormatResult<()>,

@@ -31,7 +31,7 @@ impl<'a> NodeVersions<'a> {
         })
     }
 
-    /// Returns the number of bytes of the payload that are needed if `prefix` is too short.
+    /// Returns the number of bytes of the payload that are needed; `None` if `prefix` is long enough.
     pub(crate) fn needed_bytes(prefix: &[u8]) -> Option<usize> {
         Unread::needed_bytes(&columns(prefix))
     }
@@ -106,7 +106,7 @@ mod tests {
     use crate::pbf::encode::builder::BlockBuilder;
     use crate::pbf::{Info, Object};
 
-    /// A block of nodes, of which every third has a version if `has_info`.
+    /// A block of nodes. With `has_info`, every third node has a version.
     fn payload(random: &mut Random, has_info: bool, is_plain: bool) -> Vec<u8> {
         let mut builder = BlockBuilder::default();
         if is_plain {
@@ -130,7 +130,7 @@ mod tests {
         builder.take_blocks().remove(0).payload
     }
 
-    /// The selected nodes: of each `step` nodes the first.
+    /// The selected nodes: those whose id is a multiple of `step`.
     fn selected(nodes: VersionedNodes<'_, '_>, step: i64) -> Vec<(i64, Option<u32>)> {
         let mut found = Vec::new();
         let select = |ids: &[i64], selected: &mut Vec<usize>| {

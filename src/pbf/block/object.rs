@@ -132,7 +132,7 @@ impl<'a> Object<'a> {
     }
 
     /// Sets the kind of the object. Its body becomes empty if the object had another kind.
-    pub(crate) fn make(&mut self, kind: ObjectKind) {
+    pub(crate) fn set_kind(&mut self, kind: ObjectKind) {
         if self.kind() != kind {
             self.body = ObjectBody::empty(kind);
         }
@@ -176,7 +176,7 @@ impl<'a> Object<'a> {
     ) -> FormatResult<bool> {
         let (kind, strings) = (element.key.0, &block.strings);
         self.id = id_from_rank(element.key.1);
-        self.make(kind);
+        self.set_kind(kind);
         let tags = self.tags.cleared();
         let raw_info = match (&element.form, &mut self.body) {
             (RawForm::Dense(node), ObjectBody::Node { location }) => {
@@ -348,8 +348,8 @@ pub(crate) fn raw_location(units: &BlockUnits, location: Option<Location>) -> Op
 
 /// Appends values as zigzag-coded deltas. The first delta is from 0.
 ///
-/// Most deltas of the columns of nodes have one length, so that the branch on it costs less than
-/// [`put_sints`](crate::pbf::wire::put_sints) without one.
+/// In the columns of nodes, most encoded deltas have the same length. A branch on the length then costs less than
+/// [`put_sints`](crate::pbf::wire::put_sints), which has no such branch.
 #[inline]
 pub(crate) fn put_deltas(out: &mut Vec<u8>, values: impl IntoIterator<Item = i64>) {
     let mut last = 0i64;

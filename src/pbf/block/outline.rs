@@ -24,8 +24,8 @@ pub(in crate::pbf) fn check_string_count(count: usize) -> FormatResult<()> {
     }
 }
 
-/// A part of a StringTable message that is UTF-8. Most messages are UTF-8 as a whole, with the lengths between their
-/// strings, and checking many strings at once takes a fraction of the time.
+/// A part of a StringTable message that is UTF-8. Most messages are UTF-8 as a whole, including the bytes between the
+/// strings. To check many strings at once takes a fraction of the time of checking each string.
 #[derive(Default)]
 struct ValidText<'a> {
     /// The offset of the part in the message.
@@ -39,19 +39,21 @@ impl<'a> ValidText<'a> {
     #[inline]
     fn text(&mut self, message: &'a [u8], bytes: &'a [u8], end: usize) -> Option<&'a str> {
         let start = end - bytes.len();
-        self.within(start, end).or_else(|| {
-            // The length of a string of 128 bytes or more is not UTF-8. The next part begins with the string.
+        self.text_between(start, end).or_else(|| {
+            // The encoded length of a string of 128 bytes or more is not UTF-8, so a part ends before it. The next part
+            // begins with the string.
             let rest = &message[start..];
             let text = match std::str::from_utf8(rest) {
                 Ok(text) => text,
                 Err(error) => std::str::from_utf8(&rest[..error.valid_up_to()]).ok()?,
             };
             *self = Self { start, text };
-            self.within(start, end)
+            self.text_between(start, end)
         })
     }
 
-    fn within(&self, start: usize, end: usize) -> Option<&'a str> {
+    /// Returns the text between two offsets of the message; `None` if this part does not have it.
+    fn text_between(&self, start: usize, end: usize) -> Option<&'a str> {
         self.text
             .get(start.checked_sub(self.start)?..end - self.start)
     }
@@ -110,7 +112,7 @@ impl<'a> StringTable<'a> {
     /// The indexes of the strings that equal one of `wanted`.
     pub fn indexes_of(&self, wanted: &[&str]) -> Vec<u64> {
         let strings = (0..).zip(&self.0);
-        // Most strings have another length than every wanted one, and are not compared.
+        // Most strings differ in length from all wanted strings, and are not compared.
         let bit = |text: &str| 1u64 << text.len().min(63);
         let lens = wanted.iter().fold(0, |lens, text| lens | bit(text));
         let found = strings.filter(|(_, text)| lens & bit(text) != 0 && wanted.contains(*text));
@@ -170,7 +172,7 @@ impl BlockUnits {
         self.granularity % 100 == 0 && self.lat_offset % 100 == 0 && self.lon_offset % 100 == 0
     }
 
-    /// Reads a field of a PrimitiveBlock if it has a unit.
+    /// Sets the unit that a field of a PrimitiveBlock stores. Ignores other fields.
     pub(super) fn read(&mut self, number: u32, field: &Field<'_>) -> FormatResult<()> {
         match number {
             primitive_block::GRANULARITY => {
@@ -215,7 +217,8 @@ impl BlockUnits {
         }
     }
 
-    /// Whether stored coordinates are beyond the earth, and do not stand for an undefined location.
+    /// Whether stored coordinates exceed 90 degrees of latitude or 180 degrees of longitude, and do not stand for an
+    /// undefined location.
     pub(in crate::pbf) fn are_outside(&self, lat: i64, lon: i64) -> bool {
         const NO_LOCATION: i64 = i32::MAX as i64;
         let (lat, lon) = (self.nano_lat(lat), self.nano_lon(lon));

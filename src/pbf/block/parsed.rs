@@ -29,8 +29,8 @@ pub struct Block<'a> {
     counts: [usize; 3],
 }
 
-/// The maximum number of DenseNodes messages that have nodes. Each uses about 300 bytes of memory. Writers create one
-/// per block.
+/// The maximum number of DenseNodes messages with nodes in a block. Each message uses about 300 bytes of memory.
+/// Writers create one message per block.
 const MAX_DENSE: usize = 1 << 18;
 
 impl<'a> Block<'a> {
@@ -164,9 +164,9 @@ impl<'a> Block<'a> {
         visit(&self.with_groups(part)?)
     }
 
-    /// Appends the node references of the ways that both conditions accept to `refs`. For each of them, appends to
-    /// `ways` its id and the end of its references in `refs` (exclusive). `is_looked_at` is called for each way, before
-    /// the way is read.
+    /// Appends the node references of the ways that `is_looked_at` and `is_wanted` accept to `refs`. For each of these
+    /// ways, appends to `ways` the id of the way and the end of its references in `refs` (exclusive). `is_looked_at` is
+    /// called for each way, before the way is read.
     pub(crate) fn collect_refs(
         &self,
         mut is_looked_at: impl FnMut() -> bool,

@@ -4,20 +4,20 @@ use crate::osm::ObjectKind;
 use crate::pbf::wire::schema::{primitive_block, primitive_group};
 use crate::pbf::wire::{MAX_VARINT_LEN, read_varint};
 
-/// The number of bytes to read behind a field, so that the tags and lengths of the next messages are there, too.
-const HEADS: usize = 48;
+/// The number of bytes to read after a field. They have the tags and lengths of the next messages.
+const LOOKAHEAD: usize = 48;
 
 /// The reason why fields were not found at the beginning of a payload.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// The first so many bytes of the payload are needed.
+    /// This number of bytes from the start of the payload is needed.
     NeedsBytes(usize),
     /// The fields stand elsewhere or are absent, or the payload is damaged.
     Elsewhere,
 }
 
 impl Unread {
-    /// Returns the number of bytes of the payload that are needed if more of them have to be read.
+    /// Returns the number of bytes of the payload that are needed; `None` if no more bytes have to be read.
     pub(super) fn needed_bytes<T>(read: &Result<T, Self>) -> Option<usize> {
         match read {
             Err(Self::NeedsBytes(len)) => Some(*len),
@@ -47,7 +47,7 @@ pub(crate) fn first_kind(prefix: &[u8]) -> Result<ObjectKind, Unread> {
     Ok(kind)
 }
 
-/// Returns the number of bytes of a payload that [`first_kind`] needs if `prefix` is too short.
+/// Returns the number of bytes of a payload that [`first_kind`] needs; `None` if `prefix` is long enough.
 pub(crate) fn bytes_to_first_kind(prefix: &[u8]) -> Option<usize> {
     Unread::needed_bytes(&first_kind(prefix))
 }
@@ -68,7 +68,7 @@ impl<'a> PrefixFields<'a> {
     fn number(&self) -> Result<u32, Unread> {
         const LENGTH_DELIMITED: u8 = 2;
         match self.prefix.get(self.pos) {
-            None => Err(Unread::NeedsBytes(self.pos + HEADS)),
+            None => Err(Unread::NeedsBytes(self.pos + LOOKAHEAD)),
             Some(tag) if tag & 0x87 == LENGTH_DELIMITED => Ok(u32::from(tag >> 3)),
             Some(_) => Err(Unread::Elsewhere),
         }
@@ -86,17 +86,17 @@ impl<'a> PrefixFields<'a> {
                 self.pos += 1 + len_bytes;
                 usize::try_from(len).map_err(|_| Unread::Elsewhere)
             }
-            Err(_) if rest.len() < MAX_VARINT_LEN => Err(Unread::NeedsBytes(self.pos + HEADS)),
+            Err(_) if rest.len() < MAX_VARINT_LEN => Err(Unread::NeedsBytes(self.pos + LOOKAHEAD)),
             Err(_) => Err(Unread::Elsewhere),
         }
     }
 
-    /// Returns the content of the next field, which must have the given number, and moves behind it.
+    /// Returns the content of the next field, which must have the given number, and moves to the end of the field.
     pub(super) fn bytes(&mut self, number: u32) -> Result<&'a [u8], Unread> {
         let len = self.enter(number)?;
         let end = self.pos.checked_add(len).ok_or(Unread::Elsewhere)?;
         let bytes = self.prefix.get(self.pos..end);
-        let bytes = bytes.ok_or(Unread::NeedsBytes(end.saturating_add(HEADS)))?;
+        let bytes = bytes.ok_or(Unread::NeedsBytes(end.saturating_add(LOOKAHEAD)))?;
         self.pos = end;
         Ok(bytes)
     }

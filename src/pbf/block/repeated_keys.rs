@@ -13,7 +13,7 @@ use crate::osm::{ObjectKind, UniqueTags};
 pub(crate) struct FaultyTags {
     /// The number of tags whose key an earlier tag of the same object has.
     pub repeated: u64,
-    /// The number of tags without a key, each counted once an object.
+    /// The number of objects that have tags without a key.
     pub without_key: u64,
 }
 
@@ -43,7 +43,7 @@ impl FaultyTags {
 }
 
 impl DenseNodes<'_> {
-    /// Counts the tags of the nodes that readers misunderstand.
+    /// Counts the tags that readers misunderstand.
     pub(super) fn faulty_tags(&self, strings: &StringTable<'_>) -> FormatResult<FaultyTags> {
         let (mut keys_vals, mut found) = (self.keys_vals.values(), FaultyTags::default());
         while !keys_vals.is_done() {

@@ -39,8 +39,8 @@ pub struct Salvage {
     /// The number of nodes that were left out because their coordinates are beyond the earth.
     pub outside: u64,
     /// The number of tags, roles, user names, lists of locations, and metadata of objects that were left out in whole
-    /// or in part, because they are damaged. Tags without a key count, too, and those whose key an earlier tag of the
-    /// object has.
+    /// or in part, because they are damaged. Tags without a key, and tags whose key an earlier tag of the object has,
+    /// count, too.
     pub parts_dropped: u64,
     /// The number of tags, roles and user names in which bytes that are not UTF-8, or characters that XML 1.0 does not
     /// allow, were replaced.
@@ -171,13 +171,14 @@ impl<'s> Reader<'s> {
                 Message::Other => continue,
             };
             match object {
-                Ok(object) => self.hand_on(object, take),
+                Ok(object) => self.take_object(object, take),
                 Err(_) => self.found.unreadable += 1,
             }
         }
     }
 
-    fn hand_on(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
+    /// Passes an object to `take`, and counts it. `None` stands for a node outside of the world.
+    fn take_object(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
         match object.map(|object| take(&object)) {
             None => self.found.outside += 1,
             Some(Ok(())) => self.found.objects += 1,
@@ -192,7 +193,7 @@ impl<'s> Reader<'s> {
         };
         let count = dense.len() as u64;
         if lengths.is_err() {
-            // The places cannot be assigned to the ids.
+            // The coordinates cannot be assigned to the ids.
             self.found.unreadable += count;
             return;
         }
@@ -205,14 +206,14 @@ impl<'s> Reader<'s> {
                     match check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id) {
                         Ok(()) => {
                             let object = self.dense_node(&node);
-                            self.hand_on(object, take);
+                            self.take_object(object, take);
                         }
                         Err(_) => self.found.unreadable += 1,
                     }
                 }
                 Ok(None) => return,
                 Err(_) => {
-                    // Columns are delta coded: without one value, those that follow are not known.
+                    // Columns are delta coded, so the values after a damaged one are not known.
                     let left = dense.len() - done;
                     self.found.unreadable += left as u64;
                     self.found.parts_dropped += u64::from(left == 0);
@@ -275,6 +276,7 @@ impl<'s> Reader<'s> {
         Ok(object)
     }
 
+    /// Returns the locations that a way with `count` nodes stores. Fails if it stores some, but not one for each node.
     fn locations(&self, way: &WayMessage<'_>, count: usize) -> FormatResult<Vec<Option<Location>>> {
         let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
         let mut locations = Vec::new();
@@ -339,7 +341,7 @@ impl<'s> Reader<'s> {
         Info { user, ..info }
     }
 
-    /// Returns a string; `None` if there is none at the index, or if it is left out.
+    /// Returns the string at `index`; `None` if there is no such string, or if it is left out.
     fn read_text(&mut self, index: u64) -> Option<&'s str> {
         let strings = self.strings;
         let text = strings.texts.get(usize::try_from(index).ok()?)?.as_ref()?;
@@ -347,6 +349,7 @@ impl<'s> Reader<'s> {
         Some(text.as_ref())
     }
 
+    /// Adds the tag with the given string ids to `tags`. A tag without a key or with a missing string is left out.
     fn add_tag(&mut self, key: u64, value: u64, tags: &mut Vec<(&'s str, &'s str)>) {
         let replaced = self.found.texts_replaced;
         let texts = (self.read_text(key), self.read_text(value));

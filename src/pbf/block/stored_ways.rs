@@ -60,7 +60,7 @@ impl<'a> StoredWay<'a> {
 pub(crate) struct KeptWay<'k>(pub &'k [u8]);
 
 impl<'k> KeptWay<'k> {
-    /// Fails if references or coordinates are malformed, or if the way has too many. `id` is named in the error.
+    /// Fails if references or coordinates are malformed, or if the way has too many nodes. `id` is named in the error.
     pub(crate) fn check(self, id: i64) -> FormatResult<()> {
         let [refs, lats, lons] = self.columns()?.map(Packed::borrowed);
         let way = WayMessage {
@@ -117,7 +117,7 @@ pub(crate) struct LocatedWay<'a> {
 }
 
 impl LocatedWay<'_> {
-    /// Whether the way stores locations, known or unknown ones.
+    /// Whether the way stores locations. They may be undefined.
     pub(crate) fn has_locations(&self) -> bool {
         !self.lats.is_empty() || !self.lons.is_empty()
     }

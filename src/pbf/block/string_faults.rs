@@ -87,7 +87,7 @@ fn are_utf8(string_table: &[u8]) -> FormatResult<bool> {
     Ok(true)
 }
 
-/// Whether a string is UTF-8. Most strings are short and ASCII: to look for other bytes is faster than to check UTF-8.
+/// Whether a string is UTF-8. Most strings are short and ASCII, and a check for ASCII is faster than a check for UTF-8.
 fn is_utf8(string: &[u8]) -> bool {
     string.is_ascii() || std::str::from_utf8(string).is_ok()
 }
@@ -104,7 +104,7 @@ impl TextFault {
     /// Returns the fault of a string; `None` if it has none.
     pub(in crate::pbf) fn of(string: &[u8]) -> Option<Self> {
         let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
-        // A loop without a jump is faster here.
+        // A loop without a branch is faster here.
         if string
             .iter()
             .fold(true, |are, byte| are & is_printable(byte))
@@ -154,15 +154,15 @@ pub(crate) fn content_faults(
     let inexpressible = faults.iter().filter(|fault| fault.is_utf8).count() as u64;
     let block = block.with_strings(with_escaped(texts, &faults));
     if !faults.is_empty() {
-        string_uses(&block, &faults, &mut take)?;
+        report_string_uses(&block, &faults, &mut take)?;
     }
     let facts = block.check_contents()?;
-    // A part takes a byte at least.
+    // A tag, node or member takes at least one byte, so a shorter payload has no such object.
     if payload.len() > MAX_PARTS {
-        oversized_objects(&block, &mut take)?;
+        report_oversized_objects(&block, &mut take)?;
     }
     if facts.faulty_tags.any() {
-        faulty_tags(&block, &mut take)?;
+        report_faulty_tags(&block, &mut take)?;
     }
     Ok(ContentFacts {
         inexpressible,
@@ -172,7 +172,7 @@ pub(crate) fn content_faults(
 
 /// Calls `take` with each tag whose key an earlier tag of the same object has, and with each object that has a tag
 /// without a key.
-fn faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> FormatResult<()> {
+fn report_faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> FormatResult<()> {
     block.try_for_each(|element| {
         let mut seen = SeenKeys::default();
         for (key, value) in element.tags() {
@@ -195,7 +195,10 @@ fn faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> FormatR
 }
 
 /// Calls `take` with each object that has more than [`MAX_PARTS`] tags, nodes or members.
-fn oversized_objects(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> FormatResult<()> {
+fn report_oversized_objects(
+    block: &Block<'_>,
+    mut take: impl FnMut(ContentFault),
+) -> FormatResult<()> {
     block.try_for_each(|element| {
         if let Err(error) = element.check_size() {
             let (kind, id) = (element.kind(), element.id());
@@ -208,7 +211,7 @@ fn oversized_objects(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> F
 }
 
 /// Calls `take` with each use of a faulty string, and with each faulty string that no object uses.
-fn string_uses(
+fn report_string_uses(
     block: &Block<'_>,
     faults: &[StringFault],
     mut take: impl FnMut(ContentFault),

@@ -265,6 +265,7 @@ impl<'a> DenseWalk<'a> {
         Ok(has_next)
     }
 
+    /// Returns the tags of the current node.
     #[inline]
     fn tags(&mut self) -> FormatResult<TagIds<'a>> {
         while self.tags_read < self.read {

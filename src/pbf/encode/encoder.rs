@@ -65,6 +65,7 @@ impl BlockEncoder {
         self.objects.is_empty()
     }
 
+    /// The estimated length of the payload in bytes.
     fn payload_estimate(&self) -> usize {
         let ids = self.objects.len() * 24 + self.tags.len() * 2 + self.roles.len() * 2;
         ids + self.runs.len() + self.interner.text_len()
@@ -75,7 +76,7 @@ impl BlockEncoder {
     pub fn must_finish_before(&self, kind: ObjectKind) -> bool {
         !self.is_empty()
             && (self.kind != Some(kind)
-                || self.len() >= self.most()
+                || self.len() >= self.max_objects()
                 || self.payload_estimate() >= TARGET_PAYLOAD)
     }
 
@@ -89,7 +90,8 @@ impl BlockEncoder {
         self.most = most;
     }
 
-    const fn most(&self) -> usize {
+    /// The maximum number of objects per block.
+    const fn max_objects(&self) -> usize {
         match self.most {
             0 => TARGET_ELEMENTS,
             most => most,
@@ -127,7 +129,7 @@ impl BlockEncoder {
             self.tags.push(self.interner.add(key));
             self.tags.push(self.interner.add(value));
         }
-        let mut head = self.head(object.kind(), object.id, info, tags_start);
+        let mut pending = self.begin_object(object.kind(), object.id, info, tags_start);
         match &object.body {
             ObjectBody::Node { location } => {
                 let (lat, lon) = raw_location(&self.units, *location).ok_or_else(inexact)?;
@@ -141,7 +143,7 @@ impl BlockEncoder {
                 let raw: Option<Vec<_>> = locations.iter().map(raw).collect();
                 let raw = raw.ok_or_else(inexact)?;
                 let (lats, lons) = (raw.iter().map(|at| at.0), raw.iter().map(|at| at.1));
-                head.runs = [
+                pending.runs = [
                     self.add_run(|run| put_deltas(run, refs.iter().copied())),
                     self.add_run(|run| put_deltas(run, lats)),
                     self.add_run(|run| put_deltas(run, lons)),
@@ -151,18 +153,19 @@ impl BlockEncoder {
                 for member in members {
                     self.roles.push(self.interner.add_or_empty(member.role));
                 }
-                head.roles.end = self.roles.len();
+                pending.roles.end = self.roles.len();
                 let ids = members.iter().map(|member| member.id);
-                head.runs[0] = self.add_run(|run| put_deltas(run, ids));
+                pending.runs[0] = self.add_run(|run| put_deltas(run, ids));
                 let kinds = members.iter().map(|member| member.kind.number());
-                head.runs[1] = self.add_run(|run| run.extend(kinds));
+                pending.runs[1] = self.add_run(|run| run.extend(kinds));
             }
         }
-        self.objects.push(head);
+        self.objects.push(pending);
         Ok(())
     }
 
-    fn head(
+    /// Sets the kind of the block, and returns an object with the tags from `tags_start` on, without roles and runs.
+    fn begin_object(
         &mut self,
         kind: ObjectKind,
         id: i64,
@@ -180,6 +183,7 @@ impl BlockEncoder {
         }
     }
 
+    /// Appends the run that `write` encodes to `runs`, and returns its range.
     fn add_run(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
         let start = self.runs.len();
         write(&mut self.runs);
@@ -187,10 +191,10 @@ impl BlockEncoder {
     }
 
     fn push_node(&mut self, id: i64, info: RawInfo, tags_start: usize, (lat, lon): (i64, i64)) {
-        let head = self.head(ObjectKind::Node, id, info, tags_start);
+        let pending = self.begin_object(ObjectKind::Node, id, info, tags_start);
         self.lats.push(lat);
         self.lons.push(lon);
-        self.objects.push(head);
+        self.objects.push(pending);
     }
 
     /// Adds an object of a block with the same units and the strings `source`.
@@ -266,15 +270,15 @@ impl BlockEncoder {
         let tags_start = self.copy_tags(&way.keys, &way.values, source)?;
         let info = RawInfo::parse_optional(way.info)?;
         let info = self.copy_info(info, source)?;
-        let mut head = self.head(ObjectKind::Way, way.id, info, tags_start);
+        let mut pending = self.begin_object(ObjectKind::Way, way.id, info, tags_start);
         let [lats, lons] = if self.drop_locations {
             [&[] as &[u8]; 2]
         } else {
             [way.lats.as_bytes(), way.lons.as_bytes()]
         };
         let runs = [way.refs.as_bytes(), lats, lons];
-        head.runs = runs.map(|run| self.add_run(|runs| runs.extend_from_slice(run)));
-        self.objects.push(head);
+        pending.runs = runs.map(|run| self.add_run(|runs| runs.extend_from_slice(run)));
+        self.objects.push(pending);
         Ok(())
     }
 
@@ -289,18 +293,18 @@ impl BlockEncoder {
         let tags_start = self.copy_tags(&relation.keys, &relation.values, source)?;
         let info = RawInfo::parse_optional(relation.info)?;
         let info = self.copy_info(info, source)?;
-        let mut head = self.head(ObjectKind::Relation, relation.id, info, tags_start);
+        let mut pending = self.begin_object(ObjectKind::Relation, relation.id, info, tags_start);
         let mut roles = relation.roles.values();
         while !roles.is_done() {
             let role = source.id_or_empty(roles.read()?, &mut self.interner)?;
             self.roles.push(role);
         }
-        head.roles.end = self.roles.len();
+        pending.roles.end = self.roles.len();
         let runs = [&relation.member_ids, &relation.member_kinds];
-        for (place, run) in head.runs.iter_mut().zip(runs) {
+        for (place, run) in pending.runs.iter_mut().zip(runs) {
             *place = self.add_run(|runs| runs.extend_from_slice(run.as_bytes()));
         }
-        self.objects.push(head);
+        self.objects.push(pending);
         Ok(())
     }
 
@@ -326,6 +330,7 @@ impl BlockEncoder {
         }
     }
 
+    /// Replaces the string id of the user in `source` by the provisional id in this block.
     fn copy_info(
         &mut self,
         info: RawInfo,
@@ -343,12 +348,12 @@ impl BlockEncoder {
 
     /// Appends the payload of the block to `out` and begins a new block.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        self.finish_behind(&[], out);
+        self.finish_with_title(&[], out);
     }
 
     /// Appends the payload as [`finish`](Self::finish) does. In the string table, the strings in `title` come after the
     /// empty string and before all strings that objects use.
-    pub(in crate::pbf) fn finish_behind(&mut self, title: &[&str], out: &mut Vec<u8>) {
+    pub(in crate::pbf) fn finish_with_title(&mut self, title: &[&str], out: &mut Vec<u8>) {
         let mut table = Vec::with_capacity(self.interner.text_len() * 2);
         let final_ids = self.interner.finish(title, &mut table);
         let to_final = |id: &mut u32| *id = final_ids[*id as usize];
@@ -413,6 +418,7 @@ impl BlockEncoder {
         }
     }
 
+    /// Encodes the objects, which must be nodes, as columns.
     fn dense_columns(&self) -> DenseColumns {
         let mut columns = DenseColumns::default();
         put_deltas(
@@ -467,6 +473,7 @@ fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
     put(primitive_block::LON_OFFSET, lon_offset, default.lon_offset);
 }
 
+/// Removes the keys and values unless `tagged` is set.
 fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
     if !tagged {
         (*keys, *values) = (Packed::default(), Packed::default());

@@ -25,7 +25,7 @@ impl Interner {
         if self.uses.len() < self.pool.len() {
             self.uses.push(0);
         }
-        self.count(id);
+        self.count_use(id);
         id + 1
     }
 
@@ -35,7 +35,7 @@ impl Interner {
         if text.is_empty() { 0 } else { self.add(text) }
     }
 
-    fn count(&mut self, id: u32) {
+    fn count_use(&mut self, id: u32) {
         self.uses[id as usize] += 1;
     }
 
@@ -94,7 +94,7 @@ impl<'a> SourceStrings<'a> {
         let epoch = interner.epoch.wrapping_add(1);
         let known = &mut self.known[index as usize];
         if known.0 == epoch {
-            interner.count(known.1 - 1);
+            interner.count_use(known.1 - 1);
         } else {
             *known = (epoch, interner.add(text));
         }

@@ -60,8 +60,8 @@ impl<'a> BlobHeader<'a> {
         Ok(len)
     }
 
-    /// Reads the BlobHeader of the frame at the start of `frame`. Returns it with the bytes after it. The frame need
-    /// not be complete.
+    /// Reads the BlobHeader of the frame at the start of `frame`. Returns the BlobHeader and the bytes after it. The
+    /// frame need not be complete.
     pub fn read(frame: &'a [u8]) -> Result<(Self, &'a [u8]), FormatError> {
         let (prefix, rest) =
             frame

@@ -212,8 +212,8 @@ impl Decompressor {
     }
 
     /// The beginning of the payload of `blob`. `needed` receives the bytes that are known so far, and returns the
-    /// number of bytes that are needed, or `None` if there are enough. zlib data is inflated only up to there, without
-    /// a check of the rest. If `needed` asks for more than the payload has, returns the payload.
+    /// number of bytes that are needed, or `None` if there are enough. zlib data is inflated only as far as needed, and
+    /// the rest is not checked. If `needed` asks for more than the payload has, returns the payload.
     pub(crate) fn prefix<'a>(
         &'a mut self,
         blob: &Blob<'a>,
@@ -278,6 +278,7 @@ fn inflate_until(
     }
 }
 
+/// Decompresses zlib data to `out`, and returns the number of bytes.
 fn inflate(
     zlib: &mut libdeflater::Decompressor,
     data: &[u8],

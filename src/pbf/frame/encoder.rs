@@ -33,7 +33,7 @@ impl EncodedFrame {
     /// Returns the frame with `by` bytes more and the same payload. Returns `None` if the frame is not zlib, or if no
     /// padding makes it longer by `by` bytes.
     pub(crate) fn padded(&self, by: usize) -> Option<Self> {
-        /// The maximum number of bytes by which the lengths in a frame grow with the frame.
+        /// The maximum number of bytes by which the encoded lengths in a frame can grow.
         const MAX_GROWTH: usize = 4;
         let (header, body) = BlobHeader::read(&self.bytes).ok()?;
         let blob = Blob::parse(body).ok()?;
@@ -175,7 +175,7 @@ impl FrameEncoder {
     ) -> FormatResult<()> {
         let mut entry = BlobEntry::default();
         scan_payload(payload, &mut entry)?;
-        self.add_known(payload, old, entry)
+        self.add_frame(payload, old, entry)
     }
 
     /// Adds the payload of a whole block as a frame. Copies kinds, number, ids, order, bounding box and flags from
@@ -205,10 +205,12 @@ impl FrameEncoder {
             hash: XxHash3_64::oneshot(payload),
             ..*entry
         };
-        self.add_known(payload, old, entry)
+        self.add_frame(payload, old, entry)
     }
 
-    fn add_known(
+    /// Compresses the payload of a block to a frame. `entry` has the facts about the block, but not the lengths of the
+    /// frame.
+    fn add_frame(
         &mut self,
         payload: &[u8],
         old: Option<Segmented<'_>>,

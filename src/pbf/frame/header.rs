@@ -40,8 +40,8 @@ const MAX_FEATURES_LEN: usize = 1 << 16;
 /// The maximum size in bytes of a text in a header: the writing program, the source or the URL. Real texts have at most
 /// some hundred bytes.
 pub(crate) const MAX_HEADER_TEXT_LEN: usize = 1 << 16;
-/// The maximum size in bytes of all fields of a header that this crate does not know. They are kept in memory, and
-/// copied to each output.
+/// The maximum size in bytes of all fields of a header that this crate does not know. These fields are kept in memory,
+/// and copied to each output.
 const MAX_UNKNOWN_LEN: usize = 1 << 20;
 /// The maximum number of bounding boxes of a file in a text format. An editor writes one for each area that it has
 /// downloaded.
@@ -125,7 +125,7 @@ impl HeaderBlock {
     /// Reads a HeaderBlock, and finds its fields about the table of contents.
     ///
     /// Fails on a required feature that this crate does not know, and if the features, a text or the unknown fields are
-    /// longer than any real header has them. A required feature that is declared several times is kept once.
+    /// longer than in any real header. A required feature that is declared several times is kept once.
     pub(crate) fn parse(message: &[u8]) -> FormatResult<(Self, TocFields<'_>)> {
         check_lens(message).map_err(|error| error.within("HeaderBlock"))?;
         let (mut header, mut about_toc) = (Self::default(), TocFields::default());
@@ -225,7 +225,7 @@ impl HeaderBlock {
         out.extend_from_slice(&self.unknown);
     }
 
-    /// Whether the header says up to which change the data is.
+    /// Whether the header has the sequence number or the time of the replication state.
     pub fn has_replication(&self) -> bool {
         self.replication_sequence.is_some() || self.replication_timestamp.is_some()
     }
@@ -239,7 +239,7 @@ impl HeaderBlock {
     }
 
     /// Declares the feature [`feature::LOCATIONS`], and the feature `nodes`, which is one of
-    /// [`feature::NODES_OF_WAYS`]. Removes the declarations of the others. If `nodes` is `None`, removes the
+    /// [`feature::NODES_OF_WAYS`]. Removes the declarations of the other two. If `nodes` is `None`, removes the
     /// declarations of all these features.
     pub(crate) fn set_locations(&mut self, nodes: Option<&str>) {
         self.set_optional(feature::LOCATIONS, nodes.is_some());

@@ -56,18 +56,18 @@ pub fn header_frame(
         put_bytes_field(&mut payload, TOC_FIELD, &toc.encode());
     }
     // The room that is left must be empty or have at least three bytes, because a padding field needs three.
-    let room_behind = |payload: &[u8]| {
+    let room_after = |payload: &[u8]| {
         let room = payload_len.checked_sub(payload.len());
         room.filter(|&room| room == 0 || room >= 3)
     };
     if let (Some(toc), Some(summary)) = (toc, summary) {
         let len = payload.len();
         put_bytes_field(&mut payload, SUMMARY_FIELD, &summary.encode(toc));
-        if room_behind(&payload).is_none() {
+        if room_after(&payload).is_none() {
             payload.truncate(len);
         }
     }
-    let room = room_behind(&payload).ok_or_else(too_long)?;
+    let room = room_after(&payload).ok_or_else(too_long)?;
     put_padding(&mut payload, room);
     stored_frame(&payload, frame_len)
 }
@@ -83,6 +83,7 @@ pub fn stream_header_frame(header: &HeaderBlock, has_toc: bool) -> Result<Vec<u8
     stored_frame(&payload, frame_len_of(payload.len()))
 }
 
+/// Returns the header frame with the given payload. Fails unless the frame has `frame_len` bytes.
 fn stored_frame(payload: &[u8], frame_len: usize) -> FormatResult<Vec<u8>> {
     let blob = Blob {
         // The header is stored as zlib data, because some readers reject an uncompressed (raw) header blob.

@@ -133,6 +133,7 @@ impl Spliced {
     }
 }
 
+/// Applies the script to a group that has the form `form`.
 fn splice_group(
     group: &Group<'_>,
     form: GroupForm<'_>,
@@ -153,7 +154,7 @@ fn splice_group(
 }
 
 /// Returns the group of a block, and its form. Returns `None` if the block does not have exactly one group, or if
-/// [`group_form`] does.
+/// [`group_form`] returns `None`.
 fn only_group<'b, 'a>(
     block: &'b BlockOutline<'a>,
 ) -> FormatResult<Option<(&'b Group<'a>, GroupForm<'a>)>> {

@@ -6,7 +6,7 @@ use crate::pbf::wire::put_bytes_field;
 use crate::pbf::wire::schema::string_table;
 use rustc_hash::FxHashMap;
 
-/// The room in bytes that is reserved for what an edit adds to a list of unchanged bytes.
+/// The number of bytes to reserve for the additions of an edit to unchanged bytes.
 pub(super) const GROWTH: usize = 4096;
 
 /// A string table to which new strings are appended.

@@ -53,7 +53,7 @@ pub(crate) struct BlockWayIds {
     pub ways: Vec<i64>,
     /// The ids of the nodes of all ways.
     pub nodes: Vec<i64>,
-    /// The ends of the nodes of each way in `nodes` (exclusive), and the places of the ids in its message.
+    /// For each way, the end of its nodes in `nodes` (exclusive), and the positions of the ids in its message.
     places: Vec<(usize, IdPlaces)>,
 }
 
@@ -115,7 +115,8 @@ fn patch_messages(
         put_bytes_head(out, field.number, group.len());
         let start = out.len();
         each_field(group, "PrimitiveGroup", |field, _| patch(field, out))?;
-        // The length is known now. It mostly takes as many bytes as that of the old group, so that nothing moves.
+        // Only now, the length of the new group is known. In most cases, it takes as many bytes as the old length, so
+        // that no content moves.
         let mut len = Vec::with_capacity(MAX_VARINT_LEN);
         put_varint(&mut len, (out.len() - start) as u64);
         out.splice(start - varint_len(group.len() as u64)..start, len);
@@ -131,6 +132,7 @@ struct Scratch {
     of_kind: Vec<i64>,
 }
 
+/// Returns the new id of an object.
 fn new_id(new: &mut impl NewIds, kind: ObjectKind, id: i64) -> i64 {
     let mut ids = [id];
     new.objects(kind, &mut ids);
@@ -150,7 +152,7 @@ fn patch_node(message: &[u8], new: &mut impl NewIds, out: &mut Vec<u8>) -> Forma
             &NewField::varint(object::ID, zigzag_encode(id)),
             &NewField::NONE,
         ],
-        behind: &[],
+        appended: &[],
     }
     .put(out)
 }
@@ -195,12 +197,12 @@ fn patch_dense(
         numbers,
         places: &places,
         fields: [&NewField::bytes(dense_nodes::ID, run), &NewField::NONE],
-        behind: &no_tags,
+        appended: &no_tags,
     }
     .put(out)
 }
 
-/// A way, and the places of the ids in its message.
+/// A way, and the positions of the ids in its message.
 struct WayPlaces<'m> {
     id: i64,
     nodes: Packed<'m>,
@@ -249,7 +251,7 @@ fn put_way(
             &NewField::varint(object::ID, id as u64),
             &NewField::bytes(way::REFS, run),
         ],
-        behind: &[],
+        appended: &[],
     }
     .put(out)
 }
@@ -324,7 +326,7 @@ fn patch_relation(
             &NewField::varint(object::ID, id as u64),
             &NewField::bytes(relation::MEMIDS, run),
         ],
-        behind: &[],
+        appended: &[],
     }
     .put(out)
 }

@@ -140,7 +140,7 @@ pub(crate) fn locate_ways(
     if !block.has(ObjectKind::Way) {
         return Ok(false);
     }
-    let units = scale_of_ways(&block);
+    let units = units_of_ways(&block);
     let (mut runs, mut found) = (CoordinateRuns::default(), WayNodeLocations::default());
     let mut has_locations = false;
     put_groups(&block, &units, out, |mut group, out| {
@@ -212,9 +212,9 @@ pub(crate) struct MovedWays {
 impl MovedWays {
     /// Finds the ways of a block whose locations change. Ways that have no locations do not get any.
     ///
-    /// `nodes` has the references of the ways, and `moved` those to nodes that may have moved, as ascending indices
-    /// into [`WayNodes::refs`]. `location_of` must return `None` for a node that has not moved, `Some(None)` for a node
-    /// that has lost its location, and otherwise the new location.
+    /// `nodes` has the references of the ways, and `moved` has the ascending indices in [`WayNodes::refs`] of
+    /// references to nodes that may have moved. `location_of` must return `None` for a node that has not moved,
+    /// `Some(None)` for a node that has lost its location, and otherwise the new location.
     pub(crate) fn find(
         block: &Block<'_>,
         nodes: &WayNodes,
@@ -230,7 +230,7 @@ impl MovedWays {
         }
         moved.dedup();
         // If the units of the block change, all ways with locations have to be encoded in the new units.
-        found.units = scale_of_ways(block);
+        found.units = units_of_ways(block);
         found.changes_units = found.units != block.units;
         let changes_units = found.changes_units;
         let may_move = |way: usize| moved.binary_search(&way).is_ok();
@@ -304,12 +304,12 @@ impl<'m> MovedWayWriter<'m> {
         }
     }
 
-    /// Passes over ways that are not written.
+    /// Skips ways that are not written.
     pub(super) fn skip(&mut self, count: usize) {
         self.next += count;
     }
 
-    /// Appends the next way, whose field in its group is given.
+    /// Appends the next way. `way` is its field in the old group.
     pub(super) fn put(&mut self, way: &Field<'_>, out: &mut Vec<u8>) -> FormatResult<()> {
         let MovedWays { units, ways, .. } = self.moved;
         let at = ways.binary_search_by_key(&self.next, |(way, _)| *way);
@@ -325,7 +325,7 @@ impl<'m> MovedWayWriter<'m> {
 
 /// Returns the units for the locations in ways. If the block has nodes or already uses units of 1e-7 degree without
 /// offset, returns the units of the block. Otherwise returns units of 1e-7 degree, which can express every location.
-fn scale_of_ways(block: &Block<'_>) -> BlockUnits {
+fn units_of_ways(block: &Block<'_>) -> BlockUnits {
     if block.has(ObjectKind::Node) || block.units.is_decimicro() {
         block.units
     } else {
@@ -390,6 +390,7 @@ impl CoordinateRuns {
         put_way(message, [&self.lats, &self.lons], out)
     }
 
+    /// Encodes `locations` in `lats` and `lons`.
     fn fill(&mut self, locations: &[Option<Location>], units: &BlockUnits) -> FormatResult<()> {
         self.lats.clear();
         self.lons.clear();

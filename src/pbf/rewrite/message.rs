@@ -21,18 +21,18 @@ pub(super) fn each_field<'m>(
     Ok(())
 }
 
-/// The places of ids in a message: the field of the object's id, and the field of its references. A field that the
-/// message does not have is an empty range at 0.
+/// The positions of two fields in a message: the object's id, and its references. A field that the message does not
+/// have is an empty range at 0.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IdPlaces {
     id: Range<u32>,
     references: Range<u32>,
-    /// Whether one of the fields occurs again.
+    /// Whether one of the fields occurs several times.
     has_repeats: bool,
 }
 
 impl IdPlaces {
-    /// Adds the field that is at `range`, if it is one of the fields with the numbers `id` and `references`.
+    /// Adds the field with the given number and range, if `number` is `id` or `references`.
     #[inline]
     pub(super) fn add(&mut self, number: u32, [id, references]: [u32; 2], range: Range<usize>) {
         let place = match number {
@@ -48,6 +48,7 @@ impl IdPlaces {
         }
     }
 
+    /// Finds the fields with the given numbers in a message.
     pub(super) fn find(message: &[u8], numbers: [u32; 2]) -> FormatResult<Self> {
         let mut places = Self::default();
         each_field(message, "object", |field, range| {
@@ -119,10 +120,10 @@ pub(super) struct EditedMessage<'e> {
     /// The numbers of the fields with the object's id and with its references; 0 for no field.
     pub numbers: [u32; 2],
     pub places: &'e IdPlaces,
-    /// The new fields at these places.
+    /// The new id field, and the new field of references.
     pub fields: [&'e NewField<'e>; 2],
-    /// Further fields, for the end of the message.
-    pub behind: &'e [u8],
+    /// Further fields, which are appended to the message.
+    pub appended: &'e [u8],
 }
 
 impl EditedMessage<'_> {
@@ -145,18 +146,18 @@ impl EditedMessage<'_> {
         });
         let ([(one, first), (two, second)], message) = (edits, self.message);
         let kept = message.len() - one.len() - two.len();
-        let len = kept + first.len() + second.len() + self.behind.len();
+        let len = kept + first.len() + second.len() + self.appended.len();
         put_bytes_head(out, self.number, len);
         out.extend_from_slice(&message[..one.start]);
         first.put(out);
         out.extend_from_slice(&message[one.end..two.start]);
         second.put(out);
         out.extend_from_slice(&message[two.end..]);
-        out.extend_from_slice(self.behind);
+        out.extend_from_slice(self.appended);
         Ok(())
     }
 
-    /// Appends the message without the fields that are replaced and that are not the first ones with their numbers.
+    /// Appends the message with a single occurrence of each replaced field. Further occurrences are left out.
     #[cold]
     fn put_without_repeats(&self, out: &mut Vec<u8>) -> FormatResult<()> {
         let (mut message, mut seen) = (Vec::with_capacity(self.message.len()), [false; 2]);

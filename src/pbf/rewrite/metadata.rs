@@ -155,6 +155,7 @@ pub(super) fn mark_users_of_group(group: Group<'_>, used: &mut Vec<bool>) -> For
     })
 }
 
+/// Marks the string ids in the fields of a message that have one of the given numbers.
 fn mark_used_strings(message: &[u8], numbers: &[u32], used: &mut Vec<bool>) -> FormatResult<()> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
@@ -167,6 +168,7 @@ fn mark_used_strings(message: &[u8], numbers: &[u32], used: &mut Vec<bool>) -> F
     Ok(())
 }
 
+/// Marks the string ids of a packed run.
 fn mark_used(run: &Packed<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
     let mut values = run.values();
     while !values.is_done() {

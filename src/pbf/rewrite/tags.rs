@@ -44,13 +44,13 @@ impl<'a> NewTags<'a> {
     /// in the file.
     pub(crate) fn put(&self, out: &mut Vec<u8>) -> FormatResult<()> {
         let (mut groups, mut used) = (Vec::with_capacity(self.block.groups.len()), Vec::new());
-        let mut placing = Placing {
+        let mut pending = PendingTags {
             left: &self.objects,
             index: 0,
         };
         for group in &self.block.groups {
             let mut bytes = Vec::with_capacity(group.0.len() + GROWTH);
-            placing.put_group(group, &mut bytes)?;
+            pending.put_group(group, &mut bytes)?;
             mark_strings_of_group(Group(&bytes), &mut used)?;
             mark_users_of_group(Group(&bytes), &mut used)?;
             groups.push(bytes);
@@ -66,13 +66,13 @@ impl<'a> NewTags<'a> {
 }
 
 /// The objects with new tags that were not reached yet.
-struct Placing<'o> {
+struct PendingTags<'o> {
     left: &'o [(usize, Vec<u32>)],
     /// The index in the block of the next object.
     index: usize,
 }
 
-impl<'o> Placing<'o> {
+impl<'o> PendingTags<'o> {
     /// Appends a group with the new tags of its objects.
     fn put_group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) -> FormatResult<()> {
         let mut fields = Fields::new(group.0);
@@ -104,7 +104,7 @@ impl<'o> Placing<'o> {
         Ok(())
     }
 
-    /// Moves behind the next `count` objects of the block, and returns those that have new tags.
+    /// Skips the next `count` objects of the block, and returns those that have new tags.
     fn take(&mut self, count: usize) -> &'o [(usize, Vec<u32>)] {
         self.index += count;
         let taken = self.left.partition_point(|(index, _)| *index < self.index);

@@ -32,20 +32,20 @@ pub(super) enum PartRepetition {
     Any,
 }
 
-/// Cuts a payload into parts that cover the whole payload. Leaves `parts` empty if the payload has no DenseNodes or is
-/// damaged.
+/// Cuts a payload into parts that cover the whole payload. If the payload has no DenseNodes or is damaged, `parts`
+/// becomes empty.
 pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<PayloadPart>) {
     parts.clear();
-    let mut walk = Walk {
+    let mut finder = PartFinder {
         parts,
         last_end: 0,
         has_columns: false,
     };
-    if walk.find_in_block(payload).is_err() || !walk.has_columns {
+    if finder.find_in_block(payload).is_err() || !finder.has_columns {
         parts.clear();
         return;
     }
-    let end = walk.last_end;
+    let end = finder.last_end;
     if end < payload.len()
         && let Some(last) = parts.last_mut()
     {
@@ -53,14 +53,15 @@ pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<PayloadPart>) {
     }
 }
 
-struct Walk<'p> {
+/// Finds the parts of a payload, in order.
+struct PartFinder<'p> {
     parts: &'p mut Vec<PayloadPart>,
     /// The end of the last part.
     last_end: usize,
     has_columns: bool,
 }
 
-impl Walk<'_> {
+impl PartFinder<'_> {
     fn find_in_block(&mut self, payload: &[u8]) -> FormatResult<ControlFlow<()>> {
         each_field(payload, 0, |field, range| {
             if field.number == primitive_block::PRIMITIVEGROUP {
@@ -79,11 +80,11 @@ impl Walk<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             self.has_columns = true;
-            self.dense_nodes(field.bytes()?, range.end)
+            self.find_in_dense_nodes(field.bytes()?, range.end)
         })
     }
 
-    fn dense_nodes(&mut self, message: &[u8], end: usize) -> FormatResult<ControlFlow<()>> {
+    fn find_in_dense_nodes(&mut self, message: &[u8], end: usize) -> FormatResult<ControlFlow<()>> {
         each_field(message, end - message.len(), |field, range| {
             match field.number {
                 dense_nodes::DENSEINFO => {

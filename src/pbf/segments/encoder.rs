@@ -210,6 +210,7 @@ impl SegmentEncoder {
         }
     }
 
+    /// Makes room in `deflated` for the stream of a segment at offset `start`.
     fn make_room(&mut self, segment_len: usize, start: usize) {
         let most = start + self.zlib.deflate_compress_bound(segment_len);
         if self.deflated.len() < most {

@@ -46,6 +46,7 @@ struct KeptPartSearch<'p> {
     payload: &'p [u8],
     /// The end in `payload` of the last part that was found.
     done: usize,
+    /// The end of this part in the old payload.
     old_done: usize,
 }
 
@@ -55,12 +56,13 @@ impl KeptPartSearch<'_> {
     /// The length in bytes of the needle. The needle is the start of the part that is searched for.
     const NEEDLE: usize = 64;
     /// The maximum number of occurrences of the needle that are compared.
-    const PLACES: usize = 8;
+    const MAX_OCCURRENCES: usize = 8;
 
+    /// Returns the offset in `payload` of a part that begins at offset `old_start` of the old payload.
     fn find(&mut self, part: &[u8], old_start: usize) -> Option<usize> {
         let rest = self.payload.get(self.done..)?;
-        // Most edits insert or remove no bytes between the last part that was found and this one, so the usual place is
-        // tried first.
+        // Most edits insert or remove no bytes between the last part that was found and this one, so the usual offset
+        // is tried first.
         let usual = old_start - self.old_done;
         let at = if rest.get(usual..).is_some_and(|rest| rest.starts_with(part)) {
             usual
@@ -68,7 +70,7 @@ impl KeptPartSearch<'_> {
             let within = rest.get(..rest.len().min(usual + part.len() + Self::SLACK))?;
             let needle = part.get(..Self::NEEDLE)?;
             memmem::find_iter(within, needle)
-                .take(Self::PLACES)
+                .take(Self::MAX_OCCURRENCES)
                 .find(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with(part)))?
         };
         let at = self.done + at;

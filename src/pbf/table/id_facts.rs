@@ -15,6 +15,7 @@ pub(super) struct IdFacts {
     /// compared.
     last_version: i64,
     sorted: bool,
+    /// Whether the objects are in canonical order, and no id occurs twice.
     strict: bool,
     /// The number of objects that directly follow an object of the same kind and id.
     repeated: u64,
@@ -85,7 +86,7 @@ impl IdFacts {
     /// Adds the next object.
     pub(in crate::pbf) fn add(&mut self, kind: ObjectKind, id: i64, version: i64) {
         let key = (kind, id_rank(id));
-        self.count(kind, 1, [key.1; 2]);
+        self.add_range(kind, 1, [key.1; 2]);
         match self.last.replace(key) {
             Some(last) if last > key => (self.sorted, self.strict) = (false, false),
             Some(last) if last == key => {
@@ -123,13 +124,14 @@ impl IdFacts {
         if !run.is_ascending || self.last.is_some_and(|before| before >= first) {
             return Ok(false);
         }
-        self.count(ObjectKind::Node, run.count, [first.1, last.1]);
+        self.add_range(ObjectKind::Node, run.count, [first.1, last.1]);
         self.last = Some(last);
         self.last_version = last_version()?;
         Ok(true)
     }
 
-    fn count(&mut self, kind: ObjectKind, count: u32, [min, max]: [u64; 2]) {
+    /// Counts `count` ids of a kind, with ranks from `min` to `max`.
+    fn add_range(&mut self, kind: ObjectKind, count: u32, [min, max]: [u64; 2]) {
         let ids = &mut self.kinds[kind as usize];
         ids.count += count;
         ids.min = ids.min.min(min);

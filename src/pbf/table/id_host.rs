@@ -20,7 +20,7 @@ use std::ops::Range;
 /// The string that marks a block as a part of a table of ids.
 pub(super) const TITLE_OF_IDS: &str = "HOGG table of ids";
 
-/// The kind of parts of a table of ids that a blob has.
+/// The kind of the parts of a table of ids in a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdParts {
     /// Sections.
@@ -63,7 +63,7 @@ pub fn encode_id_host(
     let encoded = host_payload(&host.payload, TITLE_OF_IDS, kind.name(), &strings)?;
     let encoded_len = |text: &String| strings_of(text).map(field_len).sum::<usize>();
     let lens: Vec<usize> = texts.iter().map(encoded_len).collect();
-    let end = encoded.payload.len() - encoded.behind_strings;
+    let end = encoded.payload.len() - encoded.bytes_after_strings;
     let mut cuts = vec![end - lens.iter().sum::<usize>()];
     for len in lens {
         cuts.push(cuts[cuts.len() - 1] + len);

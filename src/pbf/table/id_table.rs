@@ -2,8 +2,8 @@
 //! blobs that contain ids in the range.
 //!
 //! Each section of the table has many ranges, and a directory of the sections follows the last section. Sections and
-//! directory are stored before the table of contents, behind the strings of objects (`id_host`). In tables of version
-//! 1, they are in blobs that have only strings. `reference/format.md` has the layout.
+//! directory are stored before the table of contents, in string tables, after the strings of objects (`id_host`). In
+//! tables of version 1, they are in blobs that have only strings. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
 use super::id_host::{TITLE_OF_IDS, read_directory, read_part};
@@ -40,11 +40,11 @@ pub const MAX_TABLE_FRAME_LEN: u64 = (MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) as u64
 /// The size in bytes at which a section is complete. Stored in the file as base64 text, the section is a third larger.
 const SECTION_LEN: usize = 24 << 10;
 /// The minimum number of ids per blob in a complete range, for nodes, ways and relations. A range ends when the number
-/// of its ids is this value times ([`HEAD`] + the number of its blobs). This limits the size of the table, because each
-/// blob number in a range needs one to three bytes.
+/// of its ids is this value times ([`HEADER_COST`] + the number of its blobs). This limits the size of the table,
+/// because each blob number in a range needs one to three bytes.
 const IDS_PER_BLOB: [u32; 3] = [32, 8, 2];
-/// The header of a range needs as much space as this number of blob numbers.
-const HEAD: u32 = 2;
+/// The number of blob numbers that need as much space as the header of a range.
+const HEADER_COST: u32 = 2;
 
 /// Returns a hash of the kinds, object counts and id ranges of all blobs of a file. A table of ids with another
 /// fingerprint belongs to another file.
@@ -181,7 +181,7 @@ impl OpenRange {
             self.last_range[at] = self.number;
             self.blobs.push(blob);
         }
-        self.ids >= ids_per_blob * (HEAD + self.blobs.len() as u32)
+        self.ids >= ids_per_blob * (HEADER_COST + self.blobs.len() as u32)
     }
 }
 
@@ -206,7 +206,7 @@ impl IdSectionBytes {
     }
 }
 
-/// The place of a section of a table of ids.
+/// A section of a table of ids: its ids, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdSection {
     /// The kind of the objects.

@@ -4,10 +4,10 @@
 //! - `scan` computes an entry from a payload, with `id_facts` for ids and their order. `verify` compares blobs with the
 //!   entries of an index.
 //! - `toc` encodes the table of contents in columns. `toc_blob` stores the table in the last blobs of a file, as
-//!   strings (`strings_blob`) behind the strings of the last objects (`table_host`). `toc_summary` has the summary of
+//!   strings (`strings_blob`) after the strings of the last objects (`table_host`). `toc_summary` has the summary of
 //!   the table, which is stored in the header.
 //! - `blob_index` has the index of a single blob in its BlobHeader. `id_table` has the table of ids of a file with a
-//!   spatial layout, which `id_host` stores behind the strings of objects.
+//!   spatial layout, which `id_host` stores after the strings of objects.
 
 pub(super) mod blob_index;
 pub(super) mod entry;

@@ -55,10 +55,12 @@ pub fn scan_places(
     scan.measures = false;
     for group in &block.groups {
         group.try_for_each(|message| match message {
-            Message::Dense(bytes) => scan.dense_places(&DenseNodes::parse(bytes)?, &mut visit),
+            Message::Dense(bytes) => {
+                scan.scan_dense_locations(&DenseNodes::parse(bytes)?, &mut visit)
+            }
             Message::Node(bytes) => {
                 let node = NodeMessage::parse(bytes)?;
-                visit(&[node.id], &[node.place(&block.units)])?;
+                visit(&[node.id], &[node.visible_location(&block.units)])?;
                 scan.scan_message(message)
             }
             message => scan.scan_message(message),
@@ -80,7 +82,7 @@ pub(crate) fn scan_for_oddities(payload: &[u8], entry: &mut BlobEntry) -> Format
     odd.has_inexpressible = !scan.strings.are_expressible;
     scan.end(payload, entry);
     if leaves_out {
-        // Nodes are beyond the earth, or have no location.
+        // Some nodes lie outside of the world, or have no location.
         let block = Block::parse(payload)?;
         block.for_each_node_outside(|_, _, _| odd.has_outside = true)?;
     }
@@ -96,6 +98,7 @@ pub(crate) fn scan_counts(
     Ok(scan_all(payload, false)?.end(payload, entry))
 }
 
+/// Scans all objects of a payload. With `finds_odd`, also looks for odd objects.
 fn scan_all(payload: &[u8], finds_odd: bool) -> FormatResult<TableScan> {
     let block = BlockOutline::parse(payload)?;
     let mut scan = TableScan::new(
@@ -109,6 +112,7 @@ fn scan_all(payload: &[u8], finds_odd: bool) -> FormatResult<TableScan> {
     Ok(scan)
 }
 
+/// The facts that a scan has found so far.
 struct TableScan {
     units: BlockUnits,
     strings: StringCounts,
@@ -213,8 +217,9 @@ impl TableScan {
         Ok(())
     }
 
+    /// Adds the nodes of a DenseNodes message.
     fn scan_dense(&mut self, dense: &DenseNodes<'_>) -> FormatResult<()> {
-        let tags = self.dense_tags(dense)?;
+        let tags = self.scan_dense_tags(dense)?;
         if dense.is_empty() {
             return Ok(());
         }
@@ -228,31 +233,31 @@ impl TableScan {
         }
         let last_version = || last_version(dense);
         let is_added = self.ids.add_ascending(dense.ids.values(), last_version)?;
-        self.dense_ids(dense, is_added)
+        self.add_dense_ids(dense, is_added)
     }
 
     /// Adds dense nodes, and calls `visit` with their ids and locations.
-    fn dense_places(
+    fn scan_dense_locations(
         &mut self,
         dense: &DenseNodes<'_>,
         visit: &mut impl FnMut(&[i64], &[Option<Location>]) -> FormatResult<()>,
     ) -> FormatResult<()> {
-        self.dense_tags(dense)?;
+        self.scan_dense_tags(dense)?;
         if dense.is_empty() {
             return Ok(());
         }
         dense.check_coordinates()?;
         let mut run = NodeRun::default();
-        dense.for_each_place_run(&self.units, &mut |ids: &[i64], locations: &[_]| {
+        dense.for_each_location_run(&self.units, &mut |ids: &[i64], locations: &[_]| {
             run.add(ids);
             visit(ids, locations)
         })?;
         let is_added = self.ids.add_run(&run, || last_version(dense))?;
-        self.dense_ids(dense, is_added)
+        self.add_dense_ids(dense, is_added)
     }
 
     /// Checks the tags of dense nodes, and sets the flags for the nodes.
-    fn dense_tags(&mut self, dense: &DenseNodes<'_>) -> FormatResult<TagFacts> {
+    fn scan_dense_tags(&mut self, dense: &DenseNodes<'_>) -> FormatResult<TagFacts> {
         let (keys_vals, nodes) = (dense.keys_vals.values(), dense.len());
         let tags = if self.finds_odd && !self.strings.empty.is_empty() {
             let empty = &self.strings.empty;
@@ -273,7 +278,7 @@ impl TableScan {
     }
 
     /// Adds the ids of dense nodes one by one, unless they were added as a run.
-    fn dense_ids(&mut self, dense: &DenseNodes<'_>, are_added: bool) -> FormatResult<()> {
+    fn add_dense_ids(&mut self, dense: &DenseNodes<'_>, are_added: bool) -> FormatResult<()> {
         if are_added {
             return Ok(());
         }
@@ -338,14 +343,14 @@ struct StringCounts {
     empty: Vec<u32>,
     /// Whether the string with index 0 has at least one character.
     begins_with_text: bool,
-    /// Whether all strings are UTF-8, if that was looked at; `true` otherwise.
+    /// Whether all strings are UTF-8; `true` if this was not checked.
     are_utf8: bool,
-    /// Whether XML 1.0 allows all characters, if that was looked at; `true` otherwise.
+    /// Whether XML 1.0 allows all characters; `true` if this was not checked.
     are_expressible: bool,
 }
 
 impl StringCounts {
-    /// Reads a StringTable message. `checks` tells whether its strings are looked at.
+    /// Reads a StringTable message. With `checks`, also checks the characters of the strings.
     fn parse(table: &[u8], checks: bool) -> FormatResult<Self> {
         let (mut count, mut empty) = (0, Vec::new());
         let (mut are_utf8, mut are_expressible) = (true, true);
@@ -484,6 +489,7 @@ struct ColumnLengths {
 }
 
 impl ColumnLengths {
+    /// Fails if the lengths of the columns do not agree, or if a member has an unknown kind.
     fn check(&self, kind: ObjectKind) -> FormatResult<()> {
         let (keys, values) = (self.keys.values, self.values.values);
         if keys != values {
@@ -524,6 +530,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
+    /// Adds a node with the given stored coordinates.
     pub(in crate::pbf) fn add(&mut self, lat: i64, lon: i64, units: &BlockUnits) {
         self.leaves_out |= !self.add_box([lat, lat], [lon, lon], units);
     }
@@ -548,6 +555,7 @@ impl Bounds {
         true
     }
 
+    /// Adds the nodes of a DenseNodes message.
     pub(in crate::pbf) fn add_dense(
         &mut self,
         dense: &DenseNodes<'_>,

@@ -9,8 +9,8 @@ use crate::pbf::block::messages::RawInfo;
 use crate::pbf::rewrite::InfoFields;
 use crate::pbf::wire::{Packed, Varints};
 
-/// Declares the counts of objects, and the statistics, which have them in 32 bits. The order is that of the summary of a
-/// table of contents.
+/// Declares `ObjectCounts`, and `ObjectStatistics`, which has the same counts in 32 bits. The counts are in the order
+/// in which the summary of a table of contents stores them.
 macro_rules! object_counts {
     ($($(#[$doc:meta])* $count:ident,)*) => {
         /// Counts of the objects of one kind in a block.

@@ -76,8 +76,8 @@ pub(super) fn read_strings<T>(
     Ok(read_stored(body, read)?.flatten())
 }
 
-/// Calls `read` with the payload of a Blob message. Returns `None` unless the payload is zlib data that is not longer
-/// than the message, as data in stored blocks is.
+/// Calls `read` with the payload of a Blob message. Returns `None` unless the blob has zlib data, and its payload is
+/// not longer than the message. Data in stored blocks meets this condition.
 pub(super) fn read_stored<T>(
     body: &[u8],
     read: impl FnOnce(&[u8]) -> FormatResult<T>,

@@ -29,7 +29,7 @@ pub(super) struct HostPayload {
     /// The PrimitiveBlock message.
     pub payload: Vec<u8>,
     /// The number of bytes after the string table.
-    pub behind_strings: usize,
+    pub bytes_after_strings: usize,
 }
 
 /// Returns the payload of a host with the objects of the block in `objects`, and the strings of a part of a table. All
@@ -40,7 +40,7 @@ pub(super) fn host_payload(
     numbers: &str,
     text: &[&str],
 ) -> FormatResult<HostPayload> {
-    let objects = encoded_behind(objects, &[title, numbers])?;
+    let objects = encode_with_title(objects, &[title, numbers])?;
     let (message, others) = split_strings(&objects)?;
     let (mut fields, mut count) = (Fields::new(message), 0u32);
     for _ in 0..3 {
@@ -64,10 +64,10 @@ pub(super) fn host_payload(
     put_bytes_head(&mut payload, primitive_block::STRINGTABLE, table.len());
     payload.extend_from_slice(&table);
     payload.extend_from_slice(others);
-    let behind_strings = others.len();
+    let bytes_after_strings = others.len();
     Ok(HostPayload {
         payload,
-        behind_strings,
+        bytes_after_strings,
     })
 }
 
@@ -77,7 +77,7 @@ fn checksum_of(strings: &[u8], others: &[u8]) -> u32 {
 }
 
 /// Encodes the objects of a block again, with the strings in `title` before the strings of the objects.
-fn encoded_behind(objects: &[u8], title: &[&str]) -> FormatResult<Vec<u8>> {
+fn encode_with_title(objects: &[u8], title: &[&str]) -> FormatResult<Vec<u8>> {
     let block = Block::parse(objects)?;
     let mut strings = SourceStrings::new(&block.strings);
     let (mut encoder, mut cursor) = (BlockEncoder::default(), block.cursor());
@@ -89,7 +89,7 @@ fn encoded_behind(objects: &[u8], title: &[&str]) -> FormatResult<Vec<u8>> {
         encoder.add_raw(&object, &mut strings)?;
     }
     let mut payload = Vec::new();
-    encoder.finish_behind(title, &mut payload);
+    encoder.finish_with_title(title, &mut payload);
     Ok(payload)
 }
 

@@ -111,13 +111,15 @@ mod column {
     pub const LAST: u64 = MOST_REFERENCES;
 }
 
-/// A column with a number of each entry, as differences. Readers that do not know the column skip it.
+/// A column that stores a number of each entry, as the difference from the previous entry. Readers that do not know the
+/// column skip it.
 struct PlainColumn {
     number: u64,
-    /// Whether every table has the column. Without it, the fact is unknown: an entry keeps the default.
+    /// Whether every table has the column. Without the column, entries keep the default value, which means that the
+    /// fact is unknown.
     is_required: bool,
     get: fn(&BlobEntry) -> i64,
-    /// Stores a value in an entry. Returns `None` if it is out of range.
+    /// Stores a value in an entry. Returns `None` if the value is out of range.
     set: fn(&mut BlobEntry, i64) -> Option<()>,
 }
 
@@ -305,6 +307,7 @@ impl Toc {
 }
 
 impl Columns<'_> {
+    /// Decodes `count` entries. The data frames of the file begin at offset `data_start`.
     fn entries(&self, count: usize, data_start: u64) -> FormatResult<Vec<BlobEntry>> {
         let range = || FormatError::new("a value is out of range");
         let get = |number, delta_coded| self.get(number, delta_coded);

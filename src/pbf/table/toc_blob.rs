@@ -1,6 +1,6 @@
 //! Stores the table of contents in the last blobs of a file.
 //!
-//! The table is stored as base64 text in strings, behind the strings of the last objects (`table_host`). A part has a
+//! The table is stored as base64 text in strings, after the strings of the last objects (`table_host`). A part has a
 //! blob of its own, with a string table alone, only if the file has too few objects, or if its last object is very
 //! long. Other programs ignore strings that no object uses. The last string in the file has the offset of the first
 //! frame of the table. The zlib data is stored uncompressed, so the last string can be found in the last bytes of the
@@ -138,7 +138,7 @@ pub fn encode_toc_frames(
             let encoded = host_payload(&host.payload, TITLE, &numbers, &strings)?;
             let index = encode_blob_index(&host.entry).filter(|_| blob_index);
             let index = index.as_ref().map(<[u8; _]>::as_slice);
-            let last = encoded.payload.len() - encoded.behind_strings - trailer.len();
+            let last = encoded.payload.len() - encoded.bytes_after_strings - trailer.len();
             put_stored_frame(&encoded.payload, &[last], index, &mut frames)?;
         }
     }

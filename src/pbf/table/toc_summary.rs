@@ -157,7 +157,7 @@ impl TocSummary {
             has_locations: has(3),
             is_spatial: has(5),
             has_id_table: has(6),
-            further_versions: count(fields)?,
+            further_versions: read_count(fields)?,
             ..Self::default()
         };
         if has(4) {
@@ -187,6 +187,7 @@ impl TocSummary {
 }
 
 impl KindTotals {
+    /// Adds a blob, and the counts of its objects.
     fn add(&mut self, entry: &BlobEntry, counts: &ObjectCounts) {
         let (first, last) = match self.blobs {
             0 => (entry.min_id, entry.max_id),
@@ -223,18 +224,18 @@ impl KindTotals {
     }
 
     fn read(fields: &mut Varints<'_>) -> FormatResult<Self> {
-        let blobs = count(fields)?;
+        let blobs = read_count(fields)?;
         if blobs == 0 {
             return Ok(Self::default());
         }
-        let (bytes, payload_bytes) = (count(fields)?, count(fields)?);
+        let (bytes, payload_bytes) = (read_count(fields)?, read_count(fields)?);
         let ids = (fields.read_sint()?, fields.read_sint()?);
         let times = (fields.read_sint()?, fields.read_sint()?);
         let mut counts = ObjectCounts::default();
         for sum in counts.sums() {
-            *sum = count(fields)?;
+            *sum = read_count(fields)?;
         }
-        counts.most_references = count(fields)?;
+        counts.most_references = read_count(fields)?;
         counts.times = (counts.with_timestamp > 0).then_some(times);
         Ok(Self {
             blobs,
@@ -251,7 +252,7 @@ const BAD_SAMPLE: FormatError =
     FormatError::new("the sample has too many blobs, or they are not in order");
 
 /// Reads a number of objects, blobs or bytes. Fails if the number is so large that sums could overflow.
-fn count(fields: &mut Varints<'_>) -> FormatResult<u64> {
+fn read_count(fields: &mut Varints<'_>) -> FormatResult<u64> {
     let count = fields.read()?;
     match count >> 56 {
         0 => Ok(count),

@@ -123,6 +123,7 @@ impl Block<'_> {
 }
 
 impl Block<'_> {
+    /// Returns the bounding box of the nodes within the world.
     fn bounds(&self) -> FormatResult<Bounds> {
         let mut bounds = Bounds::default();
         let mut messages = self.messages();
@@ -145,8 +146,8 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, i64, i64),
     ) -> FormatResult<()> {
-        // In nearly all blocks, the extremes of the coordinates show that no node lies outside of the world, so the
-        // nodes need not be visited.
+        // In nearly all blocks, the extremes of the coordinates show that no node lies outside of the world, so that
+        // the nodes need not be visited.
         if !self.bounds()?.leaves_out {
             return Ok(());
         }

@@ -1,8 +1,8 @@
 //! The protobuf wire format: varints, tags, length-delimited fields and packed runs.
 //!
 //! Readers never move past the end of their slice and never panic. A varint that does not fit into 64 bits is an error.
-//! See "Encoding" in the protobuf documentation. `packed` has packed runs, `sums` their values as delta-coded columns,
-//! `wide` what reads these fastest, and `schema` the field numbers of the format.
+//! See "Encoding" in the protobuf documentation. `packed` has packed runs, `sums` reads them as delta-coded columns,
+//! `wide` does the same in wide registers, and `schema` has the field numbers of the format.
 
 #[cfg(not(target_arch = "x86_64"))]
 mod narrow;
@@ -223,6 +223,7 @@ impl<'a> Fields<'a> {
         Ok(Some(Field { number, value, raw }))
     }
 
+    /// Returns the next `len` bytes, and moves to the byte after them.
     #[inline]
     fn take(&mut self, len: usize) -> Result<&'a [u8], FormatError> {
         let end = self.pos.checked_add(len).ok_or(TRUNCATED_FIELD)?;
@@ -279,7 +280,7 @@ pub fn put_sints(out: &mut Vec<u8>, values: impl IntoIterator<Item = i64>) {
     out.extend_from_slice(&buffer[..len]);
 }
 
-/// Returns each seven of the low 56 bits of `value` in the low bits of a byte. This is the inverse of
+/// Returns the low 56 bits of `value` in eight bytes, with seven bits in each byte. This is the inverse of
 /// [`join_7_bit_groups`].
 #[inline]
 const fn split_7_bit_groups(value: u64) -> u64 {

@@ -11,7 +11,7 @@ impl Varints<'_> {
     /// read so far. Returns the last sum. Sums wrap around. Fails if the run has too few values.
     #[inline]
     pub fn fill_sums(&mut self, sums: &mut [i64], sum: i64) -> Result<i64, FormatError> {
-        self.fill_in(WideRegisters::detect(), sums, sum)
+        self.fill_sums_with(WideRegisters::detect(), sums, sum)
     }
 
     /// Reads values as [`fill_sums`](Self::fill_sums) does, until `sums` is full, until the end of the run, or until a
@@ -23,11 +23,11 @@ impl Varints<'_> {
         sums: &'s mut [i64],
         sum: &mut i64,
     ) -> Result<&'s [i64], FormatError> {
-        self.read_in(WideRegisters::detect(), sums, sum)
+        self.read_sums_with(WideRegisters::detect(), sums, sum)
     }
 
-    /// Appends the sums of at most `most` values to `sums`, those before a malformed value also if it fails. Returns
-    /// the last sum. Sums wrap around. Fails if a value is malformed.
+    /// Appends the sums of at most `most` values to `sums`. Returns the last sum. Sums wrap around. Fails at a
+    /// malformed value, after it has appended the sums before this value.
     #[inline]
     pub fn push_sums(
         &mut self,
@@ -35,17 +35,18 @@ impl Varints<'_> {
         sums: &mut Vec<i64>,
         sum: i64,
     ) -> Result<i64, FormatError> {
-        self.push_in(WideRegisters::detect(), most, sums, sum)
+        self.push_sums_with(WideRegisters::detect(), most, sums, sum)
     }
 
-    /// Whether `test` returns `true` for the sum of `sum` and the values up to any value. Fails if a value is malformed,
-    /// unless `test` returns `true` for a sum before it. Sums wrap around.
+    /// Whether `test` returns `true` for any prefix sum of the values. The prefix sums start from `sum`. Fails if a
+    /// value is malformed, unless `test` returns `true` for a sum before this value. Sums wrap around.
     #[inline]
     pub fn any_sum(self, sum: i64, test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
-        self.any_in(WideRegisters::detect(), sum, test)
+        self.any_sum_with(WideRegisters::detect(), sum, test)
     }
 
-    fn any_in(
+    /// Does the same as [`any_sum`](Self::any_sum), in `registers` if there are any.
+    fn any_sum_with(
         mut self,
         registers: Option<WideRegisters>,
         mut sum: i64,
@@ -54,7 +55,7 @@ impl Varints<'_> {
         let mut sums = [0; FEW_SUMS];
         while !self.is_done() {
             if registers.is_some() {
-                let sums = self.read_in(registers, &mut sums, &mut sum)?;
+                let sums = self.read_sums_with(registers, &mut sums, &mut sum)?;
                 if sums.iter().any(|sum| test(*sum)) {
                     return Ok(true);
                 }
@@ -73,11 +74,12 @@ impl Varints<'_> {
     /// exceeded 64 bits.
     #[inline]
     pub fn for_each_sum(self, f: impl FnMut(i64, usize)) -> Result<bool, FormatError> {
-        self.for_each_in(WideRegisters::detect(), f)
+        self.for_each_sum_with(WideRegisters::detect(), f)
     }
 
+    /// Does the same as [`for_each_sum`](Self::for_each_sum), in `registers` if there are any.
     #[inline]
-    fn for_each_in(
+    fn for_each_sum_with(
         mut self,
         registers: Option<WideRegisters>,
         mut f: impl FnMut(i64, usize),
@@ -121,10 +123,11 @@ impl Varints<'_> {
     /// Reads `count` zigzag-coded values and returns their sum, which wraps around. Fails if the run has fewer values.
     #[inline]
     pub fn sum_sints(&mut self, count: usize) -> Result<i64, FormatError> {
-        self.sum_in(WideRegisters::detect(), count)
+        self.sum_sints_with(WideRegisters::detect(), count)
     }
 
-    fn sum_in(
+    /// Does the same as [`sum_sints`](Self::sum_sints), in `registers` if there are any.
+    fn sum_sints_with(
         &mut self,
         registers: Option<WideRegisters>,
         mut count: usize,
@@ -166,7 +169,8 @@ impl Varints<'_> {
         Ok(sum)
     }
 
-    fn fill_in(
+    /// Does the same as [`fill_sums`](Self::fill_sums), in `registers` if there are any.
+    fn fill_sums_with(
         &mut self,
         registers: Option<WideRegisters>,
         mut sums: &mut [i64],
@@ -183,7 +187,8 @@ impl Varints<'_> {
         }
     }
 
-    fn read_in<'s>(
+    /// Does the same as [`read_sums`](Self::read_sums), in `registers` if there are any.
+    fn read_sums_with<'s>(
         &mut self,
         registers: Option<WideRegisters>,
         sums: &'s mut [i64],
@@ -209,7 +214,8 @@ impl Varints<'_> {
         Ok(&sums[..count])
     }
 
-    fn push_in(
+    /// Does the same as [`push_sums`](Self::push_sums), in `registers` if there are any.
+    fn push_sums_with(
         &mut self,
         registers: Option<WideRegisters>,
         most: usize,
@@ -315,7 +321,7 @@ mod tests {
     use crate::for_tests::random::Random;
     use crate::pbf::wire::{put_varint, read_varint_bytewise};
 
-    /// The sums of all whole values of a run, read byte by byte, the offset behind each value, and the error at the
+    /// The sums of all whole values of a run, read byte by byte, the offset after each value, and the error at the
     /// first malformed value.
     fn slow_sums(run: &[u8], sum: i64) -> (Vec<i64>, Vec<usize>, Option<FormatError>) {
         let (mut sums, mut ends, mut pos, mut sum) = (Vec::new(), Vec::new(), 0, sum);
@@ -338,7 +344,7 @@ mod tests {
         let end = |count: usize| count.checked_sub(1).map_or(0, |last| ends[last]);
         for registers in [None, WideRegisters::detect()] {
             let (mut values, mut filled) = (Varints::new(run), vec![1; room]);
-            let result = values.fill_in(registers, &mut filled, -7);
+            let result = values.fill_sums_with(registers, &mut filled, -7);
             assert_eq!(filled[..count], sums[..count], "{run:?}");
             assert_eq!(values.position(), end(count), "{run:?}");
             if room <= sums.len() {
@@ -355,7 +361,7 @@ mod tests {
             }
 
             let (mut values, mut pushed) = (Varints::new(run), vec![5]);
-            let result = values.push_in(registers, room, &mut pushed, -7);
+            let result = values.push_sums_with(registers, room, &mut pushed, -7);
             assert_eq!(pushed[1..], sums[..count], "{run:?}");
             assert_eq!(values.position(), end(count), "{run:?}");
             assert_eq!(result.err(), error.clone().filter(|_| room > count));
@@ -363,14 +369,14 @@ mod tests {
             let (mut values, mut read, mut sum) = (Varints::new(run), Vec::new(), -7);
             let mut places = vec![0; room];
             let stopped = loop {
-                match values.read_in(registers, &mut places, &mut sum) {
+                match values.read_sums_with(registers, &mut places, &mut sum) {
                     Ok([]) => break None,
                     Ok(some) => read.extend_from_slice(some),
                     Err(error) => break Some(error),
                 }
             };
             let mut summed = Varints::new(run);
-            let result = summed.sum_in(registers, room);
+            let result = summed.sum_sints_with(registers, room);
             assert_eq!(summed.position(), end(count), "{run:?}");
             if room <= sums.len() {
                 let sum = count
@@ -387,7 +393,7 @@ mod tests {
 
             let tested = |most: usize| {
                 let mut tested = Vec::new();
-                let found = Varints::new(run).any_in(registers, -7, |sum| {
+                let found = Varints::new(run).any_sum_with(registers, -7, |sum| {
                     tested.push(sum);
                     tested.len() == most
                 });
@@ -416,7 +422,7 @@ mod tests {
         }
         for registers in [None, WideRegisters::detect()] {
             let mut visited = Vec::new();
-            let result = Varints::new(run).for_each_in(registers, |sum, times| {
+            let result = Varints::new(run).for_each_sum_with(registers, |sum, times| {
                 visited.extend(std::iter::repeat_n(sum, times));
             });
             assert_eq!(visited, sums, "{run:?}");

@@ -37,8 +37,8 @@ impl WideRegisters {
         HAS_THEM.then_some(Self(()))
     }
 
-    /// Fills `sums` from its beginning with the sums of `sum` and the values of `run`. Stops at the end of either, and
-    /// at a value that is cut off or has more than eight bytes.
+    /// Fills `sums` from its beginning with the sums of `sum` and the values of `run`. Stops at the end of `sums` or
+    /// `run`, and at a value that is cut off or has more than eight bytes.
     pub(super) fn fill(self, run: &[u8], sums: &mut [i64], sum: i64) -> PartialSums {
         // SAFETY: both types have the same layout, and `decode` stores only numbers.
         let places = unsafe { &mut *(std::ptr::from_mut(sums) as *mut [MaybeUninit<i64>]) };
@@ -84,7 +84,7 @@ const fn numbers(shift: u32, modulus: u8) -> [u8; 64] {
 /// [`PartialSums::count`] numbers.
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn decode(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> PartialSums {
-    // The index of each byte of a register, that of its eight bytes, and that of the byte within the eight.
+    // For each byte of a register: its index, the index of its group of eight bytes, and its index within the group.
     const BYTES: [u8; 64] = numbers(0, 64);
     const EIGHTS: [u8; 64] = numbers(3, 8);
     const WITHIN: [u8; 64] = numbers(0, 8);
@@ -135,7 +135,7 @@ fn decode(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> PartialS
     part
 }
 
-/// Returns the first 64 bytes, followed by zeros, and a mask of the bytes that there are.
+/// Returns the first 64 bytes, filled up with zeros, and a mask of the bytes that are not filled up.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn load(bytes: &[u8]) -> (__m512i, u64) {
@@ -162,8 +162,8 @@ fn values(encoded: __m512i) -> __m512i {
     let ends = _mm512_andnot_si512(encoded, _mm512_set1_epi8(-0x80));
     let own = _mm512_xor_si512(ends, _mm512_sub_epi64(ends, _mm512_set1_epi64(1)));
     let sevens = _mm512_and_si512(_mm512_and_si512(encoded, own), _mm512_set1_epi8(0x7f));
-    // Each byte with an odd index is multiplied by 2^7, each pair with an odd index by 2^14, and added to the one
-    // before it.
+    // Each byte with an odd index is multiplied by 2^7, each pair with an odd index by 2^14, and added to the byte or
+    // pair before it.
     let pairs = _mm512_maddubs_epi16(_mm512_set1_epi16(0x8001_u16.cast_signed()), sevens);
     let quads = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x4000_0001));
     const LOW: i64 = 0x0fff_ffff;

@@ -7,7 +7,7 @@ use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::BlobEntry;
 use crate::pbf::ObjectStatistics;
 
-/// A column with a number of each entry with statistics.
+/// A column that stores a number of each entry that has statistics.
 struct StatisticsColumn {
     number: u64,
     /// Whether the values are differences.
@@ -16,7 +16,8 @@ struct StatisticsColumn {
     is_of_references: bool,
     /// Returns the value of the statistics of a given number of objects.
     get: fn(u32, &ObjectStatistics) -> i64,
-    /// Stores a value. The values of the columns before it are stored already. Returns `None` if it is out of range.
+    /// Stores a value. The values of the earlier columns must be stored already. Returns `None` if the value is out of
+    /// range.
     set: fn(u32, &mut ObjectStatistics, i64) -> Option<()>,
 }
 
