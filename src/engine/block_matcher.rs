@@ -101,7 +101,7 @@ impl<'b> BlockMatcher<'b> {
         for expression in self.filter.without_tag() {
             if self.applies_to(expression, object, tags)?
                 && !self.has_any(&expression.excluded_tags, tags)?
-                && self.holds(expression, object, units)?
+                && self.meets_all(expression, object, units)?
             {
                 return Ok(true);
             }
@@ -113,7 +113,7 @@ impl<'b> BlockMatcher<'b> {
     }
 
     /// Whether the id and the metadata of the current object meet the conditions of `expression`.
-    fn holds(
+    fn meets_all(
         &self,
         expression: &ObjectExpression,
         object: &mut BlockWalk<'_>,
@@ -138,9 +138,10 @@ impl<'b> BlockMatcher<'b> {
             return Ok(true);
         }
         let info = Info::resolve(&object.info()?, units, self.strings)?;
-        Ok(holds(expression, id, &info))
+        Ok(meets_all(expression, id, &info))
     }
 
+    /// Whether an expression that accepts the given tag matches the current object. `tags` are all tags of the object.
     #[inline]
     fn tag_matches(
         &self,
@@ -161,7 +162,7 @@ impl<'b> BlockMatcher<'b> {
                 && self.applies_to(expression, object, tags)?
                 && (expression.more_tags.is_empty() || self.has_all(&expression.more_tags, tags)?)
                 && !self.has_any(&expression.excluded_tags, tags)?
-                && self.holds(expression, object, units)?
+                && self.meets_all(expression, object, units)?
             {
                 return Ok(true);
             }
@@ -192,6 +193,7 @@ impl<'b> BlockMatcher<'b> {
         })
     }
 
+    /// Whether `expression` applies to the kind of the current object, or to areas and the object is an area.
     fn applies_to(
         &self,
         expression: &ObjectExpression,
@@ -261,7 +263,7 @@ pub(crate) fn selects<'t>(
         (one.kinds.contains(object.kind) || one.areas && is_area)
             && one.more_tags.iter().all(has)
             && !one.excluded_tags.iter().any(has)
-            && holds(one, object.id, info)
+            && meets_all(one, object.id, info)
     };
     filter.expressions().is_empty()
         || filter.without_tag().any(accepts)
@@ -272,7 +274,7 @@ pub(crate) fn selects<'t>(
 }
 
 /// Whether an object with an id and metadata meets all conditions of an expression.
-fn holds(expression: &ObjectExpression, id: i64, info: &Info<'_>) -> bool {
+fn meets_all(expression: &ObjectExpression, id: i64, info: &Info<'_>) -> bool {
     let mut conditions = expression.metadata.iter();
     conditions.all(|condition| meets(condition, id, info))
 }

@@ -1,4 +1,4 @@
-//! The interface by which a command shows the blocks that it decodes to a search that needs them, too.
+//! The interface through which a command passes the blocks that it decodes to a search.
 
 use crate::error::FormatResult;
 use crate::formats::ChangeSet;

@@ -183,6 +183,7 @@ impl BlockPacker {
         Ok(())
     }
 
+    /// Writes a chunk to the output. Waits for the frames of the chunk if a thread still encodes them.
     fn write(&mut self, chunk: Waiting) -> Result<()> {
         let frames = match chunk {
             Waiting::Copy(input, entry) => return self.writer.copy(&input, &entry),
@@ -243,6 +244,7 @@ impl Encoders {
         })
     }
 
+    /// Hands objects to an encoder thread. Returns the channel for their frames.
     fn encode(&self, source: JobSource) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
         if self.queue.get().is_none() {
             let (most, options, ctx) = (self.most, self.options, self.ctx.clone());
@@ -300,6 +302,7 @@ impl EncodeWorker {
         }
     }
 
+    /// Encodes the objects of a job.
     fn encode(&mut self, source: &JobSource) -> Result<Vec<EncodedFrame>> {
         let (encoder, without) = (&mut self.encoder, self.options.without);
         let mut add = |payload: &[u8], range: Range<usize>| {

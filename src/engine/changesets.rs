@@ -36,7 +36,7 @@ pub(crate) fn put(
         return Ok(());
     };
     let text = &changesets.text;
-    let Some(options) = room(output) else {
+    let Some(options) = text_options(output) else {
         return Ok(());
     };
     let Some(format) = format_of(text, ctx.input_format)? else {
@@ -67,7 +67,7 @@ pub(crate) fn put_sorted(
     sink: &mut Sink,
     ctx: &Context,
 ) -> Result<()> {
-    let Some(options) = room(output) else {
+    let Some(options) = text_options(output) else {
         return Ok(());
     };
     let mut all: Vec<Changeset> = Vec::new();
@@ -97,10 +97,11 @@ pub(crate) fn put_sorted(
 
 /// Whether the output format can hold changesets. Every text format except OsmChange and CSV can.
 pub(crate) fn has_room(output: &OutputOptions) -> bool {
-    room(output).is_some()
+    text_options(output).is_some()
 }
 
-fn room(output: &OutputOptions) -> Option<&TextOptions> {
+/// Returns the options of the output format; `None` if the format cannot hold changesets.
+fn text_options(output: &OutputOptions) -> Option<&TextOptions> {
     match &output.format {
         Format::Text(options)
             if !matches!(options.format, TextFormat::OsmChange | TextFormat::Csv) =>

@@ -8,7 +8,7 @@ const FEW: usize = 1 << 17;
 #[derive(Debug)]
 pub(crate) struct DistinctList<T> {
     list: Vec<T>,
-    /// The number of values after repeated ones were removed last.
+    /// The number of values after the last removal of repeated values.
     distinct: usize,
 }
 

@@ -103,7 +103,7 @@ impl ElementReader {
     ///
     /// # Errors
     ///
-    /// The table of contents has no blobs as those of the selected part, so that the part is one of another file.
+    /// The table of contents lacks the blobs of the selected part, so the part belongs to another file.
     pub fn select(self, selection: ObjectSelection) -> Result<Self> {
         if let Some(part) = &selection.part
             && !self.file.has_part(part)

@@ -73,7 +73,7 @@ impl ElementWriter {
     /// As [`create`](Self::create).
     pub fn new(output: OutputOptions, ctx: Context) -> Result<Self> {
         let path = output.target.path().to_owned();
-        let sink = Sink::create(&output, header(&output), SizeHint::default(), &ctx)?;
+        let sink = Sink::create(&output, new_header(&output), SizeHint::default(), &ctx)?;
         Ok(Self::of_sink(
             sink,
             ElementOrder::Canonical(None),
@@ -82,8 +82,8 @@ impl ElementWriter {
         ))
     }
 
-    /// Creates a writer that accepts objects in any order. The objects are kept in an unnamed temporary file beside the
-    /// output, and sorted by [`finish`](Self::finish).
+    /// Creates a writer that accepts objects in any order. The objects are kept in an unnamed temporary file in the
+    /// directory of the output, and sorted by [`finish`](Self::finish).
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl ElementWriter {
         let directory = output.target.scratch_directory();
         let (scratch, unsorted) = OutputOptions::scratch(&directory, Compression::Lz4)?;
         let path = output.target.path().to_owned();
-        let sink = Sink::create(&unsorted, header(&output), SizeHint::default(), &ctx)?;
+        let sink = Sink::create(&unsorted, new_header(&output), SizeHint::default(), &ctx)?;
         Ok(Self::of_sink(
             sink,
             ElementOrder::Any(Box::new((scratch, output))),
@@ -129,7 +129,7 @@ impl ElementWriter {
         }
         self.holds_deleted |= !object.info.visible;
         let added = self.builder.add(object);
-        added.map_err(|error| invalid(&self.path, &error))?;
+        added.map_err(|error| object_error(&self.path, &error))?;
         if self.builder.has_blocks() {
             self.flush()
         } else {
@@ -171,6 +171,7 @@ impl ElementWriter {
         Ok(sort_files(vec![file], &job, &self.ctx)?.written)
     }
 
+    /// Passes the completed blocks to the output.
     fn flush(&mut self) -> Result<()> {
         let mut blocks: Vec<EncodedBlock> = self.builder.take_blocks();
         blocks
@@ -179,7 +180,8 @@ impl ElementWriter {
     }
 }
 
-fn header(output: &OutputOptions) -> HeaderBlock {
+/// Returns the header of an output with the given options.
+fn new_header(output: &OutputOptions) -> HeaderBlock {
     let mut header = HeaderBlock::for_objects();
     output.header.apply(&mut header);
     header
@@ -195,6 +197,7 @@ fn out_of_order(path: &Path, object: &Object<'_>) -> Error {
     Error::file(path, cause)
 }
 
-fn invalid(path: &Path, error: &FormatError) -> Error {
+/// Returns the error for an object that cannot be written to the output at `path`.
+fn object_error(path: &Path, error: &FormatError) -> Error {
     Error::file(path, error.to_string())
 }

@@ -59,7 +59,7 @@ impl Feature {
 pub enum Geometry {
     /// The location of a node.
     Point(Point),
-    /// The locations of the nodes of a way, two or more. Of consecutive nodes at the same place, there is one point. A
+    /// The locations of the nodes of a way, two or more. Consecutive nodes with the same location become one point. A
     /// line across the antimeridian is not cut.
     Line(Vec<Point>),
     /// The polygons of an area, one or more. Their rings neither cross each other nor share edges, so the polygons are

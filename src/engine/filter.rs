@@ -81,6 +81,7 @@ impl FilterItem {
         self.is_visited || self.is_transformed
     }
 
+    /// Returns the outcome for each output to which the blob is copied.
     fn copies(&self) -> Vec<(u32, BlobOutcome)> {
         let outputs = self.copied_to.iter();
         let copies = outputs.map(|output| (*output, BlobOutcome::Copy(self.entry)));
@@ -394,7 +395,7 @@ impl<'f> FilteredWriter<'f> {
             PhaseLimits {
                 jobs: AT_ONCE.min(files.len()),
                 budget: u64::MAX,
-                // Each commit looks whether the command was cancelled. A file that has its name is not taken back.
+                // Each commit checks for cancellation itself. A file that already has its final name is kept.
                 cancellation: &Cancellation::default(),
             },
             files.into_iter().map(Ok),

@@ -67,7 +67,7 @@ impl KeptField {
         })
     }
 
-    /// Removes the field from a header. The order of objects is declared again if it holds.
+    /// Removes the field from a header. The writer declares the order of objects again if it holds.
     fn clear(self, header: &mut HeaderBlock) {
         match self {
             Self::ReplicationTimestamp => header.replication_timestamp = None,
@@ -289,9 +289,8 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     Ok(merged)
 }
 
-/// Returns the header for an output with some of the objects of the file with the header `header`. `has_nodes` is set
-/// if the output has all nodes of its ways that the file has. Otherwise the output does not declare that it has all
-/// nodes of which its ways store the locations.
+/// Returns the header for an output with some of the objects of the file with the header `header`. `has_nodes` tells
+/// whether the output keeps all nodes of its ways. If not, removes the declaration that no nodes of ways were omitted.
 pub(crate) fn header_of_part(mut header: HeaderBlock, has_nodes: bool) -> HeaderBlock {
     if !has_nodes {
         header.set_optional(feature::ALL_NODES, false);

@@ -24,8 +24,8 @@ pub(crate) enum OpenedInput {
     Changes(Input),
 }
 
-/// Opens an input that is data or a change file. `content` is its content; if `None`, the input shows it. `write` has
-/// the options of an output with data. Does not warn of changesets in data.
+/// Opens an input that is data or a change file. `content` is its content; if `None`, it is determined from the input.
+/// `write` has the options of an output with data. Does not warn of changesets in data.
 #[cfg(feature = "cli")]
 pub(crate) fn open_by_content(
     path: &Path,
@@ -50,8 +50,9 @@ const MAX_BLOBS: usize = 64;
 /// The maximum number of deletions that are counted in a blob.
 const MAX_DELETIONS: usize = 1 << 14;
 
-/// Returns the content of a file. `-F` comes first, then the format. In PBF and OPL, a history that lacks versions has
-/// the same bytes as changes: there, the name of the file comes next (such as `.osh.pbf`), and then the deletions.
+/// Returns the content of a file. The content that the user states comes first, then the format. In PBF and OPL, a
+/// history that lacks versions has the same bytes as changes: there, the name of the file comes next (such as
+/// `.osh.pbf`), and then the deletions.
 ///
 /// Decodes up to 64 blobs of a file that declares a history and whose name leaves the content open.
 pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
@@ -89,7 +90,7 @@ fn evident_content(file: &PbfFile, ctx: &Context) -> Option<FileContent> {
 }
 
 /// Returns the error of a command that needs current data, for a file with several versions of objects. `of_history` is
-/// the cause if the file is a history. A change file is called by its name.
+/// the cause if the file is a history. For a change file, the error says so.
 pub(crate) fn not_current_error(file: &PbfFile, of_history: &str, ctx: &Context) -> Error {
     let path = file.input.path();
     if content_of(file, ctx).is_ok_and(|content| content == FileContent::Changes) {
@@ -141,7 +142,8 @@ fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<DeletionCounts> {
     let step = entries.len().div_ceil(MAX_BLOBS).max(1);
     let mut decoder = BlobDecoder::new(&file.input, ctx);
     let mut deletions = DeletionCounts::default();
-    // The last blob is always among them, because changes may be sorted by action, and deletions come last then.
+    // The last blob is always among the counted blobs, because changes may be sorted by action, and deletions come last
+    // then.
     for (position, entry) in entries.into_iter().rev().step_by(step) {
         ctx.cancellation.check()?;
         let mut first = None;

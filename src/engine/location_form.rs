@@ -1,4 +1,4 @@
-//! The rule for where a way is: which locations a file has for the nodes of its ways, and which of them counts.
+//! The rule for the locations of ways: which locations a file has for the nodes of its ways, and which of them counts.
 //!
 //! The location of a node reference is, in this order: the location of the node, if the node is in the file or in the
 //! changes that are applied to it; the location that the way stores; unknown.
@@ -18,8 +18,8 @@ pub(crate) enum LocationForm {
     /// Ways store locations, and the header declares that the nodes which only ways need were left out.
     NeededNodes,
     /// Some ways store locations, and the header does not declare which nodes the file has, or declares that the file
-    /// has some of the nodes that only ways need. Files that other programs located, and files that were put together
-    /// from files of several forms, have this form.
+    /// has some of the nodes that only ways need. Files to which other programs added locations, and files that were
+    /// merged from files of several forms, have this form.
     Mixed,
 }
 

@@ -37,8 +37,8 @@ enum BlobBatches<B> {
 
 impl ElementReader {
     /// Starts to read the selected objects, and returns an iterator over the batches, in file order. `maker` creates
-    /// the maker of a thread. Threads make batches ahead: up to two for each, and those of the blobs in work. They end
-    /// when the iterator is dropped.
+    /// the maker of a thread. Threads make batches ahead of the caller: up to two per thread, and the batches of the
+    /// blobs that are being decoded. The threads end when the iterator is dropped.
     ///
     /// Errors are items of the iterator, which ends after an error.
     pub fn batches<M: BatchMaker>(
@@ -51,6 +51,7 @@ impl ElementReader {
         })
     }
 
+    /// Makes the batches of the selected objects, and calls `take` with each batch, in file order.
     fn make_batches<M: BatchMaker>(
         &self,
         maker: &(impl Fn() -> M + Sync),

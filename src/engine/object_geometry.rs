@@ -1,4 +1,4 @@
-//! Geometries of objects, by one rule for all that needs them: points of nodes, lines of ways, and the polygons of
+//! Geometries of objects, by the same rules for all commands: points of nodes, lines of ways, and the polygons of
 //! closed ways and of relations.
 
 use super::geometry_pass::on_earth;
@@ -72,8 +72,8 @@ impl GeometryMaker {
         point
     }
 
-    /// Returns the line of a way, without consecutive duplicates. `refs` and `locations` are those of the nodes. Returns
-    /// `None` if a node has no location, or if fewer than two points are left.
+    /// Returns the line of a way, without consecutive duplicates. `refs` and `locations` have the ids and the locations
+    /// of the nodes. Returns `None` if a node has no location, or if fewer than two points are left.
     pub(crate) fn line(
         &mut self,
         id: i64,
@@ -127,7 +127,7 @@ impl GeometryMaker {
     ) -> Cow<'_, [AreaPolygon]> {
         let path = std::iter::once(self.points.iter().copied());
         let is_across = self.antimeridian == Antimeridian::Cut && MapTurn::of(path).is_some();
-        // `line` leaves `nodes` empty unless consecutive nodes have the same location.
+        // After `line`, `nodes` is empty unless consecutive nodes have the same location.
         if self.nodes.is_empty() {
             if !is_across && simple_polygon(&self.points, &mut self.polygon) {
                 return Cow::Borrowed(std::slice::from_ref(&self.polygon));
@@ -141,7 +141,7 @@ impl GeometryMaker {
         }];
         let assembly = assemble_for(&ways, self.antimeridian, OpenRings::Refuse);
         for problem in assembly.problems {
-            report(self.of_area(ObjectKind::Way, id, problem));
+            report(self.area_problem(ObjectKind::Way, id, problem));
         }
         Cow::Owned(assembly.polygons)
     }
@@ -199,7 +199,7 @@ impl GeometryMaker {
         for problem in assembly.problems {
             // An error in a relation with missing members may be due to these members, so it is not reported.
             if is_complete || !problem.kind.is_error() {
-                report(self.of_area(kind, id, problem));
+                report(self.area_problem(kind, id, problem));
             }
         }
         assembly.polygons
@@ -210,8 +210,8 @@ impl GeometryMaker {
         self.nodes.first().map(|node| node.point)
     }
 
-    /// Returns a problem of the polygons of an object.
-    fn of_area(&self, kind: ObjectKind, id: i64, problem: AreaProblem) -> Problem {
+    /// Converts a problem of the polygons of an object.
+    fn area_problem(&self, kind: ObjectKind, id: i64, problem: AreaProblem) -> Problem {
         Problem {
             kind,
             id,

@@ -1,4 +1,4 @@
-//! Selections of objects, as tests of blobs and of objects.
+//! Selects objects, and the blobs that may have them.
 
 use super::block_matcher::{self, BlockMatcher, may_select_in};
 use crate::error::{FormatError, Result};
@@ -36,11 +36,11 @@ pub struct ObjectSelection {
 /// An iterator over the entries of blobs, in file order.
 pub(super) type Entries<'e> = Box<dyn Iterator<Item = Result<BlobEntry>> + Send + 'e>;
 
-/// An [`ObjectSelection`], prepared for tests.
+/// An [`ObjectSelection`], prepared for the comparison with blobs and objects.
 #[derive(Debug)]
 pub(super) struct PreparedSelection {
     pub kinds: KindSet,
-    /// The box, or that of the region, as [`Bbox::on_map`] returns it.
+    /// The box, or the envelope of the region, as [`Bbox::on_map`] returns it.
     pub boxes: Option<[Bbox; 2]>,
     pub region: Option<Arc<AreaIndex>>,
     /// The keys of the objects in ascending order; `None` for all objects.
@@ -226,7 +226,7 @@ impl ObjectsWithin {
         Ok(within)
     }
 
-    /// Whether an object is in the box. Deleted nodes are not.
+    /// Whether an object is in the box and in the region. Deleted nodes are in neither.
     fn has(&self, element: &Element<'_>) -> bool {
         match element {
             Element::Node(node) => {
@@ -255,6 +255,7 @@ impl ObjectsWithin {
         }
     }
 
+    /// Whether a node or way of the selection is a member of the relation.
     fn has_relation(&self, relation: &Relation<'_>) -> bool {
         relation.members().any(|member| match member.kind {
             ObjectKind::Node => self.nodes.contains(member.id),

@@ -50,8 +50,8 @@ impl OutputOptions {
         }
     }
 
-    /// Creates a temporary file in `directory`. Also returns the options of an output to the file, with the compression
-    /// of another output, because blobs may be copied to it.
+    /// Creates a temporary file in `directory`. Also returns the options of an output to this file. `compression` is
+    /// that of another output, because blobs may be copied to it.
     pub(crate) fn scratch(
         directory: &Path,
         compression: Compression,
@@ -122,7 +122,8 @@ impl OutputOptions {
         self.target.is_stream() || self.format != Format::Pbf
     }
 
-    /// Returns the compression of an output that is text: that of its format or of its name.
+    /// Returns the compression of a text output: the one that the format states, or else the one that the file name
+    /// implies.
     pub(crate) fn text_compression(&self) -> TextCompression {
         match &self.format {
             Format::Text(text) => text.compression,

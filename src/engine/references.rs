@@ -23,7 +23,7 @@ pub(crate) fn referenced_ids(
 ) -> Result<IdSets> {
     let mut found = IdSets::default();
     if !wanted.of(ObjectKind::Relation).is_empty() {
-        relations(source, wanted, &mut found)?;
+        follow_members(source, wanted, &mut found)?;
     }
     let have_nodes = nodes_of_wanted.is_some();
     let members = std::mem::take(found.of_mut(ObjectKind::Node));
@@ -150,7 +150,7 @@ fn ids_of(members: DistinctList<(ObjectKind, i64)>) -> impl Iterator<Item = Obje
 
 /// Returns members of the relations in a block: the nodes and ways of the relations that `is_wanted` selects, and the
 /// member relations of the relations that `is_followed` selects.
-fn members(
+fn members_in(
     block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
     is_followed: impl Fn(i64) -> bool,
@@ -177,7 +177,7 @@ const PART_OF_BLOBS: usize = 8;
 /// The first level consists of the wanted relations. Each further level consists of the relations that are members of
 /// relations of the previous level. If few blobs may contain relations of a level, only these blobs are read. At the
 /// first level that many blobs may contain, or after [`LEVELS`] levels, all blobs with relations are read.
-fn relations(source: PlannedFile<'_>, wanted: &IdSets, found: &mut IdSets) -> Result<()> {
+fn follow_members(source: PlannedFile<'_>, wanted: &IdSets, found: &mut IdSets) -> Result<()> {
     let mut level = wanted.of(ObjectKind::Relation).clone();
     let mut seen = level.clone();
     let has_relations = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Relation);
@@ -194,7 +194,7 @@ fn relations(source: PlannedFile<'_>, wanted: &IdSets, found: &mut IdSets) -> Re
         let is_of_level = |relation| level.contains(relation);
         source.scan("find members").run(
             |entry| search.may_find_in(entry),
-            |_, block| members(block, is_of_level, is_of_level),
+            |_, block| members_in(block, is_of_level, is_of_level),
             |members| {
                 found.extend(ids_of(members.others));
                 for (_, child) in members.nested.finish() {
@@ -221,7 +221,7 @@ fn members_of_all(source: PlannedFile<'_>, wanted: &IdSet, found: &mut IdSets) -
     let mut nested: FxHashMap<i64, Vec<i64>> = FxHashMap::default();
     source.scan("find members").run(
         |entry| entry.kinds.contains(ObjectKind::Relation),
-        |_, block| members(block, |relation| wanted.contains(relation), |_| true),
+        |_, block| members_in(block, |relation| wanted.contains(relation), |_| true),
         |members| {
             for (parent, child) in members.nested.finish() {
                 nested.entry(parent).or_default().push(child);
@@ -237,7 +237,7 @@ fn members_of_all(source: PlannedFile<'_>, wanted: &IdSet, found: &mut IdSets) -
     let search = IdSearch::new(source.file, is_met, source.ctx)?;
     source.scan("find members").run(
         |entry| search.may_find_in(entry),
-        |_, block| members(block, |relation| more.contains(relation), |_| false),
+        |_, block| members_in(block, |relation| more.contains(relation), |_| false),
         |members| found.extend(ids_of(members.others)),
     )
 }

@@ -80,9 +80,9 @@ impl RepeatedNeighbours {
     }
 }
 
-/// The objects that occur again in blobs whose entries alone are read. An entry proves that its first and its last
-/// object are in the blob. A content hash proves that two blobs have the same objects. An entry whose ids do not ascend
-/// strictly, although they are in order, proves that an object occurs twice in the blob.
+/// Finds objects that occur again in blobs that are not decoded, from the entries of the blobs. An entry proves that
+/// its first and its last object are in the blob. A content hash proves that two blobs have the same objects. An entry
+/// whose ids do not ascend strictly, although they are in order, proves that an object occurs twice in the blob.
 #[derive(Debug, Default)]
 pub(crate) struct ProvenRepeats {
     /// Whether the blobs are known to be in canonical order, so that only neighbours can have the same objects.
@@ -96,7 +96,7 @@ pub(crate) struct ProvenRepeats {
 }
 
 impl ProvenRepeats {
-    /// Creates a count for blobs of a file in order, or of one file or several in any order.
+    /// Creates a count. `is_in_order` tells whether the blobs are known to be in canonical order.
     pub(crate) fn new(is_in_order: bool) -> Self {
         Self {
             is_in_order,
@@ -142,7 +142,8 @@ impl ProvenRepeats {
         self.found.add(again);
     }
 
-    /// Returns the objects that occur again. Blobs with deleted versions have a history, in which all objects may.
+    /// Returns the objects that occur again. If a blob has deleted versions, the file has a history, in which objects
+    /// may occur again, so none is returned.
     pub(crate) fn found(&self) -> RepeatCount {
         if self.has_deleted {
             RepeatCount::default()

@@ -25,12 +25,12 @@ const NEED: &str = "the command needs a file that has each object once";
 pub(crate) enum Repeats {
     /// The command fails.
     Refused,
-    /// The command continues, and warns with their number.
+    /// The command continues, and warns with the number of these objects.
     Counted,
 }
 
 /// Returns the context in which a command reads `file`, if it needs each object once. Decoding a blob in this context
-/// fails if an object occurs in it that occurs twice in the file.
+/// fails if the blob has an object that occurs twice in the file.
 ///
 /// # Errors
 ///
@@ -53,8 +53,8 @@ pub(crate) fn refuse_repeats(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> 
     Ok(watched)
 }
 
-/// Does the same as [`refuse_repeats`], except under the conventions of osmium, whose command takes objects that occur
-/// twice.
+/// Does the same as [`refuse_repeats`], except under the conventions of osmium, whose command accepts objects that
+/// occur twice.
 pub(crate) fn refuse_unless_compatible(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -80,7 +80,8 @@ pub(crate) fn count<T>(
     Ok(result)
 }
 
-/// Counts the objects that occur again among those that are decoded. Under the conventions of osmium, it counts none.
+/// Counts the objects that occur again among those that are decoded. Under the conventions of osmium, no object is
+/// counted.
 pub(crate) struct Counting {
     /// The context in which blobs are decoded.
     pub ctx: Context,
@@ -195,8 +196,8 @@ impl RepeatFindings {
         })
     }
 
-    /// Adds `count` objects that occur again. `first` is one of them. Fails if they are refused, unless the file turns
-    /// out to have deleted versions.
+    /// Adds `count` objects that occur again. `first` is one of them. Fails if repeated objects are refused, unless the
+    /// file turns out to have deleted versions.
     fn add(&self, count: u64, first: TypeThenId) -> FormatResult<()> {
         if count == 0 || *self.is_history.get_or_init(|| self.has_deleted()) {
             return Ok(());
@@ -221,7 +222,7 @@ impl RepeatFindings {
         }
     }
 
-    /// Reads blobs until one has a deleted version. Blobs that cannot be read have none.
+    /// Reads blobs until one has a deleted version. Blobs that cannot be read count as having none.
     fn has_deleted(&self) -> bool {
         let mut reader = BlobDecoder::new(&self.input, &Context::new(1));
         let mut has_deleted = |entry: &BlobEntry| {
@@ -244,9 +245,9 @@ impl RepeatFindings {
 /// How a blob is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlobRole {
-    /// No other blob is known to have ids of its range.
+    /// No other blob is known to have ids in its range.
     Alone,
-    /// Other blobs have ids of its range.
+    /// Other blobs have ids in its range.
     Overlapping,
 }
 
@@ -381,6 +382,7 @@ impl Repeated {
         }
     }
 
+    /// Adds the counted objects to `findings`.
     fn add_to(&self, findings: &RepeatFindings) -> FormatResult<()> {
         match self.first {
             Some(first) => findings.add(self.count, first),
@@ -451,7 +453,7 @@ impl Chosen {
         self.findings.is_some()
     }
 
-    /// Adds the selected objects of a block. Fails if one was selected before, and that is refused.
+    /// Adds the selected objects of a block. Fails if an object was selected before, and repeated objects are refused.
     pub(crate) fn add(&self, objects: &[ObjectId]) -> FormatResult<()> {
         let Some(findings) = self.findings.as_ref().filter(|_| !objects.is_empty()) else {
             return Ok(());

@@ -20,12 +20,12 @@ pub(crate) enum Rewritten {
 pub(crate) struct DecodedBlob<'b> {
     pub entry: &'b BlobEntry,
     pub payload: &'b [u8],
-    /// The compressed segments of the blob, if those can be copied that an edit leaves unchanged.
+    /// The compressed segments of the blob, if segments that an edit does not change can be copied.
     pub columns: Option<Segmented<'b>>,
 }
 
 impl DecodedBlob<'_> {
-    /// Calls `work` with a blob. Fails if the blob has strings that cannot be written with the options `write`.
+    /// Calls `work` with a decoded blob. Fails if the blob has strings that cannot be written with the options `write`.
     pub(crate) fn decode<R>(
         reader: &mut BlobDecoder,
         entry: &BlobEntry,
@@ -109,7 +109,8 @@ impl<'f> Rewrite<'f> {
                 let Some(stays) = stays else {
                     return DecodedBlob::decode(reader, &entry, write, work);
                 };
-                // Whether the test is called depends on the worker, but the entry of a copied blob must not.
+                // Whether the test is called depends on the worker, but the entry of a copied blob must not depend on
+                // the worker.
                 let is_complete = entry.is_complete();
                 if is_complete && stays(&entry, None) {
                     return Ok((BlobOutcome::Copy(entry), T::default()));

@@ -102,8 +102,8 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Calls `find` with each of the blocks that `picks` selects, and with a list to which it adds what it finds. Adds
-    /// the lists to `all` in file order.
+    /// Calls `find` with each of the blocks that `picks` selects, and with a list to which `find` appends its results.
+    /// Adds the lists to `all` in file order.
     pub(crate) fn collect<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
@@ -180,8 +180,8 @@ impl<'a> Scan<'a> {
         )
     }
 
-    /// Visits the nodes of the blobs that `picks` selects. Calls `find` with each, and calls `take` with the results in
-    /// file order. Where `needs_locations` is `false`, only the ids and versions may be decompressed.
+    /// Calls `find` with the nodes of each blob that `picks` selects, and calls `take` with the results in file order.
+    /// Where `needs_locations` is `false`, only the ids and versions may be decompressed.
     pub(crate) fn run_versions<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
@@ -235,7 +235,7 @@ impl WorkItem for PlanningItem {
     }
 
     fn held_bytes(&self) -> u64 {
-        // The number of objects may be unknown. Few of them take less than 4 bytes in the file.
+        // The number of objects may be unknown. Few objects take less than 4 bytes in the file.
         self.0.input_bytes() * 6
     }
 }

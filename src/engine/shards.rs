@@ -109,6 +109,7 @@ impl MergeStep {
     }
 }
 
+/// Returns the sum of `value` over the entries of `sources`.
 fn total(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
     sources
         .iter()
@@ -195,6 +196,7 @@ impl MergeStep {
     }
 }
 
+/// Adds the steps that write the blobs of a cluster to `steps`.
 fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, steps: &mut Vec<MergeStep>) {
     match cluster.as_slice() {
         [] => {}
@@ -296,6 +298,7 @@ impl Sources {
         }
     }
 
+    /// Reads and decompresses the blob of a source.
     pub(crate) fn payload(&mut self, source: &Source) -> Result<Vec<u8>> {
         let reader = self.readers.get_mut(source.file);
         let reader = reader.ok_or_else(|| Error::internal("a blob without its file"))?;
@@ -310,6 +313,7 @@ impl Sources {
         }
     }
 
+    /// Converts an error in the blob of a source to an error that names the blob.
     pub(crate) fn error(&self, source: &Source, error: FormatError) -> Error {
         match self.readers.get(source.file) {
             Some(reader) => reader.error(&source.entry, error),

@@ -111,7 +111,7 @@ enum ResolvedDedupe {
 }
 
 impl ResolvedDedupe {
-    /// Returns the flag of blobs in which no version has to be removed, or moved.
+    /// Returns the flag of blobs in which no version has to be removed or moved.
     const fn order(self) -> BlobFlags {
         match self {
             Self::All => BlobFlags::SORTED,
@@ -262,7 +262,7 @@ fn check_order(job: &SortJob, source: PlannedFile<'_>, is_one_of_several: bool) 
     }
 }
 
-/// Whether to warn of objects that occur again. In histories and change files, they do.
+/// Whether to warn of objects that occur again. In histories and change files, this is normal.
 fn tells_repeats(
     job: &SortJob,
     kept: ResolvedDedupe,
@@ -427,6 +427,7 @@ fn copy_while_sorted(
     })
 }
 
+/// Writes the output step by step. Returns the count of objects that occur again.
 fn write_steps(
     job: &SortJob,
     inputs: &[&Input],

@@ -75,8 +75,8 @@ pub(crate) fn for_each_stored_location(
     )
 }
 
-/// Returns the nodes whose locations are stored by the ways of a block that are kept. `is_kept` has an element for each
-/// way. Nodes can occur several times.
+/// Returns the nodes whose locations the kept ways of a block store. `is_kept` has an element for each way. Nodes can
+/// occur several times.
 pub(crate) fn nodes_located_by(block: &Block<'_>, is_kept: &[bool]) -> FormatResult<Vec<i64>> {
     let mut nodes = Vec::new();
     block.for_each_way_location(

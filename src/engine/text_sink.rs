@@ -100,6 +100,7 @@ pub(crate) fn warn_replaced(count: u64, ctx: &Context) {
     }
 }
 
+/// Returns the first words of a warning of `count` control characters.
 fn control_characters(count: u64) -> String {
     let (one, many) = (
         "control character, which XML 1.0 does not know, was",
@@ -217,6 +218,7 @@ impl TextSink {
         self.encoders.add_text(self.index, text)
     }
 
+    /// Hands a part to the encoders, after the objects that were added before.
     fn put_part(&mut self, part: OutputChunk) -> Result<()> {
         self.end_block()?;
         self.encoders.encode(self.index, self.form.clone(), part)
@@ -278,6 +280,7 @@ impl TextEncoders {
         queue.push(TextJob { part, form, index }, |chunk| self.write(chunk))
     }
 
+    /// Adds converted text to the document of its output.
     fn write(&self, chunk: TextPortion) -> Result<()> {
         let mut documents = self.documents.borrow_mut();
         let document = documents[chunk.index].as_mut().ok_or_else(finished)?;
@@ -297,6 +300,7 @@ impl TextEncoders {
         document.file.add_text(text)
     }
 
+    /// Writes all parts that were added to any output so far.
     fn write_all(&self) -> Result<()> {
         match &mut *self.queue.borrow_mut() {
             Some(queue) => queue.drain(|chunk| self.write(chunk)),
@@ -368,6 +372,7 @@ struct ChunkWriter<'a> {
 }
 
 impl ChunkWriter<'_> {
+    /// Converts the objects of a block to text.
     fn put_block(&mut self, payload: &[u8]) -> FormatResult<()> {
         let block = Block::parse(payload)?;
         let is_exact = block.units.are_exact_e7();

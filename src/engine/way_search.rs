@@ -30,14 +30,14 @@ pub(crate) struct FoundInWays {
     pub touched: FxHashSet<u64>,
     /// The locations of the wanted nodes.
     pub stored: StoredLocations,
-    /// The nodes whose locations would be lost without them: leaving nodes whose location a way does not store, and
-    /// changed nodes of a way that stores no locations at all. Ways that the changes replace do not count.
+    /// The nodes whose locations would be lost if the nodes were removed: leaving nodes whose location a way does not
+    /// store, and changed nodes of a way that stores no locations at all. Ways that the changes replace do not count.
     pub needed: IdSet,
     /// The nodes of replaced ways whose locations these ways do not store.
     pub released: IdSet,
 }
 
-/// The ways of a blob that have something to do with the nodes of a search.
+/// The ways of a blob that refer to nodes of a search, or that changes replace.
 #[derive(Default)]
 struct BlobWays {
     offset: u64,
@@ -145,6 +145,7 @@ impl WaySearch<'_> {
         Ok(())
     }
 
+    /// Adds the facts about a way to `found`. `stored` are the locations that the way stores.
     fn visit(
         &self,
         found: &mut BlobWays,

@@ -16,8 +16,8 @@ use std::sync::Mutex;
 /// The error if a block has more objects than its [`Selection`] has decisions, which is a bug.
 const UNDECIDED: FormatError = FormatError::new("internal error: an object without a decision");
 
-/// The size in bytes from which on payloads are transformed one at a time, so that the memory does not grow with the
-/// number of threads. Payloads of real files are smaller.
+/// Payloads of at least this many bytes are transformed one at a time, so that the memory does not grow with the number
+/// of threads. Payloads of real files are smaller.
 const LARGE_PAYLOAD: usize = 8 << 20;
 
 /// Held while a payload of at least [`LARGE_PAYLOAD`] bytes is transformed.
@@ -102,7 +102,7 @@ impl<'a> FilterWorker<'a> {
         filtered
     }
 
-    /// Does the work of [`filter_payload`](Self::filter_payload).
+    /// Does the same as [`filter_payload`](Self::filter_payload), without the lock for large payloads.
     fn outcomes<T>(
         &mut self,
         item: &FilterItem,

@@ -1,4 +1,5 @@
-//! The limit of the work for areas. A few bytes name a long way in another relation, and each relation assembles it.
+//! Limits the work for areas. Without a limit, a few bytes could name a long way in one more relation, and each
+//! relation would assemble the way again.
 
 use super::{GeometryPass, UNDECIDED};
 use crate::area::{MAX_NODES, WayStore};
@@ -7,15 +8,15 @@ use crate::error::{FormatResult, Result};
 use crate::osm::ObjectKind;
 use crate::pbf::{Block, Element, Relation};
 
-/// The number of nodes of all areas together that are always assembled, and the number for each byte of the file. The
-/// areas of real files have at most two nodes for each byte.
+/// Areas are always assembled if they have at most this many nodes together. [`NODES_PER_BYTE`] is added for each byte
+/// of the file. The areas of real files have at most two nodes for each byte.
 const NODES: u64 = 16 << 20;
 const NODES_PER_BYTE: u64 = 16;
 
 impl GeometryPass<'_> {
-    /// Limits the nodes of an area to as many as let all smaller areas be assembled within the limit of the file.
-    /// `members` is the number of member ways of the relations that `areas` selects. The relations are read again only
-    /// if so many ways could have too many nodes.
+    /// Sets the maximum number of nodes of an area, so that all assembled areas together stay within the limit of the
+    /// file. `members` is the number of member ways of the relations that `areas` selects. The relations are read again
+    /// only if so many ways could have too many nodes.
     pub(super) fn limit_areas(
         &self,
         areas: &(impl Fn(&Block<'_>) -> FormatResult<Vec<bool>> + Sync),
@@ -45,7 +46,7 @@ impl GeometryPass<'_> {
             },
             &mut counts,
         )?;
-        ways.set_max_nodes(largest(counts, most));
+        ways.set_max_nodes(max_nodes_of_area(counts, most));
         Ok(())
     }
 }
@@ -60,9 +61,9 @@ fn node_count(relation: &Relation<'_>, ways: &WayStore) -> u64 {
     ids.into_iter().map(|id| ways.node_count(id)).sum()
 }
 
-/// Returns the largest number of nodes of an area with which all areas up to this size have at most `most` nodes
-/// together.
-fn largest(mut counts: Vec<u64>, most: u64) -> usize {
+/// Returns the largest size of an area, in nodes, for which all areas up to this size have at most `most` nodes in
+/// total.
+fn max_nodes_of_area(mut counts: Vec<u64>, most: u64) -> usize {
     counts.retain(|count| *count <= MAX_NODES as u64);
     counts.sort_unstable();
     let mut total = 0;
@@ -79,12 +80,12 @@ mod tests {
 
     #[test]
     fn the_largest_areas_are_left_out_first() {
-        assert_eq!(largest(vec![], 0), MAX_NODES);
-        assert_eq!(largest(vec![5, 90, 7], 102), MAX_NODES);
-        assert_eq!(largest(vec![5, 90, 7], 101), 89);
+        assert_eq!(max_nodes_of_area(vec![], 0), MAX_NODES);
+        assert_eq!(max_nodes_of_area(vec![5, 90, 7], 102), MAX_NODES);
+        assert_eq!(max_nodes_of_area(vec![5, 90, 7], 101), 89);
         // Areas of one size are all assembled, or none.
-        assert_eq!(largest(vec![8; 100], 799), 7);
+        assert_eq!(max_nodes_of_area(vec![8; 100], 799), 7);
         // Areas that are too large in any file do not count.
-        assert_eq!(largest(vec![5, u64::MAX], 100), MAX_NODES);
+        assert_eq!(max_nodes_of_area(vec![5, u64::MAX], 100), MAX_NODES);
     }
 }

@@ -58,7 +58,7 @@ impl<V: Visitor> BlobVisit<V> {
                     is_scanned: true,
                     is_visited: false,
                     locations: Some(_),
-                } if visit.send_places(payload, &mut completed)? => return Ok(()),
+                } if visit.send_locations(payload, &mut completed)? => return Ok(()),
                 Task::Nodes {
                     is_scanned: true, ..
                 } => scan_order(payload, &mut completed)?,
@@ -114,12 +114,12 @@ fn send<F>(results: &PassResults<'_, Found<F>>, found: Found<F>) -> FormatResult
     results.send(found).map_err(ended)
 }
 
-/// Returns the error of a visit after the pass has ended. Nobody waits for it then.
+/// Converts the error of sending to a pass that has ended. Nobody reads this error.
 fn ended(error: Error) -> FormatError {
     FormatError::with(error.to_string())
 }
 
-/// Returns an index, and increments it.
+/// Increments an index, and returns its previous value.
 const fn advance(next: &mut usize) -> usize {
     *next += 1;
     *next - 1
@@ -147,6 +147,7 @@ impl<V: Visitor> Visit<'_, V> {
         Ok(())
     }
 
+    /// Visits the selected nodes of a block, and sends the locations of its nodes if they are needed.
     fn visit_nodes(&mut self, is_visited: bool, block: &Block<'_>) -> FormatResult<()> {
         let (mut batch, is_located) = (NodeBatch::default(), self.locations.is_some());
         let selected = self.select(is_visited, block)?;
@@ -202,9 +203,9 @@ impl<V: Visitor> Visit<'_, V> {
         }
     }
 
-    /// Completes the entry of a blob, and sends the locations of its nodes, if the blob has nothing but a few nodes.
-    /// Returns whether they were sent.
-    fn send_places(&self, payload: &[u8], entry: &mut BlobEntry) -> FormatResult<bool> {
+    /// If the blob has only nodes, and fewer than [`NODES`], completes its entry, sends the locations of its nodes, and
+    /// returns `true`. Does nothing and returns `false` for other blobs.
+    fn send_locations(&self, payload: &[u8], entry: &mut BlobEntry) -> FormatResult<bool> {
         let (mut batch, mut scanned) = (NodeBatch::default(), *entry);
         scan_places(payload, &mut scanned, |ids, locations| {
             if batch.len() < NODES {
@@ -229,6 +230,7 @@ impl<V: Visitor> Visit<'_, V> {
         }
     }
 
+    /// Sends the locations in `batch`, and empties it.
     fn send_nodes(&self, batch: &mut NodeBatch) -> FormatResult<()> {
         let mut nodes = std::mem::take(batch);
         if let Some(preparation) = self.locations {
@@ -275,7 +277,7 @@ impl<V: Visitor> Visit<'_, V> {
             self.visits.info,
             || counter.is_needed(),
             |element| {
-                let index = counter.index();
+                let index = counter.next_index();
                 element.check_size()?;
                 let Element::Way(way) = element else {
                     return Ok(());
@@ -302,6 +304,7 @@ impl<V: Visitor> Visit<'_, V> {
         self.send(Found::Ways(batch))
     }
 
+    /// Visits the selected relations of a block.
     fn visit_relations(&mut self, ways: &WayStore, block: &Block<'_>) -> FormatResult<()> {
         let (selected, mut next) = (self.select(true, block)?, 0);
         block.try_for_each(|element| {

@@ -1,9 +1,8 @@
 //! Looks up the nodes of ways that lack locations, although the ways of the file are declared to store them.
 //!
-//! Nodes are visited before ways. They are read again when the first way that is needed lacks a location, and not at
-//! all if every way has its locations. The thread that visits this way asks the thread that runs the pass for the
-//! locations, and waits for them. Other threads go on until they need locations, too. So each object is visited once,
-//! whatever its way lacks.
+//! Nodes are visited before ways. They are read again only if a needed way lacks a location. The thread that visits the
+//! first such way asks the thread that runs the pass for the locations, and waits for them. Other threads go on until
+//! they need locations, too. So each object is visited once, even if ways lack locations.
 
 use crate::engine::way_locations::{BlobLocations, WayLocations};
 use crate::error::{FormatError, FormatResult};
@@ -149,6 +148,7 @@ impl PartLocations {
         Ok(Self { ways, locations })
     }
 
+    /// Returns the locations of the nodes of the way with the given index.
     fn locations_of_way(&self, index: usize) -> FormatResult<&[Option<Location>]> {
         const UNKNOWN: FormatError =
             FormatError::new("internal error: a way whose locations were not read");

@@ -62,7 +62,7 @@ impl BlobSource<'_> {
         }
     }
 
-    /// Ends the blob. Fails if locations of its ways are left.
+    /// Ends the blob. Fails if locations of its ways have not been read.
     pub(super) fn end(self) -> FormatResult<()> {
         match self {
             Self::Nodes(found) => found.end(),
@@ -169,7 +169,7 @@ fn read_stored(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> FormatRe
     Ok(())
 }
 
-/// Puts the locations of nodes in place of those that the way stores, where they are known.
+/// Replaces the locations that a way stores by the locations of its nodes, where these are known.
 fn put_nodes(nodes: &[Option<Location>], stored: &mut [Option<Location>]) {
     for (node, stored) in nodes.iter().zip(stored) {
         *stored = location_of_reference(*node, *stored);
@@ -181,7 +181,7 @@ struct NodeLocations {
     /// The end of the locations of each way in `locations` (exclusive).
     ends: std::vec::IntoIter<usize>,
     locations: Vec<Option<Location>>,
-    /// The place of the locations of the current way in `locations`; empty before the first way.
+    /// The range of the locations of the current way in `locations`; empty before the first way.
     current: Range<usize>,
     /// Whether `locations` has the locations of all ways of the block.
     has_all: bool,
@@ -197,7 +197,7 @@ impl NodeLocations {
     ) -> FormatResult<Self> {
         let (has_all, mut ranks, counter) = (found.needs_all(), wanted.walk(), needs.counter());
         let is_needed = |way: &WayRefs<'_>| {
-            let index = counter.index();
+            let index = counter.next_index();
             has_all
                 || ranks.rank(way.id).is_some()
                 || (needs.may_visit(index) && needs.has_key(|keys| way.has_key_among(keys)))

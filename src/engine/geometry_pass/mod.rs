@@ -115,13 +115,14 @@ impl Visits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum LocationsInWays {
-    /// If the header declares them, they are taken, and the nodes of ways that lack a location are looked up. Otherwise
-    /// all nodes are looked up, and the locations in ways count for nodes that are not in the file.
+    /// If the header declares locations in ways, these are taken, and the nodes of ways that lack a location are looked
+    /// up. Otherwise all nodes are looked up, and the locations in ways count for nodes that are not in the file.
     #[default]
     AsDeclared,
-    /// They are taken even if the header does not declare them. The nodes of ways that lack a location are looked up.
+    /// Locations in ways are taken even if the header does not declare them. The nodes of ways that lack a location are
+    /// looked up.
     Taken,
-    /// They are taken, and no node is looked up.
+    /// Locations in ways are taken, and no node is looked up.
     Only,
 }
 
@@ -263,7 +264,7 @@ impl<'a> GeometryPass<'a> {
             wanted,
             locations,
         };
-        self.part("ways", ways, task, &init, &mut take, |found| match found {
+        self.visit_blobs("ways", ways, task, &init, &mut take, |found| match found {
             Found::Ways(batch) => {
                 way_store.add(batch);
                 Ok(())
@@ -279,7 +280,7 @@ impl<'a> GeometryPass<'a> {
             self.limit_areas(&areas, &mut way_store, members)?;
             let blobs = self.blobs_of_kind(ObjectKind::Relation);
             let task = Task::Relations(Arc::new(way_store));
-            self.part("areas", blobs, task, &init, &mut take, |_| Ok(()))?;
+            self.visit_blobs("areas", blobs, task, &init, &mut take, |_| Ok(()))?;
         }
         Ok(index_type)
     }
@@ -298,7 +299,7 @@ impl<'a> GeometryPass<'a> {
         }
         if self.visits.nodes {
             let blobs = self.blobs_of_kind(ObjectKind::Node);
-            self.nodes(blobs, true, None, init, take)?;
+            self.visit_nodes(blobs, true, None, init, take)?;
         }
         let late = self.looks_up_missing.then(Arc::default);
         Ok((LocationSource::Ways(late), None))
@@ -370,7 +371,7 @@ impl<'a> GeometryPass<'a> {
                 count += more;
             },
         )?;
-        let nested = self.nested(relations, &mut wanted)?;
+        let nested = self.read_nested(relations, &mut wanted)?;
         Ok((Arc::new(RankSet::from(wanted)), nested, count))
     }
 
@@ -396,7 +397,7 @@ impl<'a> GeometryPass<'a> {
             is_scanned: true,
         };
         let blobs = self.blobs_of_kind(ObjectKind::Node);
-        self.part("nodes", blobs, task, init, take, |found| {
+        self.visit_blobs("nodes", blobs, task, init, take, |found| {
             match found {
                 Found::Nodes(nodes) => read.add(&nodes),
                 Found::Done(entry) => read.end_blob(entry),
@@ -423,17 +424,17 @@ impl<'a> GeometryPass<'a> {
         let locator = WayLocator::new(source, &parts, &self.locate)?;
         let index_type = locator.index_type();
         if visits_nodes && !locator.passes_nodes() {
-            self.nodes(self.blobs_of_kind(ObjectKind::Node), true, None, init, take)?;
+            self.visit_nodes(self.blobs_of_kind(ObjectKind::Node), true, None, init, take)?;
         }
         let found = locator.locate(|blobs, store| {
-            self.nodes(blobs.to_vec(), visits_nodes, Some(store), init, take)
+            self.visit_nodes(blobs.to_vec(), visits_nodes, Some(store), init, take)
         })?;
         Ok((found, index_type))
     }
 
     /// Visits the nodes of some blobs if `is_visited` is set, and adds the locations of all nodes of these blobs to
     /// `store`.
-    fn nodes<V: Visitor>(
+    fn visit_nodes<V: Visitor>(
         &self,
         blobs: Vec<BlobEntry>,
         is_visited: bool,
@@ -446,7 +447,7 @@ impl<'a> GeometryPass<'a> {
             locations: store.as_ref().map(|store| store.preparation()),
             is_scanned: false,
         };
-        self.part("nodes", blobs, task, init, take, |found| {
+        self.visit_blobs("nodes", blobs, task, init, take, |found| {
             if let (Found::Nodes(nodes), Some(store)) = (found, store.as_mut()) {
                 store.add(&nodes);
             }
@@ -456,7 +457,7 @@ impl<'a> GeometryPass<'a> {
 
     /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with the batches of
     /// nodes and ways, with requests for locations and, at the end of each blob, with its entry.
-    fn part<V: Visitor>(
+    fn visit_blobs<V: Visitor>(
         &self,
         name: &'static str,
         blobs: Vec<BlobEntry>,

@@ -43,7 +43,7 @@ pub(super) struct WayNeeds<'n> {
     pub needs_others: bool,
 }
 
-/// Counts the objects and the ways of a block, and passes over ways that are not needed.
+/// Counts the objects and the ways of a block, and skips ways that are not needed.
 pub(super) struct WayCounter<'n> {
     needs: &'n WayNeeds<'n>,
     /// The index of the next object.
@@ -53,19 +53,19 @@ pub(super) struct WayCounter<'n> {
 }
 
 impl WayCounter<'_> {
-    /// Whether the next way is needed. Counts it among the objects if it is not, and among the ways in any case.
+    /// Whether the next way is needed. Counts the way among the ways and, if it is not needed, also among the objects.
     pub(super) fn is_needed(&self) -> bool {
         let needs = self.needs;
         let is_needed = needs.needs_others || needs.may_visit(self.next.get());
         if !is_needed {
-            self.index();
+            self.next_index();
         }
         self.ways.set(self.ways.get() + 1);
         is_needed
     }
 
     /// Returns the index of the next object, and counts it.
-    pub(super) fn index(&self) -> usize {
+    pub(super) fn next_index(&self) -> usize {
         self.next.replace(self.next.get() + 1)
     }
 
@@ -89,7 +89,7 @@ impl WayNeeds<'_> {
         self.keys.is_none_or(has_key)
     }
 
-    /// Whether a way with one of the keys may be visited. `index` is its index among the ways of the block.
+    /// Whether a way with one of the keys may be visited. `index` is its index among the objects of the block.
     pub(super) fn may_visit(&self, index: usize) -> bool {
         match self.selected {
             Selected::All => true,

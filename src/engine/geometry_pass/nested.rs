@@ -47,7 +47,7 @@ impl GeometryPass<'_> {
     /// Reads the relations with the ids in `pending`, and the relations that are nested in them. Adds the ids of the
     /// member ways of all these relations to `wanted`. Each level of nesting needs a pass over the relations of the
     /// file.
-    pub(super) fn nested(
+    pub(super) fn read_nested(
         &self,
         mut pending: BTreeSet<i64>,
         wanted: &mut IdSet,

@@ -87,7 +87,7 @@ impl WayLocationRule {
         let may_lack_nodes = located.iter().any(|(_, _, form)| form.may_lack_nodes());
         match kept {
             ResolvedDedupe::HighestVersion | ResolvedDedupe::EachVersion(_) => {}
-            // If all versions are written, only locations that no node tells are compared.
+            // If all versions are written, only the locations of nodes that no input has are compared.
             ResolvedDedupe::All if may_lack_nodes => {}
             ResolvedDedupe::All | ResolvedDedupe::LastChange(_) => return Ok(Self::Keep),
         }
@@ -291,6 +291,7 @@ fn moved_nodes(
     found.map_err(|error| sources.shard_error(shard, error))
 }
 
+/// Returns the nodes whose versions differ in location, and the nodes that are in `wanted`, each with a location.
 fn compare_nodes(
     payloads: &[Vec<u8>],
     shard: &Shard,

@@ -34,6 +34,7 @@ pub(crate) fn merge_shard(
     merged.map_err(|error| sources.shard_error(shard, error))
 }
 
+/// Merges the objects of a shard, and encodes them. `payloads` are the blobs of the shard.
 fn merge_payloads(
     payloads: &[Vec<u8>],
     encoder: &mut FrameEncoder,
@@ -118,7 +119,7 @@ pub(crate) fn sorted_runs(
         tells_repeats: false,
     };
     for cluster in clusters {
-        let parts = parts(&cluster, shard_bytes);
+        let parts = cut_cluster(&cluster, shard_bytes);
         let mut entries: Vec<BlobEntry> = Vec::new();
         Pass::new("sort runs", ctx)
             .with_budget(super::MERGE_BUDGET)
@@ -177,7 +178,7 @@ fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
 }
 
 /// Cuts a cluster into parts of about `shard_bytes` bytes of payload. Each part becomes a run.
-fn parts(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
+fn cut_cluster(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
     // The parts have the blobs in file order, because adjacent blobs of a file are often in order already.
     let mut blobs = cluster.to_vec();
     blobs.sort_by_key(|source| (source.file, source.entry.offset));

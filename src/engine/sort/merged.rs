@@ -64,9 +64,9 @@ impl<'a> Stream<'a> {
 
 /// The sort key of the next object of a stream. It consists of the key and the version of the object, the input and
 /// offset of its blob, and the index of the stream.
-type HeadKey = Reverse<(TypeThenId, i64, (usize, u64), usize)>;
+type StreamKey = Reverse<(TypeThenId, i64, (usize, u64), usize)>;
 
-fn head_key(object: &RawElement<'_>, source: &Source, stream: usize) -> HeadKey {
+fn stream_key(object: &RawElement<'_>, source: &Source, stream: usize) -> StreamKey {
     Reverse((
         object.key,
         object.version,
@@ -81,8 +81,8 @@ pub(super) struct Merged<'a> {
     sources: &'a [Source],
     streams: Vec<Stream<'a>>,
     /// The next object of each stream.
-    heads: Vec<Option<RawElement<'a>>>,
-    heap: BinaryHeap<HeadKey>,
+    next_objects: Vec<Option<RawElement<'a>>>,
+    heap: BinaryHeap<StreamKey>,
     /// The exclusive end of the range of keys to merge; `None` if the range has no upper limit.
     until: Option<TypeThenId>,
 }
@@ -92,16 +92,16 @@ impl<'a> Merged<'a> {
         let mut merged = Self {
             sources: &shard.sources,
             streams: Vec::with_capacity(blocks.len()),
-            heads: Vec::with_capacity(blocks.len()),
+            next_objects: Vec::with_capacity(blocks.len()),
             heap: BinaryHeap::with_capacity(blocks.len()),
             until: shard.until,
         };
         for (index, (block, source)) in blocks.iter().zip(merged.sources).enumerate() {
             let failed = |error| (index, error);
             let mut stream = Stream::new(block, source, shard.from);
-            let head = stream.first(shard.from).map_err(failed)?;
-            (merged.heap).extend(head.as_ref().map(|head| head_key(head, source, index)));
-            merged.heads.push(head);
+            let next = stream.first(shard.from).map_err(failed)?;
+            (merged.heap).extend(next.as_ref().map(|next| stream_key(next, source, index)));
+            merged.next_objects.push(next);
             merged.streams.push(stream);
         }
         Ok(merged)
@@ -119,12 +119,12 @@ impl<'a> Merged<'a> {
         let failed = |error| (index, error);
         let next = self.streams[index].next().map_err(failed)?;
         match &next {
-            Some(next) => *top = head_key(next, &self.sources[index], index),
+            Some(next) => *top = stream_key(next, &self.sources[index], index),
             None => {
                 PeekMut::pop(top);
             }
         }
-        let object = std::mem::replace(&mut self.heads[index], next);
+        let object = std::mem::replace(&mut self.next_objects[index], next);
         let object = object.ok_or(FormatError::new("internal error: a key without an object"));
         Ok(Some((index, object.map_err(failed)?)))
     }

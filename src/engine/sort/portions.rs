@@ -31,7 +31,7 @@ pub(super) struct Portions<'a> {
     is_last: bool,
 }
 
-/// Every so many positions of a block, a sample of bounded size.
+/// A sample of bounded size of the positions of a block: the positions whose index is a multiple of `step`.
 struct PositionSample {
     positions: Vec<SortPosition>,
     /// The distance between the objects of the sample in the block.
@@ -58,7 +58,8 @@ impl PositionSample {
         }
     }
 
-    /// Returns positions beyond `end`, with fewer than `most` objects between them by estimate, in descending order.
+    /// Returns the estimated ends of portions after `end`, in descending order. By estimate, fewer than `most` objects
+    /// are between two ends.
     fn ends(mut self, end: SortPosition, most: usize) -> Vec<SortPosition> {
         // An eighth of a portion is left for the error of the estimate.
         let objects = (most / 8 * 7 / self.step as usize).max(1);
@@ -129,7 +130,7 @@ impl<'a> Portions<'a> {
         if let (Some(end), Some(sample)) = (end, sample) {
             self.ends = sample.ends(end, self.most);
         } else if end != estimated {
-            // The estimate was too high: the rest of its objects are the next portion.
+            // The estimated end was too high, so the objects up to it become the next portion.
             self.ends.extend(estimated);
         }
         (self.next, self.is_last) = (end, end.is_none());

@@ -60,6 +60,7 @@ impl Observed {
         }
     }
 
+    /// Adds a location that a way stores for the node. `age` is the age of the location.
     fn add(&mut self, location: Option<Location>, age: StoredAge) {
         self.differs |= location != self.newest;
         self.contradicts |=

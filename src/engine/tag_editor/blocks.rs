@@ -37,7 +37,8 @@ impl NamedKeys {
         named
     }
 
-    /// Adds keys. A rule can be the first to change an object only if the object has one of them.
+    /// Adds the keys that `rule` names. The rule can be the first one to change an object only if the object has one of
+    /// these keys.
     fn add(&mut self, rule: &TagRule, strings: &StringTable<'_>) {
         let (filter, mut kinds) = (&rule.filter, KindSet::ALL.bits());
         if !filter.expressions().is_empty() {
@@ -76,7 +77,7 @@ impl NamedKeys {
     }
 
     /// Whether a rule may change an object of this kind with these tags.
-    fn concern_object(
+    fn may_change_object(
         &self,
         kind: ObjectKind,
         tags: TagIds<'_>,
@@ -131,7 +132,7 @@ impl TagEditor {
                 let id = objects.id()?;
                 Ok::<_, FormatError>(self.names(ObjectId { kind, id }))
             };
-            if !(named.concern_object(kind, old, strings)? || has_ids && is_named(&objects)?) {
+            if !(named.may_change_object(kind, old, strings)? || has_ids && is_named(&objects)?) {
                 take(&mut objects, None)?;
                 continue;
             }
@@ -143,7 +144,7 @@ impl TagEditor {
             })?;
             let stays = tags.is_empty() && objects.version_info()?.is_deleted;
             let is_changed = !stays && {
-                let object = self.object(&mut objects, &block.units, strings)?;
+                let object = self.edited_object(&mut objects, &block.units, strings)?;
                 self.apply(&object, &mut tags, &mut counts)?
             };
             take(&mut objects, is_changed.then_some(&tags))?;
@@ -151,8 +152,8 @@ impl TagEditor {
         Ok(counts)
     }
 
-    /// Returns what rules need to know about the current object.
-    fn object<'s>(
+    /// Returns the facts about the current object that rules need.
+    fn edited_object<'s>(
         &self,
         objects: &mut BlockWalk<'_>,
         units: &BlockUnits,

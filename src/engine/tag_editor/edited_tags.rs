@@ -67,6 +67,7 @@ impl<'t> EditedTags<'t> {
             .collect()
     }
 
+    /// Returns the index of the first tag with the given key.
     fn find(&self, key: &str) -> Option<usize> {
         self.0.iter().position(|[one, _]| one.text == key)
     }
@@ -134,7 +135,8 @@ impl<'t> EditedTags<'t> {
         Ok(is_free)
     }
 
-    /// Whether no tag has the key `to`. Fails if one has it, and its value is not that of the tag with the index `at`.
+    /// Whether no tag has the key `to`. Fails if a tag has this key, and another value than the tag with the index
+    /// `at`.
     fn check_free(&self, to: &str, at: usize) -> Result<bool, String> {
         let Some(other) = self.find(to) else {
             return Ok(true);

@@ -81,6 +81,7 @@ impl TagTable {
 }
 
 impl TagsByObject {
+    /// Adds a tag to the tags of its object.
     fn add(&mut self, [kind, id, key, value]: [&str; 4]) -> Result<(), String> {
         let name = kind.trim().to_ascii_lowercase();
         let mut kinds = ObjectKind::ALL.into_iter();
@@ -110,7 +111,7 @@ impl TagsByObject {
     }
 }
 
-/// Reads the cells of the next row; `None` at the end. Moves `rest` behind the row.
+/// Reads the cells of the next row; `None` at the end. Moves `rest` to the end of the row.
 fn next_row(rest: &mut &str) -> Result<Option<Vec<String>>, String> {
     if rest.is_empty() {
         return Ok(None);

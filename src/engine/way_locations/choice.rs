@@ -18,7 +18,7 @@ const BYTES_PER_JOB: u64 = 20 << 20;
 /// The memory in bytes per blob, for its entry in the plan and in copies of the plan.
 const BYTES_PER_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 /// The size in bytes of the temporary files per reference. Real files need 5 to 7 bytes.
-const A_REFERENCE: u64 = 8;
+const BYTES_PER_REFERENCE: u64 = 8;
 /// The approximate number of sampled blobs from which the number of references is estimated.
 const SAMPLED: usize = 24;
 /// A term in bytes of the memory reserve for a range. If the locations of an average range need `n` bytes, the reserve
@@ -128,8 +128,8 @@ impl NodeFacts {
         })
     }
 
-    /// Returns facts about `blobs` blobs with as many nodes on average as these `known` blobs, and with ids between
-    /// theirs.
+    /// Scales the facts about `known` blobs to `blobs` blobs. These are assumed to have as many nodes on average, with
+    /// ids in the same range.
     fn scaled(self, known: u64, blobs: u64) -> Self {
         let nodes = u128::from(self.nodes) * u128::from(blobs) / u128::from(known.max(1));
         Self {
@@ -319,7 +319,7 @@ fn check_space(
     ctx: &Context,
 ) -> Result<()> {
     let references = estimate_references(file, parts, ctx)?;
-    let needed = references * A_REFERENCE;
+    let needed = references * BYTES_PER_REFERENCE;
     let free = system::free_space(directory);
     let there = free.map_or(String::new(), |free| {
         format!(", {} free", human_bytes(free))

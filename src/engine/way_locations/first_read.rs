@@ -31,7 +31,7 @@ impl FirstRead {
         }
         let memory = GrowingMemory::estimate(&parts, options, ctx)?;
         Some(Self {
-            // A list that has to grow is copied.
+            // The capacity has a reserve, because a list that has to grow is copied.
             store: Some(LocationStore::new(memory.form, memory.nodes / 4 * 5)),
             memory,
             entries: Vec::new(),

@@ -36,7 +36,7 @@ pub enum IndexType {
 }
 
 impl IndexType {
-    /// Returns the name that is used on the command line and in reports.
+    /// Returns the name that options and reports use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -199,6 +199,7 @@ impl<'f> WayLocator<'f> {
         self.locate(|blobs, store| nodes::read_all(self.source.file, blobs, store, self.source.ctx))
     }
 
+    /// Looks up the locations in a list in memory of the given form. `read` adds the nodes of blobs to this list.
     fn in_memory(
         &self,
         form: StoreForm,
@@ -207,7 +208,7 @@ impl<'f> WayLocator<'f> {
         let every_rank = 0..=u64::MAX;
         let ctx = self.source.ctx;
         let mut store = if form == StoreForm::Dense || self.parts.is_in_order() {
-            let nodes = count(self.parts.with_nodes());
+            let nodes = object_count(self.parts.with_nodes());
             if self.parts.is_mixed {
                 // The blobs also contain other objects, so `nodes` is too large.
                 LocationStore::new(form, nodes)
@@ -238,7 +239,7 @@ impl<'f> WayLocator<'f> {
             let store = match partitions.blobs(number) {
                 Some(blobs) => {
                     let nodes = &self.parts.nodes[blobs];
-                    let mut store = LocationStore::new(StoreForm::Sparse, count(nodes));
+                    let mut store = LocationStore::new(StoreForm::Sparse, object_count(nodes));
                     read(nodes, &mut store)?;
                     store.close();
                     store
@@ -329,7 +330,7 @@ impl BlobLocations<'_> {
 }
 
 /// Returns the total number of objects in the blobs of `entries`.
-fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
+fn object_count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
     let counts = entries.into_iter().map(|entry| u64::from(entry.count));
     counts.sum()
 }
