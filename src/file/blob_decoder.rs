@@ -94,8 +94,8 @@ impl BlobDecoder {
         self.read(entry)?.payload()
     }
 
-    /// Returns the uncompressed payload of a blob, as [`payload`](Self::payload) does, for callers that hold several of
-    /// them.
+    /// Returns the uncompressed payload of a blob, as [`payload`](Self::payload) does, for callers that hold several
+    /// payloads.
     pub(crate) fn take_payload(&mut self, entry: &BlobEntry) -> Result<Vec<u8>> {
         self.read(entry)?.take_payload()
     }
@@ -113,7 +113,8 @@ impl BlobDecoder {
 
     /// Returns the decision of `prefilter` about the string table of a blob, of which only the beginning is read. The
     /// inner `None` means that there is no decision. Returns `None` if the beginning does not have the whole table, or
-    /// is damaged. As [`CompressedBlob::decide`] does, omits calls of `prefilter` that rarely come to a decision.
+    /// is damaged. Like [`CompressedBlob::decide`], does not call `prefilter` if earlier calls rarely came to a
+    /// decision.
     fn decide_by_beginning<R>(
         &mut self,
         entry: &BlobEntry,
@@ -154,8 +155,8 @@ impl BlobDecoder {
         Ok(Some(decision))
     }
 
-    /// Reads a blob unless `prefilter` decides by its strings, so that the blob is not needed. Tries to read only the
-    /// beginning of the blob to decide.
+    /// Reads a blob unless `prefilter` comes to a decision by its strings. The result is `None` if it does, because the
+    /// blob is not needed then. Tries to read only the beginning of the blob to decide.
     pub(crate) fn read_unless_decided<'d, 'e>(
         &'d mut self,
         entry: &'e BlobEntry,
@@ -231,6 +232,7 @@ impl<'d> CompressedBlob<'d, '_> {
         Ok(payload)
     }
 
+    /// Decompresses the blob, and returns its payload.
     fn take_payload(self) -> Result<Vec<u8>> {
         let Self {
             message,

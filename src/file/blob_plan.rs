@@ -218,9 +218,10 @@ impl BlobPlan {
         self.first_where(|first, last| first == last)
     }
 
-    /// Returns the first blob for which `test` holds of the sort key of its first object and the highest key before it.
-    /// Where a key is not known, the highest one that is possible stands for the first, and the lowest for the last, so
-    /// that `test` does not hold of objects that may be in order.
+    /// Returns the first blob for which `test` returns `true`. The arguments of `test` are the sort key of the first
+    /// object of the blob, and the highest key in the blobs before it. If only the kinds of a blob are known, its first
+    /// key counts as the highest that is possible, and its last key as the lowest, so that `test` is not `true` for
+    /// objects that may be in order.
     fn first_where(&self, test: impl Fn(TypeThenId, TypeThenId) -> bool) -> Option<&BlobEntry> {
         let mut last: Option<TypeThenId> = None;
         self.entries.iter().find(|entry| {

@@ -133,6 +133,7 @@ impl<R: Read> BlobStream<R> {
         Error::io(&self.next.path, "cannot read", error)
     }
 
+    /// Reads frames up to the next blob with objects, and returns this blob. Returns `None` at the end.
     fn next_blob(&mut self) -> Result<Option<DataBlob>> {
         loop {
             let place = self.next.clone();

@@ -65,7 +65,7 @@ impl FilePart {
 }
 
 impl PbfFile {
-    /// Whether the table of contents has blobs as a part has them. `true` without a table of contents.
+    /// Whether the table of contents has the blobs of a part. `true` without a table of contents.
     pub(crate) fn has_part(&self, part: &FilePart) -> bool {
         let Some(toc) = &self.toc else { return true };
         let bytes = part.bytes();
@@ -86,7 +86,7 @@ impl PbfFile {
         }
     }
 
-    /// Divides the file into parts. A file without a table of contents is read, but for the contents of its blobs.
+    /// Divides the file into parts. If the file has no table of contents, the headers of its frames are read.
     ///
     /// # Errors
     ///

@@ -169,8 +169,8 @@ impl PbfFile {
         Ok(true)
     }
 
-    /// The frame at offset `start` has objects besides a part of the table of contents. Fails if the frame has an
-    /// unknown type, because the walk over the frames would skip the frame with its objects.
+    /// Checks the frame at offset `start`, which has objects besides a part of the table of contents. Fails if the
+    /// frame has an unknown type, because the walk over the frames would skip the frame with its objects.
     fn check_frame_at(&self, start: u64) -> Result<()> {
         let frame_start = FrameStart::read(&self.input, start)?;
         // A header that cannot be parsed is no error here, because the walk over the frames reports it.
@@ -244,6 +244,7 @@ impl PbfFile {
         Ok(expected == found)
     }
 
+    /// Notes the reason why the table of contents is not used.
     fn reject_toc(&mut self, problem: &FormatError) {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
@@ -306,8 +307,8 @@ pub(crate) fn read_toc_tail(input: &Input) -> Result<Vec<u8>> {
     Ok(tail)
 }
 
-/// Returns the place of the table of ids, if `toc` announces one. The last blob that `toc` describes ends at `end`, and
-/// the table of contents begins at `start`.
+/// Returns the position of the table of ids, if `toc` announces one. The last blob that `toc` describes ends at `end`,
+/// and the table of contents begins at `start`.
 fn id_table_of(toc: &Toc, end: u64, start: u64) -> Option<IdTablePlace> {
     if !toc.flags.id_table {
         return None;

@@ -21,6 +21,7 @@ const PARTS: u64 = 16;
 const MIN_LEN: u64 = 256 << 20;
 /// The number of bytes in which a thread searches for its first frame. Most frames are far shorter.
 const SEARCH_LEN: u64 = 4 << 20;
+
 /// Threads that read headers ahead. Dropping the value stops them.
 #[derive(Debug)]
 pub(super) struct HeaderPrefetch {

@@ -24,7 +24,7 @@ pub struct HeaderWalker<'f> {
     end: u64,
     number: u32,
     failed: bool,
-    /// Returns the number of tables of contents whose last part has been reached.
+    /// The number of tables of contents whose last part has been reached.
     pub(super) tables: u32,
 }
 
@@ -50,6 +50,7 @@ impl<'f> HeaderWalker<'f> {
         }
     }
 
+    /// Reads the start of the frame at the current offset. Also determines whether its blob has a table.
     fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {
         let start = FrameStart::read(self.input, self.offset)?;
         let frame = start.parse().map_err(|error| self.error_at(error))?;
@@ -67,7 +68,7 @@ impl<'f> HeaderWalker<'f> {
         Ok((kind, FrameHead { entry, indexed }))
     }
 
-    /// Returns the table in the blob of the current frame. Counts the tables of contents.
+    /// Determines which table the blob of the current frame has. Counts the tables of contents.
     fn table(&mut self, entry: &BlobEntry) -> Result<TableBlob> {
         let body = read_blob_message(self.input, entry)?;
         let table = TableBlob::of(&body);

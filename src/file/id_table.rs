@@ -44,6 +44,7 @@ impl PbfFile {
         self.read_directory(place, &toc.entries, ctx).map(Some)
     }
 
+    /// Reads the directory of the table. The inner error says that the table is damaged.
     fn read_directory<'f>(
         &'f self,
         place: &IdTablePlace,
@@ -89,6 +90,7 @@ impl PbfFile {
         Ok(frame_len.map(|frame_len| table.end - frame_len..table.end))
     }
 
+    /// Reads a range of bytes of the file.
     fn read_table(&self, range: Range<u64>, ctx: &Context) -> Result<Vec<u8>> {
         let len = range.end - range.start;
         let mut bytes = vec![0; len as usize];
@@ -189,6 +191,7 @@ impl<'f> IdTable<'f> {
         self.read(&sections, ctx, take)
     }
 
+    /// Reads sections, and calls `take` with the ids of each one. The inner error says that the table is damaged.
     fn read(
         &self,
         sections: &[&IdSection],

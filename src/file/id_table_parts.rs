@@ -1,4 +1,5 @@
-//! The sections of a table of ids that is written behind the last objects of an output with a spatial layout.
+//! The sections of a table of ids that is written after the strings of the last objects of an output with a spatial
+//! layout.
 
 use crate::pbf::{IdDirectory, IdSection, IdSectionBytes};
 use std::ops::Range;
@@ -23,7 +24,7 @@ pub(super) struct IdTableParts {
     sections: Vec<IdSectionBytes>,
     /// The size of `sections` in bytes.
     len: usize,
-    /// The places of the sections that are written.
+    /// The sections that are written, with their positions.
     places: Vec<IdSection>,
     /// The offset in the file of the first blob with sections.
     start: Option<u64>,

@@ -55,6 +55,7 @@ impl BlobPlan {
     }
 }
 
+/// A binary search for the blobs at which the kinds of objects change.
 struct KindSearch {
     reader: BlobDecoder,
     items: Vec<PlanItem>,

@@ -113,7 +113,7 @@ pub(super) struct LastBlobs {
 }
 
 /// Returns the number of objects in a blob, or 1 if the number is unknown.
-fn count(blob: &OutputBlob) -> u64 {
+fn object_count(blob: &OutputBlob) -> u64 {
     let entry = blob.entry();
     if entry.is_indexed() {
         u64::from(entry.count)
@@ -125,7 +125,7 @@ fn count(blob: &OutputBlob) -> u64 {
 impl LastBlobs {
     /// Adds a blob at the end.
     pub fn push(&mut self, blob: OutputBlob) {
-        self.objects += count(&blob);
+        self.objects += object_count(&blob);
         self.most = self.most.max(blob.entry().count);
         self.blobs.push_back(blob);
     }
@@ -133,7 +133,7 @@ impl LastBlobs {
     /// Removes and returns the first blob, if at least two blobs stay, with at least `hosts` objects in total.
     pub fn next_before(&mut self, hosts: u64) -> Option<OutputBlob> {
         let first = self.blobs.front()?;
-        let stays = self.objects - count(first);
+        let stays = self.objects - object_count(first);
         if self.blobs.len() > 2 && stays >= hosts {
             self.pop_front()
         } else {
@@ -167,14 +167,14 @@ impl LastBlobs {
     /// Removes and returns the first blob.
     pub fn pop_front(&mut self) -> Option<OutputBlob> {
         let first = self.blobs.pop_front()?;
-        self.objects -= count(&first);
+        self.objects -= object_count(&first);
         Some(first)
     }
 
     /// Removes and returns the last blob.
     pub fn pop_back(&mut self) -> Option<OutputBlob> {
         let last = self.blobs.pop_back()?;
-        self.objects -= count(&last);
+        self.objects -= object_count(&last);
         Some(last)
     }
 

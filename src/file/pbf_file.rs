@@ -35,13 +35,13 @@ pub struct PbfFile {
     /// The offset in bytes of the end of the last data frame. This is the size of the file if there is no table of
     /// contents, or if only the summary of the table was needed to open the file.
     pub data_end: u64,
-    /// The place of the table of ids; `None` if there is no such table, or if the table of contents was not read.
+    /// The position of the table of ids; `None` if there is no such table, or if the table of contents was not read.
     pub(crate) id_table: Option<IdTablePlace>,
     /// Set when the table of ids is found to be damaged, so that only one warning is given.
     pub(crate) id_table_is_damaged: OnceLock<()>,
 }
 
-/// The place of a table of ids in a file.
+/// The position of a table of ids in a file.
 #[derive(Debug, Clone)]
 pub(crate) struct IdTablePlace {
     /// The range of bytes from the first blob with a part of the table to the end of the last one.
@@ -123,6 +123,7 @@ impl PbfFile {
         heads.map(entry_of)
     }
 
+    /// Reads the header of a file, and as much of its table of contents as `needs` requires.
     fn read_header(input: Input, needs: TocNeeds, ctx: &Context) -> Result<Self> {
         if input.is_empty() {
             return Err(Error::file(input.path(), "the file is empty"));
@@ -245,7 +246,7 @@ fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
 /// The number of bytes at the start of a file that determine its format.
 const START_LEN: usize = 1024;
 
-/// For a file that begins with `start`: returns the name of its OSM format, other than PBF.
+/// Returns the name of the OSM format, other than PBF, of a file that begins with `start`.
 fn text_format(start: &[u8]) -> Option<&'static str> {
     let start = &start[..start.len().min(START_LEN)];
     let has = |text: &[u8]| memchr::memmem::find(start, text).is_some();
@@ -304,6 +305,7 @@ pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
+/// Returns the size in bytes of the header frame of a file, of which `frame` is the beginning.
 fn header_frame_len(frame: &[u8]) -> FormatResult<usize> {
     let (header, rest) = BlobHeader::read(frame)?;
     if header.kind != BlobKind::Header {

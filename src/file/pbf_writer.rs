@@ -78,8 +78,7 @@ pub struct PbfWriter {
     position: u64,
     written: Written,
     order: OrderSoFar,
-    /// The last frame, if it is not written yet, because it is padded if a long copy follows it. `pending` comes after
-    /// it.
+    /// The last frame, if it is not written yet. It is padded if a long copy follows. `pending` comes after this frame.
     held: Option<HeldFrame>,
     pending: Option<PendingCopy>,
     /// The copied blobs that still have to be verified.
@@ -254,7 +253,7 @@ impl PbfWriter {
 
     /// Removes and returns the first blob that is held back, if it is not needed for a table.
     fn next_to_write(&mut self) -> Option<OutputBlob> {
-        let hosts = self.hosts();
+        let hosts = self.host_count();
         if !self.options.has_spatial_layout {
             return self.last.next_before(hosts as u64);
         }
@@ -267,7 +266,7 @@ impl PbfWriter {
 
     /// Returns the number of hosts. A host is an object whose blob also gets a part of the table of contents. In a
     /// spatial layout, returns the number of blobs that get a part.
-    fn hosts(&self) -> usize {
+    fn host_count(&self) -> usize {
         // From this number of blobs on, the table has several kilobytes. Such a table has several hosts, and the last
         // one gets no text of the table, so that the last blob stays short.
         const FEW: usize = 100;
@@ -341,6 +340,7 @@ impl PbfWriter {
         Ok(())
     }
 
+    /// Copies bytes of an input. Adds them to the pending copy if they adjoin it.
     fn copy_range(&mut self, input: &Input, offset: u64, len: u64) -> Result<()> {
         if let Some(pending) = &mut self.pending {
             let adjoins = pending.offset + pending.len == offset;
@@ -365,7 +365,7 @@ impl PbfWriter {
         if let Some(held) = self.held.take() {
             match self.padded_frame(&held) {
                 Some(frame) => {
-                    self.move_copies_behind(held.index, &frame.entry);
+                    self.shift_copies_after(held.index, &frame.entry);
                     self.backend.write_owned(frame.bytes)?;
                 }
                 None => self.backend.write_owned(held.frame.bytes)?,
@@ -380,9 +380,9 @@ impl PbfWriter {
         }
     }
 
-    /// Moves the entries of the pending copy behind the frame with the entry at `index`, which has become longer.
-    /// `padded` has the new lengths.
-    fn move_copies_behind(&mut self, index: usize, padded: &BlobEntry) {
+    /// Sets the new lengths of the frame with the entry at `index`, which was padded, and shifts the entries of the
+    /// copies after it. `padded` has the new lengths.
+    fn shift_copies_after(&mut self, index: usize, padded: &BlobEntry) {
         let frame = &mut self.entries[index];
         let by = u64::from(padded.frame_len - frame.frame_len);
         frame.frame_len = padded.frame_len;
@@ -394,7 +394,7 @@ impl PbfWriter {
     }
 
     /// Returns a frame with padding, so that the copy that follows it shares blocks with its input. Returns `None` if
-    /// it shares blocks without padding, or is not known to share blocks, or if no long copy follows.
+    /// the copy shares blocks without padding, or is not known to share blocks, or if no long copy follows.
     fn padded_frame(&self, held: &HeldFrame) -> Option<EncodedFrame> {
         let copy = self.pending.as_ref()?;
         if copy.len < MIN_SHARED_LEN {
@@ -413,6 +413,7 @@ impl PbfWriter {
             .find_map(|by| held.frame.padded(by as usize))
     }
 
+    /// Adds the entry of a frame at the current position, and moves the position to the end of the frame.
     fn take_entry(&mut self, mut entry: BlobEntry, header_len: u32, frame_len: u32) {
         entry.offset = self.position;
         entry.header_len = header_len;
@@ -486,7 +487,7 @@ impl PbfWriter {
             self.take_whole_hosts()?
         } else {
             self.last
-                .take_hosts(self.hosts(), &self.options, &self.ctx)?
+                .take_hosts(self.host_count(), &self.options, &self.ctx)?
         };
         while let Some(blob) = self.last.pop_front() {
             self.write(blob)?;
@@ -548,7 +549,8 @@ impl PbfWriter {
     }
 
     /// Declares that ways store locations, if no blob is known to have ways without locations. Otherwise removes this
-    /// declaration, because other programs rely on it for all ways, and the promises that go with it.
+    /// declaration, because other programs rely on it for all ways. Also removes the declarations about the nodes of
+    /// ways.
     fn declare_locations(&mut self) {
         let has_references = |entry: &BlobEntry| {
             let known = entry.statistics.as_ref();

@@ -16,9 +16,9 @@ impl PbfWriter {
     /// has few blobs or no table of contents.
     pub(crate) fn begin_id_table(&mut self) -> bool {
         // Besides the hosts of the table of contents, one blob must be left for sections, and one for the directory.
-        let has_blobs = self.last.len() >= self.hosts() + 2;
+        let has_blobs = self.last.len() >= self.host_count() + 2;
         let is_wanted = self.options.has_spatial_layout && self.options.toc && has_blobs;
-        self.id_parts = is_wanted.then(|| IdTableParts::new(self.hosts()));
+        self.id_parts = is_wanted.then(|| IdTableParts::new(self.host_count()));
         is_wanted
     }
 
@@ -36,6 +36,7 @@ impl PbfWriter {
         Ok(())
     }
 
+    /// Writes the sections of the table of ids that are not written yet, with a blob that was held back.
     fn write_id_sections(&mut self) -> Result<()> {
         let Some(mut parts) = self.id_parts.take() else {
             return Ok(());
@@ -46,8 +47,8 @@ impl PbfWriter {
             return Ok(());
         }
         // Keeps the blobs for the table of contents, and one for the directory.
-        let behind = parts.for_toc + 1;
-        match self.write_id_host(IdParts::Sections, &sections, behind)? {
+        let reserved = parts.for_toc + 1;
+        match self.write_id_host(IdParts::Sections, &sections, reserved)? {
             Some((position, ranges)) => {
                 parts.written(position, &ranges);
                 self.id_parts = Some(parts);
@@ -59,14 +60,14 @@ impl PbfWriter {
 
     /// Writes the next held-back blob that can have `parts` of the table of ids, together with these parts. Returns the
     /// offset of the blob, and the range of each part in the file. Blobs before it that are damaged or too large are
-    /// written without parts. Returns `None` if only `behind` blobs are left.
+    /// written without parts. Returns `None` if only `reserved` blobs are left.
     fn write_id_host(
         &mut self,
         kind: IdParts,
         parts: &[Vec<u8>],
-        behind: usize,
+        reserved: usize,
     ) -> Result<Option<(u64, Vec<Range<u64>>)>> {
-        while self.last.len() > behind
+        while self.last.len() > reserved
             && let Some(blob) = self.last.pop_front()
         {
             let host = blob.as_host(&self.ctx)?;
@@ -116,7 +117,7 @@ impl PbfWriter {
     /// Removes and returns the last blobs of an output with a spatial layout, which get the table of contents. Returns
     /// no blobs if the last one is longer than `MAX_HOST_LEN`.
     pub(super) fn take_whole_hosts(&mut self) -> Result<Vec<TableHost>> {
-        let hosts = self.last.whole_hosts(self.hosts(), &self.ctx)?;
+        let hosts = self.last.whole_hosts(self.host_count(), &self.ctx)?;
         let last = hosts.last().map_or(0, |host| host.payload.len());
         if last > MAX_HOST_LEN {
             return Ok(Vec::new());
