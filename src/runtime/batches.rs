@@ -6,8 +6,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// An iterator over batches that other threads make ahead. They end when the iterator is dropped. Errors are items of
-/// the iterator, which ends after an error.
+/// An iterator over batches that other threads make ahead. The threads end when the iterator is dropped. Errors are
+/// items of the iterator, which ends after an error.
 #[derive(Debug)]
 pub struct Batches<B> {
     /// `None` after the end.
@@ -16,9 +16,9 @@ pub struct Batches<B> {
 }
 
 impl<B: Send + 'static> Batches<B> {
-    /// Calls `make` in a new thread, with a function that takes a batch, and that fails if the iterator was dropped.
-    /// `ahead` is the number of batches that wait for the caller before that function does. The context that is given
-    /// to `make` is cancelled when the iterator is dropped.
+    /// Calls `make` in a new thread, with a function that takes a batch. This function blocks while `ahead` batches
+    /// wait for the caller, and fails if the iterator was dropped. The context that is given to `make` is cancelled
+    /// when the iterator is dropped.
     pub(crate) fn start(
         ahead: usize,
         ctx: &Context,

@@ -13,7 +13,7 @@ pub(crate) struct Cancellation(Arc<CancelFlag>);
 #[derive(Debug, Default)]
 struct CancelFlag {
     is_set: AtomicBool,
-    /// The cancellation whose effect includes this one; `None` for the outermost.
+    /// The cancellation that also cancels this one; `None` if there is none.
     parent: Option<Cancellation>,
     /// The number of checks so far.
     #[cfg(feature = "unstable")]
@@ -44,7 +44,7 @@ impl Cancellation {
         self.0.is_set.load(Ordering::Relaxed) || self.0.parent.as_ref().is_some_and(Self::is_set)
     }
 
-    /// Returns a cancellation that is set with this one. Setting it does not set this one.
+    /// Returns a cancellation that is set with this one. Setting the new one does not set this one.
     pub(super) fn child(&self) -> Self {
         Self(Arc::new(CancelFlag {
             parent: Some(self.clone()),

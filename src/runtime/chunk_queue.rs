@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// The capacity of the channel of each job, in chunks. The chunks wait there while earlier jobs are drained.
 const MAX_CHUNKS: usize = 4;
 
-/// The total size in bytes of the chunks that wait at which the threads of all jobs but the first wait.
+/// If the chunks that wait have this total size in bytes, the threads of all jobs but the first wait.
 const MAX_BYTES: u64 = 32 << 20;
 
 /// The maximum number of jobs per thread that are not drained. Jobs that wait keep the threads busy while chunks are
@@ -82,7 +82,8 @@ struct WaitingState {
 }
 
 impl WaitingChunks {
-    /// Adds a chunk of a job. Waits while chunks of [`MAX_BYTES`] wait, unless the job is the first, which is drained.
+    /// Adds the size of a chunk of a job. Blocks while chunks of [`MAX_BYTES`] or more wait, unless the job is the
+    /// first one, which is being drained.
     fn add(&self, job: u64, bytes: u64) {
         let is_full = |state: &mut WaitingState| {
             state.bytes >= MAX_BYTES && job != state.first && !state.has_ended
@@ -91,6 +92,7 @@ impl WaitingChunks {
         waited.unwrap_or_else(PoisonError::into_inner).bytes += bytes;
     }
 
+    /// Changes the state, and wakes the threads that wait for a change.
     fn change(&self, change: impl FnOnce(&mut WaitingState)) {
         let mut state = lock(&self.state);
         change(&mut state);

@@ -90,8 +90,8 @@ pub struct Context {
     /// The treatment of inputs that are not in canonical order or that are history files. Applies to the commands for
     /// which osmium needs ordered or current data.
     pub disorder: Disorder,
-    /// The percentage by which an output may be smaller than the file that it replaces; `None` for any. The output is
-    /// otherwise an error, and the file stays.
+    /// The percentage by which an output may be smaller than the file that it replaces; `None` for any. If the output
+    /// is smaller still, the command fails, and the file stays unchanged.
     pub max_shrink: Option<u8>,
     /// The receiver of messages and progress.
     pub(crate) observer: Arc<dyn Observer>,
@@ -153,8 +153,9 @@ impl Context {
         Self { observer, ..self }
     }
 
-    /// Returns the context with an open file. Commands read it where `path` is the path of an input; it need not exist
-    /// in the file system. It can be data in memory (`memfd_create` on Linux), or a temporary file without a name.
+    /// Returns the context with an open file. Commands read this file where `path` is the path of an input. The path
+    /// need not exist in the file system. The file can be data in memory (`memfd_create` on Linux), or a temporary file
+    /// without a name.
     ///
     /// ```
     /// use pbfhogg::{Context, PbfFile};

@@ -9,7 +9,7 @@ pub trait Observer: Send + Sync {
     /// Receives a problem that does not stop the command.
     fn warn(&self, _message: &str) {}
     /// Receives a problem, as [`warn`](Self::warn) does, and what the user can do. By default, calls
-    /// [`warn`](Self::warn) with the advice in words behind the message.
+    /// [`warn`](Self::warn) with the advice in words after the message.
     fn warn_with_advice(&self, message: &str, advice: &Advice) {
         self.warn(&format!("{message}; {advice}"));
     }

@@ -51,8 +51,8 @@ impl<R> PassResults<'_, R> {
         self.0.send(PassMessage::Result(result), bytes as u64)
     }
 
-    /// Waits until `is_done` returns true, which is asked again after each result that is merged. Fails if the pass has
-    /// ended.
+    /// Waits until `is_done` returns true. `is_done` is called again after each result that is merged. Fails if the
+    /// pass has ended.
     pub(crate) fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
         self.0.wait_until(is_done)
     }
@@ -93,11 +93,13 @@ impl<'c> Pass<'c> {
         }
     }
 
+    /// Returns the memory that counts for an item: bytes if the pass has a memory factor, else 1 for each item.
     fn held_bytes(&self, item: &impl WorkItem) -> u64 {
         self.memory_factor
             .map_or(1, |factor| item.held_bytes() * factor)
     }
 
+    /// Starts the phase that progress and statistics show.
     fn phase<T: WorkItem>(&self, total_bytes: u64) -> Phase {
         let phase = self.ctx.phase(self.name, total_bytes);
         if T::COUNTS_ROWS {

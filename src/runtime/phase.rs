@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct PhaseLimits<'c> {
     /// The number of threads.
     pub jobs: usize,
-    /// The number of bytes held at which workers wait. 0 counts as 1.
+    /// Workers wait while items hold this number of bytes or more. 0 counts as 1.
     pub budget: u64,
     /// The flag that ends the phase. It is checked before each item, and before each result is merged.
     pub cancellation: &'c Cancellation,
@@ -24,12 +24,12 @@ pub(crate) struct PhaseLimits<'c> {
 
 /// The number of results of an item that wait to be merged before its worker waits.
 const MAX_WAITING: usize = 4;
-/// The number of items of less than [`SHORT_WORK`] that end before the thread that merges is woken, if more than half of
-/// the budget is free. Waking it takes some microseconds.
+/// The number of items with short work ([`SHORT_WORK`]) after which the merging thread is woken, while more than half
+/// of the budget is free. Waking the thread takes some microseconds.
 const WAKING_ITEMS: usize = 8;
-/// The time of the work on an item for which the thread that merges need not be woken at once.
+/// If the work on an item takes less time than this, the merging thread need not be woken at once.
 const SHORT_WORK: Duration = Duration::from_micros(200);
-/// The total size in bytes of the results that wait to be merged at which workers wait. The worker of the first item
+/// If the results that wait to be merged have this total size in bytes, workers wait. The worker of the first item
 /// waits only while a result of this item is not merged.
 const MAX_WAITING_BYTES: u64 = 32 << 20;
 
@@ -122,14 +122,14 @@ pub(crate) struct ItemResults<'q, R> {
 
 impl<R> ItemResults<'_, R> {
     /// Sends a result that takes `bytes` bytes of memory. Waits while [`MAX_WAITING`] results of the item are not
-    /// merged, or while results of [`MAX_WAITING_BYTES`] are not. The first item has one more result. Fails if the
-    /// phase has ended.
+    /// merged, or while results of [`MAX_WAITING_BYTES`] are not. The first item may always have one result that waits.
+    /// Fails if the phase has ended.
     pub(crate) fn send(&self, result: R, bytes: u64) -> Result<()> {
         (self.send)(result, bytes)
     }
 
-    /// Waits until `is_done` returns true, which is asked again after each result that is merged. Fails if the phase
-    /// has ended.
+    /// Waits until `is_done` returns true. `is_done` is called again after each result that is merged. Fails if the
+    /// phase has ended.
     pub(crate) fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
         (self.wait_until)(is_done)
     }
@@ -340,6 +340,7 @@ impl<'q> Queue<'q> {
         Err(Error::Cancelled)
     }
 
+    /// Waits until `is_done` returns true. Fails if the phase was stopped.
     fn wait_until(&self, is_done: &dyn Fn() -> bool) -> Result<()> {
         let mut state = lock(&self.state);
         while !is_done() {
@@ -421,12 +422,14 @@ impl<'q> Queue<'q> {
         }
     }
 
+    /// Subtracts `held` from the memory in use, and wakes workers that wait for memory.
     fn release(&self, held: u64) {
         let mut state = lock(&self.state);
         state.held -= held;
         self.wake_workers(&state);
     }
 
+    /// Ends the phase: no worker takes a further item.
     fn stop(&self) {
         let mut state = lock(&self.state);
         state.stopped = true;
