@@ -43,7 +43,7 @@ pub(crate) struct AugmentedObject<'o> {
     pub places: Option<&'o FindPlace<'o>>,
 }
 
-/// The length in bytes at which a text is long.
+/// The length in bytes at which the text is handed to `spill`.
 const LONG: usize = 1 << 20;
 
 /// A buffer of actions as XML elements.
@@ -64,7 +64,8 @@ impl AugmentedXml {
         }
     }
 
-    /// Removes and returns the text, and the number of characters that XML 1.0 cannot express and that were replaced.
+    /// Removes and returns the text. Also returns the number of its characters that XML 1.0 cannot express and that
+    /// were replaced.
     pub(crate) fn take(&mut self) -> (String, u64) {
         (self.text.take(), std::mem::take(&mut self.inexpressible))
     }
@@ -74,7 +75,8 @@ impl AugmentedXml {
         self.text.len()
     }
 
-    /// Appends an action. A creation has no old object. Whenever the text is long, calls `spill`, which may take it.
+    /// Appends an action. A creation has no old object. Calls `spill`, which may take the text, whenever the text has
+    /// [`LONG`] bytes.
     pub(crate) fn put(
         &mut self,
         action: ChangeAction,
@@ -249,6 +251,7 @@ impl AugmentedXml {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct XmlAction(String);
 
+/// The markup of an action. An object that changes create and delete again has a comment instead.
 const ACTION: &str = "  <action type=\"";
 const NOTHING: &str = "  <!-- created and deleted: ";
 const NOTHING_END: &str = " -->\n";
@@ -274,12 +277,12 @@ impl XmlAction {
         (action.has_effect() == is_action && action.object().is_some()).then_some((action, rest))
     }
 
-    /// Whether a text begins an action, and not a comment.
+    /// Whether a text begins with an action, and not with a comment.
     pub(crate) fn begins_with_effect(text: &str) -> bool {
         text.starts_with(ACTION)
     }
 
-    /// Whether the line of a text that begins at `start`, its last one, ends an action or a comment.
+    /// Whether the last line of a text, which begins at `start`, ends an action or a comment.
     pub(crate) fn ends_with_line(text: &str, start: usize) -> bool {
         let is_comment = start == 0 && text.starts_with(NOTHING);
         is_comment || &text[start..] == ACTION_END
@@ -291,13 +294,13 @@ impl XmlAction {
     }
 
     /// Returns the value of the type attribute, and the text after the start tag.
-    fn head(&self) -> Option<(&str, &str)> {
+    fn split_start_tag(&self) -> Option<(&str, &str)> {
         self.0.strip_prefix(ACTION)?.split_once("\">\n")
     }
 
     /// Returns the kind of the action.
     pub(crate) fn kind(&self) -> Option<ChangeAction> {
-        let (name, _) = self.head()?;
+        let (name, _) = self.split_start_tag()?;
         let mut all = [
             ChangeAction::Create,
             ChangeAction::Modify,
@@ -314,7 +317,7 @@ impl XmlAction {
             let (kind, id) = text.strip_suffix(NOTHING_END)?.split_once(' ')?;
             return Some((of_name(kind)?, id.parse().ok()?));
         }
-        let (_, body) = self.head()?;
+        let (_, body) = self.split_start_tag()?;
         let body = body.strip_prefix(OLD).unwrap_or(body).trim_start();
         let (kind, rest) = body.strip_prefix('<')?.split_once(" id=\"")?;
         Some((of_name(kind)?, rest.split_once('"')?.0.parse().ok()?))
@@ -322,7 +325,7 @@ impl XmlAction {
 
     /// Returns the texts of the old and of the new object, indented as in a modification. A creation has no old object.
     fn states(&self) -> Option<(Option<&str>, String)> {
-        let body = self.head()?.1.strip_suffix(ACTION_END)?;
+        let body = self.split_start_tag()?.1.strip_suffix(ACTION_END)?;
         match body.strip_prefix(OLD) {
             None => {
                 // In a creation, the object is less indented.
@@ -336,7 +339,7 @@ impl XmlAction {
         }
     }
 
-    /// Returns the text for an object that changes create and delete again: a comment, so that later runs know of it.
+    /// Returns the comment for an object that changes create and delete again. Later runs learn of the object from it.
     pub(crate) fn without_states(kind: ObjectKind, id: i64) -> Self {
         Self(format!("{NOTHING}{} {id}{NOTHING_END}", kind.name()))
     }
@@ -359,7 +362,7 @@ impl XmlAction {
             (Some(_), true) => ChangeAction::Delete,
             (Some(_), false) => ChangeAction::Modify,
         };
-        // Later changes that create and delete the object leave an earlier deletion as it is.
+        // An earlier deletion stays as it is if later changes create and delete the object again.
         let Some((_, new)) = later.states() else {
             return self;
         };

@@ -29,7 +29,7 @@ impl ChangeAction {
         }
     }
 
-    /// Returns the name: that of the OsmChange section that contains changes with this action.
+    /// Returns the name, which is also the name of the OsmChange section for changes with this action.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",

@@ -13,7 +13,7 @@ pub trait ChangeMaker {
     /// A batch of changes.
     type Batch: Send + 'static;
 
-    /// Adds a change to the current batch. `object` is the new version; after a deletion, it has the content that the
+    /// Adds a change to the current batch. `object` is the new version. For a deletion, it has whatever content the
     /// file gives.
     fn add(&mut self, change: &Change, object: &Object<'_>);
 
@@ -26,9 +26,9 @@ pub trait ChangeMaker {
 
 /// Makes batches of all changes of a change file (OsmChange, o5c, OPL or PBF), in the order of the file.
 ///
-/// Threads make batches ahead: up to two for each, and those of the 24 MB of text that is parsed at a time. They end
-/// when the iterator is dropped. Errors are items of the iterator, which ends after an error: the file cannot be
-/// opened, is not a change file, or is damaged.
+/// Threads make batches ahead: up to two per thread, and the batches of up to 24 MB of text that is being parsed. The
+/// threads end when the iterator is dropped. If the file cannot be opened, is not a change file, or is damaged, the
+/// last item of the iterator is the error.
 pub fn batches<M: ChangeMaker>(
     path: impl Into<PathBuf>,
     maker: impl Fn() -> M + Send + Sync + 'static,

@@ -37,8 +37,8 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
     }
 }
 
-/// Returns the source of a change file in PBF. Only a file that declares a history has deletions. Of any other file,
-/// the name has to say that its objects are changes.
+/// Returns the source of a change file in PBF. Fails unless the header declares a history, or the file name or
+/// [`Context::data_as_changes`] says that the objects are changes.
 fn pbf_source(input: &Input, ctx: &Context) -> Result<ObjectSource> {
     let file = PbfFile::of_input(input.clone(), ctx)?;
     let is_named = FileContent::of_name(input.path(), None) == Some(FileContent::Changes);

@@ -50,11 +50,11 @@ pub struct Change {
 // The documentation of commands states this size.
 const _: () = assert!(size_of::<Change>() <= 120);
 
-/// The id in lists of node references of a node whose id the file does not give. Only files that are read for geometry
+/// The id that node references have for a node whose id the file does not give. Only files that are read for geometry
 /// may have such nodes.
 pub(crate) const NO_ID: i64 = i64::MIN;
 
-/// A member way of a relation whose nodes the relation lists.
+/// A way that is a member of a relation, with the nodes that the relation lists for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemberWay {
     /// The id of the way.

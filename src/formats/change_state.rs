@@ -142,10 +142,14 @@ impl DataState {
     /// Advances the state by change files, which may be in any order. A change file counts only if it continues the
     /// data. Returns the change files that neither continue the data nor are included in the data.
     pub(crate) fn with<'c>(&mut self, changes: &'c [ChangeState]) -> Vec<&'c ChangeState> {
-        self.add(ordered_states(changes).into_iter())
+        self.advance(ordered_states(changes).into_iter())
     }
 
-    fn add<'c>(&mut self, ordered: impl Iterator<Item = &'c ChangeState>) -> Vec<&'c ChangeState> {
+    /// Advances the state as [`with`](Self::with) does, by change files with the oldest first.
+    fn advance<'c>(
+        &mut self,
+        ordered: impl Iterator<Item = &'c ChangeState>,
+    ) -> Vec<&'c ChangeState> {
         let mut left_out = Vec::new();
         for change in ordered {
             if change.continues(self) {

@@ -258,7 +258,7 @@ struct XmlParser {
 }
 
 impl XmlParser {
-    /// Handles an event. Returns whether the changeset in `changeset` is complete.
+    /// Handles an event. Returns whether the changeset in `changeset` is complete after it.
     fn handle_event(&mut self, event: &Event<'_>) -> Result<bool, String> {
         match event {
             Event::Start(element) => {
@@ -303,6 +303,7 @@ impl XmlParser {
         }
     }
 
+    /// Handles the start of an element.
     fn open(&mut self, element: &BytesStart<'_>) -> Result<(), String> {
         let name = element.name();
         if self.depth == 0 {
@@ -374,6 +375,7 @@ impl XmlParser {
         Ok(())
     }
 
+    /// Handles the end of an element. Returns whether the element was a changeset.
     fn close(&mut self, name: &str) -> bool {
         match name {
             "text" => self.in_text = false,

@@ -1,6 +1,6 @@
 //! The format of an input, and its content: data, a history or changes.
 //!
-//! The bytes of a file decide. Where two contents have the same bytes, the name of the file decides.
+//! The bytes of a file decide. If the bytes fit two kinds of content, the name of the file decides.
 
 use super::text_compression::TextCompression;
 use crate::error::Result;

@@ -112,12 +112,13 @@ impl CsvText {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    /// Moves the text to the end of another text. Keeps the memory of the buffer.
+    /// Appends the text to another text, and empties this buffer without freeing its memory.
     pub(super) fn move_to(&mut self, text: &mut TextBuffer) {
         text.push_str(&String::from_utf8_lossy(&self.bytes));
         self.bytes.clear();
     }
 
+    /// Appends a comma, unless the next field is the first one of its row.
     fn separate(&mut self) {
         if !std::mem::take(&mut self.is_row_start) {
             self.bytes.push(b',');

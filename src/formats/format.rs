@@ -14,7 +14,7 @@ impl TextFormat {
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
         let start = input.start()?;
-        // Only its name shows the format of an OPL file without objects and comments.
+        // An OPL file without objects and comments is recognized by its name alone.
         let empty = names_opl(input.path()).then_some(Self::Opl);
         if is_blank(start) {
             return Ok(empty);
@@ -69,7 +69,7 @@ impl TextFormat {
             b'#' | b'n' | b'w' | b'r' | b'c' => {
                 let lines = start.split(|byte| *byte == b'\n');
                 let mut said = lines.filter(|line| !line.starts_with(b"#") && !is_blank(line));
-                // Of the formats, only OPL has such comments, so that a file of nothing else is an empty one.
+                // Only OPL has such comments, so a file of comments alone is OPL without objects.
                 said.next()
                     .is_none_or(|line| is_object(&line))
                     .then_some(Self::Opl)

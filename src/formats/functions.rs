@@ -1,4 +1,4 @@
-//! The functions that read and write each text format. `osm/text_format.rs` has the facts.
+//! The functions that read and write each text format. `osm/text_format.rs` has the facts about the formats.
 
 use super::change_set::ChangeSet;
 use super::document_header::DocumentHeader;
@@ -24,7 +24,7 @@ pub(super) struct FormatFunctions {
     pub lines: fn(&TextOptions, Visibility) -> Box<dyn ObjectLines>,
     /// Returns the text before the objects of a document. The error is a message that describes a wrong option.
     pub prologue: fn(&HeaderBlock, &DocumentHeader, &TextOptions) -> Result<TextBuffer, String>,
-    /// The text behind the objects of a document.
+    /// The text after the objects of a document.
     pub epilogue: &'static str,
 }
 

@@ -107,8 +107,8 @@ use std::path::Path;
 /// highest version or, among equal versions, with the latest time. If times are equal or missing, keeps the change that
 /// was read last. A missing version counts as the highest.
 ///
-/// An object that a file in OPL or PBF marks as deleted is a deletion. Of the others, those with version 1 are created,
-/// and those with another version or without one are modified.
+/// In OPL and PBF, an object that is marked as deleted is a deletion. Any other object is a creation if it has version
+/// 1, and a modification if it has another version or none.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     read_changes(paths, SameTime::LastRead, KeptVersions::Newest, ctx)
 }
@@ -165,8 +165,7 @@ impl ChangeReader {
         Ok(())
     }
 
-    /// Returns the changes, and stores the given states in the set. As with [`read_changes`], each object has at most
-    /// one change.
+    /// Returns the changes as [`read_changes`] does, with the given states of the change files.
     pub(crate) fn finish(self, states: Vec<ChangeState>, ctx: &Context) -> ChangeSet {
         let mut changes = self.changes.finish(ctx);
         changes.note_states(states);

@@ -34,7 +34,7 @@ impl ObjectView<'_> {
         }
     }
 
-    /// Appends the ids of the nodes of a way.
+    /// Appends the ids of the nodes of a way. Returns whether the object is a way.
     fn put_refs(&self, out: &mut Vec<i64>) -> bool {
         match self {
             Self::Stored(Element::Way(way)) => out.extend(way.refs()),

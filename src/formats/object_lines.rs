@@ -9,7 +9,7 @@ pub(super) trait ObjectLines: std::fmt::Debug + Send + Sync {
     /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
     fn put(&mut self, object: &Object<'_>, has_same_info: bool);
 
-    /// The text in the buffer, which may be taken out.
+    /// The text in the buffer, which the caller may take.
     fn text(&mut self) -> &mut TextBuffer;
 
     /// Removes and returns the sections of the first and the last object; `None` for a format without sections. The

@@ -101,8 +101,8 @@ impl ObjectText {
         let (sections, inexpressible) =
             (self.lines.take_sections(), self.lines.take_inexpressible());
         let text = self.lines.text();
-        // The next chunk will probably be about as long as this text, so its buffer gets slightly more capacity than
-        // that.
+        // The next chunk will probably be about as long as this one, so its buffer gets slightly more capacity than
+        // this one needs.
         let space = TextBuffer::with_capacity((text.len() + text.len() / 8).min(MAX_SPACE));
         let text = std::mem::replace(text, space);
         Ok(ObjectChunk {

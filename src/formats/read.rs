@@ -23,17 +23,21 @@ const MEMORY_FACTOR: u64 = 3;
 
 impl TextChunk {
     fn parse(&self, path: &Path, format: TextFormat, nodes: WayNodesIn) -> Result<ChangeSet> {
-        let parsed = self.parse_sound(format, nodes);
+        let parsed = self.parse_until_damage(format, nodes);
         parsed.map_err(|damage| self.error(path, damage.at, damage.cause))
     }
 
-    fn parse_sound(&self, format: TextFormat, nodes: WayNodesIn) -> Result<ChangeSet, TextDamage> {
+    fn parse_until_damage(
+        &self,
+        format: TextFormat,
+        nodes: WayNodesIn,
+    ) -> Result<ChangeSet, TextDamage> {
         (functions(format).parse)(self, format, nodes)
     }
 }
 
-/// Damage, as an error with its place, and the offset in the decompressed file in bytes from which on everything is
-/// lost.
+/// Damage, as an error that names its position, and the byte offset in the decompressed file from which on everything
+/// is lost.
 pub(crate) type Damage = (Error, u64);
 
 /// An input, and how its objects are read.
@@ -64,8 +68,8 @@ impl ObjectSource {
         }
     }
 
-    /// Creates a source as [`text`](Self::text) does. It also has the nodes that servers write for those who ask for
-    /// geometry: nodes of ways without an id, and [`ChangeSet::member_ways`].
+    /// Creates a source as [`text`](Self::text) does. The source also has the nodes that servers write when geometry is
+    /// requested: nodes of ways without an id, and [`ChangeSet::member_ways`].
     pub(super) fn geometry(input: &Input, format: TextFormat) -> Self {
         Self {
             input: input.clone(),
@@ -165,7 +169,7 @@ impl ObjectSource {
             }
         };
         if matches!(self.form, SourceForm::Versions(_)) {
-            set.name_actions();
+            set.infer_actions();
         }
         take(set)
     }
@@ -190,7 +194,8 @@ impl InputChunk {
         }
     }
 
-    /// Returns the objects before damage, and the damage, with whether the file ends with the chunk.
+    /// Returns the objects before the first damage. If there is damage, also returns it, and whether the chunk is the
+    /// last one of the file.
     fn salvage(self, path: &Path) -> (ChangeSet, Option<(Damage, bool)>) {
         let (text, format) = match self {
             Self::Text(text, format) => (text, format),
@@ -198,7 +203,7 @@ impl InputChunk {
             // Damaged PBF is not read as text.
             Self::Blob(_) => return (ChangeSet::default(), None),
         };
-        match text.parse_sound(format, WayNodesIn::Ways) {
+        match text.parse_until_damage(format, WayNodesIn::Ways) {
             Ok(objects) => (objects, None),
             Err(damage) => {
                 let byte = text.byte(damage.lost);
@@ -231,7 +236,7 @@ impl Chunks<'_> {
 }
 
 impl Chunks<'_> {
-    /// Lets the chunks of a file that is not PBF end at its first damage.
+    /// From now on, the chunks of a file that is not PBF end at its first damage.
     fn salvage(&mut self) {
         match self {
             Self::Text(chunks, _) => chunks.salvage(),
@@ -240,6 +245,7 @@ impl Chunks<'_> {
         }
     }
 
+    /// Returns the damage at which the chunks ended.
     fn take_failure(&mut self) -> Option<Damage> {
         match self {
             Self::Text(chunks, _) => chunks.take_failure(),
@@ -284,8 +290,8 @@ impl Iterator for Chunks<'_> {
 
 /// Parses files that are not PBF, in the given order. Calls `work` for each chunk, with the scratch state of the
 /// worker, the index of the input and the objects of the chunk. Calls `merge` with each result, in file order. `init`
-/// creates the scratch state. Fails before parsing if an input is a PBF file, is in another known binary format, or is
-/// empty without being OPL.
+/// creates the scratch state. Fails before parsing if an input has a known binary format such as PBF. Only OPL may be
+/// empty.
 pub fn read_texts<S, T: Send>(
     inputs: &[Input],
     format: TextFormat,
@@ -359,7 +365,7 @@ pub(crate) fn salvage_texts<S, T: Send>(
 ) -> Result<(Option<Damage>, u64)> {
     let mut chunks = Chunks::open(input, format, Some(ctx))?;
     chunks.salvage();
-    // The chunks behind damage that a worker has found are parsed as well, and left out.
+    // Chunks after damage that a worker has found are parsed as well, but their results are dropped.
     let mut found: Option<(Damage, bool)> = None;
     let read = parallel_classify_phase(
         ctx.limits(BUDGET),
@@ -381,7 +387,7 @@ pub(crate) fn salvage_texts<S, T: Send>(
     ctx.cancellation.check()?;
     let damage = match (found, chunks.take_failure()) {
         (None, Some(failure)) => read.map(|()| Some(failure)),
-        // The text ends early because of the failure. The object that it ends in is lost.
+        // The text ends early because of the failure. The object that is cut off there is lost.
         (Some(((_, lost), true)), Some((failure, end))) => {
             read.map(|()| Some((failure, lost.min(end))))
         }
@@ -414,7 +420,7 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
     }
 }
 
-/// Fails if an input is a PBF file, is in another known binary format, or is empty without being OPL.
+/// Fails if an input has a known binary format such as PBF, or if it is empty and not OPL.
 fn check(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
     if input.is_empty() && format != TextFormat::Opl {

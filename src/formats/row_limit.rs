@@ -28,8 +28,8 @@ impl fmt::Display for RowLimit {
 }
 
 impl RowLimit {
-    /// Returns the limit of a command that may use `max_memory` bytes: 64 MB for each GB, from 1 to 512 MB,
-    /// because threads and the encoder of a table have several copies of a row. `None` for the default of 64 MB.
+    /// Returns the limit of a command that may use `max_memory` bytes: 64 MB for each GB, from 1 to 512 MB, because
+    /// threads and the encoder of a table hold several copies of a row. `None` gives the default of 64 MB.
     pub(crate) fn of(max_memory: Option<u64>) -> Self {
         const BYTES_PER_MEGABYTE: u64 = 1_000_000_000 / 64;
         max_memory.map_or_else(Self::default, |bytes| {
@@ -37,7 +37,7 @@ impl RowLimit {
         })
     }
 
-    /// Whether a feature or a row may have a size.
+    /// Whether a feature or a row of this size is allowed.
     pub(crate) const fn allows(self, bytes: u64) -> bool {
         bytes <= self.0 * 1_000_000
     }

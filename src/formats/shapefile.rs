@@ -17,10 +17,11 @@ pub(crate) const FILE_CODE: [u8; 4] = 9994u32.to_be_bytes();
 const VERSION: u32 = 1000;
 /// The length of the header of `.shp` and `.shx` in bytes.
 const HEADER_LEN: usize = 100;
-/// The length in bytes of a record's head, which has its number and the length of its content.
-const RECORD_HEAD_LEN: usize = 8;
-/// The length in bytes of a column in the header of a table, and of a value.
+/// The length in bytes of the header of a record, which has the number of the record and the length of the content.
+const RECORD_HEADER_LEN: usize = 8;
+/// The length in bytes of the description of a column in the header of a table.
 const COLUMN_LEN: usize = 32;
+/// The length in bytes of a value in a row of a table.
 const VALUE_LEN: usize = 11;
 
 /// The type of the shapes of a file.
@@ -134,7 +135,7 @@ impl ShapeRecords {
         }
         let content = 44 + 4 * starts.len() + points.len();
         let out = &mut self.bytes;
-        out.reserve(RECORD_HEAD_LEN + content);
+        out.reserve(RECORD_HEADER_LEN + content);
         out.extend([0; 4]);
         out.extend(words(content).to_be_bytes());
         out.extend((shape_type as u32).to_le_bytes());
@@ -143,7 +144,7 @@ impl ShapeRecords {
         out.extend(((points.len() / 16) as u32).to_le_bytes());
         out.extend(starts.iter().flat_map(|start| start.to_le_bytes()));
         out.extend_from_slice(&points);
-        self.records.push((RECORD_HEAD_LEN + content, cell));
+        self.records.push((RECORD_HEADER_LEN + content, cell));
         let ShapeExtent([west, south, east, north]) = extent;
         self.extent.add([west, south]);
         self.extent.add([east, north]);
@@ -219,7 +220,7 @@ impl ShapefileWriter {
             self.count += 1;
             records.bytes[start..start + 4].copy_from_slice(&self.count.to_be_bytes());
             index.extend(((offset / 2) as u32).to_be_bytes());
-            index.extend(words(len - RECORD_HEAD_LEN).to_be_bytes());
+            index.extend(words(len - RECORD_HEADER_LEN).to_be_bytes());
             table.push(b' ');
             let numbers = match self.columns {
                 ShapeColumns::Number => vec![i64::from(self.count) - 1],

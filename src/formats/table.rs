@@ -124,7 +124,7 @@ where
     pub const UID: Self = Self::optional("uid", Int32(|row| row.info().uid));
     /// The name of the user.
     pub const USER: Self = Self::optional("user", Text(|row| row.info().user));
-    /// Whether the version is no deletion.
+    /// Whether the object is not deleted in this version.
     pub const VISIBLE: Self = Self::required("visible", Bool(|row| row.info().visible));
     /// The tags of the object.
     pub const TAGS: Self = Self::required("tags", ColumnGetter::Tags(|row| Some(row.tags())));

@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 /// The minimum number of bytes that are buffered before a chunk is cut off, except at the end of a document.
 const MIN_BUFFERED: usize = 512 << 10;
 /// The maximum length in bytes of a chunk. Longer text without a position where it can be cut is an error.
-const MOST: usize = 24 << 20;
+const MAX_CHUNK_LEN: usize = 24 << 20;
 
 /// Damage in a chunk.
 pub(super) struct TextDamage {
     /// The offset of the cause in the bytes of the chunk.
     pub at: usize,
-    /// The offset from which on everything is lost: the start of the object that the damage is in, or of what was read
-    /// last.
+    /// The offset from which on everything is lost. It is the start of the damaged object or, outside objects, of the
+    /// markup that was read last.
     pub lost: usize,
     pub cause: String,
     /// The objects before the damage.
@@ -114,13 +114,13 @@ impl TextChunks {
         })
     }
 
-    /// Passes on the text before damage as the last chunk from now on.
+    /// From now on, returns the text before damage as the last chunk.
     pub(super) const fn salvage(&mut self) {
         self.salvages = true;
     }
 
-    /// Returns the damage behind the last chunk, and the end of that chunk in the text. [`salvage`](Self::salvage) must
-    /// have been called.
+    /// Returns the damage after the last chunk, and the offset in the text at which that chunk ends.
+    /// [`salvage`](Self::salvage) must have been called.
     pub(super) fn take_failure(&mut self) -> Option<(Error, u64)> {
         self.failure.take()
     }
@@ -130,7 +130,7 @@ impl TextChunks {
         self.start
     }
 
-    /// Returns the rest of the text, up to damage, as the last chunk. A line that damage ends in is left out.
+    /// Returns the rest of the text, up to `damage`, as the last chunk. Leaves out a line that the damage cuts off.
     fn last_chunk(&mut self, damage: Option<Error>) -> TextChunk {
         let mut text = std::mem::take(&mut self.pending);
         let (start, read) = (self.start, text.len() as u64);
@@ -157,21 +157,24 @@ impl TextChunks {
                     Err(error) => return Err(error),
                 };
             }
-            if ends && self.pending.len() <= MOST {
+            if ends && self.pending.len() <= MAX_CHUNK_LEN {
                 return Ok(self.last_chunk(None));
             }
             let prefix = self.cutter.prefix();
             let cut = self.cutter.cut(&self.pending);
-            if let Some(cut) = cut.filter(|cut| *cut <= MOST) {
+            if let Some(cut) = cut.filter(|cut| *cut <= MAX_CHUNK_LEN) {
                 let rest = self.pending.split_off(cut);
                 let text = std::mem::replace(&mut self.pending, rest);
                 return Ok(self.chunk(text, prefix));
             }
-            if self.pending.len() > MOST {
-                let cause = format!("an object takes more than {} MB of text", MOST >> 20);
+            if self.pending.len() > MAX_CHUNK_LEN {
+                let cause = format!(
+                    "an object takes more than {} MB of text",
+                    MAX_CHUNK_LEN >> 20
+                );
                 let len = self.pending.len() as u64;
                 self.pending.clear();
-                let failed = self.failed(cause);
+                let failed = self.error_at_end(cause);
                 if self.salvages {
                     let chunk = self.last_chunk(Some(failed));
                     self.start += len + rest_len(&mut self.reader);
@@ -193,7 +196,7 @@ impl TextChunks {
             // If the input cannot be read, the error already is an `Error` that names the file.
             Err(error) => Err(error
                 .downcast::<Error>()
-                .unwrap_or_else(|error| self.failed(error.to_string()))),
+                .unwrap_or_else(|error| self.error_at_end(error.to_string()))),
         }
     }
 
@@ -217,7 +220,7 @@ impl TextChunks {
     }
 
     /// Returns an error at the end of the text that was read so far.
-    fn failed(&self, cause: String) -> Error {
+    fn error_at_end(&self, cause: String) -> Error {
         let (lines, column) = position_after(self.before, &self.pending);
         Error::text(&self.path, (lines + 1, column + 1), cause)
     }

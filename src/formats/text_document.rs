@@ -8,7 +8,7 @@ use super::object_text::ObjectChunk;
 use super::text_buffer::TextBuffer;
 use super::text_options::TextOptions;
 use super::text_output::TextOutput;
-use super::write_osc::change_section;
+use super::write_osc::put_section_tags;
 use crate::error::{Error, Result};
 use crate::io::OpenOutput;
 use crate::osm::TextFormat;
@@ -67,7 +67,7 @@ impl TextDocument {
 
     fn go_to_section(&mut self, section: Option<ChangeAction>) -> Result<()> {
         let mut tags = TextBuffer::new();
-        change_section(&mut tags, self.section, section);
+        put_section_tags(&mut tags, self.section, section);
         self.section = section;
         self.output.write(&tags.take())
     }

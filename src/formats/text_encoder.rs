@@ -55,7 +55,7 @@ impl TextEncoder {
     }
 
     /// The header of a file, which is written before all chunks.
-    pub(super) const fn head(compression: TextCompression) -> &'static [u8] {
+    pub(super) const fn header(compression: TextCompression) -> &'static [u8] {
         match compression {
             // The bytes stand for gzip, method deflate, no name, no time, operating system Unix. Without a time, the
             // same text always gives the same bytes.
@@ -124,7 +124,7 @@ impl GzipTrailer {
     }
 
     /// Returns the trailer of a file, which is written after all chunks.
-    pub(super) fn tail(&self, compression: TextCompression) -> Vec<u8> {
+    pub(super) fn trailer(&self, compression: TextCompression) -> Vec<u8> {
         match compression {
             TextCompression::Gzip => {
                 // The final deflate block is empty, because each chunk has ended its own blocks.
@@ -155,14 +155,14 @@ mod tests {
         ] {
             let text = pieces.concat();
             let mut encoder = TextEncoder::new(TextCompression::Gzip);
-            let mut file = TextEncoder::head(TextCompression::Gzip).to_vec();
+            let mut file = TextEncoder::header(TextCompression::Gzip).to_vec();
             let mut tally = GzipTrailer::default();
             for piece in pieces {
                 let chunk = encoder.encode(piece).unwrap();
                 tally.add(&chunk);
                 file.extend_from_slice(&chunk.bytes);
             }
-            file.extend(tally.tail(TextCompression::Gzip));
+            file.extend(tally.trailer(TextCompression::Gzip));
             let mut read = String::new();
             // `GzDecoder` decodes only one member, so no bytes may follow the member.
             let mut decoder = flate2::bufread::GzDecoder::new(file.as_slice());

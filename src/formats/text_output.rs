@@ -62,7 +62,7 @@ impl TextOutput {
             bzip2: (compression == TextCompression::Bzip2)
                 .then(|| BzEncoder::new(Vec::new(), bzip2::Compression::best())),
             text: String::new(),
-            bytes: TextEncoder::head(compression).to_vec(),
+            bytes: TextEncoder::header(compression).to_vec(),
         }
     }
 
@@ -148,7 +148,7 @@ impl TextOutput {
             self.bytes
                 .extend(rest.for_path(self.output.path(), "cannot write")?);
         }
-        let tail = self.tally.tail(self.compression);
+        let tail = self.tally.trailer(self.compression);
         self.bytes.extend_from_slice(&tail);
         self.flush()?;
         Ok(self.output)

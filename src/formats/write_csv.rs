@@ -1,4 +1,4 @@
-//! Writing objects as comma-separated values: attributes, a place, and tags.
+//! Writing objects as comma-separated values: attributes, a location, and tags.
 
 use super::csv::CsvText;
 use super::features::{Geometry, label_point, put_json_tags};
@@ -9,7 +9,7 @@ use crate::geometry::Point;
 use crate::osm::{Location, UniqueTags};
 use crate::pbf::{InfoFields, Object, ObjectBody};
 
-/// The metadata that has columns, with the names of the columns, in their order.
+/// The metadata fields that have columns, and the names of the columns, in the order of the columns.
 const METADATA: [(InfoFields, &str); 5] = [
     (InfoFields::VERSION, "version"),
     (InfoFields::TIMESTAMP, "timestamp"),
@@ -45,7 +45,7 @@ pub(super) fn csv_header(
     Ok(text)
 }
 
-/// A buffer of objects as rows. A row has no nodes of a way and no members of a relation.
+/// A buffer of objects as rows. Rows do not have the nodes of ways and the members of relations.
 #[derive(Debug)]
 pub(super) struct CsvRows {
     text: TextBuffer,
@@ -57,7 +57,7 @@ pub(super) struct CsvRows {
 }
 
 impl CsvRows {
-    /// Creates an empty buffer for rows below [`csv_header`], which has the same arguments.
+    /// Creates an empty buffer for the rows below the header that [`csv_header`] returns for the same arguments.
     pub(super) fn new(options: &TextOptions, visibility: Visibility) -> Self {
         Self {
             text: TextBuffer::new(),

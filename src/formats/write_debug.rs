@@ -78,7 +78,7 @@ impl Paint {
     }
 
     /// Appends the name of an attribute, a colon, and spaces up to column `width`, at which the values begin.
-    fn name(self, out: &mut TextBuffer, name: &str, width: usize) {
+    fn put_name(self, out: &mut TextBuffer, name: &str, width: usize) {
         out.push_str("  ");
         self.put(out, CYAN, name);
         let width = width.saturating_sub(name.len());
@@ -86,7 +86,7 @@ impl Paint {
     }
 
     /// Appends a string in quotation marks. Ambiguous and invisible characters become `<U+…>`.
-    fn quoted(self, out: &mut TextBuffer, text: &str) {
+    fn put_quoted(self, out: &mut TextBuffer, text: &str) {
         out.push('"');
         self.code(out, BLUE);
         for char in text.chars() {
@@ -120,15 +120,15 @@ impl Paint {
         let Some(longest) = longest else {
             return;
         };
-        self.name(out, "tags", width);
+        self.put_name(out, "tags", width);
         let _ = writeln!(out, "{}", tags.len());
         for (key, value) in tags {
             let key = key.as_ref();
             out.push_str("    ");
-            self.quoted(out, key);
+            self.put_quoted(out, key);
             let padding = longest - key.len();
             let _ = write!(out, "{:padding$} = ", "");
-            self.quoted(out, value.as_ref());
+            self.put_quoted(out, value.as_ref());
             out.push('\n');
         }
     }
@@ -188,7 +188,7 @@ impl DebugText {
         if let ObjectBody::Node { location } = &object.body
             && object.info.visible
         {
-            paint.name(text, "lon/lat", OBJECT_COLUMN);
+            paint.put_name(text, "lon/lat", OBJECT_COLUMN);
             paint.location(text, *location);
             text.push('\n');
         }
@@ -224,26 +224,26 @@ impl DebugText {
         let (without, paint) = (self.without, self.paint);
         let has = |field| !without.contains(field);
         if has(InfoFields::VERSION) {
-            paint.name(&mut self.text, "version", OBJECT_COLUMN);
+            paint.put_name(&mut self.text, "version", OBJECT_COLUMN);
             let _ = writeln!(self.text, "{}", info.version.unwrap_or(0));
         }
         if has(InfoFields::CHANGESET) {
-            paint.name(&mut self.text, "changeset", OBJECT_COLUMN);
+            paint.put_name(&mut self.text, "changeset", OBJECT_COLUMN);
             let _ = writeln!(self.text, "{}", info.changeset.unwrap_or(0));
         }
         if has(InfoFields::TIMESTAMP) {
-            paint.name(&mut self.text, "timestamp", OBJECT_COLUMN);
+            paint.put_name(&mut self.text, "timestamp", OBJECT_COLUMN);
             self.put_time(info.timestamp);
             self.text.push('\n');
         }
         if has(InfoFields::UID) || has(InfoFields::USER) {
             let text = &mut self.text;
-            paint.name(text, "user", OBJECT_COLUMN);
+            paint.put_name(text, "user", OBJECT_COLUMN);
             if has(InfoFields::UID) {
                 let _ = write!(text, "{} ", info.uid.unwrap_or(0));
             }
             if has(InfoFields::USER) {
-                paint.quoted(text, info.user.unwrap_or(""));
+                paint.put_quoted(text, info.user.unwrap_or(""));
             }
             text.push('\n');
         }
@@ -260,7 +260,7 @@ impl DebugText {
     }
 
     fn put_checksum(&mut self, sum: Hasher, column: usize) {
-        self.paint.name(&mut self.text, "crc32", column);
+        self.paint.put_name(&mut self.text, "crc32", column);
         let _ = writeln!(self.text, "{:x}", sum.finalize());
     }
 
@@ -270,16 +270,16 @@ impl DebugText {
         let (text, paint) = (&mut self.text, self.paint);
         paint.put(text, BOLD, "changeset");
         let _ = writeln!(text, " {}", changeset.id);
-        paint.name(text, "num changes", COLUMN);
+        paint.put_name(text, "num changes", COLUMN);
         let _ = write!(text, "{}", changeset.changes);
         if changeset.changes == 0 {
             paint.put(text, RED, " NO CHANGES!");
         }
         text.push('\n');
-        paint.name(text, "created at", COLUMN);
+        paint.put_name(text, "created at", COLUMN);
         self.put_time(changeset.created);
         self.text.push('\n');
-        paint.name(&mut self.text, "closed at", COLUMN);
+        paint.put_name(&mut self.text, "closed at", COLUMN);
         match changeset.closed {
             None => paint.put(&mut self.text, RED, "OPEN!\n"),
             closed => {
@@ -288,11 +288,11 @@ impl DebugText {
             }
         }
         let text = &mut self.text;
-        paint.name(text, "user", COLUMN);
+        paint.put_name(text, "user", COLUMN);
         let _ = write!(text, "{} ", changeset.uid.unwrap_or(0));
-        paint.quoted(text, &changeset.user);
+        paint.put_quoted(text, &changeset.user);
         text.push('\n');
-        paint.name(text, "box l/b/r/t", COLUMN);
+        paint.put_name(text, "box l/b/r/t", COLUMN);
         match &changeset.bbox {
             None => paint.put(text, RED, "BOX NOT SET!\n"),
             Some(bbox) => {
@@ -315,7 +315,7 @@ impl DebugText {
         if changeset.comments_count == 0 {
             return;
         }
-        paint.name(&mut self.text, "comments", CHANGESET_COLUMN);
+        paint.put_name(&mut self.text, "comments", CHANGESET_COLUMN);
         let _ = writeln!(self.text, "{}", changeset.comments_count);
         let width = digits(comments.len());
         for (index, comment) in comments.iter().enumerate() {
@@ -327,18 +327,18 @@ impl DebugText {
             let _ = write!(text, "\n    {:width$}  ", "");
             paint.put(text, CYAN, "user");
             let _ = write!(text, ": {} ", comment.uid.unwrap_or(0));
-            paint.quoted(text, &comment.user);
+            paint.put_quoted(text, &comment.user);
             let _ = write!(text, "\n    {:width$}  ", "");
             paint.put(text, CYAN, "text");
             text.push_str(": ");
-            paint.quoted(text, &comment.text);
+            paint.put_quoted(text, &comment.text);
             text.push('\n');
         }
     }
 }
 
 fn put_nodes(text: &mut TextBuffer, paint: Paint, refs: &[i64], locations: &[Option<Location>]) {
-    paint.name(text, "nodes", OBJECT_COLUMN);
+    paint.put_name(text, "nodes", OBJECT_COLUMN);
     let _ = write!(text, "{}", refs.len());
     match refs {
         [] | [_] => paint.put(text, RED, " LESS THAN 2 NODES!\n"),
@@ -359,7 +359,7 @@ fn put_nodes(text: &mut TextBuffer, paint: Paint, refs: &[i64], locations: &[Opt
 }
 
 fn put_members(text: &mut TextBuffer, paint: Paint, members: &[Member<'_>]) {
-    paint.name(text, "members", OBJECT_COLUMN);
+    paint.put_name(text, "members", OBJECT_COLUMN);
     let _ = writeln!(text, "{}", members.len());
     let width = digits(members.len());
     for (index, member) in members.iter().enumerate() {
@@ -370,7 +370,7 @@ fn put_members(text: &mut TextBuffer, paint: Paint, members: &[Member<'_>]) {
             ObjectKind::Relation => "rel ",
         };
         let _ = write!(text, "{kind} {:>10} ", member.id);
-        paint.quoted(text, member.role);
+        paint.put_quoted(text, member.role);
         text.push('\n');
     }
 }

@@ -79,12 +79,12 @@ impl OscText {
     }
 
     fn begin_section(&mut self, action: ChangeAction) {
-        change_section(&mut self.elements.text, self.section, Some(action));
+        put_section_tags(&mut self.elements.text, self.section, Some(action));
         self.section = Some(action);
     }
 
     fn end_section(&mut self) {
-        change_section(&mut self.elements.text, self.section.take(), None);
+        put_section_tags(&mut self.elements.text, self.section.take(), None);
     }
 
     /// The length of the text written so far, in bytes.
@@ -134,7 +134,7 @@ impl ObjectLines for ChangeLines {
         let first = match self.sections {
             None => last,
             Some(sections) => {
-                change_section(&mut self.elements.text, Some(sections.last), Some(last));
+                put_section_tags(&mut self.elements.text, Some(sections.last), Some(last));
                 sections.first
             }
         };
@@ -156,7 +156,7 @@ impl ObjectLines for ChangeLines {
 }
 
 /// Appends the end tag of section `from` and the start tag of section `to`, unless they are the same.
-pub(super) fn change_section(
+pub(super) fn put_section_tags(
     text: &mut TextBuffer,
     from: Option<ChangeAction>,
     to: Option<ChangeAction>,

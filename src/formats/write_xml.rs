@@ -307,7 +307,7 @@ pub(super) fn put_replaced(out: &mut TextBuffer, text: &str) -> u64 {
 }
 
 /// Appends an escaped string. Of the characters that XML 1.0 cannot express, those for which `is_replaced` returns true
-/// become U+FFFD, and the others references. Returns the number of these characters.
+/// become U+FFFD, and the others become references. Returns the number of characters that XML 1.0 cannot express.
 fn put_escaped_as(out: &mut TextBuffer, text: &str, is_replaced: fn(char) -> bool) -> u64 {
     // Nearly all strings have no special character, and are copied whole. The byte 0xef is not plain, because it begins
     // the characters from U+F000 to U+FFFF, two of which are special.

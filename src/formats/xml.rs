@@ -11,13 +11,13 @@ use crate::osm::{Bbox, Location, ObjectKind, TextFormat, parse_e7};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 
-/// The data of the nodes of ways that are read.
+/// The nodes of ways that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WayNodesIn {
     /// The ids and locations in ways. An id is required.
     Ways,
-    /// In addition, nodes that have only a location or nothing in the document, and the nodes that relations list for
-    /// their member ways. Servers write both for those who ask for geometry.
+    /// Also nodes without an id, and the nodes that relations list for their member ways. Servers write both kinds when
+    /// geometry is requested.
     WaysAndMembers,
 }
 
@@ -225,6 +225,7 @@ impl XmlObjectParser {
         }
     }
 
+    /// Handles the start of an element. Returns its type.
     fn open(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let name = element.name();
         let name: &str = name.as_ref();
@@ -264,6 +265,7 @@ impl XmlObjectParser {
         }
     }
 
+    /// Handles the end of an element.
     fn close(&mut self, element: Ancestor) -> Result<(), String> {
         if element == Ancestor::Remark {
             let remark = std::mem::take(&mut self.remark);

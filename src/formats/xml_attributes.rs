@@ -1,4 +1,4 @@
-//! The attributes of the elements of OSM XML, and those of root elements.
+//! Reading the attributes of elements in OSM XML, and those of the root element.
 
 use super::document_header::DocumentHeader;
 use super::xml_cause;

@@ -37,8 +37,9 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Replaces the action of each object that is not deleted by the one that led to its version.
-    pub(in crate::formats) fn name_actions(&mut self) {
+    /// Replaces the action of each object that is not deleted by the action that leads to a version like that of the
+    /// object.
+    pub(in crate::formats) fn infer_actions(&mut self) {
         for change in &mut self.changes {
             change.action = ChangeAction::of_version(!change.is_deletion(), change.version);
         }

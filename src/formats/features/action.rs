@@ -38,7 +38,7 @@ pub(crate) struct ActionRow {
 }
 
 impl ActionRow {
-    /// Returns the geometry of the object in a map: the new one; after a deletion, the old one.
+    /// Returns the geometry that stands for the object on a map: the new one or, after a deletion, the old one.
     pub(crate) const fn shown(&self) -> Option<&OwnedGeometry> {
         match self.action {
             ChangeAction::Delete => self.old_geometry.as_ref(),
@@ -46,7 +46,7 @@ impl ActionRow {
         }
     }
 
-    /// Returns the box around both geometries; `None` if there is none.
+    /// Returns the box around the old and the new geometry; `None` if the object has neither.
     pub(crate) fn extent(&self) -> Option<Extent> {
         let extent = |geometry: &Option<OwnedGeometry>| geometry.as_ref()?.view().extent();
         match (extent(&self.old_geometry), extent(&self.new_geometry)) {

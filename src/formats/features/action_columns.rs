@@ -34,7 +34,7 @@ impl<'a> ActionView<'a> {
         self.0.id
     }
 
-    /// The metadata of the new version. After a deletion, it is that of the deletion.
+    /// The metadata of the new version or, after a deletion, that of the deletion.
     pub fn info(&self) -> Info<'a> {
         Info {
             version: self.0.new_version,
@@ -78,8 +78,8 @@ impl<'a> ActionView<'a> {
         self.0.extent().map(|extent| extent.edges())
     }
 
-    /// Returns the middle of the box around the geometry in a map.
-    fn place(&self) -> Option<Point> {
+    /// Returns the centre of the box around the geometry that stands for the object on a map.
+    fn centre(&self) -> Option<Point> {
         let extent = self.0.shown()?.view().extent()?;
         Some(extent.centre())
     }
@@ -160,8 +160,8 @@ pub const ACTION_COLUMNS: [ActionColumn; 15] = {
     ]
 };
 
-/// The columns of comma-separated values. A place is that of a point, and otherwise the middle of the box around the
-/// new geometry, or after a deletion the old one. Tags are JSON objects.
+/// The columns of comma-separated values. The location is the centre of the box around the new geometry or, after a
+/// deletion, around the old one. Tags are JSON objects.
 pub(crate) const ACTION_CSV: [ActionColumn; 14] = {
     use ColumnGetter::Degrees;
     [
@@ -175,8 +175,8 @@ pub(crate) const ACTION_CSV: [ActionColumn; 14] = {
         ActionColumn::UID,
         ActionColumn::CHANGESET,
         ActionColumn::TIMESTAMP,
-        ActionColumn::optional("lon", Degrees(|row| Some(row.place()?.lon_e7))),
-        ActionColumn::optional("lat", Degrees(|row| Some(row.place()?.lat_e7))),
+        ActionColumn::optional("lon", Degrees(|row| Some(row.centre()?.lon_e7))),
+        ActionColumn::optional("lat", Degrees(|row| Some(row.centre()?.lat_e7))),
         OLD_TAGS,
         NEW_TAGS,
     ]

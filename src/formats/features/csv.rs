@@ -1,4 +1,4 @@
-//! Writing features as comma-separated values: attributes, a place, and columns of tags.
+//! Writing features as comma-separated values: attributes, a location, and columns of tags.
 
 use super::feature_id::FeatureId;
 #[cfg(feature = "parquet")]
@@ -15,13 +15,13 @@ use crate::formats::text_buffer::TextBuffer;
 #[cfg(feature = "parquet")]
 use std::fmt::Write as _;
 
-/// The names of the columns with the place of a feature.
+/// The names of the columns with the location of a feature.
 const PLACE: [&str; 2] = ["@lon", "@lat"];
 /// The name of the column with the geometry.
 const GEOMETRY: &str = "@geometry";
 /// The name of the column with all tags.
 const TAGS: &str = "tags";
-/// The key of the tag that has a column besides the column of all tags.
+/// The key of the tag that has a column in addition to the column of all tags.
 const NAME: &str = "name";
 
 /// Returns the row with the names of the columns.

@@ -31,7 +31,7 @@ impl FeatureDocument {
         })
     }
 
-    /// Appends a chunk of features, or of a piece of them.
+    /// Appends a chunk, which may be a piece of a long text.
     pub(crate) fn add(&mut self, chunk: FeatureChunk) -> Result<()> {
         if self.features > 0 && !chunk.is_continued {
             self.output.write(self.frame[0])?;

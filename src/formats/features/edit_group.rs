@@ -22,7 +22,7 @@ pub enum GroupBy {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct EditGroup {
-    /// The user; `None` for an unknown one, as that of deletions between two files.
+    /// The user; `None` if it is unknown, as for deletions between two files.
     pub user: Option<String>,
     /// The id of the user.
     pub uid: Option<i32>,
@@ -54,6 +54,7 @@ pub struct EditGroup {
     pub bbox: Option<[f64; 4]>,
 }
 
+/// Serializes a time as text.
 fn as_text<S: Serializer>(seconds: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
     seconds.map(format_timestamp).serialize(serializer)
 }
@@ -112,7 +113,7 @@ impl EditGroups {
         }
     }
 
-    /// Returns the groups. Those with the most changes come first, and among equal ones, those with the lesser name or
+    /// Returns the groups, those with the most changes first. Groups with equally many changes are ordered by name or
     /// changeset.
     pub(crate) fn finish(self) -> Vec<EditGroup> {
         let by = self.by;

@@ -120,8 +120,8 @@ fn put_point_before_comma(space: &mut [u8], point: Point) -> usize {
     put(0, b"[");
     put(1, &lon);
     put(1 + lon_len, b",");
-    // Copies all sixteen bytes of `lat`, because the buffer has room for them. The next line overwrites the bytes
-    // behind the number.
+    // Copies all sixteen bytes of `lat`, because the buffer has room for them. The next line overwrites the bytes after
+    // the number.
     put(2 + lon_len, &lat);
     put(2 + lon_len + lat_len, b"],");
     lon_len + lat_len + 4

@@ -1,4 +1,4 @@
-//! Places that stand for a geometry: its centroid, and a point on it for a label.
+//! Points that stand for a geometry: its centroid, and a point on the geometry for a label.
 
 use super::Geometry;
 use crate::area::{AreaPolygon, interior_point};
@@ -120,8 +120,8 @@ pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     [lon, lat].map(|e7| e7 / DECIMICRO_PER_DEGREE as f64)
 }
 
-/// Returns the turn of the map after which the parts of a geometry lie side by side that were cut at the antimeridian;
-/// `None` if there are none.
+/// Returns the turn of the map that joins the parts of a geometry that was cut at the antimeridian; `None` if the
+/// geometry has no such parts.
 fn turn_of(geometry: &Geometry<'_>) -> Option<MapTurn> {
     if !geometry.extent()?.is_wide() {
         return None;

@@ -82,7 +82,7 @@ impl<'a> Feature<'a> {
     }
 
     /// Whether an attribute is left out. Points and areas do not have [`Attribute::WayNodes`], as in osmium. The lines
-    /// of relations, which osmium does not write, have it without a value.
+    /// of relations, which osmium does not write, have this attribute without a value.
     fn leaves_out(&self, attribute: Attribute) -> bool {
         let is_line = matches!(
             self.geometry,

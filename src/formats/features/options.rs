@@ -31,13 +31,13 @@ pub enum FeatureFormat {
 }
 
 impl FeatureFormat {
-    /// Whether features are rows, of which a table has the columns.
+    /// Whether the format is a table, in which each feature is a row.
     pub(crate) const fn is_table(self) -> bool {
         matches!(self, Self::Csv { .. })
     }
 
-    /// Returns the text before the first feature, between two features, and after the last one. Rows of columns have
-    /// a header besides.
+    /// Returns the text before the first feature, between two features, and after the last one. A table also has a
+    /// header.
     pub(crate) const fn frame(self) -> [&'static str; 3] {
         match self {
             Self::GeoJson => [

@@ -186,8 +186,8 @@ impl FeatureText {
         if features == 0 {
             return Ok(None);
         }
-        // The next chunk will probably be about as long as this text, so its buffer gets slightly more capacity than
-        // that.
+        // The next chunk will probably be about as long as this one, so its buffer gets slightly more capacity than
+        // this one needs.
         let space = TextBuffer::with_capacity(self.text.len() + self.text.len() / 8);
         let mut text = std::mem::replace(&mut self.text, space);
         let text = match self.options.unique_id {

@@ -20,20 +20,20 @@ const HAS_SRID: u32 = 0x2000_0000;
 pub(crate) fn put_wkb(out: &mut Vec<u8>, geometry: &Geometry<'_>, srid: Option<u32>) {
     match geometry {
         Geometry::Point(point) => {
-            put_head(out, POINT, srid);
+            put_header(out, POINT, srid);
             put_point(out, *point);
         }
         Geometry::LineString(points) => put_line(out, points, srid),
         Geometry::MultiLineString(lines) => {
-            put_head(out, MULTI_LINE_STRING, srid);
+            put_header(out, MULTI_LINE_STRING, srid);
             put_count(out, lines.len());
             lines.iter().for_each(|line| put_line(out, line, srid));
         }
         Geometry::MultiPolygon(polygons) => {
-            put_head(out, MULTI_POLYGON, srid);
+            put_header(out, MULTI_POLYGON, srid);
             put_count(out, polygons.len());
             for polygon in *polygons {
-                put_head(out, POLYGON, srid);
+                put_header(out, POLYGON, srid);
                 put_count(out, 1 + polygon.holes.len());
                 for ring in closed_rings(polygon) {
                     put_count(out, ring.len());
@@ -45,12 +45,12 @@ pub(crate) fn put_wkb(out: &mut Vec<u8>, geometry: &Geometry<'_>, srid: Option<u
 }
 
 fn put_line(out: &mut Vec<u8>, points: &[Point], srid: Option<u32>) {
-    put_head(out, LINE_STRING, srid);
+    put_header(out, LINE_STRING, srid);
     put_count(out, points.len());
     points.iter().for_each(|point| put_point(out, *point));
 }
 
-fn put_head(out: &mut Vec<u8>, geometry_type: u32, srid: Option<u32>) {
+fn put_header(out: &mut Vec<u8>, geometry_type: u32, srid: Option<u32>) {
     out.push(LITTLE_ENDIAN);
     match srid {
         None => out.extend_from_slice(&geometry_type.to_le_bytes()),

@@ -2,7 +2,7 @@
 
 use super::objects::{self, DeltaState};
 use super::varint::{self, Varint};
-use super::{DatasetFault, O5M_MAGIC_LEN};
+use super::{DatasetError, O5M_MAGIC_LEN};
 use crate::error::{Error, Result};
 use crate::formats::change_set::ChangeSet;
 use crate::io::{FileCompression, Input, decompressed, rest_len};
@@ -44,8 +44,8 @@ pub(in crate::formats) struct O5mChunks {
     before: u64,
     /// The offset in the file of the dataset that was read last.
     dataset_start: u64,
-    /// The number of bytes behind damage that were read after `buffer`, and left out.
-    behind: u64,
+    /// The number of bytes after `buffer` that were read and skipped, because they follow damage.
+    skipped: u64,
     is_read: bool,
     state: DeltaState,
     progress: Progress,
@@ -80,7 +80,7 @@ impl O5mChunks {
             at: 0,
             before: 0,
             dataset_start: 0,
-            behind: 0,
+            skipped: 0,
             is_read: false,
             state: DeltaState::default(),
             progress: Progress::Start,
@@ -90,12 +90,12 @@ impl O5mChunks {
         })
     }
 
-    /// Passes on the objects before damage from now on.
+    /// From now on, returns the objects before damage as the last chunk.
     pub(in crate::formats) const fn salvage(&mut self) {
         self.salvages = true;
     }
 
-    /// Returns the damage behind the last chunk, and the offset in the decompressed file of the dataset that it is in.
+    /// Returns the damage after the last chunk, and the offset of the damaged dataset in the decompressed file.
     /// [`salvage`](Self::salvage) must have been called.
     pub(in crate::formats) fn take_failure(&mut self) -> Option<(Error, u64)> {
         self.failure.take()
@@ -103,7 +103,7 @@ impl O5mChunks {
 
     /// Returns the number of bytes of the decompressed file that were read.
     pub(in crate::formats) const fn bytes(&self) -> u64 {
-        self.before + self.buffer.len() as u64 + self.behind
+        self.before + self.buffer.len() as u64 + self.skipped
     }
 
     /// Reads until the buffer has `count` bytes that are not parsed yet, or until the file ends.
@@ -139,13 +139,13 @@ impl O5mChunks {
     }
 
     /// Returns an error at an offset in the file.
-    fn error_of(&self, place: u64, cause: &str) -> Error {
+    fn error_of(&self, offset: u64, cause: &str) -> Error {
         let of = if self.is_compressed {
             " of the decompressed data"
         } else {
             ""
         };
-        Error::file(&self.path, format!("byte {place}{of}: {cause}"))
+        Error::file(&self.path, format!("byte {offset}{of}: {cause}"))
     }
 
     fn error(&self, cause: &str) -> Error {
@@ -158,9 +158,9 @@ impl O5mChunks {
         while memory(set) < CHUNK_MEMORY && self.progress != Progress::Done {
             self.dataset_start = self.before + self.at as u64;
             match self.progress {
-                Progress::Start => self.begin()?,
+                Progress::Start => self.read_magic()?,
                 Progress::Inside => self.dataset(set)?,
-                Progress::Ended => self.follow()?,
+                Progress::Ended => self.check_after_end()?,
                 Progress::Done => {}
             }
         }
@@ -168,7 +168,7 @@ impl O5mChunks {
     }
 
     /// Reads the magic of a file.
-    fn begin(&mut self) -> Result<()> {
+    fn read_magic(&mut self) -> Result<()> {
         self.fill(O5M_MAGIC_LEN)?;
         let format = TextFormat::of_magic(self.rest());
         let format = format.ok_or_else(|| {
@@ -182,7 +182,7 @@ impl O5mChunks {
     }
 
     /// Checks that the end mark is followed by nothing or by another file.
-    fn follow(&mut self) -> Result<()> {
+    fn check_after_end(&mut self) -> Result<()> {
         self.fill(O5M_MAGIC_LEN)?;
         self.progress = match self.rest() {
             [] => Progress::Done,
@@ -240,14 +240,14 @@ impl O5mChunks {
             (Some(kind), _) => self.state.read_object(kind, bytes, set),
             (None, dataset::BOUNDS) => objects::bounds(bytes, set),
             (None, dataset::TIMESTAMP) => objects::timestamp(bytes, set),
-            (None, _) => Err(DatasetFault::new(0, "a second header within the file")),
+            (None, _) => Err(DatasetError::new(0, "a second header within the file")),
         };
-        read.map_err(|fault| self.error_at(start + fault.at, &fault.cause))?;
+        read.map_err(|error| self.error_at(start + error.at, &error.cause))?;
         self.at = start + len;
         Ok(())
     }
 
-    /// Ends the file, which has no mark of its end.
+    /// Ends a file that has no end mark: fails if objects before damage are wanted, and otherwise warns.
     fn end_without_mark(&mut self) -> Result<()> {
         self.progress = Progress::Done;
         if self.salvages {
@@ -262,10 +262,10 @@ impl O5mChunks {
         Ok(())
     }
 
-    /// Skips a dataset. `head` is the size of its header in bytes, and `len` the size of its contents.
-    fn skip(&mut self, head: usize, len: u64) -> Result<()> {
+    /// Skips a dataset with a header of `header_len` bytes and contents of `len` bytes.
+    fn skip(&mut self, header_len: usize, len: u64) -> Result<()> {
         let mut left = len;
-        self.at += head;
+        self.at += header_len;
         while left > 0 {
             self.fill(1)?;
             let here = (self.rest().len() as u64).min(left);
@@ -305,11 +305,11 @@ impl Iterator for O5mChunks {
         }
         match read {
             Ok(()) => Some(Ok(set)),
-            // An error of the input is none of the data.
+            // Only an error in the data is damage, and not an error while reading the input.
             Err(error @ Error::File { .. }) if self.salvages => {
                 self.failure = Some((error, self.dataset_start));
                 if !self.is_read {
-                    self.behind = rest_len(&mut self.reader);
+                    self.skipped = rest_len(&mut self.reader);
                 }
                 Some(Ok(set))
             }

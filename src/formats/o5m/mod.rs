@@ -19,12 +19,12 @@ use std::io::Read;
 
 /// A violation of the format, at an offset in a dataset.
 #[derive(Debug)]
-struct DatasetFault {
+struct DatasetError {
     at: usize,
     cause: String,
 }
 
-impl DatasetFault {
+impl DatasetError {
     fn new(at: usize, cause: impl Into<String>) -> Self {
         Self {
             at,

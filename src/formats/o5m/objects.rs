@@ -1,6 +1,6 @@
 //! Parsing datasets of an o5m file into a change set.
 
-use super::DatasetFault;
+use super::DatasetError;
 use super::strings::{Meaning, O5mStrings};
 use super::varint::{self, DatasetCursor, Varint};
 use crate::formats::change_action::ChangeAction;
@@ -45,7 +45,7 @@ impl DeltaState {
         kind: ObjectKind,
         bytes: &[u8],
         set: &mut ChangeSet,
-    ) -> Result<(), DatasetFault> {
+    ) -> Result<(), DatasetError> {
         let reader = &mut DatasetCursor::new(bytes);
         let mut draft = Draft::new(set, kind, ChangeAction::Create);
         self.last.id = self.last.id.wrapping_add(reader.signed()?);
@@ -69,7 +69,7 @@ impl DeltaState {
             }
         }
         set.finish(&draft)
-            .map_err(|cause| DatasetFault::new(0, cause))
+            .map_err(|cause| DatasetError::new(0, cause))
     }
 
     /// Reads version, time, changeset and user. If there is no version, the other fields are absent. If there is no
@@ -79,7 +79,7 @@ impl DeltaState {
         reader: &mut DatasetCursor<'_>,
         draft: &mut Draft,
         set: &mut ChangeSet,
-    ) -> Result<(), DatasetFault> {
+    ) -> Result<(), DatasetError> {
         // Some writers end a deleted object right after its id.
         if reader.is_empty() {
             return Ok(());
@@ -92,7 +92,7 @@ impl DeltaState {
         let version = i32::try_from(version).ok();
         let version = version.and_then(|version| u32::try_from(version).ok());
         let out_of_range =
-            |at, what: &str| DatasetFault::new(at, format!("the {what} is out of range"));
+            |at, what: &str| DatasetError::new(at, format!("the {what} is out of range"));
         draft.version = Some(version.ok_or_else(|| out_of_range(at, "version"))?);
         let at = reader.at();
         self.last.timestamp = self.last.timestamp.wrapping_add(reader.signed()?);
@@ -121,7 +121,7 @@ impl DeltaState {
     fn read_location(
         &mut self,
         reader: &mut DatasetCursor<'_>,
-    ) -> Result<Option<Location>, DatasetFault> {
+    ) -> Result<Option<Location>, DatasetError> {
         let mut next = |last: &mut i32, limit: i32| {
             let at = reader.at();
             let delta = reader.signed()?;
@@ -132,7 +132,7 @@ impl DeltaState {
             if is_near && (-limit..=limit).contains(last) {
                 Ok(*last)
             } else {
-                Err(DatasetFault::new(at, "a coordinate that is not on earth"))
+                Err(DatasetError::new(at, "a coordinate that is not on earth"))
             }
         };
         let lon = next(&mut self.last.lon, 1_800_000_000)?;
@@ -144,11 +144,11 @@ impl DeltaState {
         &mut self,
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
-    ) -> Result<(), DatasetFault> {
+    ) -> Result<(), DatasetError> {
         let (start, nodes) = list(reader)?;
         let mut nodes = DatasetCursor::new(nodes);
         while !nodes.is_empty() {
-            let delta = nodes.signed().map_err(|fault| within(start, fault))?;
+            let delta = nodes.signed().map_err(|error| within(start, error))?;
             self.last.way_ref = self.last.way_ref.wrapping_add(delta);
             set.refs.push(self.last.way_ref);
         }
@@ -159,12 +159,12 @@ impl DeltaState {
         &mut self,
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
-    ) -> Result<(), DatasetFault> {
+    ) -> Result<(), DatasetError> {
         let (start, members) = list(reader)?;
         let mut members = DatasetCursor::new(members);
         while !members.is_empty() {
             let member = self.read_member(&mut members, set);
-            member.map_err(|fault| within(start, fault))?;
+            member.map_err(|error| within(start, error))?;
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl DeltaState {
         &mut self,
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
-    ) -> Result<(), DatasetFault> {
+    ) -> Result<(), DatasetError> {
         let delta = reader.signed()?;
         let known = |meaning| match meaning {
             Meaning::Member(member) => Some(member),
@@ -200,7 +200,7 @@ impl DeltaState {
         &mut self,
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
-    ) -> Result<(), DatasetFault> {
+    ) -> Result<(), DatasetError> {
         let known = |meaning| match meaning {
             Meaning::Tag(tag) => Some(tag),
             _ => None,
@@ -216,23 +216,25 @@ impl DeltaState {
 }
 
 /// Reads a list that is preceded by its length in bytes. Returns the offset of the list, and its bytes.
-fn list<'a>(reader: &mut DatasetCursor<'a>) -> Result<(usize, &'a [u8]), DatasetFault> {
+fn list<'a>(reader: &mut DatasetCursor<'a>) -> Result<(usize, &'a [u8]), DatasetError> {
     let len = reader.unsigned()?;
     let start = reader.at();
     Ok((start, reader.part(len)?))
 }
 
-/// Converts a fault in a list to a fault in the dataset of the list. The list begins at offset `start` of the dataset.
-fn within(start: usize, fault: DatasetFault) -> DatasetFault {
-    DatasetFault {
-        at: start + fault.at,
-        cause: match fault.cause.strip_suffix("past its dataset") {
+/// Converts an error in a list to an error in the dataset that contains the list. The list begins at offset `start` of
+/// the dataset.
+fn within(start: usize, error: DatasetError) -> DatasetError {
+    DatasetError {
+        at: start + error.at,
+        cause: match error.cause.strip_suffix("past its dataset") {
             Some(cause) => format!("{cause}past its list"),
-            None => fault.cause,
+            None => error.cause,
         },
     }
 }
 
+/// Adds a string to a pool, and returns its id. Fails if the string is not UTF-8.
 fn text(bytes: &[u8], strings: &mut StringPool) -> Result<u32, String> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(strings.add(text)),
@@ -256,14 +258,14 @@ fn parse_uid(bytes: &[u8]) -> Result<Option<i32>, String> {
 }
 
 /// Reads the bounding box of a file.
-pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetFault> {
+pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetError> {
     let mut reader = DatasetCursor::new(bytes);
     let mut edge = |limit: i64| {
         let at = reader.at();
         let edge = reader.signed()?;
         let edge = Some(edge).filter(|edge| (-limit..=limit).contains(edge));
         let edge = edge.and_then(|edge| i32::try_from(edge).ok());
-        edge.ok_or_else(|| DatasetFault::new(at, "the bounding box of the file is not on earth"))
+        edge.ok_or_else(|| DatasetError::new(at, "the bounding box of the file is not on earth"))
     };
     let (longest, highest) = (1_800_000_000, 900_000_000);
     let [west, south] = [edge(longest)?, edge(highest)?];
@@ -276,10 +278,10 @@ pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetFau
 }
 
 /// Reads the replication timestamp of a file.
-pub(super) fn timestamp(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetFault> {
+pub(super) fn timestamp(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetError> {
     let time = DatasetCursor::new(bytes).signed()?;
     if !TIMES.contains(&time) {
-        return Err(DatasetFault::new(0, "the time of the file is out of range"));
+        return Err(DatasetError::new(0, "the time of the file is out of range"));
     }
     set.document_header.replication.timestamp = Some(time).filter(|time| *time != 0);
     Ok(())

@@ -1,7 +1,7 @@
 //! The string table of o5m: the most recent strings and pairs of strings that were written in full, and not as
 //! references.
 
-use super::DatasetFault;
+use super::DatasetError;
 use super::varint::DatasetCursor;
 use crate::osm::ObjectKind;
 
@@ -76,27 +76,27 @@ impl O5mStrings {
         known: impl Fn(Meaning) -> Option<T>,
         wrap: impl Fn(T) -> Meaning,
         understand: impl FnOnce(&[u8], &[u8]) -> Result<T, String>,
-    ) -> Result<T, DatasetFault> {
+    ) -> Result<T, DatasetError> {
         let at = reader.at();
-        let fault = |cause: String| DatasetFault::new(at, cause);
+        let error = |cause: String| DatasetError::new(at, cause);
         let number = reader.unsigned()?;
         if number == 0 {
             let first = reader.string()?;
             let second = if is_pair { reader.string()? } else { &[] };
-            let parsed = understand(first, second).map_err(fault)?;
+            let parsed = understand(first, second).map_err(error)?;
             self.add(first, is_pair.then_some(second), wrap(parsed));
             return Ok(parsed);
         }
         let set = self.set;
-        let entry = self.entry_of_number(number).map_err(fault)?;
+        let entry = self.entry_of_number(number).map_err(error)?;
         if let Some(parsed) = entry.meaning_in(set).and_then(known) {
             return Ok(parsed);
         }
         if is_pair && !entry.is_pair {
-            return Err(fault(format!("string {number} of the table is not a pair")));
+            return Err(error(format!("string {number} of the table is not a pair")));
         }
         let (first, second) = entry.text.split_at(entry.first);
-        let parsed = understand(first, second).map_err(fault)?;
+        let parsed = understand(first, second).map_err(error)?;
         entry.meaning = Some((set, wrap(parsed)));
         Ok(parsed)
     }

@@ -1,4 +1,6 @@
-use super::DatasetFault;
+//! Reading the numbers, lists and strings of a dataset.
+
+use super::DatasetError;
 
 /// A cursor over the contents of a dataset.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +29,7 @@ impl<'a> DatasetCursor<'a> {
 
     /// Reads an unsigned varint (LEB128).
     #[inline]
-    pub(super) fn unsigned(&mut self) -> Result<u64, DatasetFault> {
+    pub(super) fn unsigned(&mut self) -> Result<u64, DatasetError> {
         match self.bytes.get(self.at) {
             Some(&byte) if byte < 0x80 => {
                 self.at += 1;
@@ -37,34 +39,35 @@ impl<'a> DatasetCursor<'a> {
         }
     }
 
-    fn long(&mut self) -> Result<u64, DatasetFault> {
+    /// Reads an unsigned varint of several bytes.
+    fn long(&mut self) -> Result<u64, DatasetError> {
         match unsigned(self.rest()) {
             Varint::Number(number, len) => {
                 self.at += len;
                 Ok(number)
             }
-            Varint::Incomplete => Err(DatasetFault::new(
+            Varint::Incomplete => Err(DatasetError::new(
                 self.at,
                 "a number goes on past its dataset",
             )),
-            Varint::TooLong => Err(DatasetFault::new(self.at, "a number has more than 64 bits")),
+            Varint::TooLong => Err(DatasetError::new(self.at, "a number has more than 64 bits")),
         }
     }
 
     /// Reads a signed varint (zigzag).
     #[inline]
-    pub(super) fn signed(&mut self) -> Result<i64, DatasetFault> {
+    pub(super) fn signed(&mut self) -> Result<i64, DatasetError> {
         let number = self.unsigned()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
     /// Reads `len` bytes.
-    pub(super) fn part(&mut self, len: u64) -> Result<&'a [u8], DatasetFault> {
+    pub(super) fn part(&mut self, len: u64) -> Result<&'a [u8], DatasetError> {
         let rest = self.rest();
         let part = usize::try_from(len).ok().and_then(|len| rest.get(..len));
         let part = part.ok_or_else(|| {
             let cause = format!("a list of {len} bytes goes on past its dataset");
-            DatasetFault::new(self.at, cause)
+            DatasetError::new(self.at, cause)
         })?;
         self.at += part.len();
         Ok(part)
@@ -72,10 +75,10 @@ impl<'a> DatasetCursor<'a> {
 
     /// Reads a zero-terminated string. Returns it without the terminator.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<&'a [u8], DatasetFault> {
+    pub(super) fn string(&mut self) -> Result<&'a [u8], DatasetError> {
         let rest = self.rest();
         let end = memchr::memchr(0, rest)
-            .ok_or_else(|| DatasetFault::new(self.at, "a string goes on past its dataset"))?;
+            .ok_or_else(|| DatasetError::new(self.at, "a string goes on past its dataset"))?;
         self.at += end + 1;
         Ok(&rest[..end])
     }

@@ -11,11 +11,11 @@ use std::str::FromStr;
 
 /// The number of bits of a position on the Hilbert curve.
 const CURVE_BITS: u32 = 32;
-/// The maximum number of bits of the number of a partition. A sort key has 63 bits in all.
+/// The maximum size of a partition number in bits. A sort key has 63 bits in all.
 const PARTITION_BITS: u32 = u64::BITS - 1 - CURVE_BITS;
 
-/// A key by which the rows of a table are divided among directories. The place of a row is the centre of the box around
-/// its geometry.
+/// A key by which the rows of a table are divided among directories. The position of a row is the centre of the box
+/// around its geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartitionKey {
@@ -24,9 +24,9 @@ pub enum PartitionKey {
     GeometryType,
     /// The theme: `theme=roads`. A feature of several themes has a row in each of them.
     Theme,
-    /// The Web Mercator tile that contains the place, at a zoom level from 1 to 12, as a quadkey: `quadkey=0231`.
+    /// The Web Mercator tile that contains the position, at a zoom level from 1 to 12, as a quadkey: `quadkey=0231`.
     Quadkey(u8),
-    /// The H3 cell that contains the place, at a resolution from 0 to 6: `h3=8428347ffffffff`.
+    /// The H3 cell that contains the position, at a resolution from 0 to 6: `h3=8428347ffffffff`.
     H3(u8),
 }
 
@@ -41,7 +41,7 @@ impl PartitionKey {
         }
     }
 
-    /// Returns the number of bits that hold the number of a value.
+    /// Returns the size in bits of the number of a value.
     const fn bits(self) -> u32 {
         match self {
             Self::GeometryType => 2,

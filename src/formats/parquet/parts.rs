@@ -11,12 +11,12 @@ const MAGIC: &[u8] = b"PAR1";
 const AUTHOR: &[u8] = b"pbfhogg version ";
 /// The number of bytes at the end of a file that are searched for `created_by`. In the footer, only the column orders
 /// follow `created_by`.
-const TAIL: u64 = 1 << 16;
+const TAIL_LEN: u64 = 1 << 16;
 
 /// Whether an open file is a part of a table that this program has written. Checks the footer, and `path`, which is
 /// relative to the directory of the table. Returns `false` if the file cannot be read.
 pub(crate) fn is_part(path: &Path, file: &File) -> bool {
-    is_name(path) && is_own(file).unwrap_or(false)
+    is_part_path(path) && is_own(file).unwrap_or(false)
 }
 
 /// The partition keys of the directories that this program writes. `geometry` was the key of earlier versions.
@@ -30,7 +30,7 @@ const KEYS: [&str; 6] = [
 ];
 
 /// Whether a path is that of a part of a table, such as `geometry_type=point/part-0000.parquet`.
-fn is_name(path: &Path) -> bool {
+fn is_part_path(path: &Path) -> bool {
     let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
     let Some((name, directories)) = names.split_last() else {
         return false;
@@ -66,7 +66,7 @@ fn own_tail(file: &File) -> std::io::Result<Option<Vec<u8>>> {
     let mut start = [0; MAGIC.len()];
     read_exact_at(file, &mut start, 0)?;
     let len = file.metadata()?.len();
-    let from = len.saturating_sub(TAIL);
+    let from = len.saturating_sub(TAIL_LEN);
     let mut tail = vec![0; (len - from) as usize];
     let read = read_at(file, &mut tail, from)?;
     tail.truncate(read);

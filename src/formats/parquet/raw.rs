@@ -204,7 +204,7 @@ impl Lists {
 }
 
 impl ObjectRows {
-    /// Creates an empty list of rows up to a size.
+    /// Creates an empty list. Objects are left out if their rows would exceed `limit`.
     pub(crate) fn new(limit: RowLimit) -> Self {
         Self {
             limit,
@@ -246,6 +246,7 @@ impl ObjectRows {
             + self.members.len() * 24
     }
 
+    /// Appends a string to `texts`, and returns its range.
     fn text(&mut self, text: &str) -> Range<u32> {
         let start = self.texts.len() as u32;
         self.texts.extend_from_slice(text.as_bytes());
@@ -278,10 +279,10 @@ impl ObjectRows {
         }
         let degrees = |e7: i32| f64::from(e7) / DECIMICRO_PER_DEGREE as f64;
         let location = location.map(|known| (degrees(known.lat_e7()), degrees(known.lon_e7())));
-        self.end(element, starts, location);
+        self.push_row(element, starts, location);
     }
 
-    fn end(
+    fn push_row(
         &mut self,
         element: &Element<'_>,
         (tags, refs, members): (usize, usize, usize),

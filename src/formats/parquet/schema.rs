@@ -43,6 +43,7 @@ impl TableForm {
     }
 }
 
+/// Returns the type of a column of values that are not groups.
 pub(super) fn primitive(
     name: &str,
     physical: PhysicalType,
@@ -56,6 +57,7 @@ pub(super) fn primitive(
     column.map(Arc::new).map_err(failed)
 }
 
+/// Returns the type of a group of fields.
 pub(super) fn group(
     name: &str,
     repetition: Repetition,

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The number of values that a polygon has before the starts of its rings, in bytes.
-const POLYGON_HEAD_LEN: usize = 44;
+/// The length in bytes of the values before the starts of the rings in a polygon.
+const POLYGON_HEADER_LEN: usize = 44;
 
 /// A reader of a Shapefile of polygons.
 pub(crate) struct ShapefileReader {
@@ -20,7 +20,7 @@ pub(crate) struct ShapefileReader {
 }
 
 impl ShapefileReader {
-    /// Opens a Shapefile, whose coordinates are degrees or, if they are beyond those, metres of Web Mercator.
+    /// Opens a Shapefile. Its coordinates are degrees or, if some are too large for degrees, metres in Web Mercator.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot read", error);
         let file = File::open(path).map_err(failed)?;
@@ -66,9 +66,9 @@ impl ShapefileReader {
             |at: usize| Some(u32::from_le_bytes(*content.get(at..)?.first_chunk()?) as usize);
         let (parts, count) = (number(36)?, number(40)?);
         let starts = content
-            .get(POLYGON_HEAD_LEN..)?
+            .get(POLYGON_HEADER_LEN..)?
             .get(..parts.checked_mul(4)?)?;
-        let points = &content[POLYGON_HEAD_LEN + starts.len()..];
+        let points = &content[POLYGON_HEADER_LEN + starts.len()..];
         if points.len() != count.checked_mul(16)? {
             return None;
         }
@@ -100,7 +100,7 @@ impl ShapefileReader {
     }
 }
 
-/// Whether the type of a shape is that of polygons.
+/// Whether the bytes begin with the shape type of polygons.
 fn is_polygon(bytes: &[u8]) -> bool {
     bytes.starts_with(&(ShapeType::Polygon as u32).to_le_bytes())
 }

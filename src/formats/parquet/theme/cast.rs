@@ -17,7 +17,7 @@ pub(super) fn bool(text: &str) -> bool {
     !matches!(text.trim(), "no" | "false" | "0")
 }
 
-/// Divides a text into the number at its start and the unit behind it.
+/// Divides a text into the number at its start and the unit after the number.
 fn with_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|char: char| !matches!(char, '0'..='9' | '.' | '-' | '+'));

@@ -37,7 +37,7 @@ pub struct ThemeColumn {
     /// The name of the column.
     pub name: String,
     /// The keys of tags. The value of the column comes from the first of these keys that an object has. If there are
-    /// several, a tag does not count if the filter of the theme asks for its key, but does not match the tag.
+    /// several keys, tags are skipped if the filter of the theme asks for their key, but does not match them.
     pub keys: Vec<String>,
     /// The type of the column.
     pub column_type: ColumnType,

@@ -80,9 +80,8 @@ impl<'a> ThemeRow<'a> {
         Ok(())
     }
 
-    /// Returns the tag whose key comes first in `keys`, or `None` if no tag has one of the keys. Of several keys, those
-    /// count whose tag is not rejected, so that a class is not that of a tag by which the theme does not select the
-    /// feature.
+    /// Returns the tag whose key comes first in `keys`, or `None` if no tag has one of the keys. If there are several
+    /// keys, skips tags by which the theme does not select the feature, so that the value never comes from such a tag.
     fn find(&mut self, keys: &[String]) -> FormatResult<Option<Tag<'a>>> {
         for wanted in keys {
             for tag in self.tags {
