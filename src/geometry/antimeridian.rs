@@ -35,7 +35,7 @@ pub(crate) const fn at_other_edge(point: Point) -> Point {
 }
 
 /// Cuts a line at the antimeridian. Returns `None` if the line does not cross the antimeridian. Parts without a length
-/// are left out, so a line that lies at one place on the antimeridian has no parts.
+/// are left out, so a line that lies at one point of the antimeridian has no parts.
 pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> {
     if !has_edge_across(points.iter().copied()) {
         return None;
@@ -147,7 +147,7 @@ impl MapTurn {
     const HALF: Self = Self { edge_e7: 0 };
 
     /// Returns a turn for the outlines of an area that cross the antimeridian. No outline crosses the edges of the
-    /// turned map. Returns `None` if no outline crosses the antimeridian, and if the outlines have points at all
+    /// turned map. Returns `None` if no outline crosses the antimeridian, or if the outlines have points at all
     /// longitudes, as around a pole.
     pub(crate) fn of<L>(paths: impl Iterator<Item = L> + Clone) -> Option<Self>
     where
@@ -174,9 +174,9 @@ impl MapTurn {
         Self::of_widest_gap(spans)
     }
 
-    /// Returns a turn after which the parts of a geometry lie side by side that were one part before they were cut at
-    /// the antimeridian. `parts` are the boxes around the parts. Returns `None` if no parts meet at the antimeridian,
-    /// and if the parts have points at all longitudes.
+    /// Returns a turn that puts the parts of a geometry side by side that was cut at the antimeridian. `parts` are the
+    /// boxes around the parts. Returns `None` if no parts meet at the antimeridian, or if the parts have points at all
+    /// longitudes.
     pub(crate) fn joining(parts: impl Iterator<Item = Extent>) -> Option<Self> {
         let edges = parts.map(|part| part.edges().map(i64::from));
         let spans: Vec<_> = edges.map(|edges| (edges.west, edges.east)).collect();
@@ -212,7 +212,7 @@ impl MapTurn {
         })
     }
 
-    /// Returns where a point is on the turned map.
+    /// Returns the position of a point on the turned map.
     pub(crate) fn apply(self, point: Point) -> Point {
         let lon = i64::from(point.lon_e7);
         let by = if lon >= self.edge_e7 {
@@ -223,7 +223,7 @@ impl MapTurn {
         Point::new(point.lat_e7, (lon - self.edge_e7 + by) as i32)
     }
 
-    /// Returns the point that is at a place of the turned map.
+    /// Returns the point that has this position on the turned map.
     pub(crate) fn undo(self, point: Point) -> Point {
         let by = self.shift_back(point.lon_e7.into());
         Point::new(point.lat_e7, (i64::from(point.lon_e7) + by as i64) as i32)
@@ -244,7 +244,8 @@ impl MapTurn {
         const QUARTER: i32 = (HALF_TURN / 2) as i32;
         let at = -self.edge_e7;
         let mut parts = Vec::new();
-        // Each side of the antimeridian: its western and eastern edge on the turned map, and the way back.
+        // Each side of the antimeridian: its western and eastern edge on the turned map, and the shift back to true
+        // longitudes.
         for (west, east, back) in [
             (-HALF_TURN, at, self.edge_e7 + HALF_TURN),
             (at, HALF_TURN, self.edge_e7 - HALF_TURN),

@@ -47,7 +47,7 @@ impl AreaIndex {
         Self::build(shapes, |_| Vec::new())
     }
 
-    /// Builds the index as [`new`](Self::new) does, for a map at whose edges is the antimeridian. A region that has a
+    /// Builds the index as [`new`](Self::new) does, for a map whose edges are the antimeridian. A region that has a
     /// point at 180 degrees east also has the one at 180 degrees west, and the other way round.
     pub fn on_map(shapes: &[Shape]) -> Self {
         Self::build(shapes, at_other_edges)
@@ -232,8 +232,8 @@ impl AreaIndex {
     }
 }
 
-/// Returns the points that the edges of a region have on the antimeridian, at the other edge of the map: as edges
-/// without a length, or as pairs of an edge and its reverse, which do not change winding numbers.
+/// Returns copies, at the other edge of the map, of the points that the edges of a region have on the antimeridian. The
+/// copies are edges without a length, or pairs of an edge and its reverse, which do not change winding numbers.
 fn at_other_edges(edges: &[Edge]) -> Vec<Edge> {
     let mut others = Vec::new();
     for edge in edges.iter().filter(|edge| is_on_antimeridian(edge.from)) {
@@ -264,6 +264,7 @@ fn has_no_inner_edge(contacts: &[EdgeContact], region: u32) -> bool {
     contacts[region as usize] < EdgeContact::Inside
 }
 
+/// Sets the contact of a region, unless a closer contact is known.
 fn mark(contacts: &mut [EdgeContact], region: u32, contact: EdgeContact) {
     let known = &mut contacts[region as usize];
     *known = contact.max(*known);

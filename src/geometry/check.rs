@@ -140,11 +140,12 @@ impl<'a> Polygons<'a> {
 
     /// Returns the name of an edge's ring, the vertex (counted from 1) at which the edge starts, and whether the ring
     /// is a hole.
-    fn place_of(&self, edge: usize) -> (&str, usize, bool) {
+    fn vertex_of(&self, edge: usize) -> (&str, usize, bool) {
         let (first, ring, is_hole) = self.rings[self.ring_of(edge)];
         (&ring.name, edge + 1 - first, is_hole)
     }
 
+    /// Finds the crossings and contacts between edges of the same polygon.
     fn find_meetings(&self) -> Contacts {
         let mut meetings = Contacts {
             first_crossing: None,
@@ -225,8 +226,8 @@ impl<'a> Polygons<'a> {
     }
 
     fn crossing_error(&self, edge: u32, other: u32) -> ShapeError {
-        let (ring, vertex, _) = self.place_of(edge as usize);
-        let (other_ring, other_vertex, _) = self.place_of(other as usize);
+        let (ring, vertex, _) = self.vertex_of(edge as usize);
+        let (other_ring, other_vertex, _) = self.vertex_of(other as usize);
         let [edge, other] = [edge, other].map(|number| &self.tree.edges[number as usize]);
         let point = crossing_of(edge, other);
         let (lat, lon) = (format_e7(point.lat_e7), format_e7(point.lon_e7));
@@ -315,7 +316,7 @@ impl<'a> Polygons<'a> {
     }
 
     fn misplaced_error(&self, edge: usize, winding: i32) -> ShapeError {
-        let (ring, vertex, is_hole) = self.place_of(edge);
+        let (ring, vertex, is_hole) = self.vertex_of(edge);
         let cause = match (is_hole, winding < 0) {
             (true, true) => "this hole lies outside of its outer ring or within another hole",
             (true, false) => "this hole winds around what lies in its outer ring",

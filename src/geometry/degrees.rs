@@ -95,8 +95,8 @@ pub enum CornerOrder {
 }
 
 impl CornerOrder {
-    /// How areas of OSM data across the antimeridian are treated beside boxes of this kind: they are kept as they are
-    /// if no box crosses it.
+    /// Returns how areas of OSM data that cross the antimeridian are treated if boxes of this kind select them: they
+    /// are not cut if no box can cross it.
     pub(crate) const fn antimeridian(self) -> Antimeridian {
         match self {
             Self::Southwest => Antimeridian::Cut,

@@ -54,8 +54,8 @@ impl<const N: usize> Density<N> {
         self.level
     }
 
-    /// Adds a point of class `sort`, in units of 1e-7 degree. The point must be on earth.
-    pub(crate) fn add(&mut self, lat_e7: i64, lon_e7: i64, sort: usize) {
+    /// Adds a point of a class, in units of 1e-7 degree. The point must be on earth.
+    pub(crate) fn add(&mut self, lat_e7: i64, lon_e7: i64, class: usize) {
         let index = |along: i64| {
             let cell = ((along.max(0) as u64) << FINEST_LEVEL) / AROUND;
             cell.min((1 << FINEST_LEVEL) - 1) >> (FINEST_LEVEL - self.level)
@@ -64,10 +64,11 @@ impl<const N: usize> Density<N> {
         let (column, row) = (index(lon_e7 + half), index(lat_e7 + half / 2));
         self.add_to(
             column << 32 | row,
-            &std::array::from_fn(|of| u64::from(of == sort)),
+            &std::array::from_fn(|of| u64::from(of == class)),
         );
     }
 
+    /// Adds points to a cell, and coarsens the grid until not too many cells have points.
     fn add_to(&mut self, cell: u64, points: &[u64; N]) {
         put(&mut self.cells, cell, points);
         while self.cells.len() > MAX_CELLS && self.level > 0 {

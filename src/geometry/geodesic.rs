@@ -20,20 +20,19 @@ const E2: f64 = FLATTENING * (2.0 - FLATTENING);
 const UNIT: f64 = PI / 180.0 / DECIMICRO_PER_DEGREE as f64;
 /// The length in metres above which an edge is divided along its geodesic.
 const LONG: f64 = 3_000.0;
-/// The maximum difference, in radians, between the latitude of a `Scale` and the latitudes that the `Scale`
-/// approximates.
+/// The maximum difference, in radians, between a [`ReferenceLatitude`] and the latitudes that it approximates.
 const NEAR: f64 = 1e-3;
 
 /// A latitude around which edges are measured, with its sine and its cosine.
 #[derive(Clone, Copy)]
-struct Scale {
+struct ReferenceLatitude {
     /// The latitude in radians.
     lat: f64,
     sin: f64,
     cos: f64,
 }
 
-impl Scale {
+impl ReferenceLatitude {
     fn at(lat: f64) -> Self {
         let (sin, cos) = lat.sin_cos();
         Self { lat, sin, cos }
@@ -76,10 +75,10 @@ impl RadianEdge {
     }
 
     /// Returns the length of a short edge in metres.
-    fn length(&self, scale: &mut Scale) -> f64 {
+    fn length(&self, reference: &mut ReferenceLatitude) -> f64 {
         let middle = (self.from_lat + self.to_lat) / 2.0;
-        scale.move_to(middle);
-        let (sin, cos) = scale.sin_cos(middle);
+        reference.move_to(middle);
+        let (sin, cos) = reference.sin_cos(middle);
         // `along` and `across` are the radii of curvature along the meridian and across it.
         let shrink = 1.0 - E2 * sin * sin;
         let across = RADIUS / shrink.sqrt();
@@ -95,11 +94,11 @@ impl RadianEdge {
 
     /// Returns the area in square metres between a short edge and the equator. It is positive if the edge leads
     /// eastwards in the northern hemisphere.
-    fn area_below(&self, scale: &mut Scale) -> f64 {
+    fn area_below(&self, reference: &mut ReferenceLatitude) -> f64 {
         let middle = (self.from_lat + self.to_lat) / 2.0;
-        scale.move_to(middle);
+        reference.move_to(middle);
         let height = self.to_lat - self.from_lat;
-        let (sin, cos) = scale.sin_cos(middle);
+        let (sin, cos) = reference.sin_cos(middle);
         let shrink = 1.0 - E2 * sin * sin;
         let squares = RADIUS * RADIUS * (1.0 - E2) / (shrink * shrink);
         // Corrects the area below the middle parallel to the mean area below the parallels of all points of the edge.
@@ -131,16 +130,16 @@ fn geodesic() -> &'static Geodesic {
 }
 
 /// Calls `take` with an edge or, if the edge is long, with each of its parts.
-fn for_each_short(
+fn for_each_short_edge(
     from: Point,
     to: Point,
-    scale: &mut Scale,
-    mut take: impl FnMut(RadianEdge, &mut Scale),
+    reference: &mut ReferenceLatitude,
+    mut take: impl FnMut(RadianEdge, &mut ReferenceLatitude),
 ) {
     let edge = RadianEdge::of(from, to);
     let rough = RADIUS * (edge.to_lat - edge.from_lat).abs().max(edge.width.abs());
     if rough <= LONG {
-        return take(edge, scale);
+        return take(edge, reference);
     }
     let (lat, lon) = (from.lat(), from.lon());
     let (end_lat, end_lon) = (to.lat(), to.lon());
@@ -164,7 +163,7 @@ fn for_each_short(
                 to_lat: next_lat.to_radians(),
                 width: width.to_radians(),
             },
-            scale,
+            reference,
         );
         (before_lat, before_lon) = (next_lat, next_lon);
     }
@@ -200,7 +199,7 @@ impl Small {
     }
 
     /// Returns the sine and the cosine of the middle latitude, and 1 - e² sin².
-    fn scale(&self) -> (f64, f64, f64) {
+    fn middle_terms(&self) -> (f64, f64, f64) {
         let (sin, cos) = (f64::from(self.middle_e7) * UNIT).sin_cos();
         (sin, cos, 1.0 - E2 * sin * sin)
     }
@@ -217,7 +216,7 @@ impl Small {
     }
 
     fn length<'p>(&self, edges: impl Iterator<Item = (&'p Point, &'p Point)>) -> f64 {
-        let (sin, cos, shrink) = self.scale();
+        let (sin, cos, shrink) = self.middle_terms();
         let square = RADIUS * RADIUS;
         // `east` and `north` are the squares of the lengths of one radian of longitude and of latitude. `east_1`,
         // `east_2` and `north_1` are the further coefficients of `east` and `north` as series in the difference of
@@ -236,7 +235,7 @@ impl Small {
     }
 
     fn area<'p>(&self, edges: impl Iterator<Item = (&'p Point, &'p Point)>) -> f64 {
-        let (sin, cos, shrink) = self.scale();
+        let (sin, cos, shrink) = self.middle_terms();
         let squares = RADIUS * RADIUS * (1.0 - E2) / (shrink * shrink);
         // The coefficients of the area between the middle parallel and another one, for each radian of longitude, as a
         // series in the difference of their latitudes.
@@ -260,11 +259,11 @@ pub(crate) fn length_m(points: &[Point]) -> f64 {
     if let Some(small) = Small::of(points, edges()) {
         return small.length(edges());
     }
-    let mut scale = Scale::at(0.0);
+    let mut reference = ReferenceLatitude::at(0.0);
     let mut sum = 0.0;
     for (from, to) in edges() {
-        for_each_short(*from, *to, &mut scale, |edge, scale| {
-            sum += edge.length(scale);
+        for_each_short_edge(*from, *to, &mut reference, |edge, reference| {
+            sum += edge.length(reference);
         });
     }
     sum
@@ -277,11 +276,11 @@ pub(crate) fn ring_area_m2(ring: &[Point]) -> f64 {
     if let Some(small) = Small::of(ring, edges()) {
         return small.area(edges());
     }
-    let mut scale = Scale::at(0.0);
+    let mut reference = ReferenceLatitude::at(0.0);
     let (mut sum, mut turn) = (0.0, 0.0);
     for (from, to) in edges() {
-        for_each_short(*from, *to, &mut scale, |edge, scale| {
-            sum -= edge.area_below(scale);
+        for_each_short_edge(*from, *to, &mut reference, |edge, reference| {
+            sum -= edge.area_below(reference);
             turn += edge.width;
         });
     }

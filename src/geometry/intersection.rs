@@ -1,4 +1,4 @@
-//! The polygons in which two areas intersect, those of one area without another, and those around which rings wind.
+//! Intersections and differences of areas, and the polygons around which rings wind.
 
 use super::{Extent, Point, doubled_area};
 use i_overlay::core::fill_rule::FillRule;
@@ -36,7 +36,8 @@ pub(crate) fn region_of_winding<'r>(
     overlay(rings, &[], OverlayRule::Subject, fill)
 }
 
-/// Returns the polygons of an area without another. The rings of both areas must be directed as in [`Rings`].
+/// Returns the polygons of the part of one area that is outside of the other. The rings of both areas must be directed
+/// as in [`Rings`].
 pub(crate) fn difference<'r>(
     one: impl Iterator<Item = &'r Vec<Point>> + Clone,
     other: &[Vec<Point>],

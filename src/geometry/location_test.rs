@@ -1,3 +1,5 @@
+//! Tests whether locations lie in a region.
+
 use super::area_index::{AreaIndex, Locator};
 use crate::osm::Location;
 

@@ -15,6 +15,7 @@ enum RingSide {
 /// A point as x and y in half units of 1e-7 degree. In these units, the middle of an edge has integer coordinates, too.
 type HalfUnitPosition = (i64, i64);
 
+/// Converts a point to half units.
 fn doubled(point: Point) -> HalfUnitPosition {
     (i64::from(point.lon_e7) * 2, i64::from(point.lat_e7) * 2)
 }
@@ -34,7 +35,8 @@ fn side_of_line(a: HalfUnitPosition, b: HalfUnitPosition, point: HalfUnitPositio
     left.cmp(&right)
 }
 
-fn side(ring: &[Point], point: HalfUnitPosition) -> RingSide {
+/// Returns the position of a point relative to a ring.
+fn side_of_ring(ring: &[Point], point: HalfUnitPosition) -> RingSide {
     let mut inside = false;
     for (a, b) in edges(ring) {
         let (a, b) = (doubled(a), doubled(b));
@@ -96,7 +98,9 @@ impl<'a> Measured<'a> {
             let (a, b) = (doubled(a), doubled(b));
             (a.0.midpoint(b.0), a.1.midpoint(b.1))
         });
-        let mut sides = corners.chain(middles).map(|point| side(self.points, point));
+        let mut sides = corners
+            .chain(middles)
+            .map(|point| side_of_ring(self.points, point));
         sides.find(|&side| side != RingSide::Edge) != Some(RingSide::Outside)
     }
 }

@@ -73,8 +73,8 @@ impl Projection {
         })
     }
 
-    /// Returns the points between the ends of a segment that keep its image close to the segment, which is straight in
-    /// degrees.
+    /// Returns points to insert into a segment, which is straight in degrees, so that its image in this projection
+    /// stays close to it.
     pub fn between(self, from: Point, to: Point) -> impl Iterator<Item = Point> {
         /// The length of the pieces of a segment, in 1e-7 degree of latitude. At 60 degrees, the line between the
         /// ends of such a piece passes within 4 cm of it.

@@ -115,6 +115,7 @@ fn is_redundant_point(edge: &Edge, next: Option<&Edge>) -> bool {
 }
 
 impl QuadtreeBuilder {
+    /// Returns the level of the root, which has all edges.
     fn first_level(&self, ends: &[usize]) -> PendingLevel {
         let mut level = PendingLevel::default();
         let mut start = 0;
@@ -166,13 +167,14 @@ impl QuadtreeBuilder {
             self.weight -= edges;
             self.divide(pending, parts, &level.references, below)
         } else {
-            let leaf = self.leaf(pending.set, parts, &level.references);
+            let leaf = self.add_leaf(pending.set, parts, &level.references);
             QuadtreeNode::Leaf(leaf)
         };
         self.tree.nodes[pending.node] = node;
     }
 
-    fn leaf(&mut self, set: u32, parts: &[GroupEdges], references: &[u32]) -> Leaf {
+    /// Appends the parts and references of a leaf to the tree, and returns the leaf.
+    fn add_leaf(&mut self, set: u32, parts: &[GroupEdges], references: &[u32]) -> Leaf {
         let first = number(self.tree.parts.len());
         for part in parts {
             let edges = &references[part.first as usize..part.end as usize];
@@ -191,6 +193,7 @@ impl QuadtreeBuilder {
         }
     }
 
+    /// Distributes the parts of a pending node over its quarters, and returns the inner node.
     fn divide(
         &mut self,
         pending: &PendingNode,

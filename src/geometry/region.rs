@@ -125,6 +125,7 @@ impl Region {
         parts
     }
 
+    /// Returns the position of the box around points relative to the region.
     fn contact(&self, points: &[Point]) -> Contact {
         let Some(extent) = Extent::of(points) else {
             return Contact::Outside;

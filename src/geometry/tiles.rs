@@ -37,7 +37,7 @@ pub(crate) fn tile_of(point: Point, zoom: u8) -> [u32; 2] {
     position(point).map(|at| (at >> (GRID_BITS - u32::from(zoom))) as u32)
 }
 
-/// Returns the box of a tile. That of a tile at the upper or lower edge of the map goes on to the pole.
+/// Returns the box of a tile. The box of a tile at the upper or lower edge of the map extends to the pole.
 pub(crate) fn box_of_tile(zoom: u8, column: u32, row: u32) -> Bbox {
     let size = f64::from(1u32 << zoom);
     let lon_e7 = |column: u32| ((f64::from(column) / size * 360.0 - 180.0) * 1e7).round() as i32;
@@ -110,7 +110,7 @@ impl TileSet {
         }
     }
 
-    /// Whether segments touch too many tiles. Counts such a geometry.
+    /// Whether segments touch too many tiles. If they do, counts the geometry as unfilled.
     fn is_too_long(&mut self, segments: impl Iterator<Item = (Point, Point)>) -> bool {
         let shift = self.shift();
         let tiles = segments.map(|(from, to)| {

@@ -20,7 +20,7 @@ pub(super) fn keep_attributes(path: &Path, file: &File) -> Option<String> {
     let mut mode = metadata.permissions().mode();
     let is_kept =
         fchown(file, Some(owner), Some(group)).is_ok() || fchown(file, None, Some(group)).is_ok();
-    // The members of another group were other users, and those of the old group become other users.
+    // The members of the new group were other users before, and those of the old group become other users.
     let is_group_lost = !is_kept && file.metadata().is_ok_and(|own| own.gid() != group);
     #[cfg(target_os = "linux")]
     let lost = {
@@ -48,9 +48,10 @@ pub(super) fn keep_attributes(path: &Path, file: &File) -> Option<String> {
     lost
 }
 
-/// Gives `file` the access of the narrowest of the files at `paths`, all of which it replaces, as [`keep_attributes`]
-/// does. Group and other users have only the permissions that they have to each of these files. The owner has the
-/// permissions `least` at least. Returns the warning of [`keep_attributes`]. Does nothing if none of the files exists.
+/// Gives `file`, which replaces the files at `paths`, the access of the narrowest of these files, as
+/// [`keep_attributes`] does. The group and other users get only the permissions that they have for each of the files.
+/// The owner gets at least the permissions `least`. Returns the warning of [`keep_attributes`]. Does nothing if none of
+/// the files exists.
 #[cfg(unix)]
 pub(super) fn keep_narrowest(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
     use std::fs::Permissions;
@@ -125,8 +126,8 @@ mod attributes {
         names: Vec<String>,
     }
 
-    /// The bits of the mode of the new file that follow from an access control list; `None` if they are those of the
-    /// mode of the old file.
+    /// The bits of the mode of the new file that follow from an access control list; `None` if they are the same as in
+    /// the mode of the old file.
     #[derive(Debug, Default, Clone, Copy)]
     pub(super) struct Copied {
         /// The permissions of the group. If the new file has an access control list, these bits are its mask.
@@ -154,8 +155,8 @@ mod attributes {
     }
 
     /// Copies extended attributes and the access control list of the file at `path`. `is_group_lost` tells whether the
-    /// new file belongs to another group. Returns the bits of the mode that follow from the list, and which attributes
-    /// were lost.
+    /// new file belongs to another group. Returns the bits of the mode that follow from the list, and the attributes
+    /// that were lost.
     pub(super) fn copy(path: &Path, file: &File, is_group_lost: bool) -> (Copied, Lost) {
         let mut lost = Lost::default();
         for name in names(path) {
@@ -224,12 +225,14 @@ mod attributes {
             .collect()
     }
 
+    /// Returns the value of an extended attribute of the file at `path`.
     fn value(path: &Path, name: &CStr) -> Option<Vec<u8>> {
         let mut value: Vec<u8> = Vec::with_capacity(1 << 16);
         getxattr(path, name, rustix::buffer::spare_capacity(&mut value)).ok()?;
         Some(value)
     }
 
+    /// Returns the value of an extended attribute of an open file.
     fn value_of(file: &File, name: &CStr) -> Option<Vec<u8>> {
         let mut value: Vec<u8> = Vec::with_capacity(1 << 16);
         rustix::fs::fgetxattr(file, name, rustix::buffer::spare_capacity(&mut value)).ok()?;

@@ -88,7 +88,7 @@ pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
     })
 }
 
-/// Reads `bytes` to their end, or up to an error. Returns how many they are.
+/// Reads `bytes` to their end, or up to an error. Returns the number of bytes read.
 pub(crate) fn rest_len(mut bytes: impl Read) -> u64 {
     let (mut len, mut buffer) = (0, vec![0; 1 << 16]);
     while let Ok(count @ 1..) = bytes.read(&mut buffer) {
@@ -109,7 +109,7 @@ pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
     }
 }
 
-/// Decompresses bytes, and describes errors in words of its own.
+/// Decompresses bytes. Replaces the error messages of the libraries by those of this program.
 struct Decompressing<R> {
     bytes: R,
     compression: FileCompression,

@@ -31,7 +31,7 @@ impl DirectoryContent {
         entries.retain(|entry| staged != Some(&directory.join(&entry.path)));
         let is_foreign = |(index, entry): (usize, &DirectoryEntry)| match entry.kind {
             EntryKind::Own => false,
-            // A directory that is empty or cannot be read.
+            // A directory without listed entries, because it is empty or cannot be read.
             EntryKind::Directory => !entries
                 .get(index + 1)
                 .is_some_and(|next| next.path.starts_with(&entry.path)),
@@ -64,8 +64,8 @@ enum EntryKind {
     Foreign,
 }
 
-/// Returns the entries of a directory and of all directories below it, sorted by path. Returns nothing if there is no
-/// directory at this path; creating it fails later and reports the cause.
+/// Returns the entries of a directory and of all directories below it, sorted by path. Returns an empty list if there
+/// is no directory at this path. If it cannot be created later, that error reports the cause.
 fn entries(root: &Path, is_own: IsOwn) -> Vec<DirectoryEntry> {
     let mut found = Vec::new();
     list(root, Path::new(""), DEPTH, is_own, &mut found);
@@ -73,6 +73,7 @@ fn entries(root: &Path, is_own: IsOwn) -> Vec<DirectoryEntry> {
     found
 }
 
+/// Appends the entries of `root.join(below)` and of the directories below it to `found`.
 fn list(root: &Path, below: &Path, depth: u32, is_own: IsOwn, found: &mut Vec<DirectoryEntry>) {
     let entries = fs::read_dir(root.join(below));
     for entry in entries.into_iter().flatten().flatten() {
@@ -105,7 +106,7 @@ pub(super) fn own_files(directory: &Path, is_own: IsOwn) -> Vec<PathBuf> {
 /// Removes from a directory all files that this program has written, including temporary files. Then removes the empty
 /// directories within the directory.
 pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
-    // The entries of a directory come after it.
+    // The entries of a directory come after the directory itself.
     for entry in entries(directory, is_own).iter().rev() {
         let path = directory.join(&entry.path);
         let _ = match entry.kind {

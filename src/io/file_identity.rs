@@ -5,8 +5,10 @@ use std::fs::Metadata;
 /// Distinguishes a file from other files, and from the same file after a later write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileIdentity {
+    /// The device and the inode; on Windows, the time of creation and 0.
     place: (u64, u64),
     len: u64,
+    /// The time of the last write: seconds and nanoseconds; on Windows, the time as Windows stores it and 0.
     modified: (i64, i64),
 }
 

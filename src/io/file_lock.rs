@@ -15,8 +15,8 @@ pub(crate) struct FileLock {
 }
 
 impl Drop for FileLock {
-    /// Unlocks the file. To close it would not be enough: a child process that another thread has just started holds a
-    /// copy of the descriptor until it executes its program.
+    /// Unlocks the file. Closing the file would not be enough: a child process that another thread has just started
+    /// holds a copy of the descriptor until it executes its program.
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }

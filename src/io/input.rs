@@ -27,7 +27,7 @@ pub struct Input(Arc<OpenInput>);
 struct OpenInput {
     path: PathBuf,
     file: File,
-    /// The file on a web server, if this input is one. `file` then has the parts that were fetched.
+    /// The file on a web server; `None` for other inputs. If it is set, `file` has the parts that were fetched.
     #[cfg(feature = "update")]
     remote: Option<RemoteFile>,
     /// A second descriptor of the file, opened with `O_DIRECT`; `None` if reads use the page cache.
@@ -196,6 +196,7 @@ impl Input {
         Self::temporary(file, name, None)
     }
 
+    /// Creates an input that reads a temporary file. `name` is for messages.
     fn temporary(file: File, name: &Path, original_len: Option<u64>) -> Result<Self> {
         let metadata = file.metadata().for_path(name, "cannot read")?;
         Ok(Self(Arc::new(OpenInput {
@@ -222,7 +223,7 @@ impl Input {
         self.0.original_len
     }
 
-    /// The size in bytes of the file that was given, also if this is one to which it was converted.
+    /// The size in bytes of the file that the user gave, even if this input reads a converted copy of it.
     pub(crate) fn given_len(&self) -> u64 {
         self.original_len().unwrap_or_else(|| self.len())
     }

@@ -1,6 +1,6 @@
 //! Output files. A file appears under its name only when it is complete and flushed to disk.
 
-use super::output_target::{OutputTarget, place_of, real_path};
+use super::output_target::{OutputTarget, real_path, resolved_path};
 use super::replaced::ReplacedFile;
 use super::temporary::{self, directory_of};
 use super::writer_target::WriterPipe;
@@ -45,14 +45,14 @@ impl OpenOutput {
         })
     }
 
-    /// Opens a new file, which gets the path `place` when it is committed. The commit fails if another file has that
-    /// path, or if `cancellation` is set by then. `shown` is the path of the new file in messages.
+    /// Opens a new file, which gets the path `final_path` when it is committed. The commit fails if another file has
+    /// that path, or if `cancellation` is set by then. `shown` is the path of the new file in messages.
     pub(super) fn open_hidden(
-        place: PathBuf,
+        final_path: PathBuf,
         shown: PathBuf,
         cancellation: &Cancellation,
     ) -> Result<Self> {
-        let (pending, file) = begin_file(&shown, place)?;
+        let (pending, file) = begin_file(&shown, final_path)?;
         let target = OutputTarget::file(shown);
         let output = Output {
             target,
@@ -206,9 +206,9 @@ impl Output {
             .ok()
     }
 
-    /// Flushes a file to disk and gives it the path of the target. Fails if the work has been cancelled, or if, since
-    /// the output was opened, a file that may not be replaced has been created at that path, or the file to replace has
-    /// changed. Does nothing for a stream or a temporary file.
+    /// Flushes a file to disk and gives it the path of the target. Fails if the work has been cancelled. Also fails if,
+    /// since the output was opened, the file to replace has changed, or a file that may not be replaced has been
+    /// created at the path. Does nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
         self.commit_with(&[])
     }
@@ -216,17 +216,21 @@ impl Output {
     /// Commits as [`commit`](Self::commit) does, and at the same time marks the unfinished files `completed` as
     /// complete. A signal that ends the process leaves either all of the files or none.
     pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<()> {
-        self.put(completed, system::sync)
+        self.commit_flushing(completed, system::sync)
     }
 
     /// Gives a file its name as [`commit`](Self::commit) does, but does not wait until it is on disk. After a crash of
     /// the machine, the file may be empty or damaged, which its readers have to detect.
     pub(crate) fn commit_unflushed(self) -> Result<()> {
-        self.put(&[], |_| Ok(()))
+        self.commit_flushing(&[], |_| Ok(()))
     }
 
     /// Flushes the file with `flush`, gives it its name, and flushes its directory.
-    fn put(self, completed: &[PathBuf], flush: fn(&File) -> io::Result<()>) -> Result<()> {
+    fn commit_flushing(
+        self,
+        completed: &[PathBuf],
+        flush: fn(&File) -> io::Result<()>,
+    ) -> Result<()> {
         self.cancellation.check()?;
         let Self {
             target,
@@ -298,7 +302,7 @@ struct Claim(PathBuf);
 impl Claim {
     /// Claims a path. Fails if another unfinished output of this process has claimed it.
     fn on(path: &Path) -> Result<Self> {
-        let place = place_of(path);
+        let place = resolved_path(path);
         let mut places = lock(&UNFINISHED);
         if places.contains(&place) {
             return Err(Error::file(path, "two outputs have this file"));

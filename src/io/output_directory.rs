@@ -42,13 +42,13 @@ enum NamingPolicy {
     /// system can do that, and otherwise in two. If the directory is a mount point or the working directory, cannot be
     /// renamed, or has files that `is_own` does not recognise, its own files are replaced one after another instead.
     Replace { is_own: IsOwn, overwrite: bool },
-    /// The files have their final names from the start, in a directory that exists, and are found by readers when the
-    /// list names them, which is replaced last.
+    /// The files have their final names from the start, in a directory that exists. Readers find the files that a list
+    /// names, and this list is replaced last.
     List,
-    /// The files are moved to the directory, in which other files stay as they are. Before, the staging directory gets
-    /// a mark. If the process is killed after the mark, the next update moves the rest of the files; if it is killed
-    /// before the mark, the next update removes them. The field is the lock on the directory; `None` on systems where
-    /// directories cannot be opened.
+    /// The files are moved to the directory, in which other files stay as they are. Before that, the staging directory
+    /// gets a mark. If the process is killed after the mark, the next update moves the rest of the files; if it is
+    /// killed before the mark, the next update removes them. The field is the lock on the directory; `None` on systems
+    /// where directories cannot be opened.
     Update { _lock: Option<File> },
 }
 
@@ -74,8 +74,8 @@ impl OutputDirectory {
         Ok(output)
     }
 
-    /// Begins a set of files that a list, one of them, names to readers. A directory that does not exist is created.
-    /// The new files replace those that `is_own` recognises, and get their access.
+    /// Begins a set of files, one of which is a list that names the other files to readers. A directory that does not
+    /// exist is created. The new files replace those that `is_own` recognises, and get their access.
     /// [`complete_with_list`](Self::complete_with_list) completes the set.
     pub(crate) fn create_or_extend(root: &Path, is_own: IsOwn, ctx: &Context) -> Result<Self> {
         let real = real_path(root);
@@ -195,7 +195,7 @@ impl OutputDirectory {
             })
         });
         let named = named.and_then(|()| match self.policy {
-            // From the mark on, the staging directory stays until all of its files have been moved.
+            // Once it has the mark, the staging directory stays until all of its files have been moved.
             NamingPolicy::Update { .. } => {
                 staging::recover_update(self.staging.path(), &self.real)?;
                 flush_entries(&self.real)
@@ -238,7 +238,7 @@ impl OutputDirectory {
         output.commit_with(&self.staging.created).map(drop)
     }
 
-    /// Fails if the files cannot replace the files in the directory. Warns of files that stay in it.
+    /// Fails if the files cannot replace the files in the directory. Warns of files that stay in the directory.
     fn check_place(&self, is_own: IsOwn, overwrite: bool, ctx: &Context) -> Result<()> {
         let (root, real) = (&self.root, &self.real);
         let content = DirectoryContent::of(real, Some(self.staging.path()), is_own);

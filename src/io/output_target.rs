@@ -134,7 +134,7 @@ impl OutputTarget {
     /// `None` for streams and temporary files.
     fn place(&self) -> Option<PathBuf> {
         match self {
-            Self::File { path, .. } if !self.is_stream() => Some(place_of(path)),
+            Self::File { path, .. } if !self.is_stream() => Some(resolved_path(path)),
             _ => None,
         }
     }
@@ -144,8 +144,10 @@ impl OutputTarget {
         targets: impl IntoIterator<Item = &'t Self>,
         inputs: &[&Path],
     ) -> Result<()> {
-        let inputs: HashMap<PathBuf, &Path> =
-            inputs.iter().map(|path| (place_of(path), *path)).collect();
+        let inputs: HashMap<PathBuf, &Path> = inputs
+            .iter()
+            .map(|path| (resolved_path(path), *path))
+            .collect();
         let mut seen: HashMap<PathBuf, &Path> = HashMap::new();
         for target in targets {
             let Some(place) = target.place() else {
@@ -214,8 +216,8 @@ pub(super) fn real_path(path: &Path) -> PathBuf {
     path
 }
 
-/// Resolves symbolic links in the path of a file that need not exist.
-pub(super) fn place_of(path: &Path) -> PathBuf {
+/// Returns the path of a file without symbolic links. The file need not exist.
+pub(super) fn resolved_path(path: &Path) -> PathBuf {
     let real = real_path(path);
     match (directory_of(&real).canonicalize(), real.file_name()) {
         (Ok(directory), Some(name)) => directory.join(name),

@@ -1,4 +1,4 @@
-//! Complete files that get the name under which others read them, and the directories of such files.
+//! Gives complete files the names under which other programs read them, and creates their directories.
 
 use super::access;
 use super::output::Directory;
@@ -10,8 +10,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Gives a complete file, which is on disk, the path `place` in the same file system. Replaces an existing file at once,
-/// so that a reader sees the old file or the new one, and keeps its permissions.
+/// Gives a complete file, which is on disk, the path `place` in the same file system. Replaces an existing file at
+/// once, so that a reader sees the old file or the new one. The new file gets the permissions of the old one.
 pub(crate) fn publish(file: &Path, place: &Path, cancellation: &Cancellation) -> Result<()> {
     cancellation.check()?;
     let renamed = File::open(file).and_then(|opened| {
@@ -24,7 +24,7 @@ pub(crate) fn publish(file: &Path, place: &Path, cancellation: &Cancellation) ->
     renamed.for_path(place, "cannot give the finished output its name")
 }
 
-/// Creates a directory and those above it, and flushes their entries to disk.
+/// Creates a directory and its missing parents, and flushes them to disk.
 pub(crate) fn create_directories(path: &Path) -> Result<()> {
     if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());

@@ -20,7 +20,7 @@ pub(super) struct ReplacedFile {
 
 impl ReplacedFile {
     /// Returns the regular file at `path`, or `None` if there is none. `path` has no symbolic links in it. Fails if
-    /// another run is replacing it, or if it has changed since this process began to read it.
+    /// another run is replacing the file, or if the file has changed since this process began to read it.
     pub(super) fn at(path: &Path) -> Result<Option<Self>> {
         let lock = match FileLock::of(path) {
             Ok(lock) => Some(lock),

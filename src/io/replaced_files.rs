@@ -1,13 +1,14 @@
-//! The files of a directory that a run replaces. The new files of the directory get their access.
+//! The files that a run replaces in a directory, whose access the new files get.
 
 use super::access;
 use super::directory_content::{IsOwn, own_files};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The permissions of the owner that each new file has, so that it can be read again before it gets its name.
+/// The permissions that the owner of each new file has at least, so that the file can be read again before it gets its
+/// name.
 const OF_FILE: u32 = 0o400;
-/// The permissions of the owner that each new directory has, so that files can be created in it.
+/// The permissions that the owner of each new directory has at least, so that files can be created in it.
 const OF_DIRECTORY: u32 = 0o700;
 
 /// The files that a run replaces in a directory, and the directories in which they are.
@@ -46,13 +47,13 @@ impl ReplacedFiles {
     }
 
     /// Gives a new file, which will have the path `name` within the directory, the access of the old files. Returns a
-    /// warning if it could not be kept as a whole.
+    /// warning if parts of the access could not be kept.
     pub(crate) fn pass_to_file(&self, name: &Path, new: &File) -> Option<String> {
         self.pass_access(&self.files, name, new, OF_FILE)
     }
 
     /// Gives a new directory, which will have the path `name` within the directory, the access of the old directories.
-    /// Returns a warning if it could not be kept as a whole.
+    /// Returns a warning if parts of the access could not be kept.
     pub(super) fn pass_to_directory(&self, name: &Path, new: &File) -> Option<String> {
         self.pass_access(&self.directories, name, new, OF_DIRECTORY)
     }

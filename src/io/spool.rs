@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Spool {
     limit: usize,
     in_memory: usize,
-    pieces: Vec<Place>,
+    pieces: Vec<StoredPiece>,
     /// The temporary file and its length; `None` if all pieces are in memory.
     file: Option<(File, u64)>,
     directory: PathBuf,
 }
 
 #[derive(Debug)]
-enum Place {
+enum StoredPiece {
     Memory(Box<[u8]>),
     File { offset: u64 },
 }
@@ -40,7 +40,7 @@ impl Spool {
     pub(crate) fn add(&mut self, bytes: Vec<u8>) -> Result<usize> {
         let place = if self.in_memory + bytes.len() <= self.limit {
             self.in_memory += bytes.len();
-            Place::Memory(bytes.into_boxed_slice())
+            StoredPiece::Memory(bytes.into_boxed_slice())
         } else {
             self.write(&bytes)?
         };
@@ -48,7 +48,7 @@ impl Spool {
         Ok(self.pieces.len() - 1)
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<Place> {
+    fn write(&mut self, bytes: &[u8]) -> Result<StoredPiece> {
         let (file, end) = match &mut self.file {
             Some(file) => file,
             None => {
@@ -60,20 +60,20 @@ impl Spool {
         system::write_at(file, bytes, offset)
             .for_path(&self.directory, "cannot write a temporary file")?;
         *end += bytes.len() as u64;
-        Ok(Place::File { offset })
+        Ok(StoredPiece::File { offset })
     }
 
     /// Reads a range of a piece.
     pub(crate) fn read(&self, piece: usize, range: Range<usize>) -> Result<Cow<'_, [u8]>> {
         match (&self.pieces[piece], &self.file) {
-            (Place::Memory(bytes), _) => Ok(bytes[range].into()),
-            (Place::File { offset }, Some((file, _))) => {
+            (StoredPiece::Memory(bytes), _) => Ok(bytes[range].into()),
+            (StoredPiece::File { offset }, Some((file, _))) => {
                 let mut bytes = vec![0; range.len()];
                 system::read_exact_at(file, &mut bytes, offset + range.start as u64)
                     .for_path(&self.directory, "cannot read a temporary file")?;
                 Ok(bytes.into())
             }
-            (Place::File { .. }, None) => Err(Error::internal("no temporary file")),
+            (StoredPiece::File { .. }, None) => Err(Error::internal("no temporary file")),
         }
     }
 }

@@ -195,8 +195,8 @@ pub(super) fn is_denied(error: &io::Error) -> bool {
     kinds.contains(&error.kind())
 }
 
-/// Opens a file of this program to flush it or to change its access. A file that only its owner may read, and nobody
-/// write, can be flushed on Unix all the same.
+/// Opens a file of this program to flush it or to change its access. On Unix, a file that nobody may write is opened
+/// for reading, which is enough to flush it.
 pub(super) fn open_to_change(path: &Path) -> io::Result<File> {
     let opened = OpenOptions::new().write(true).open(path);
     opened.or_else(|_| File::open(path))

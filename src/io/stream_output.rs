@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// The number of written bytes after which the system is told to start writing them to disk.
 const WRITEBACK_LEN: u64 = 8 << 20;
-/// The number of bytes after which the rest of a file is written by threads of its own. Copying large texts to the page
-/// cache takes longer than everything else that is done in their order.
+/// The number of bytes after which the rest of a file is written by threads of its own. For large texts, copying to the
+/// page cache takes longer than all other work that must be done in order.
 const MIN_PARALLEL_LEN: u64 = 64 << 20;
 
 /// An output that is written from its start to its end, in large portions.
@@ -158,9 +158,9 @@ impl StreamOutput {
     }
 }
 
-/// Flushes files to disk, and then gives all of them their names. A signal that the program handles ends the process
-/// before the first name is given or after the last one, and so does a cancellation. If the process is killed in
-/// between, some files may have their names and others may not.
+/// Flushes files to disk, and then gives all of them their names. A cancellation takes effect only before the first
+/// name is given. A signal that the program handles ends the process before the first name or after the last one. If
+/// the process is killed in between, some files may have their names and others may not.
 pub(crate) fn commit_together(mut files: Vec<StreamOutput>) -> Result<()> {
     files.iter_mut().try_for_each(StreamOutput::flush)?;
     for file in &mut files {

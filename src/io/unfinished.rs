@@ -28,7 +28,7 @@ fn names() -> MutexGuard<'static, RegisteredPaths> {
 }
 
 /// Registered paths, in the order in which they were registered. An update of a directory registers each of its files,
-/// of which there may be many thousands, so that paths are found by search and not by a walk over the list.
+/// which may be many thousands, so paths are looked up in a map and not by a walk over a list.
 struct RegisteredPaths {
     by_number: BTreeMap<u64, PathBuf>,
     /// The number of each path.

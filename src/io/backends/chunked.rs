@@ -185,14 +185,14 @@ impl<E: Executor> Backend for Chunked<E> {
         while !rest.is_empty() {
             let (part, behind) = rest.split_at(rest.len().min(self.room()));
             match self.current.segments.last_mut() {
-                // Bytes that were handed over have no room, and would be copied.
+                // A buffer that was handed over is full, so appending to it would copy it.
                 Some(ChunkSegment::Bytes(gathered))
                     if gathered.capacity() - gathered.len() >= part.len() =>
                 {
                     gathered.extend_from_slice(part);
                 }
                 _ => {
-                    // A chunk of which nothing was handed over has a single segment, so the first buffer gets the size
+                    // Unless buffers are handed over, a chunk has a single segment, so the first buffer gets the size
                     // of the whole chunk.
                     let len = if self.current.segments.is_empty() {
                         self.room()

@@ -153,6 +153,7 @@ impl Destination {
         self.count(len);
     }
 
+    /// Starts writeback of a range, and drops earlier pages of a large output from the page cache.
     fn release(&self, from: u64, len: u64) {
         if !self.is_file {
             return;
@@ -163,6 +164,7 @@ impl Destination {
         }
     }
 
+    /// Counts written bytes, and requests a flush if one is due.
     fn count(&self, len: u64) {
         if let Some(flusher) = &self.flusher {
             flusher.count(&self.file, len);

@@ -19,7 +19,7 @@ const THREADS: usize = 2;
 /// Maximum number of jobs that wait for a thread.
 const QUEUE_LEN: usize = 8;
 
-/// Threads that write the portions of a file, each of them at its offset.
+/// Threads that write the portions of a file, each portion at its offset.
 pub(crate) struct FilePool(Pool);
 
 impl std::fmt::Debug for FilePool {

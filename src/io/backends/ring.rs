@@ -51,8 +51,8 @@ struct RingSlot {
 }
 
 impl RingSlot {
-    /// Copies the bytes of a chunk into the buffer, and returns the operations that read its ranges of inputs. A chunk
-    /// with too many segments is read with plain calls.
+    /// Copies the bytes of a chunk into the buffer, and returns the operations that read the ranges of inputs in the
+    /// chunk. A chunk with too many segments is read with plain calls.
     fn fill(&mut self, chunk: &Chunk, buffer_index: u16) -> Result<Vec<squeue::Entry>> {
         self.expected.clear();
         let mut rest = &mut self.buffer[..chunk.len()];
