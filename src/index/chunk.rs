@@ -106,7 +106,7 @@ impl OffsetSet {
                     list.insert(at, offset);
                     return true;
                 }
-                *self = self.mapped();
+                *self = self.to_bitmap();
                 self.insert(offset)
             }
             Self::Bitmap(words) => set(words, offset),
@@ -119,7 +119,7 @@ impl OffsetSet {
             *self = Self::of_ascending(offsets);
             return offsets.len();
         }
-        // Few offsets are faster one by one than a merge of both lists.
+        // Few offsets are added one by one, which is faster than a merge of both lists.
         let is_few =
             |list: &[u16]| offsets.len() * 8 < list.len() && list.last() >= offsets.first();
         if let Self::Array(list) = self
@@ -153,14 +153,14 @@ impl OffsetSet {
                 make_ascending(list);
                 // A list with few duplicates becomes a bitmap, so that it is not sorted again and again.
                 if list.len() > MAX_ARRAY_LEN / 2 || list.len() + offsets.len() > MAX_ARRAY_LEN {
-                    *self = self.mapped();
+                    *self = self.to_bitmap();
                 }
                 self.append(offsets);
             }
         }
     }
 
-    /// Sorts a list that [`append`](Self::append) has made, and makes a list of a bitmap with few offsets.
+    /// Sorts a list that [`append`](Self::append) has made, and converts a bitmap with few offsets to a list.
     pub(super) fn settle(&mut self) {
         match self {
             Self::Array(list) => make_ascending(list),
@@ -171,8 +171,8 @@ impl OffsetSet {
         }
     }
 
-    /// Whether ascending distinct offsets are known to be absent: if all are behind the last offset of a list, or if a
-    /// bitmap does not have them.
+    /// Whether ascending distinct offsets are known to be absent, because all are greater than the last offset of the
+    /// list, or because the bitmap does not have them.
     pub(super) fn is_new(&self, offsets: &[u16]) -> bool {
         match self {
             Self::Empty => true,
@@ -184,7 +184,7 @@ impl OffsetSet {
     }
 
     /// Returns an [`OffsetSet::Bitmap`] with the same offsets.
-    fn mapped(&self) -> Self {
+    fn to_bitmap(&self) -> Self {
         Self::bitmap(self.offsets())
     }
 
@@ -298,7 +298,8 @@ pub(super) fn find_near(
 ) -> Option<usize> {
     let at = match last.0 {
         // The most likely entries are the one just after and the one just before the entry of the previous look-up.
-        // They are tried first. In the list of another chunk, they would be in memory that is not needed.
+        // They are tried first, but only in the same chunk: in another chunk, they would be in memory that the look-up
+        // does not need.
         Some((same, at)) if same == number => match list.get(at + 1) {
             Some(found) if *found == offset => at + 1,
             _ if at >= 1 && list.get(at - 1) == Some(&offset) => at - 1,
@@ -339,8 +340,8 @@ impl Offsets for OffsetSet {
     }
 }
 
-/// The place of the previous look-up in a list: the number of its chunk, and its index in the list; `None` if there was
-/// none.
+/// The position of the previous look-up in a list: the number of its chunk, and its index in the list; `None` if there
+/// was none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LastFound(Option<(u64, usize)>);
 

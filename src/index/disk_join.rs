@@ -239,7 +239,7 @@ pub(crate) struct ListReader<'j> {
     at: RangeFinder<'j>,
 }
 
-/// The encoded locations of a list in one range, which are read from their file bit by bit.
+/// The encoded locations of a list in one range, which are read from their file piece by piece.
 struct ListPart {
     bytes: Vec<u8>,
     /// The position of the next location in `bytes`.
@@ -266,7 +266,7 @@ impl ListPart {
         Ok(part)
     }
 
-    /// Whether the next location may end behind `bytes`.
+    /// Whether the next location may end after `bytes`.
     const fn is_short(&self) -> bool {
         self.bytes.len() - self.position < LOCATION_LEN && self.rest.start < self.rest.end
     }
@@ -339,6 +339,7 @@ impl<'s> RangeFinder<'s> {
         }
     }
 
+    /// Returns the index of the range of an id.
     #[inline]
     fn find(&mut self, id: i64) -> usize {
         let rank = id_rank(id);
@@ -430,8 +431,8 @@ impl Lookup {
         Ok(found)
     }
 
-    /// Calls `put` with the encoded locations of a list of encoded ids, piece by piece, and whether a piece is the
-    /// last.
+    /// Looks up the encoded ids of a list. Calls `put` with each piece of their encoded locations, and with whether the
+    /// piece is the last one.
     fn look_up(
         &mut self,
         ids: &[u8],
@@ -494,7 +495,7 @@ impl RangeFile {
         self.len
     }
 
-    /// Appends bytes to the part of the next list, which ends with them if `is_end` is set.
+    /// Appends bytes to the part of the current list. If `is_end` is set, the part ends with these bytes.
     fn append(&mut self, bytes: &[u8], is_end: bool) -> std::io::Result<()> {
         self.buffer.extend_from_slice(bytes);
         self.len += bytes.len() as u64;

@@ -1,15 +1,17 @@
-//! Ids that are prepared for their addition to a set.
+//! Ids that are prepared to be added to a set.
 
 use super::table::{join, split};
 use std::ops::Range;
 
-/// Ids that one thread has collected, grouped by chunk. Adding them to a set takes a fraction of the time of single
-/// ids, so that the thread that owns the set keeps up with many that collect. Uses two bytes per id.
+/// Ids that one thread has collected, grouped by chunk. Adding a batch to a set takes a fraction of the time that
+/// adding single ids takes, so the thread that owns the set keeps up with many threads that collect ids. Uses two bytes
+/// per id.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct IdBatch {
     /// The number of each chunk, and the range of its offsets in `offsets`. A chunk may occur several times.
     chunks: Vec<(u64, Range<u32>)>,
-    /// The offsets of ids in their chunks. Those of an entry of `chunks` are in ascending order, without duplicates.
+    /// The offsets of ids in their chunks. The offsets of one entry of `chunks` are in ascending order, without
+    /// duplicates.
     offsets: Vec<u16>,
 }
 
@@ -23,7 +25,7 @@ impl IdBatch {
         })
     }
 
-    /// Returns the ids. They are in the order in which they were added if that was strictly ascending.
+    /// Returns the ids. The ids are in the order in which they were added if that order was strictly ascending.
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let ids = |(number, offsets): (u64, &'_ [u16])| {
             let ids: Vec<i64> = offsets.iter().map(|offset| join(number, *offset)).collect();

@@ -44,17 +44,17 @@ impl IdSet {
         }
     }
 
-    /// Returns the ids of both sets. No page of chunks may have ids of both.
+    /// Returns the union of two sets, which must not have ids in the same page of chunks.
     pub(super) fn joined(mut self, other: Self) -> Self {
         self.chunks.join(other.chunks);
         self.len += other.len;
         self
     }
 
-    /// Adds the ids of a batch if they are known to be new: if each of them is behind all ids of its chunk, or its
-    /// chunk is a bitmap without it. Otherwise adds nothing and returns `false`, although the ids may be new. Always
-    /// returns `false` if the batch does not have its chunks in ascending order. An id that was added to the batch
-    /// twice in a row of ids of its chunk counts once.
+    /// Adds the ids of a batch if they are known to be new. An id is known to be new if it is greater than all ids of
+    /// its chunk, or if its chunk is a bitmap without the id. Otherwise adds nothing and returns `false`, even if the
+    /// ids are new. Always returns `false` if the chunks of the batch are not in ascending order. An id that was added
+    /// repeatedly within one run of ids of a chunk counts once.
     pub fn add_new(&mut self, batch: &IdBatch) -> bool {
         let takes = |(number, offsets): (u64, &[u16])| {
             let chunk = self.chunks.chunk(number);

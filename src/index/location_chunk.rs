@@ -108,7 +108,8 @@ impl LocationChunk {
         }
     }
 
-    /// Creates a chunk of nodes whose locations are at the end of `known`, beginning at `start`. Sorts the nodes.
+    /// Creates a closed chunk of nodes whose locations are at the end of `known`, beginning at `start`. Sorts the
+    /// nodes.
     pub(super) fn closed(
         offsets: &mut Vec<u16>,
         start: usize,
@@ -123,7 +124,7 @@ impl LocationChunk {
         Self::of_ids(OffsetSet::of_ascending(offsets), start).0
     }
 
-    /// Creates a chunk of nodes whose locations begin at `start` in `known`. Also returns the number of nodes.
+    /// Creates a closed chunk of nodes whose locations begin at `start` in `known`. Also returns the number of nodes.
     pub(super) fn of_ids(ids: OffsetSet, start: usize) -> (Self, usize) {
         let (counts, count) = RunCounts::new(&ids);
         let chunk = match count {
@@ -174,7 +175,7 @@ impl LocationChunk {
     }
 }
 
-/// Appends locations. A list that grows prefers huge pages.
+/// Appends locations. If the list needs more memory, asks the system for huge pages.
 pub(super) fn append(known: &mut Vec<Option<Location>>, locations: &[Option<Location>]) {
     let room = known.capacity();
     known.extend_from_slice(locations);

@@ -22,16 +22,17 @@ pub enum StoreForm {
 /// A map from node ids, which may be any `i64`, to locations. If a node is added twice, the second location replaces
 /// the first.
 ///
-/// A sparse store expects nodes in ascending order of ids, as in a sorted file, because adding to an earlier chunk
-/// copies that chunk, and it takes more memory. [`of_ids`](Self::of_ids) creates a sparse store for nodes in any order.
+/// A sparse store expects nodes in ascending order of ids, as in a sorted file, because adding nodes to an earlier
+/// chunk copies that chunk and takes more memory. [`of_ids`](Self::of_ids) creates a sparse store for nodes in any
+/// order.
 #[derive(Debug)]
 pub struct LocationStore {
     form: StoreForm,
     chunks: ChunkTable<LocationChunk>,
-    /// The chunks of all nodes, instead of `chunks`, if their ids were given to [`of_ids`](Self::of_ids). Adding nodes
-    /// then only fills in locations.
+    /// The chunks of all nodes, used instead of `chunks`, if the ids of the nodes were given to
+    /// [`of_ids`](Self::of_ids). Adding nodes then only fills in locations.
     fixed: Option<Arc<ChunkTable<LocationChunk>>>,
-    /// The locations of the closed chunks, followed by those of `last`.
+    /// The locations of the closed chunks, followed by the locations of `last`.
     locations: Vec<Option<Location>>,
     /// The chunk that was begun last. It is not in `chunks` yet. Only sparse stores have one, except those made by
     /// [`of_ids`](Self::of_ids).
@@ -175,6 +176,7 @@ impl LocationStore {
         });
     }
 
+    /// Adds nodes to the last chunk.
     fn add_to_last(&mut self, offsets: &[u16], locations: &[Option<Location>]) {
         if let Some(last) = &mut self.last {
             last.offsets.extend_from_slice(offsets);

@@ -23,7 +23,7 @@ pub struct NodeBatch {
     locations: Vec<Option<Location>>,
     /// The chunk number of each run of nodes, and the index at which the run ends.
     runs: Vec<(u64, usize)>,
-    /// The index of the first node that is not sorted yet, and that of its run.
+    /// The index of the first node that is not sorted yet, and the index of its run.
     sorted: (usize, usize),
     /// Whether any run that is not sorted yet belongs to an earlier chunk than the previous run.
     is_unordered: bool,
@@ -52,7 +52,8 @@ impl NodeBatch {
         }
     }
 
-    /// Makes `end` the index at which the run of `chunk` ends. This is the last run or a new one.
+    /// Sets the index at which the run of `chunk` ends. This run is the last one if it has the same chunk, and
+    /// otherwise a new one. Sorts first if there are many runs.
     #[inline]
     fn end_run(&mut self, chunk: u64, end: usize) {
         if self.is_unordered && self.runs.len() >= self.sorted.1 + RUNS {
@@ -61,6 +62,7 @@ impl NodeBatch {
         self.extend_runs(chunk, end);
     }
 
+    /// Does the same as [`end_run`](Self::end_run), but never sorts.
     #[inline]
     fn extend_runs(&mut self, chunk: u64, end: usize) {
         let is_sorted = self.runs.len() == self.sorted.1;
@@ -109,7 +111,8 @@ impl NodeBatch {
     }
 
     /// Sorts the nodes that are not sorted yet by chunk and offset, unless the runs are already in ascending order of
-    /// chunks. Of many nodes, each [`SORTED`] are sorted by themselves. Nodes with the same id keep their order.
+    /// chunks. If there are many nodes, each group of [`SORTED`] nodes is sorted separately. Nodes with the same id
+    /// keep their order.
     fn sort(&mut self) {
         if !std::mem::take(&mut self.is_unordered) {
             return;
@@ -148,8 +151,8 @@ impl NodeBatch {
 pub struct Preparation(pub(super) Option<Arc<ChunkTable<LocationChunk>>>);
 
 impl Preparation {
-    /// Finds the indices of the nodes of a batch in the lists of the store, if it has the ids of all nodes. Otherwise
-    /// sorts the nodes.
+    /// If the store was created with the ids of its nodes, finds the indices of the nodes of a batch in the list of the
+    /// store. Otherwise sorts the nodes.
     pub fn prepare(&self, nodes: &mut NodeBatch) {
         let Some(chunks) = &self.0 else {
             return nodes.sort();

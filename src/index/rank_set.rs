@@ -16,8 +16,8 @@ use std::hint::black_box;
 #[derive(Debug, Default, Clone)]
 pub struct RankSet {
     chunks: ChunkTable<RankedChunk>,
-    /// The offsets of the ids in each chunk that has a list, in ascending order. Lists follow each other by the ranks
-    /// of their ids, so that a list needs no memory of its own, and look-ups find their way with few cache misses.
+    /// The offsets of the ids in each chunk that has a list, in ascending order. The lists are ordered by the ranks of
+    /// their ids in one vector, so that a list needs no allocation of its own, and look-ups have few cache misses.
     lists: Vec<u16>,
     /// The chunks with bitmaps.
     maps: Vec<(OffsetSet, RunCounts)>,
@@ -210,7 +210,7 @@ impl RankSet {
 #[derive(Debug, Default)]
 pub struct RankSetBuilder {
     set: RankSet,
-    /// The number of the chunk of the last id, and the offsets of its ids in the order in which they came.
+    /// The number of the chunk of the last id. `offsets` are those of its ids, in the order in which they came.
     open: Option<u64>,
     offsets: Vec<u16>,
     /// Whether the set has the id 0, whose chunk comes after the chunks of negative ids.
@@ -272,6 +272,7 @@ impl RankSetBuilder {
         self.set
     }
 
+    /// Closes the open chunk and opens another one. Adds the id 0 before the first chunk without negative ids.
     fn open_chunk(&mut self, number: u64) {
         self.close();
         let is_negative = join(number, 0) < 0;
@@ -298,7 +299,7 @@ impl RankSetBuilder {
             self.offsets.reverse();
         }
         let set = &mut self.set;
-        // The rank of the id 0 comes before those of negative ids, whose chunks come before that of the id 0.
+        // The id 0 has the lowest rank, although its chunk comes after the chunks of negative ids.
         let first = set.len + u64::from(self.has_zero);
         let start = if count <= MAX_ARRAY_LEN {
             let room = set.lists.capacity();

@@ -1,4 +1,4 @@
-//! Ids in order, which are looked for among objects that are mostly in order, too.
+//! A sorted list of ids, which are looked for among the ids of objects that are mostly sorted, too.
 
 /// A list of ids in ascending order. Among the objects of a sorted file, a few ids are found without a look-up for each
 /// object.
@@ -15,7 +15,7 @@ impl FromIterator<i64> for SortedIds {
 }
 
 impl SortedIds {
-    /// Calls `present` with the index of each of `ids` that is among these ids, in ascending order.
+    /// Calls `present` with the index in `ids` of each id that is in this list, in ascending order.
     pub(crate) fn for_each_present(&self, ids: &[i64], mut present: impl FnMut(usize)) {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return;

@@ -1,4 +1,4 @@
-//! Look-ups of many ids of which a set has few, or is allowed to have some more.
+//! Fast look-ups of many ids, few of which are in a set.
 
 use super::id_set::IdSet;
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ pub(crate) struct Remainders<const WORDS: usize>(Vec<u64>);
 
 impl<const WORDS: usize> Remainders<WORDS> {
     /// Returns the word and the bit of an id.
-    const fn place(id: i64) -> (usize, u32) {
+    const fn word_and_bit(id: i64) -> (usize, u32) {
         (((id >> 6) as usize) % WORDS, (id & 63) as u32)
     }
 
@@ -18,7 +18,7 @@ impl<const WORDS: usize> Remainders<WORDS> {
     /// the number of ids divided by the number of bits.
     #[inline]
     pub(crate) fn may_have(&self, id: i64) -> bool {
-        let (word, bit) = Self::place(id);
+        let (word, bit) = Self::word_and_bit(id);
         self.0[word] >> bit & 1 != 0
     }
 }
@@ -32,7 +32,7 @@ impl<const WORDS: usize> Default for Remainders<WORDS> {
 impl<const WORDS: usize> Extend<i64> for Remainders<WORDS> {
     fn extend<I: IntoIterator<Item = i64>>(&mut self, ids: I) {
         for id in ids {
-            let (word, bit) = Self::place(id);
+            let (word, bit) = Self::word_and_bit(id);
             self.0[word] |= 1 << bit;
         }
     }

@@ -98,7 +98,7 @@ impl<C: Default + Offsets> ChunkTable<C> {
             .filter(move |(number, _)| *number >= first)
     }
 
-    /// Adds the pages and the far chunks of another table, which must be others than those of this table.
+    /// Adds the pages and the far chunks of another table. The two tables must have no page and no far chunk in common.
     pub(super) fn join(&mut self, other: Self) {
         if self.near.len() < other.near.len() {
             self.near.resize_with(other.near.len(), || None);

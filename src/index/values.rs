@@ -8,7 +8,7 @@ use super::table::CHUNK_BITS;
 use super::table::Offsets;
 
 /// The number of offsets in a chunk.
-const PLACES: usize = 1 << CHUNK_BITS;
+const OFFSETS_PER_CHUNK: usize = 1 << CHUNK_BITS;
 
 /// The number of list entries that are compared one by one before the rest is searched by bisection.
 const NEAR: usize = 8;
@@ -40,7 +40,7 @@ pub(super) struct PackedValues {
 
 /// Returns the number of bytes that 65,536 offsets need, with `bits` bits each.
 const fn packed_bytes(bits: u32) -> usize {
-    PLACES / 8 * bits as usize
+    OFFSETS_PER_CHUNK / 8 * bits as usize
 }
 
 /// Returns the minimum number of bits per index into a palette of 0 and `numbers` other numbers.
@@ -60,7 +60,7 @@ impl PackedValues {
         Self {
             palette: vec![0],
             bits,
-            words: vec![0; PLACES / 64 * bits as usize],
+            words: vec![0; OFFSETS_PER_CHUNK / 64 * bits as usize],
             last: (0, 0),
         }
     }

@@ -138,7 +138,7 @@ impl Bbox {
 }
 
 impl fmt::Display for Bbox {
-    /// Writes `min_lon,min_lat,max_lon,max_lat` in degrees, the form that command-line options accept.
+    /// Writes `min_lon,min_lat,max_lon,max_lat` in degrees, the form in which users give boxes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

@@ -1,5 +1,5 @@
-/// Whether the part of a key behind `name:` is a language tag, such as `de` and `sr-Latn`, rather than a property of
-/// the name, such as `etymology`.
+/// Whether the part of a key after `name:` is a language tag, such as `de` and `sr-Latn`, rather than a property of the
+/// name, such as `etymology`.
 pub(crate) fn is_language(tag: impl AsRef<[u8]>) -> bool {
     let mut subtags = tag.as_ref().split(|byte| matches!(byte, b'-' | b'_'));
     let main = subtags.next().unwrap_or_default();

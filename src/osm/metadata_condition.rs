@@ -58,14 +58,14 @@ const ATTRIBUTES: [(&str, Option<MetadataNumber>); 6] = [
 ];
 
 /// The start of a condition in an expression: the attribute and the operator.
-struct ConditionHead {
+struct ConditionStart {
     attribute: Option<MetadataNumber>,
     operator: &'static str,
     /// The length in bytes from the `@` to the end of the operator.
     len: usize,
 }
 
-impl ConditionHead {
+impl ConditionStart {
     /// Parses the attribute and the operator at the start of `text`. Returns `None` if `text` does not begin with them.
     fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix('@')?;
@@ -111,7 +111,7 @@ impl MetadataCondition {
         )
     }
 
-    /// Whether the condition may hold for an object of one kind between two ranks of ids, which belong to the range.
+    /// Whether the condition may hold for an object whose id has a rank from `first` to `last`, both included.
     pub(crate) fn may_hold_between(&self, first: u64, last: u64) -> bool {
         let Self::Number {
             attribute: MetadataNumber::Id,
@@ -150,11 +150,11 @@ impl MetadataCondition {
     /// Splits an expression. Returns the text of the tags, and the parsed conditions on metadata.
     pub(super) fn split(text: &str) -> Result<(&str, Vec<Self>), String> {
         let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(separates);
-        let starts: Vec<(usize, ConditionHead)> = text
+        let starts: Vec<(usize, ConditionStart)> = text
             .match_indices('@')
             .map(|(at, _)| at)
             .filter(is_start)
-            .filter_map(|at| Some((at, ConditionHead::parse(&text[at..])?)))
+            .filter_map(|at| Some((at, ConditionStart::parse(&text[at..])?)))
             .collect();
         let before = starts.first().map_or(text, |(at, _)| &text[..*at]);
         if let Some(word) = Self::without_sign(before) {
@@ -173,29 +173,29 @@ impl MetadataCondition {
         }
         let ends = starts.iter().skip(1).map(|(at, _)| *at);
         let ends = ends.chain([text.len()]);
-        let conditions = starts.iter().zip(ends).map(|((at, head), end)| {
-            let value = &text[at + head.len..end];
+        let conditions = starts.iter().zip(ends).map(|((at, start), end)| {
+            let value = &text[at + start.len..end];
             let is_last = end == text.len();
             let value = if is_last { value } else { without_joint(value) };
-            Self::parse(head, value.trim())
+            Self::parse(start, value.trim())
         });
         Ok((tag, conditions.collect::<Result<_, _>>()?))
     }
 
-    fn parse(head: &ConditionHead, value: &str) -> Result<Self, String> {
-        let is_negated = head.operator == "!=";
-        let Some(attribute) = head.attribute else {
-            if !matches!(head.operator, "=" | "!=") {
+    fn parse(start: &ConditionStart, value: &str) -> Result<Self, String> {
+        let is_negated = start.operator == "!=";
+        let Some(attribute) = start.attribute else {
+            if !matches!(start.operator, "=" | "!=") {
                 return Err(format!(
                     "a user name is compared with = or !=, not {}",
-                    head.operator
+                    start.operator
                 ));
             }
             let name = StringMatcher::parse(value)?;
             return Ok(Self::User { name, is_negated });
         };
         let range = |value: &str| attribute.parse(value);
-        let ranges = match head.operator {
+        let ranges = match start.operator {
             "<" => vec![i64::MIN..=range(value)?.start().saturating_sub(1)],
             "<=" => vec![i64::MIN..=*range(value)?.end()],
             ">" => vec![range(value)?.end().saturating_add(1)..=i64::MAX],

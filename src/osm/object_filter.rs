@@ -103,7 +103,7 @@ impl ObjectExpression {
         self.kinds.contains(kind) || (self.areas && kind != ObjectKind::Node)
     }
 
-    /// Whether the conditions on the id may hold for an object between two places in canonical order.
+    /// Whether the conditions on the id may hold for an object between two positions in canonical order.
     fn may_match_between(&self, first: TypeThenId, last: TypeThenId) -> bool {
         let mut kinds = ObjectKind::ALL
             .into_iter()
@@ -231,7 +231,7 @@ impl ObjectFilter {
         conditions.any(MetadataCondition::is_on_metadata)
     }
 
-    /// Whether an expression may match an object between two places in canonical order, by kinds and ids.
+    /// Whether an expression may match an object between two positions in canonical order, by kinds and ids.
     pub(crate) fn may_match_between(&self, first: TypeThenId, last: TypeThenId) -> bool {
         let mut expressions = self.expressions.iter();
         expressions.any(|one| one.may_match_between(first, last))

@@ -34,7 +34,7 @@ impl ObjectId {
         let id = if let Some(kind) = kind {
             let id = parts.next().and_then(|digits| digits.parse().ok());
             let rest: Vec<&str> = parts.collect();
-            id.filter(|_| is_address || is_tail(&rest))
+            id.filter(|_| is_address || is_history_path(&rest))
                 .map(|id| Self { kind, id })
         } else {
             let kind = text.chars().next().and_then(ObjectKind::from_letter);
@@ -65,7 +65,7 @@ fn parts_of_address(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether the parts of a path after the id of an object name its history, or one of its versions.
-fn is_tail(parts: &[&str]) -> bool {
+fn is_history_path(parts: &[&str]) -> bool {
     match parts {
         [] | ["history"] => true,
         ["history", version] => version.parse::<u32>().is_ok(),
@@ -79,9 +79,9 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// Parses the ids in command-line arguments. They are separated by spaces, tabs, commas, semicolons, slashes, vertical
-/// bars, or the ends of arguments. Each id is parsed as by [`ObjectId::parse`]. The name of a kind that stands alone,
-/// as in `way 17 18`, is the kind of the numbers after it; before it, this is `default`.
+/// Parses the ids in texts that a user gives. Ids are separated by spaces, tabs, commas, semicolons, slashes, vertical
+/// bars, or the ends of texts. Each id is parsed as by [`ObjectId::parse`]. The name of a kind that stands alone, as in
+/// `way 17 18`, is the kind of the numbers after it. Numbers before it have the kind `default`.
 pub fn parse_object_ids<'t>(
     texts: impl IntoIterator<Item = &'t str>,
     default: ObjectKind,

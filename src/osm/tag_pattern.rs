@@ -14,7 +14,7 @@ pub struct TagPattern {
     pub has_value: bool,
 }
 
-/// The conditions on the tags of an object: it must match all of `needed`, and none of `excluded`.
+/// The conditions on the tags of an object: the tags must match all of `needed`, and none of `excluded`.
 #[derive(Debug, Default)]
 pub(super) struct TagConditions {
     pub needed: Vec<TagPattern>,

@@ -54,7 +54,7 @@ pub struct KeyPatterns(Vec<StringMatcher>);
 impl KeyPatterns {
     /// Parses a list of keys with commas between them, which begins at the offset `at` of a rule. The error is the
     /// offset of the wrong key, and what was expected there.
-    fn parse(text: &str, at: usize) -> Result<Self, RuleFault> {
+    fn parse(text: &str, at: usize) -> Result<Self, RuleError> {
         let (mut words, mut patterns) = (RuleWords::new(text, 0), Vec::new());
         loop {
             let (start, rest) = words.remaining_text();
@@ -92,11 +92,11 @@ const ACTIONS: [&str; 7] = [
     "drop", "keep", "set", "default", "rename", "copy", "replace",
 ];
 
-/// The names of all actions, for the message about a rule that has none.
+/// The names of all actions, for the message about a rule without an action.
 const NO_ACTION: &str = "drop, keep, set, default, rename, copy or replace";
 
-/// The cause why a rule cannot be parsed: the offset in the rule, in bytes, and what was expected there.
-type RuleFault = (usize, String);
+/// An error in a rule: the offset in the rule, in bytes, and what was expected there.
+type RuleError = (usize, String);
 
 impl TagRule {
     /// Parses a rule. The error is a message that quotes the rule and names the column, counted from 1, and what was
@@ -122,7 +122,7 @@ impl fmt::Display for TagRule {
     }
 }
 
-fn parse_parts(text: &str) -> Result<TagRule, RuleFault> {
+fn parse_parts(text: &str) -> Result<TagRule, RuleError> {
     let (expression, action_at) = split(text)?;
     let filter = match expression {
         None => ObjectFilter::default(),
@@ -141,7 +141,7 @@ fn parse_parts(text: &str) -> Result<TagRule, RuleFault> {
 
 /// Returns the expression of a rule, if it has one, and the offset of its action. The action begins the rule, or it
 /// follows the first `: ` that is before the name of an action.
-fn split(text: &str) -> Result<(Option<&str>, usize), RuleFault> {
+fn split(text: &str) -> Result<(Option<&str>, usize), RuleError> {
     let begins_with_action = |at: usize| {
         let word = text[at..].split_whitespace().next();
         word.is_some_and(|word| ACTIONS.contains(&word))
@@ -170,7 +170,7 @@ fn split(text: &str) -> Result<(Option<&str>, usize), RuleFault> {
     }
 }
 
-fn parse_action(text: &str, at: usize) -> Result<TagAction, RuleFault> {
+fn parse_action(text: &str, at: usize) -> Result<TagAction, RuleError> {
     let mut words = RuleWords::new(text, at);
     let name = words.next()?.map_or(String::new(), |word| word.text);
     let action = match name.as_str() {
@@ -186,13 +186,13 @@ fn parse_action(text: &str, at: usize) -> Result<TagAction, RuleFault> {
     Ok(action)
 }
 
-fn rest_as_keys(words: &mut RuleWords<'_>) -> Result<KeyPatterns, RuleFault> {
+fn rest_as_keys(words: &mut RuleWords<'_>) -> Result<KeyPatterns, RuleError> {
     let (at, rest) = words.remaining_text();
     KeyPatterns::parse(rest, at)
 }
 
 /// Parses `KEY=VALUE`.
-fn parse_pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
+fn parse_pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleError> {
     let (at, rest) = words.remaining_text();
     let key = if rest.starts_with('"') {
         words.next()?.map_or(String::new(), |word| word.text)
@@ -215,7 +215,7 @@ fn parse_pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> 
 }
 
 /// Parses two keys with a space between them.
-fn two_keys(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
+fn two_keys(words: &mut RuleWords<'_>) -> Result<(String, String), RuleError> {
     let mut next = |name: &str| match words.next()? {
         Some(word) => Ok((word.at, checked_key(&word)?)),
         None => Err((words.position(), name.to_owned())),
@@ -232,7 +232,7 @@ fn two_keys(words: &mut RuleWords<'_>) -> Result<(String, String), RuleFault> {
 }
 
 /// Parses `KEYS ~REGEX VALUE`.
-fn replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleFault> {
+fn replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleError> {
     let (at, rest) = words.remaining_text();
     let Some(tilde) = rest.find(" ~") else {
         return Err((at, "KEYS ~REGEX VALUE".into()));
@@ -264,7 +264,7 @@ fn replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleFault> {
 }
 
 /// Returns a key without `*`.
-fn checked_key(word: &RuleWord) -> Result<String, RuleFault> {
+fn checked_key(word: &RuleWord) -> Result<String, RuleError> {
     if word.text.is_empty() || word.text.contains('*') {
         return Err((word.at, "a key without *".into()));
     }
@@ -272,7 +272,7 @@ fn checked_key(word: &RuleWord) -> Result<String, RuleFault> {
     Ok(word.text.clone())
 }
 
-fn checked_len(word: &RuleWord) -> Result<(), RuleFault> {
+fn checked_len(word: &RuleWord) -> Result<(), RuleError> {
     if word.text.chars().any(char::is_control) {
         return Err((word.at, "text without control characters".into()));
     }

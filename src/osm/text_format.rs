@@ -37,8 +37,8 @@ pub enum TextFormat {
 #[derive(Debug)]
 pub(crate) struct FormatFacts {
     pub format: TextFormat,
-    /// The names on the command line, which are also endings of names of files. The first is that of the format, another
-    /// one that of histories.
+    /// The names that users give, which are also file extensions. The first name is that of the format, and a second
+    /// one is that of its history files.
     pub names: &'static [&'static str],
     /// Further names that are accepted.
     pub also: &'static [&'static str],
@@ -154,15 +154,14 @@ impl TextFormat {
         &FACTS[self as usize]
     }
 
-    /// Returns the format that a name of the command line or an ending of a file name stands for, without the ending of
-    /// a compression.
+    /// Returns the format with the given name or file extension, without the extension of a compression.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let mut all = FACTS.iter();
         let found = all.find(|facts| facts.names.contains(&name) || facts.also.contains(&name));
         found.map(|facts| facts.format)
     }
 
-    /// Returns the format whose files begin with the bytes at the start of `start`. Other formats have no such bytes.
+    /// Returns the format whose magic is at the start of `start`. Formats without a magic are never returned.
     pub(crate) fn of_magic(start: &[u8]) -> Option<Self> {
         let mut all = FACTS.iter().filter(|facts| !facts.magic.is_empty());
         let found = all.find(|facts| start.starts_with(facts.magic));
@@ -184,7 +183,7 @@ impl TextFormat {
         self.facts().file
     }
 
-    /// Returns the name of the format on the command line.
+    /// Returns the name by which users choose the format.
     pub(crate) const fn short_name(self) -> &'static str {
         self.facts().names[0]
     }

@@ -18,7 +18,7 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
         .map(|timestamp| timestamp.as_second())
 }
 
-/// Parses a time from the command line, and returns seconds since 1970, or `None` if the text has none of these forms:
+/// Parses a time that a user gives. Returns seconds since 1970, or `None` if the text has none of these forms:
 ///
 /// - an ISO 8601 time, in UTC if the offset is missing;
 /// - a day (also as eight digits), a month or a year, which means its first second in UTC;

@@ -1,8 +1,8 @@
-//! Tags of which several have the same key. OSM allows one value a key, and so do maps and JSON objects.
+//! Leaving out tags whose key an earlier tag has. OSM, maps and JSON objects allow only one value per key.
 
 use std::collections::HashSet;
 
-/// The number of keys up to which they are compared one by one.
+/// The maximum number of keys that are compared one by one.
 const FEW: usize = 16;
 
 /// The keys of an object's tags that have been seen so far.
@@ -73,7 +73,7 @@ impl<'t, I: Iterator<Item = (&'t str, &'t str)>> Iterator for UniqueTags<'t, I> 
     }
 }
 
-/// Removes the tags whose key an earlier tag has. Returns their number.
+/// Removes the tags whose key an earlier tag has. Returns the number of removed tags.
 pub(crate) fn retain_unique<'t>(tags: &mut Vec<(&'t str, &'t str)>) -> u64 {
     let is_repeated = |(index, (key, _)): (usize, &(&str, &str))| {
         tags[..index].iter().any(|(earlier, _)| earlier == key)

@@ -112,17 +112,17 @@ impl RowBatch {
 
 /// The first bytes of a row as a number, by which rows with the same key are ordered in a run. Rows whose first bytes
 /// are equal are in no particular order there.
-pub(super) type RowHead = u128;
+pub(super) type RowPrefix = u128;
 
-/// Returns the head of a row.
-pub(super) fn head_of(row: &[u8]) -> RowHead {
-    let mut bytes = [0; size_of::<RowHead>()];
+/// Returns the prefix of a row.
+pub(super) fn prefix_of(row: &[u8]) -> RowPrefix {
+    let mut bytes = [0; size_of::<RowPrefix>()];
     let len = row.len().min(bytes.len());
     bytes[..len].copy_from_slice(&row[..len]);
-    RowHead::from_be_bytes(bytes)
+    RowPrefix::from_be_bytes(bytes)
 }
 
-/// Returns the rows of batches with their keys, in the order of keys and heads.
+/// Returns the rows of batches with their keys, in the order of keys and prefixes.
 pub(super) fn rows_by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[u8])> {
     let row_at = |index: u32, number: u32| {
         let batch = &batches[index as usize];
@@ -137,16 +137,16 @@ pub(super) fn rows_by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[
     }
     rows.sort_unstable_by_key(|(key, ..)| *key);
     // Each row is looked at once, and not in each comparison, because rows are scattered in memory.
-    let mut heads: Vec<(RowHead, u32, u32)> = Vec::new();
+    let mut prefixes: Vec<(RowPrefix, u32, u32)> = Vec::new();
     let equal_keys = rows.chunk_by_mut(|(one, ..), (other, ..)| one == other);
     for equal in equal_keys.filter(|equal| equal.len() > 1) {
-        heads.clear();
+        prefixes.clear();
         let rows = equal.iter();
-        heads.extend(
-            rows.map(|&(_, index, number)| (head_of(row_at(index, number)), index, number)),
+        prefixes.extend(
+            rows.map(|&(_, index, number)| (prefix_of(row_at(index, number)), index, number)),
         );
-        heads.sort_unstable();
-        for (row, (_, index, number)) in equal.iter_mut().zip(&heads) {
+        prefixes.sort_unstable();
+        for (row, (_, index, number)) in equal.iter_mut().zip(&prefixes) {
             (row.1, row.2) = (*index, *number);
         }
     }

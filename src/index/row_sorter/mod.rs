@@ -112,15 +112,15 @@ impl RowSorter {
         }
     }
 
-    /// Adds the rows of a batch, which is empty afterwards. Adds no empty batch.
+    /// Adds the rows of a batch, which is empty afterwards. Does nothing for an empty batch.
     pub(crate) fn add_all(&self, rows: &mut RowBatch) {
         if rows.count() > 0 {
             self.add(std::mem::take(rows));
         }
     }
 
-    /// Adds the rows of a batch that is full, which is empty afterwards. A thread calls this after each row, because a
-    /// blob can have gigabytes of rows.
+    /// Adds the rows of a batch, which is empty afterwards, if the batch is full. A thread calls this after each row,
+    /// because a blob can have gigabytes of rows.
     pub(crate) fn add_full(&self, rows: &mut RowBatch) {
         if rows.len() >= FULL_BATCH {
             self.add_all(rows);
@@ -133,6 +133,7 @@ impl RowSorter {
         self.lock().failed.take().map_or(Ok(()), Err)
     }
 
+    /// Sorts rows into a run, and adds the run.
     fn add_run(&self, batches: Vec<RowBatch>) -> Result<()> {
         self.cancellation.check()?;
         let rows = batches.iter().map(RowBatch::count).sum();

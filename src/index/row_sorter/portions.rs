@@ -1,6 +1,6 @@
 //! The rows of a range of keys in order, a part at a time.
 
-use super::batch::{RowHead, head_of};
+use super::batch::{RowPrefix, prefix_of};
 use super::{BlockBuffer, KeyRange, RowBatch, SharedRows, SortedRows};
 use crate::error::Result;
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ pub(crate) struct RowPortions<'s> {
 struct LastRow {
     key: u64,
     row: Vec<u8>,
-    /// The number of returned rows that equal it.
+    /// The number of returned rows that equal this row.
     equal: usize,
 }
 
@@ -31,8 +31,8 @@ struct LastRow {
 struct RunStart {
     /// The index of the first block with such a row.
     block: usize,
-    /// The key and the head of the first such row, or of an earlier one.
-    first: (u64, RowHead),
+    /// The key and the prefix of the first such row, or of an earlier one.
+    first: (u64, RowPrefix),
 }
 
 /// The rows of the next part, while it is collected.
@@ -47,10 +47,10 @@ struct NextRows<'l> {
 }
 
 impl NextRows<'_> {
-    /// Whether all rows of a run that begin at the given key and head are left for later parts.
-    fn ends_before(&self, first: (u64, RowHead)) -> bool {
+    /// Whether all rows of a run that begin at the given key and prefix are left for later parts.
+    fn ends_before(&self, first: (u64, RowPrefix)) -> bool {
         let end = self.end.as_ref();
-        end.is_some_and(|(key, row)| first > (*key, head_of(row)))
+        end.is_some_and(|(key, row)| first > (*key, prefix_of(row)))
     }
 
     /// Takes the next row of a run.
@@ -69,7 +69,7 @@ impl NextRows<'_> {
         if let Some((end_key, end_row)) = &self.end
             && at >= (*end_key, end_row.as_slice())
         {
-            return if self.ends_before((key, head_of(row))) {
+            return if self.ends_before((key, prefix_of(row))) {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
@@ -130,7 +130,7 @@ impl<'s> RowPortions<'s> {
             skipped: 0,
             end: None,
         };
-        let last_at = last.map(|last| (last.key, head_of(&last.row)));
+        let last_at = last.map(|last| (last.key, prefix_of(&last.row)));
         let first_key = last.map_or(self.range.keys.start, |last| last.key);
         let keys = first_key..self.range.keys.end;
         let directory = &self.sorted.directory;
@@ -147,7 +147,7 @@ impl<'s> RowPortions<'s> {
                 directory,
                 &mut |block, key, row| {
                     if first.is_none() {
-                        let at = (key, head_of(row));
+                        let at = (key, prefix_of(row));
                         let is_left = last_at.is_none_or(|last| at >= last);
                         first = is_left.then_some(RunStart { block, first: at });
                     }
@@ -156,7 +156,7 @@ impl<'s> RowPortions<'s> {
             )?;
             *start = first.unwrap_or(RunStart {
                 block: run.block_count(),
-                first: (u64::MAX, RowHead::MAX),
+                first: (u64::MAX, RowPrefix::MAX),
             });
         }
         Ok(next.held)

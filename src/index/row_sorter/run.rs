@@ -1,6 +1,6 @@
-//! Runs: rows in the order of their keys and heads, compressed in blocks, in memory or in a temporary file.
+//! Runs: rows in the order of their keys and prefixes, compressed in blocks, in memory or in a temporary file.
 
-use super::batch::{RowHead, head_of};
+use super::batch::{RowPrefix, prefix_of};
 use crate::error::{
     CANNOT_CREATE_TEMPORARY, CANNOT_WRITE_TEMPORARY, Error, FileResult, FormatError, FormatResult,
     Result,
@@ -21,7 +21,7 @@ const SIZE_LEN: usize = size_of::<u32>();
 /// The number of compressed bytes that are written to a file at once.
 const WRITE_LEN: usize = 1 << 20;
 
-/// Rows in the order of their keys and heads, compressed in blocks.
+/// Rows in the order of their keys and prefixes, compressed in blocks.
 #[derive(Debug)]
 pub(super) struct SortedRun {
     blocks: Vec<RunBlock>,
@@ -112,6 +112,7 @@ pub(super) struct BlockBuffer {
 }
 
 impl BlockBuffer {
+    /// Reads and decompresses a block of a run.
     fn load(&mut self, run: &SortedRun, block: &RunBlock, directory: &Path) -> Result<()> {
         let bytes: &[u8] = match &run.bytes {
             RunBytes::InMemory(bytes) => {
@@ -177,7 +178,7 @@ pub(super) struct RunBuilder {
 }
 
 impl RunBuilder {
-    /// Adds a row. Rows must be added in the order of keys and heads.
+    /// Adds a row. Rows must be added in the order of keys and prefixes.
     pub(super) fn push(&mut self, key: u64, row: &[u8]) -> Result<()> {
         if self.block.is_empty() {
             self.keys.start = key;
@@ -192,6 +193,7 @@ impl RunBuilder {
         Ok(())
     }
 
+    /// Compresses the current block, unless it is empty.
     fn end_block(&mut self) -> Result<()> {
         if self.block.is_empty() {
             return Ok(());
@@ -214,6 +216,7 @@ impl RunBuilder {
         Ok(())
     }
 
+    /// Writes the compressed blocks to the file of the run.
     fn write(&mut self, file: &File, directory: &Path) -> Result<()> {
         system::write(file, &self.bytes).for_path(directory, CANNOT_WRITE_TEMPORARY)?;
         self.in_file += self.bytes.len() as u64;
@@ -244,13 +247,13 @@ pub(super) fn merge(
     let mut heap = BinaryHeap::new();
     for (index, cursor) in cursors.iter_mut().enumerate() {
         let next = cursor.advance(directory)?;
-        heap.extend(next.map(|(key, head)| Reverse((key, head, index))));
+        heap.extend(next.map(|(key, prefix)| Reverse((key, prefix, index))));
     }
     while let Some(Reverse((key, _, index))) = heap.pop() {
         let cursor = &mut cursors[index];
         builder.push(key, cursor.row())?;
         let next = cursor.advance(directory)?;
-        heap.extend(next.map(|(key, head)| Reverse((key, head, index))));
+        heap.extend(next.map(|(key, prefix)| Reverse((key, prefix, index))));
         if builder.bytes.len() >= WRITE_LEN {
             cancellation.check()?;
             builder.write(&file, directory)?;
@@ -283,13 +286,13 @@ impl<'r> RunCursor<'r> {
         }
     }
 
-    /// Moves to the next row, and returns its key and its head.
-    fn advance(&mut self, directory: &Path) -> Result<Option<(u64, RowHead)>> {
+    /// Moves to the next row, and returns its key and its prefix.
+    fn advance(&mut self, directory: &Path) -> Result<Option<(u64, RowPrefix)>> {
         loop {
             if let Some((key, row)) = self.buffer.next()? {
-                let (len, head) = (row.len(), head_of(row));
+                let (len, prefix) = (row.len(), prefix_of(row));
                 self.row = self.buffer.at - len..self.buffer.at;
-                return Ok(Some((key, head)));
+                return Ok(Some((key, prefix)));
             }
             let Some(block) = self.run.blocks.get(self.next_block) else {
                 return Ok(None);
