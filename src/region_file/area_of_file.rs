@@ -14,8 +14,8 @@ use std::path::Path;
 pub enum AreaOfFile {
     /// The area of a multipolygon or boundary relation, or of a closed way.
     Id(ObjectId),
-    /// The boundary or place with this name. The name is that of the tag `name` or, if no area has it there, another
-    /// one, such as that of `name:en`, or the same in another case.
+    /// The boundary or place with this name, which is the value of its tag `name`. If no area has this value, the names
+    /// in other tags, such as `name:en`, and names in another case count, too.
     Name(String),
 }
 
@@ -33,8 +33,8 @@ impl AreaOfFile {
     }
 }
 
-/// Reads an area of an OSM file, and checks its shape ([`Shape::check`]). Reads the file several times; only the blobs
-/// that may have the objects of the area are read if an index tells which these are.
+/// Reads an area of an OSM file, and checks its shape ([`Shape::check`]). Reads the file several times. If the file has
+/// an index, reads only the blobs that may have objects of the area.
 ///
 /// # Errors
 ///
@@ -54,8 +54,8 @@ pub fn read_area(
     shape.map_err(|cause| Error::file(path, cause))
 }
 
-/// Reads some areas of an OSM file as [`read_area`] does, and reads the file no more often than for one. Returns the
-/// shape of each, or the cause why it has none.
+/// Reads several areas of an OSM file as [`read_area`] does, in as many passes over the file as for one area. Returns
+/// the shape of each area, or the cause why the area has no shape.
 pub(super) fn read_areas(
     path: &Path,
     areas: &[AreaOfFile],
@@ -104,7 +104,7 @@ pub(super) fn read_areas(
     Ok(shapes.collect())
 }
 
-/// A boundary or place with a name that is looked for, or a similar one.
+/// A boundary or place whose name is the wanted one, or similar to it.
 struct NamedBoundary {
     id: i64,
     name: String,
@@ -112,14 +112,14 @@ struct NamedBoundary {
     about: String,
 }
 
-/// The boundaries and places of a file by how well their names match.
+/// The boundaries and places of a file, grouped by how well their names match the wanted name.
 #[derive(Default)]
 struct NamedBoundaries {
-    /// Boundaries with the name.
+    /// Boundaries with the wanted name.
     same: Vec<NamedBoundary>,
     /// Boundaries with the name in another language or in another case.
     other: Vec<NamedBoundary>,
-    /// Boundaries whose name contains the name that is looked for.
+    /// Boundaries whose name contains the wanted name.
     similar: Vec<NamedBoundary>,
 }
 

@@ -63,11 +63,12 @@ pub fn read_config_for(
     read_with(path, corners, Some((data, ctx)), &|_, cause| Err(cause))
 }
 
-/// Returns the shape for an output whose area cannot be read, for a cause; or the cause.
+/// A function that returns another shape for an output whose area cannot be read. The arguments are the output and the
+/// cause. The error is the cause if there is no other shape.
 type StandIn<'s> = dyn Fn(&Path, String) -> Result<Shape, String> + 's;
 
-/// Reads a config file as [`read_config_for`] does. `stand_in` gives the shape of a region that is no area of `data` at
-/// the moment, as when a mapper has broken a boundary.
+/// Reads a config file as [`read_config_for`] does. `stand_in` returns a shape for a region whose area is missing or
+/// broken in `data`, for example because a mapper has broken a boundary.
 #[cfg(feature = "cli")]
 pub(crate) fn read_config_or(
     path: &Path,
@@ -134,6 +135,7 @@ impl MemberParser<'_> {
         Ok(())
     }
 
+    /// Reads the extracts of a config file.
     fn config(&mut self, config: &Value) -> Result<ExtractConfig, String> {
         let fields = config
             .as_object()
@@ -166,6 +168,7 @@ impl MemberParser<'_> {
         Ok(config)
     }
 
+    /// Reads an entry of the extracts, which is one extract or a grid. An error names the entry.
     fn parse_numbered(
         &mut self,
         number: usize,
@@ -279,6 +282,7 @@ impl MemberParser<'_> {
         })
     }
 
+    /// Returns the shape of an area of the data.
     fn area_of_data(&self, area: &AreaOfFile) -> Result<Shape, String> {
         let (data, _) = self.data.ok_or("there is no file with areas")?;
         let shape = self.areas.get(area).cloned();
@@ -286,6 +290,7 @@ impl MemberParser<'_> {
         shape.map_err(|cause| format!("{}: {cause}", data.display()))
     }
 
+    /// Reads a region file, or returns its region if the file was read before.
     fn region_file(&mut self, file: &ConfigFields) -> Result<Shape, String> {
         let name = text(file, "file_name")?.filter(|name| !name.is_empty());
         let path = self.directory.join(name.ok_or("\"file_name\" is missing")?);

@@ -111,7 +111,7 @@ pub(super) fn multipolygon(
     Ok(polygons)
 }
 
-/// Parses the coordinates of a Polygon. Returns several polygons if it is cut at the antimeridian.
+/// Parses the coordinates of a Polygon. Returns several polygons if the polygon is cut at the antimeridian.
 pub(super) fn polygon(
     value: &Value,
     place: &str,
@@ -185,6 +185,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
+/// Returns the items of an array, which must not be empty.
 fn filled_array<'a>(value: &'a Value, place: &str, what: &str) -> Result<&'a [Value], String> {
     match value.as_array() {
         Some(array) if array.is_empty() => Err(within(place, format!("has no {what}"))),
@@ -196,6 +197,7 @@ fn filled_array<'a>(value: &'a Value, place: &str, what: &str) -> Result<&'a [Va
     }
 }
 
+/// Returns the name in messages of a part of `place`.
 fn part_of(place: &str, part: &str, number: usize) -> String {
     match place {
         "" => format!("{part} {number}"),
@@ -203,6 +205,7 @@ fn part_of(place: &str, part: &str, number: usize) -> String {
     }
 }
 
+/// Puts the name of a part before a cause.
 fn within(place: &str, cause: impl Into<String>) -> String {
     match place {
         "" => cause.into(),

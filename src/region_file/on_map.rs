@@ -1,8 +1,8 @@
-//! Polygons of region files as they are on a map whose edges are the antimeridian.
+//! Cuts the polygons of region files at the antimeridian.
 //!
 //! RFC 7946 (3.1.9) asks that a polygon across the antimeridian is cut there. Many files have such a polygon in one
-//! piece, in which a ring jumps from 179 to -179 degrees. As in OSM data, the outline goes the shorter way around the
-//! earth then, so that the region is the small side.
+//! piece, in which a ring jumps from 179 to -179 degrees. Such an outline goes the shorter way around the earth, as in
+//! OSM data, so the region is the smaller of both sides.
 
 use crate::geometry::{
     Antimeridian, MapTurn, Point, Polygon, Ring, Shape, doubled_area, is_across,
@@ -13,13 +13,11 @@ use crate::geometry::{
 pub(super) const AROUND_POLE: &str = "it crosses the antimeridian and has a point at every longitude, as an area \
                                       around a pole has; such an area cannot be a region";
 
-/// Makes a shape from outer rings and holes by `group`, which finds the outer ring of each hole, and cuts its polygons
-/// at the antimeridian if a ring jumps across it. The rings stay as they are if no ring does, and with
-/// [`Antimeridian::Keep`].
+/// Makes a shape from outer rings and holes. `group` finds the outer ring of each hole. If a ring jumps across the
+/// antimeridian, cuts the polygons there, unless `antimeridian` is [`Antimeridian::Keep`].
 ///
-/// # Errors
-/// `group` fails, a polygon that has to be cut is not valid, or it cannot be cut: it has a point at every longitude, or
-/// reaches from pole to pole, as a box around the world does that is not as wide as the map.
+/// # Errors `group` fails, or a polygon that has to be cut is not valid. Also fails if the rings cannot be cut, because
+/// they have a point at every longitude, or because they reach from pole to pole.
 pub(super) fn on_map(
     outers: Vec<Ring>,
     holes: Vec<Ring>,
@@ -96,7 +94,7 @@ fn closed_ring(points: &[Point]) -> impl Iterator<Item = Point> + Clone {
     points.iter().chain(points.first()).copied()
 }
 
-/// Whether the points are at both ends of the map: beyond 80 degrees, which tiles of the web reach, too.
+/// Whether there are points beyond 80 degrees both in the north and in the south.
 fn reaches_poles<'p>(points: impl Iterator<Item = &'p Point> + Clone) -> bool {
     const POLAR: i32 = 800_000_000;
     let mut north = points.clone();
@@ -104,11 +102,12 @@ fn reaches_poles<'p>(points: impl Iterator<Item = &'p Point> + Clone) -> bool {
     north.any(|point| point.lat_e7 > POLAR) && south.any(|point| point.lat_e7 < -POLAR)
 }
 
-/// Returns the vertex, counted from 1, after which a ring jumps across the antimeridian; `None` if it does not.
+/// Returns the vertex, counted from 1, after which a ring jumps across the antimeridian; `None` if the ring does not
+/// jump.
 ///
-/// A ring jumps along an edge of more than 180 degrees. An author who writes 180 or -180 has chosen a side of the map,
-/// so an edge that ends at one of them is as wide as it says, like that of a box from -10 to 180. It jumps nevertheless
-/// if the ring comes from the same side, as from 179 by 180 to -179.
+/// A ring jumps along an edge that is wider than 180 degrees. An edge that ends at 180 or -180 degrees usually does not
+/// jump, because its author has chosen a side of the map, as in a box from -10 to 180. Such an edge jumps only if the
+/// points beyond that end are on the same side of the map as the end, as in 179, 180, -179.
 fn jump_vertex(points: &[Point]) -> Option<usize> {
     let next = points.iter().cycle().skip(1);
     let mut edges = (1..).zip(points.iter().zip(next));
@@ -133,7 +132,7 @@ fn jump_vertex(points: &[Point]) -> Option<usize> {
     found.map(|(vertex, _)| vertex)
 }
 
-/// Whether the first of some points that is not on the antimeridian is on the side of the map on which `edge` is, a
+/// Whether the first of `points` that is not on the antimeridian is on the same side of the map as `edge`, which is a
 /// point on the antimeridian.
 fn is_on_side_of<'p>(edge: Point, mut points: impl Iterator<Item = &'p Point>) -> bool {
     let other = points.find(|point| !is_on_antimeridian(**point));

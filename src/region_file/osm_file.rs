@@ -15,9 +15,9 @@ use std::path::Path;
 /// ways that are not members of one of these relations. Geometry, not roles, determines which rings are holes. An area
 /// around a pole is an error if areas are cut at the antimeridian.
 ///
-/// The location of a node of a way is that of the node, if the file has the node, and otherwise the one that the way
-/// stores. A member way that is not in the file has the nodes that the relation lists for it, as servers write them for
-/// those who ask for geometry.
+/// If the file does not have a node of a way, the location that the way stores for the node counts. If the file does
+/// not have a member way, the nodes that the relation lists for the way count, as servers write them when geometry is
+/// requested.
 pub(super) fn read(path: &Path, antimeridian: Antimeridian) -> Result<Shape> {
     let objects = OsmObjects::read(path)?;
     shape_of(&objects, antimeridian).map_err(|cause| Error::file(path, cause))
@@ -34,6 +34,7 @@ pub(super) fn shape_of(objects: &OsmObjects, antimeridian: Antimeridian) -> Resu
     }
 }
 
+/// Assembles the areas of all closed ways.
 fn closed_ways(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon>, String> {
     let mut polygons = Vec::new();
     for &way in &objects.closed_ways {
@@ -91,6 +92,7 @@ const MAX_SHARING: usize = 16;
 /// The number of nodes that the relations of any file may have.
 const MIN_NODES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
+/// Assembles the areas of all relations. Fails if they repeat ways too often.
 fn areas(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon>, String> {
     let of_ways: usize = objects.ways.values().map(|way| way.refs.len()).sum();
     let listed: usize = objects.member_ways.values().map(Vec::len).sum();
@@ -142,8 +144,8 @@ fn member_ways(
     .collect()
 }
 
-/// Returns the nodes of a way. Uses the nodes that a relation lists for the way if the way is not in the file, or if it
-/// lacks the location of a node.
+/// Returns the nodes of a way. Uses the nodes that a relation lists for the way if the way is not in the file, or if
+/// the location of one of its nodes is unknown.
 fn nodes(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<AreaNode>, String> {
     let listed = objects.member_ways.get(&way);
     let listed = listed.map(|locations| listed_nodes(locations, name));

@@ -79,8 +79,8 @@ impl OsmObjects {
         Ok(objects)
     }
 
-    /// Reads the objects of some areas: relations with their member ways, and ways, with all nodes of these. `relations`
-    /// and `ways` lack those that the file does not have.
+    /// Reads the objects of the areas with the given ids: the relations with their member ways, the ways, and the nodes
+    /// of all these ways. Areas that the file does not have are missing in the result.
     pub(super) fn of_areas(path: &Path, ids: &[ObjectId], ctx: &Context) -> Result<Self> {
         let mut source = Source::open(path, ctx)?.restricted_to(ids.iter().copied());
         let mut objects = Self::default();
@@ -115,7 +115,8 @@ impl OsmObjects {
         Ok(objects)
     }
 
-    /// Makes one area the only one. Returns `false`, and leaves no area, if the file does not have it.
+    /// Chooses the only area that the objects describe, and moves all other relations to `relations`. If the file does
+    /// not have the area, returns `false`, and the objects describe no area.
     pub(super) fn choose(&mut self, id: ObjectId, relations: &mut Vec<AreaRelation>) -> bool {
         relations.append(&mut self.relations);
         self.closed_ways.clear();

@@ -12,16 +12,16 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ShapeFileKind {
-    /// GeoJSON (RFC 7946). A polygon that jumps across the antimeridian is cut there. Or the answer of an Overpass
-    /// server in JSON, which is read like OSM data.
+    /// GeoJSON (RFC 7946), in which a polygon that jumps across the antimeridian is cut there, or the answer of an
+    /// Overpass server in JSON, which is read like OSM data.
     GeoJson,
     /// A polygon filter file of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format"). A polygon that
     /// jumps across the antimeridian is cut there.
     Poly,
     /// OSM data, as PBF, XML or OPL. The region consists of the areas of multipolygon and boundary relations, and of
-    /// the closed ways that are not members of these relations. Nodes that are not in the file lie where ways store
-    /// them, and ways that are not in the file where relations list their nodes. Areas across the antimeridian are cut
-    /// there, and an area around a pole is an error.
+    /// the closed ways that are not members of these relations. For a node that is not in the file, the location that a
+    /// way stores counts. For a way that is not in the file, the nodes that a relation lists count. Areas across the
+    /// antimeridian are cut there, and an area around a pole is an error.
     Osm,
 }
 
@@ -103,8 +103,8 @@ pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
 }
 
 /// Reads a region as [`read_shape`] does. `antimeridian` tells how areas and polygons that cross the antimeridian are
-/// treated. A polygon of GeoJSON or `.poly` crosses it if a ring jumps across it, such as from 179 to -179 degrees;
-/// otherwise it was cut there by its author.
+/// treated. A polygon of GeoJSON or `.poly` crosses the antimeridian if a ring jumps from one side to the other, such
+/// as from 179 to -179 degrees. A polygon without such a ring was cut by its author.
 pub fn read_shape_as(
     path: &Path,
     kind: Option<ShapeFileKind>,
