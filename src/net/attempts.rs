@@ -3,7 +3,7 @@
 use super::{Fault, Pace};
 use std::time::Duration;
 
-/// The maximum pause that is granted to a server. If the server asks for a longer one, the pause is shortened to this.
+/// The maximum pause that a server can ask for. Longer pauses are shortened to it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
 /// The rules by which failed attempts to fetch a file are repeated.
@@ -38,13 +38,13 @@ impl Attempts<'_> {
             // An attempt that brought new bytes resets the count, so only attempts without progress add up.
             failures = if arrived > before { 1 } else { failures + 1 };
             before = arrived;
-            let is_lost = pace.as_ref().is_some_and(|pace| pace.is_lost(arrived));
+            let is_too_slow = pace.as_ref().is_some_and(|pace| pace.is_too_slow(arrived));
             let pause = match &fault {
                 Fault::Missing
                 | Fault::Refused(_)
                 | Fault::Unauthorized(_)
                 | Fault::Permanent(_) => return Err(fault),
-                _ if failures >= self.most || is_lost => return Err(fault),
+                _ if failures >= self.most || is_too_slow => return Err(fault),
                 // If the server asks for a pause that is shorter than the usual one, the pause is the usual one.
                 Fault::Busy(Some(pause)) => {
                     (*pause).min(LONGEST_PAUSE).max(self.pause_after(failures))

@@ -83,8 +83,8 @@ impl ChangeForm {
     }
 }
 
-/// Whether a text begins like OPL: its first line that is neither empty nor a comment is an object. The text may be
-/// nothing but comments, unlike a state file, which begins with a comment, too.
+/// Whether a text begins like OPL: its first line that is neither empty nor a comment is an object. A text of comments
+/// alone counts as OPL, but not a state file, which begins with a comment, too.
 fn is_opl(start: &[u8]) -> bool {
     let mut lines = start.split(|byte| *byte == b'\n');
     let line = lines.find(|line| !line.starts_with(b"#") && !line.trim_ascii().is_empty());
@@ -94,7 +94,7 @@ fn is_opl(start: &[u8]) -> bool {
     }
 }
 
-/// A gzip file of any size, in an unnamed temporary file. Servers and proxies may decompress it on the way.
+/// A gzip file of any size, in an unnamed temporary file. Servers and proxies may have decompressed the file.
 pub(crate) struct GzipFile {
     file: File,
     head: Vec<u8>,

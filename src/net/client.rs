@@ -14,7 +14,7 @@ use ureq::typestate::AgentScope;
 const CONNECT_TIME: Duration = Duration::from_secs(30);
 /// The default timeout of a read.
 const READ_TIME: Duration = Duration::from_secs(60);
-/// The number of timeouts of a read after which the transfer of a body in chunks is broken off.
+/// The time limit of the transfer of a body in chunks, as a multiple of the timeout of a read.
 const BODY_READS: u32 = 10;
 
 /// The configuration of a client. `read_time` is the timeout of a read; `None` means one minute.
@@ -78,8 +78,8 @@ pub(super) fn version(headers: &HeaderMap) -> Option<String> {
     version.map(str::to_owned)
 }
 
-/// Returns the fault of a server that sends a file in a coding that was not asked for and that is not decoded. Gzip
-/// data is told by its content instead, because servers also state this coding for files that are stored as gzip data.
+/// Returns the fault for a response in a content coding that was not asked for and that is not decoded. Gzip data is
+/// recognized by its content instead, because servers also state this coding for files that are stored as gzip data.
 pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
     const CODINGS: [&str; 5] = ["br", "compress", "deflate", "x-compress", "zstd"];
     let stated = text(headers, &CONTENT_ENCODING)?;

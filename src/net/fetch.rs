@@ -87,6 +87,7 @@ impl<'t> Fetcher<'t> {
         self.attempts.run(pace, || (self.read_start(url, len), 0))
     }
 
+    /// Makes one attempt to read the first `len` bytes of a file.
     fn read_start(&self, url: &str, len: usize) -> Result<Vec<u8>, Fault> {
         let pace = Pace::new(self.patience);
         let mut part = self.transport.open(url, 0)?.bytes.take(len as u64);
@@ -98,7 +99,7 @@ impl<'t> Fetcher<'t> {
             if read == 0 {
                 return Ok(start);
             }
-            if pace.is_lost(start.len() as u64) {
+            if pace.is_too_slow(start.len() as u64) {
                 return Err(Fault::too_slow());
             }
         }
@@ -111,7 +112,7 @@ impl<'t> Fetcher<'t> {
     }
 
     /// Opens the file at the first byte that is missing in `bytes`. `version` is the version of the file that `bytes`
-    /// come from. If it is unknown, the whole file is opened, because the server may have replaced it.
+    /// come from. If the version is unknown, opens the whole file, because the server may have replaced the file.
     fn resume_open(
         &self,
         url: &str,
@@ -140,7 +141,7 @@ impl<'t> Fetcher<'t> {
         Err(Fault::Transient(cause.into()))
     }
 
-    /// Appends the rest of a file to `bytes`, which come from `version` of the file.
+    /// Appends the rest of a file to `bytes`, which come from the version `version` of the file.
     fn resume_read(
         &self,
         url: &str,
@@ -174,7 +175,7 @@ impl<'t> Fetcher<'t> {
             if bytes.has_wrong_start() {
                 return Ok(());
             }
-            if pace.is_lost(bytes.len().saturating_sub(start)) {
+            if pace.is_too_slow(bytes.len().saturating_sub(start)) {
                 return Err(Fault::too_slow());
             }
         }

@@ -27,7 +27,7 @@ impl Pace {
     }
 
     /// Whether the transfer is too slow, given that `bytes` bytes have arrived by now.
-    pub(crate) fn is_lost(&self, bytes: u64) -> bool {
+    pub(crate) fn is_too_slow(&self, bytes: u64) -> bool {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.started.elapsed()
             > self
@@ -44,8 +44,8 @@ mod tests {
     fn a_transfer_gets_time_for_each_byte() {
         let mut pace = Pace::new(Duration::ZERO);
         std::thread::sleep(Duration::from_millis(5));
-        assert!(pace.is_lost(0) && !pace.is_lost(60_000));
+        assert!(pace.is_too_slow(0) && !pace.is_too_slow(60_000));
         pace.allow(Duration::from_secs(60));
-        assert!(!pace.is_lost(0));
+        assert!(!pace.is_too_slow(0));
     }
 }

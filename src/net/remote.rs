@@ -57,7 +57,7 @@ struct FetchedParts {
     failure: Option<Fault>,
 }
 
-/// The version of a file. Fetching a part fails if the server sends it from another version.
+/// The version of a file. Fetching a part fails if the server sends the part from another version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FileVersion {
     len: u64,
@@ -80,7 +80,7 @@ impl RemoteFile {
         let directory = std::env::temp_dir();
         let file =
             tempfile::tempfile_in(&directory).for_path(&directory, CANNOT_CREATE_TEMPORARY)?;
-        let found = retry_fetch(|| begin(&web, url, first, &file, patience));
+        let found = retry_fetch(|| fetch_first(&web, url, first, &file, patience));
         let (version, first) = found.map_err(|fault| Error::file(url, fault.to_string()))?;
         let mut parts = FetchedParts::default();
         parts.fetched.add(first.clone());
@@ -131,9 +131,9 @@ impl RemoteFile {
             drop(parts);
             self.changed.notify_all();
         }
-        let is_there =
+        let is_missing =
             |parts: &mut FetchedParts| !parts.fetched.has(&range) && parts.failure.is_none();
-        let parts = self.changed.wait_while(self.lock(), is_there);
+        let parts = self.changed.wait_while(self.lock(), is_missing);
         let parts = parts.unwrap_or_else(PoisonError::into_inner);
         match &parts.failure {
             Some(fault) if !parts.fetched.has(&range) => {
@@ -143,6 +143,7 @@ impl RemoteFile {
         }
     }
 
+    /// Makes one attempt to fetch a range to `file`.
     fn try_fetch(&self, range: Range<u64>, file: &File) -> FetchAttempt<()> {
         let etag = self.version.etag.as_deref();
         let (uri, response) = ask(&self.web, &self.url, &range, etag)?;
@@ -173,7 +174,7 @@ impl RemoteFile {
     }
 }
 
-/// Calls `attempt` until it succeeds, or fails for good.
+/// Calls `attempt` until it succeeds, or until it fails with a permanent fault or too often.
 fn retry_fetch<T>(mut attempt: impl FnMut() -> FetchAttempt<T>) -> FetchAttempt<T> {
     let attempts = Attempts {
         pause: &|pause| {
@@ -187,7 +188,7 @@ fn retry_fetch<T>(mut attempt: impl FnMut() -> FetchAttempt<T>) -> FetchAttempt<
 }
 
 /// Fetches the first `first` bytes of a file. Returns the version of the file, and the range that was fetched.
-fn begin(
+fn fetch_first(
     web: &WebFiles,
     url: &Path,
     first: u64,
@@ -286,7 +287,7 @@ fn store(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> Fetch
         }
         system::write_at(file, &buffer[..count], at).map_err(|error| Fault::unwritten(&error))?;
         at += count as u64;
-        if at < range.end && pace.is_lost(at - range.start) {
+        if at < range.end && pace.is_too_slow(at - range.start) {
             return Err(Fault::too_slow());
         }
     }

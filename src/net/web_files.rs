@@ -112,10 +112,10 @@ impl WebFiles {
         Err(Fault::Permanent(format!("more than {REDIRECTS} redirects")))
     }
 
-    /// Sends a request. The transfer of a body in chunks has a time limit: between the chunks, and behind the last one,
-    /// a server may send extensions and trailers without end. No read returns meanwhile, so readers cannot look at the
-    /// clock. The limit is part of the request, and would also break off long transfers of known length. So the request
-    /// is repeated with a limit if the body turns out to come in chunks.
+    /// Sends a request. A body in chunks is transferred with a time limit, because a server may send extensions between
+    /// the chunks, or trailers after the last one, without end, and no read returns meanwhile. The limit is part of the
+    /// request, and would also break off long transfers of known length. So the request is first sent without the
+    /// limit, and repeated with it if the body comes in chunks.
     fn call(&self, uri: &Uri, headers: &[(HeaderName, String)]) -> Result<Response<Body>, Fault> {
         if !self.has_sent_chunks.load(Ordering::Relaxed) {
             let response = self.send(uri, headers, None)?;
@@ -173,8 +173,8 @@ impl WebFiles {
                 let (is_secure, host, path) = parts(uri);
                 let cookies = &self.credentials.cookies;
                 let expired = cookies.expired_message(is_secure, host, path, now());
-                // Servers answer with 403 for many reasons. Only if they know the user by cookies or a token, these may
-                // be the reason.
+                // Servers answer with 403 for many reasons. Credentials are taken for the reason only if some were sent
+                // or have expired, or if the server is known to ask for them.
                 let asks_for_login = status == 401
                     || expired.is_some()
                     || self.cookies(uri).is_some()

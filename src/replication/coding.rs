@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The maximum number of codings that are removed.
 const CODINGS: usize = 2;
-/// The number of bytes that are decoded to see what is coded.
+/// The number of decoded bytes that are examined.
 const START_LEN: u64 = 1024;
 
 fn is_gzip(bytes: &[u8]) -> bool {
@@ -44,8 +44,8 @@ pub(super) fn start_of_content(data: &[u8]) -> Vec<u8> {
     start
 }
 
-/// Decodes a file if its content is gzip data itself, or an HTML page. Such a file was coded on the way. A file that is
-/// damaged stays as it is. Uses temporary files in `directory`. Fails if the result is longer than `limit` bytes.
+/// Decodes a file whose content is gzip data, too, or an HTML page, because such a file was coded on the way. A damaged
+/// file stays as it is. Uses temporary files in `directory`. Fails if the result is longer than `limit` bytes.
 pub(super) fn decode_file(body: &mut GzipFile, directory: &Path, limit: u64) -> Result<(), Fault> {
     for _ in 0..CODINGS {
         let content = start_of_content(body.head());

@@ -16,9 +16,9 @@ const MAX_TEXT: u64 = 32 << 30;
 /// The number of bytes at the start of the decompressed text that show the format.
 const START_LEN: usize = 4096;
 
-/// Checks that gzip data, plain text or PBF is a complete change file. Servers and proxies that decode the encoding of
-/// the content send plain text under the name of a gzip file. The content shows the format, and each format has an end
-/// of its own. Returns the size in bytes of the decompressed file. The error describes what is wrong with the file.
+/// Checks that gzip data, plain text or PBF is a complete change file. Servers and proxies that remove the content
+/// coding send plain text under the name of a gzip file. The content shows the format, and each format has its own mark
+/// of the end. Returns the size in bytes of the decompressed file. The error describes what is wrong with the file.
 pub(super) fn check_changes(mut bytes: impl BufRead) -> Result<u64, Fault> {
     let form = ChangeForm::of(bytes.fill_buf().unwrap_or_default());
     match form {
@@ -97,7 +97,7 @@ impl Write for FileEnds {
 
 impl FileEnds {
     /// Returns what the end of the file lacks, by the format that its start shows; `None` if it is complete. An unknown
-    /// format counts as XML. PBF that is compressed as a whole is left to those who read it.
+    /// format counts as XML. PBF that is compressed as a whole counts as complete, because its reader finds damage.
     fn lacking_end(&self) -> Option<&'static str> {
         let last = self.end.last().copied();
         let (is_whole, lack) = match ChangeForm::of(&self.start) {

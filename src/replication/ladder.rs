@@ -38,8 +38,7 @@ impl End {
 }
 
 impl<'s> Ladder<'s> {
-    /// Creates a ladder. `servers` must be ordered by interval, the longest first. Fetches the newest state of each
-    /// server.
+    /// Combines servers, which must be ordered by interval, the longest first. Fetches the newest state of each server.
     ///
     /// # Errors
     ///
@@ -77,8 +76,8 @@ impl<'s> Ladder<'s> {
     }
 
     /// Returns the change files that lead from `start`, a state of the [finest](Self::finest_server) server, to the
-    /// newest state or to `end`. The change files with the longest interval come first. The change files of a longer
-    /// interval are left out if most of their time span is known already.
+    /// newest state or to `end`. The change files with the longest interval come first. Change files of a longer
+    /// interval are left out if `start` already includes most of their time span.
     ///
     /// # Errors
     ///
@@ -135,7 +134,7 @@ impl<'s> Ladder<'s> {
     }
 
     /// Returns the last wanted state of the finest server, which is later than `start`. If the server has no state at
-    /// or shortly before the last wanted sequence number, the time is that of `start`, which is not too late.
+    /// or shortly before the last wanted sequence number, the returned time is that of `start`, which is early enough.
     fn last(&self, start: State, end: End) -> Result<State> {
         let (server, mut last) = self.finest_server();
         if let Some(timestamp) = end.timestamp.filter(|end| *end < last.timestamp) {

@@ -1,5 +1,5 @@
-//! Finds the state of a server at a time, and tells servers that have no old change files from those that have no
-//! states beside them.
+//! Finds the state of a server at a time. If there is none, distinguishes servers without old change files from servers
+//! without states beside their change files.
 
 use super::search::state_at;
 use super::server::Server;
@@ -64,8 +64,8 @@ pub(super) fn state_of(
     Err(Error::file(Path::new(server.base()), cause).advise(Advice::GetOlderChanges))
 }
 
-/// Returns the sequence number of a change file that is older than that of the number `oldest`, or `None` if none was
-/// found. Tries the first numbers of a server, numbers at growing distances from `oldest`, and its neighbours.
+/// Returns a sequence number below `oldest` that has a change file, or `None` if none was found. Tries the first
+/// numbers of the server, the neighbours of `oldest`, and numbers at growing distances from it.
 fn older_changes(server: &Server<'_>, oldest: i64) -> Result<Option<i64>> {
     let steps = std::iter::successors(Some(NEIGHBOURS), |step: &i64| step.checked_mul(4));
     let mut numbers: Vec<i64> = (1..NEIGHBOURS)
@@ -85,7 +85,7 @@ fn older_changes(server: &Server<'_>, oldest: i64) -> Result<Option<i64>> {
     Ok(None)
 }
 
-/// Names a state that a server does not have, and says whether an HTML page comes instead.
+/// Returns the URL of a missing state, with a note if the server sends an HTML page instead.
 fn example_of_state(server: &Server<'_>, sequence: i64) -> String {
     let url = server.state_url(sequence);
     if server.sends_page_for_state(sequence) {
@@ -95,7 +95,7 @@ fn example_of_state(server: &Server<'_>, sequence: i64) -> String {
     }
 }
 
-/// Returns the error for missing states, and what is unknown because of them.
+/// Returns the error for missing states, which names what is unknown because of them.
 fn unknown_changes(server: &Server<'_>, timestamp: i64, purpose: Purpose, cause: &str) -> Error {
     let (unknown, advice) = match purpose {
         Purpose::Start => {

@@ -33,7 +33,7 @@ pub struct Server<'s> {
     cache: Option<Cache>,
 }
 
-/// A complete change file, compressed with gzip. Where something on the way has decompressed it, it is plain text.
+/// A complete change file: gzip data, or plain text if a server or a proxy has decompressed the file.
 #[derive(Debug)]
 pub struct ChangeFile {
     /// The sequence number.
@@ -181,6 +181,7 @@ impl<'s> Server<'s> {
         }
     }
 
+    /// Fetches a state file, and parses it.
     fn fetch_state(&self, url: &str) -> Result<State, Fault> {
         let before = RefCell::new(Vec::new());
         let read = |bytes: &mut Vec<u8>| {
