@@ -57,6 +57,7 @@ pub fn give_back_large_blocks() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub const fn give_back_large_blocks() {}
 
+/// Returns `block`, or ends the process if it is null.
 #[inline]
 fn or_end(block: *mut u8, size: usize) -> *mut u8 {
     if block.is_null() {

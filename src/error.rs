@@ -122,7 +122,7 @@ pub enum Error {
     Internal(String),
 }
 
-/// The end of the cause of an error about compressed text that is not there as a whole.
+/// The last words of the cause of an error about compressed text that ends early.
 pub(crate) const ENDS_EARLY: &str = "data ends early";
 
 /// Returns the name of an input in messages. The path `-` stands for standard input. The credentials in a URL are
@@ -159,14 +159,14 @@ pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the cause of an error, [`bounded`].
+/// Returns the cause of an error, shortened by [`bounded`].
 fn shortened(cause: impl Into<String>) -> String {
     let cause = cause.into();
     bounded(&cause).into_owned()
 }
 
-/// Returns a message with at most about 2,000 bytes: of a longer one, the beginning and the end. A message can quote a
-/// value from the input, and such a value can have megabytes.
+/// Returns a message with at most about 2,000 bytes. Of a longer message, keeps the beginning and the end. A message
+/// can quote a value from the input, and such a value can have megabytes.
 pub(crate) fn bounded(message: &str) -> Cow<'_, str> {
     const HEAD: usize = 1500;
     const TAIL: usize = 500;
@@ -192,7 +192,8 @@ fn io_reason(error: &io::Error) -> String {
     }
 }
 
-/// The action of [`Error::io`] for a temporary file that cannot be created. The path is that of its directory.
+/// The action of [`Error::io`] for a temporary file that cannot be created. The path of the error is the directory of
+/// the file.
 pub(crate) const CANNOT_CREATE_TEMPORARY: &str = "cannot create a temporary file in this directory";
 /// The action of [`Error::io`] for a temporary file that cannot be written.
 pub(crate) const CANNOT_WRITE_TEMPORARY: &str = "cannot write a temporary file in this directory";
@@ -233,12 +234,12 @@ impl Error {
         }
     }
 
-    /// Creates an error about a fault of the program itself.
+    /// Creates an error about a bug in the program itself.
     pub(crate) fn internal(cause: impl fmt::Display) -> Self {
         Self::Internal(cause.to_string())
     }
 
-    /// Creates an error about a place in a text. Of a very long cause, only the beginning and the end are kept.
+    /// Creates an error about a position in a text. Of a very long cause, only the beginning and the end are kept.
     pub(crate) fn text(path: &Path, (line, column): (u64, u64), cause: impl Into<String>) -> Self {
         Self::Text {
             path: path.to_owned(),

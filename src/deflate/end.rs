@@ -52,6 +52,7 @@ mod entry {
         (entry & DISTANCE) as usize * (TABLE / DISTANCE as usize)
     }
 
+    /// The length of the code of an entry, in bits.
     const fn code_len(entry: u16) -> u32 {
         entry as u32 >> CODE_SHIFT
     }
@@ -74,6 +75,7 @@ mod entry {
         (symbol as u32 / 2).saturating_sub(1)
     }
 
+    /// The entry for the code of a literal or a match length, which has `len` bits.
     pub fn literal(symbol: usize, len: u32) -> u16 {
         let skipped = len + literal_extra(symbol);
         match symbol {
@@ -84,6 +86,7 @@ mod entry {
         }
     }
 
+    /// The entry for the code of a distance, which has `len` bits.
     pub fn distance(symbol: usize, len: u32) -> u16 {
         match len + distance_extra(symbol) {
             skipped if skipped > MOST_OF_DISTANCE => STOP | DISTANCE,
@@ -285,7 +288,7 @@ impl Tables {
     }
 }
 
-/// Finds the ends of deflate streams. Its tables are reused.
+/// Finds the ends of deflate streams. The tables are reused for one stream after another.
 #[derive(Default)]
 pub(crate) struct EndFinder([Tables; 2]);
 
@@ -490,6 +493,7 @@ impl<'d> Bits<'d> {
         Some(byte * 8 + self.data[byte].ilog2() as usize)
     }
 
+    /// Reads `count` bits; `None` at the end of the stream.
     fn take(&mut self, count: u32) -> Option<u32> {
         let bits = self.peek() & ((1 << count) - 1);
         self.position += count as usize;

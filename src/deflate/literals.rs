@@ -197,6 +197,7 @@ impl SequenceCounts {
     /// Matches pay off if more than 1 / `MIN_SHARE` of the sequences repeat.
     const MIN_SHARE: usize = 8;
 
+    /// Whether many sequences of `bytes` repeat, judged by a sample from the middle.
     fn are_in(&mut self, bytes: &[u8]) -> bool {
         let start = bytes.len().saturating_sub(Self::SAMPLE) / 2;
         let sample = &bytes[start..bytes.len().min(start + Self::SAMPLE)];
@@ -274,6 +275,7 @@ fn count_tokens(tokens: &[u16]) -> [u32; SYMBOLS] {
     counts
 }
 
+/// Writes the codes of literals.
 fn put_literals(bytes: &[u8], codes: &[Code; SYMBOLS], out: &mut BitWriter<'_>) -> Option<()> {
     let (together, rest) = bytes.as_chunks::<TOGETHER>();
     for literals in together {
@@ -289,6 +291,7 @@ fn put_literals(bytes: &[u8], codes: &[Code; SYMBOLS], out: &mut BitWriter<'_>) 
     Some(())
 }
 
+/// Writes the codes of tokens.
 fn put_tokens(tokens: &[u16], codes: &[Code; SYMBOLS], out: &mut BitWriter<'_>) -> Option<()> {
     for &token in tokens {
         if token & RUN == 0 {
@@ -334,6 +337,7 @@ struct BitWriter<'o> {
 }
 
 impl BitWriter<'_> {
+    /// Adds the lowest `count` bits of `bits`.
     #[inline(always)]
     fn put(&mut self, bits: u64, count: u32) {
         self.bits |= bits << self.count;

@@ -1,5 +1,5 @@
-//! Advice about errors and warnings. The library gives advice as data. Its words name no option of the program; the
-//! program has words of its own, which do.
+//! Advice about errors and warnings. The library gives advice as data. The words of the library name no options of the
+//! program. The program has its own words, which name them.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -137,7 +137,7 @@ pub(crate) const fn block_len(_: &File) -> u64 {
     4096
 }
 
-/// Writes a part of the first slice, because not every system can write several at an offset.
+/// Writes a part of the first slice, because not every system can write several slices at an offset.
 pub(crate) fn write_slices_once_at(
     file: &File,
     slices: &[IoSlice<'_>],

@@ -7,8 +7,8 @@ use std::mem::MaybeUninit;
 /// The least memory in bytes for which advice is given.
 const LEAST: usize = 4 << 20;
 
-/// Asks the kernel to use pages of 2 MiB for the memory that a list has reserved. It is then cleared with fewer faults,
-/// and look-ups miss fewer translations of addresses. Does nothing for short lists, and where the system has no huge
+/// Asks the kernel to use pages of 2 MiB for the memory that a list has reserved. The memory is then cleared with fewer
+/// page faults, and look-ups have fewer TLB misses. Does nothing for short lists, and where the system has no huge
 /// pages.
 pub(crate) fn prefer_huge_pages<T>(list: &mut Vec<T>) {
     let len = list.capacity() * size_of::<T>();

@@ -18,7 +18,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Writes a beginning of the bytes of `slices` at `offset`. Returns the number of bytes written.
+/// Writes the first bytes of `slices` at `offset`, as many as the system accepts. Returns the number of bytes written.
 pub(in crate::system) fn write_slices_once_at(
     file: &File,
     slices: &[IoSlice<'_>],
