@@ -94,7 +94,7 @@ impl ChangeState {
         let ordered = ordered_states(states);
         let (first, rest) = ordered.split_first()?;
         let mut data = first.result();
-        let left_out = data.add(rest.iter().copied());
+        let left_out = data.advance(rest.iter().copied());
         left_out.is_empty().then(|| Self {
             url: data.url,
             before: first.before.clone(),
