@@ -1,5 +1,5 @@
 use super::args::names::{self, Implied};
-use super::args::{RegionArgs, RunArgs, Stdout, parse_size, text_target};
+use super::args::{RegionArgs, RunArgs, Stdout, is_stdout, parse_size, text_target};
 use super::session::Session;
 use super::{CommandAnswer, show, wrong_files};
 use crate::commands::augmented_diff::{self, MAX_ZOOM, Options, Output, Selection, Summary};
@@ -273,11 +273,11 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         .selection(args.selection.selection(session, &args.base, &ctx)?)
         .max_memory(Some(args.max_memory));
     let summary = augmented_diff::run(&options, &ctx);
-    let output = (args.output != Path::new("-")).then_some(args.output.as_path());
+    let output = (!is_stdout(&args.output)).then_some(args.output.as_path());
     let summary = summary.map_err(|error| {
         wrong_files::of_augmented(session, error.into(), &args.base, &args.changes, output)
     })?;
-    let stdout = Stdout::free_if(args.output != Path::new("-"));
+    let stdout = Stdout::free_if(!is_stdout(&args.output));
     session.report(&args.run, &ctx, &summary, stdout, || report(&summary))
 }
 

@@ -1,7 +1,7 @@
 use super::args::names::Implied;
 use super::args::{
-    FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, kind_of_name, names_changes, parse_size,
-    text_target,
+    FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, is_stdout, kind_of_name, names_changes,
+    parse_size, text_target,
 };
 use super::augmented_diff::DiffFormArg;
 use super::conventions::{Conventions, parse_with};
@@ -151,7 +151,7 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
     }
     let format = format(session, args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
-    let to_stdout = args.output == Path::new("-");
+    let to_stdout = is_stdout(&args.output);
     // With --json, --html or --quiet, the differences are not written to standard output, which gets only counts or
     // nothing. However, --quiet does not suppress a change file.
     let silent = to_stdout
@@ -511,7 +511,7 @@ fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format
         Some(format) => matches!(format, DiffFormat::Objects(_)),
         None => derive_changes || names_changes(&args.output),
     };
-    let to_stdout = args.output == Path::new("-");
+    let to_stdout = is_stdout(&args.output);
     if derive_changes && to_stdout && spec.is_none() && session.conventions.needs_format {
         bail!("give the output with -o, or its format with -f");
     }

@@ -1,7 +1,7 @@
 //! The parts of `diff` that come from the augmented diff of two files: the objects of a region or with a tag, changes
 //! as features and tables, and changes by user or by changeset.
 
-use super::args::{RegionArgs, RunArgs, Stdout, text_target};
+use super::args::{RegionArgs, RunArgs, Stdout, is_stdout, text_target};
 use super::augmented_diff::{DiffFormArg, one_file};
 use super::session::Session;
 use super::{CommandAnswer, augmented_diff, show};
@@ -116,7 +116,7 @@ pub fn write(
     let pair = pair.metadata(is_xml || files.metadata);
     let output = one_file(session, target.path, target.overwrite, Some(form))?;
     let summary = between(&pair, &output, ctx)?;
-    let stdout = Stdout::free_if(target.path != Path::new("-"));
+    let stdout = Stdout::free_if(!is_stdout(target.path));
     session.report(target.run, ctx, &summary, stdout, || {
         augmented_diff::report(&summary)
     })?;
@@ -171,7 +171,7 @@ pub fn write_by(
     if summary.created + summary.modified > 0 && groups.iter().all(is_unknown) {
         ctx.warn("no new version has a user or a changeset: many public extracts leave them out");
     }
-    let to_stdout = target.path == Path::new("-");
+    let to_stdout = is_stdout(target.path);
     // Lines are a report, which --quiet omits, as it does without --by. Output in a requested file format is not
     // omitted.
     let is_quiet = target.run.quiet && form.is_none();

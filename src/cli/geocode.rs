@@ -48,7 +48,7 @@ pub struct BuildArgs {
     /// Directory for temporary files [default: the directory of the index]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
-    /// Maximum memory for locations, such as 8G [default: a sixteenth of the file size, from 256M to 8G]
+    /// Maximum memory for locations, such as 8G [default: a sixteenth of the file size, from 1G to 8G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
     /// The cell levels that other tools' geocode indexes have

@@ -132,10 +132,8 @@ fn text_options(output: &OutputOptions) -> Option<&TextOptions> {
 /// Returns the error for an output that cannot hold changesets.
 fn no_room(path: &Path, output: &OutputOptions) -> Error {
     let cause = match output.format {
-        Format::Pbf => "this file holds changesets, which PBF cannot hold: write osm or opl (-f)",
-        Format::Text(_) => {
-            "this file holds changesets, and CSV is for objects: write osm or opl (-f)"
-        }
+        Format::Pbf => "this file holds changesets, which PBF cannot hold: write osm or opl",
+        Format::Text(_) => "this file holds changesets, and CSV is for objects: write osm or opl",
     };
     Error::file(path, cause)
 }

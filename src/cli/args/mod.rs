@@ -15,7 +15,9 @@ pub use format::{
 pub use objects::{
     ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions, read_text,
 };
-pub use output::{OutputArgs, OutputBox, WriteArgs, parse_header, parse_percent, text_target};
+pub use output::{
+    OutputArgs, OutputBox, WriteArgs, is_stdout, parse_header, parse_percent, text_target,
+};
 pub use region::{GivenRegion, RegionArgs, region};
 pub use run::{JsonForm, RunArgs, Stdout, open_stats};
 pub use values::{AttributeArg, parse_duration, parse_size, parse_time};

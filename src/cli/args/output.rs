@@ -379,7 +379,8 @@ fn standard_output(session: &Session) -> Result<OutputTarget> {
     Ok(OutputTarget::Stdout)
 }
 
-fn is_stdout(path: &Path) -> bool {
+/// Whether an output is written to standard output.
+pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-" || path == Path::new("/dev/stdout")
 }
 

@@ -78,7 +78,8 @@ pub struct RunArgs {
     pub json: Option<JsonForm>,
     /// Write the times of phases and the numbers of bytes and blobs to FILE as JSON; - is standard output
     ///
-    /// An existing FILE is replaced only if an earlier run wrote it with --stats, or with --overwrite where there is one.
+    /// An existing FILE is replaced only if an earlier run wrote it with --stats, or with --overwrite where there is
+    /// one.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub stats: Option<PathBuf>,
 }
