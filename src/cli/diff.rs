@@ -19,7 +19,7 @@ use crate::formats::{TextFormat, TextOptions, WayLocations};
 use crate::io::{OutputTarget, ScratchDirectory};
 use anyhow::{Result, bail};
 use serde_json::value::RawValue;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Show what differs between two files, or write it as a change file
