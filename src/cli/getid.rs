@@ -64,7 +64,8 @@ pub fn run(session: &Session, args: &Args, invert: bool) -> Result<CommandAnswer
         output: args.output.options(session)?,
     };
     if args.remove_tags && !args.add_referenced {
-        ctx.warn("--remove-tags (-t) has no effect without --add-referenced (-r)");
+        session
+            .complain("warning: --remove-tags (-t) has no effect without --add-referenced (-r)\n");
     }
     let summary = getid::run(&options, &ctx)?;
     args.ids.print(session, "asked for", &summary.wanted);

@@ -278,18 +278,22 @@ impl Output {
                 let put_in_place = unfinished::end(Some(&name), completed, || {
                     system::admit(Call::Rename, 0)?;
                     check()?;
-                    if target.may_overwrite() {
-                        replace(temp, &real_path)
-                    } else {
-                        let persisted = temp.persist_noclobber(&real_path);
-                        persisted.map(|_| ()).map_err(|error| error.error)
-                    }
+                    rename(temp, &real_path, target.may_overwrite())
                 });
                 let put_in_place = put_in_place.and_then(|()| directory.flush(flush));
                 put_in_place.map_err(failed("cannot give the finished output its name"))
             }
         }
     }
+}
+
+/// Renames a temporary file. Fails if the path exists and may not be overwritten.
+fn rename(temp: NamedTempFile, path: &Path, may_overwrite: bool) -> io::Result<()> {
+    if may_overwrite {
+        return replace(temp, path);
+    }
+    let persisted = temp.persist_noclobber(path);
+    persisted.map(|_| ()).map_err(|error| error.error)
 }
 
 /// The paths, without symbolic links, of the unfinished outputs of this process.
