@@ -110,6 +110,27 @@ impl SortedFile {
         )
     }
 
+    /// Returns the ways that are in `ids`.
+    pub(super) fn ways_by_id(
+        &self,
+        name: &'static str,
+        ids: &IdSet,
+        ctx: &Context,
+    ) -> Result<WayNodes> {
+        let mut all = WayNodes::default();
+        self.scan(name, ctx).run(
+            |entry| ids.may_be_in(entry, ObjectKind::Way),
+            |_, block| {
+                let mut found = WayNodes::default();
+                let (refs, ways) = (&mut found.refs, &mut found.ways);
+                block.collect_refs(|| true, |way| ids.contains(way.id), refs, ways)?;
+                Ok(found)
+            },
+            |found| all.append(&found),
+        )?;
+        Ok(all)
+    }
+
     /// Returns the ways that are in `ids` or have a node in `nodes`. Adds the other ways with a node in `shared` to
     /// `holders`.
     pub(super) fn ways(
@@ -119,20 +140,14 @@ impl SortedFile {
         (shared, holders): (&IdSet, &mut NodeHolders),
         ctx: &Context,
     ) -> Result<WayNodes> {
-        let mut all = WayNodes::default();
         let searched: IdSet = nodes.ids().chain(shared.ids()).collect();
+        if searched.is_empty() {
+            return self.ways_by_id(name, ids, ctx);
+        }
+        let mut all = WayNodes::default();
         self.scan(name, ctx).run(
-            |entry| {
-                let may_have_node = !searched.is_empty() && entry.kinds.contains(ObjectKind::Way);
-                may_have_node || ids.may_be_in(entry, ObjectKind::Way)
-            },
+            |entry| entry.kinds.contains(ObjectKind::Way),
             |_, block| {
-                let (mut found, mut held) = (WayNodes::default(), NodeHolders::default());
-                if searched.is_empty() {
-                    let (refs, ways) = (&mut found.refs, &mut found.ways);
-                    block.collect_refs(|| true, |way| ids.contains(way.id), refs, ways)?;
-                    return Ok((found, held));
-                }
                 let ways = WayNodes::of(block)?;
                 let is_wanted = ways.ways.iter().map(|(id, _)| ids.contains(*id));
                 let mut is_wanted: Vec<bool> = is_wanted.collect();
@@ -144,32 +159,22 @@ impl SortedFile {
                         sharing.push((node, way));
                     }
                 });
+                let mut found = WayNodes::default();
                 for ((id, refs), is_wanted) in ways.iter().zip(&is_wanted) {
                     if *is_wanted {
                         found.push(id, refs);
                     }
                 }
-                let others = sharing.into_iter().filter(|(_, way)| !is_wanted[*way]);
-                held.pairs = others.map(|(node, way)| (node, ways.ways[way].0)).collect();
-                Ok((found, held))
+                sharing.retain(|(_, way)| !is_wanted[*way]);
+                let pairs = sharing.iter().map(|(node, way)| (*node, ways.ways[*way].0));
+                Ok((found, pairs.collect::<Vec<_>>()))
             },
-            |(found, held)| {
+            |(found, pairs)| {
                 all.append(&found);
-                holders.pairs.extend(held.pairs);
+                holders.pairs.extend(pairs);
             },
         )?;
         Ok(all)
-    }
-
-    /// Returns the ways that are in `ids`.
-    pub(super) fn ways_by_id(
-        &self,
-        name: &'static str,
-        ids: &IdSet,
-        ctx: &Context,
-    ) -> Result<WayNodes> {
-        let (none, mut holders) = (IdSet::default(), NodeHolders::default());
-        self.ways(name, (ids, &none), (&none, &mut holders), ctx)
     }
 
     /// Returns the relations that `is_wanted` selects, in the blobs that may have a relation of `ids`, or in all blobs

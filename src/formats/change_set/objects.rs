@@ -26,8 +26,11 @@ impl ChangeSet {
         payload: &[u8],
         mut take: impl FnMut(Self) -> bool,
     ) -> FormatResult<()> {
-        let mut set = Self::default();
-        for object in Block::parse(payload)?.objects()? {
+        let (mut set, mut object) = (Self::default(), Object::default());
+        let block = Block::parse(payload)?;
+        let mut elements = block.cursor();
+        while let Some(element) = elements.next()? {
+            object.fill(&element, &block)?;
             set.push(ChangeAction::of(&object), &object)?;
             if set.memory() >= MAX_MEMORY && !take(std::mem::take(&mut set)) {
                 return Ok(());
