@@ -99,7 +99,7 @@ pub struct EffectArgs {
     /// ZOOMS is a zoom level, or a range such as 10-16. The tiles are those of augmented-diff --expire-tiles.
     #[arg(long, value_name = "ZOOMS", value_parser = parse_zooms, requires = "expire_output")]
     expire_tiles: Option<Zooms>,
-    /// The file of the tiles; one of an earlier run is replaced if the file of the data is
+    /// The file of the tiles; a file of an earlier run is replaced if the data file is replaced
     #[arg(long, value_name = "FILE", requires = "expire_tiles")]
     pub expire_output: Option<PathBuf>,
 }
@@ -114,7 +114,8 @@ impl EffectArgs {
         }
     }
 
-    /// Returns the output of tiles; `None` for none. `may_replace` tells whether a file at a path may be replaced.
+    /// Returns the output for the tiles of --expire-tiles; `None` without this option. `may_replace` tells whether a
+    /// file at the path of the output may be replaced.
     pub fn tiles(
         &self,
         session: &Session,
@@ -205,7 +206,7 @@ const NAMED: Implied<'_> = Implied {
 };
 
 /// Whether a file name is that of an augmented diff in XML.
-pub fn is_named(path: &Path) -> bool {
+pub fn names_xml_file(path: &Path) -> bool {
     let name = path.to_string_lossy().to_ascii_lowercase();
     TextCompression::split_name(&name).0.ends_with(".adiff")
 }
@@ -254,7 +255,7 @@ impl Args {
     }
 }
 
-/// Returns the output of a file for each changeset in a directory.
+/// Returns the output that has a file for each changeset, in a directory.
 fn by_changeset(session: &Session, directory: &Path) -> Result<Output> {
     if directory == Path::new("-") {
         bail!("--split writes many files: the output names their directory");

@@ -76,12 +76,12 @@ pub struct Args {
     /// Print objects that are the same in both files, too
     #[arg(short, long, conflicts_with_all = ["suppress_common", "bbox", "polygon", "area", "filter", "by"])]
     all: bool,
-    /// Leave out objects that are the same in both files, as without --all
+    /// Leave out objects that are the same in both files; the default, except under the name osmium
     #[arg(short = 'c', long)]
     suppress_common: bool,
     #[command(flatten)]
     scope: ScopeArgs,
-    /// Count the changes of each user, or of each changeset: user or changeset
+    /// Count the changes of each user or of each changeset; WHOM is user or changeset
     #[arg(long, value_name = "WHOM", value_parser = parse_by, conflicts_with = "html")]
     by: Option<GroupBy>,
     /// Print to standard error how many objects are the same, different, or in only one of the files
@@ -280,7 +280,7 @@ fn form_of_changes(
         Some(DiffFormat::Changes(form)) => Some(*form),
         Some(_) => None,
         None if derive_changes => None,
-        None if augmented_diff::is_named(&args.output) => Some(DiffFormArg::Xml),
+        None if augmented_diff::names_xml_file(&args.output) => Some(DiffFormArg::Xml),
         None if conventions.diffs_in_pairs => None,
         None => augmented_diff::form_of_name(&args.output),
     }

@@ -70,7 +70,8 @@ pub struct Args {
     /// List whatever is unusual in the file
     #[arg(long)]
     anomalies: bool,
-    /// List the N largest relations, ways, sets of tags and areas, by their numbers of members, nodes and tags
+    /// List the N relations with the most members, ways with the most nodes, objects with the most tags, and areas with
+    /// the most nodes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
     /// Write an HTML page to FILE: where the nodes are, when objects were edited, frequent keys, the layout

@@ -27,7 +27,8 @@ pub fn text(summary: &Summary) -> String {
     out
 }
 
-fn line(out: &mut String, name: &str, value: impl std::fmt::Display) {
+/// Appends a line with the name of a value and the value.
+fn put_line(out: &mut String, name: &str, value: impl std::fmt::Display) {
     let _ = writeln!(out, "{name:<26}{value}");
 }
 
@@ -35,8 +36,8 @@ fn extended(found: &Extended) -> String {
     let mut out = String::from("Objects\n");
     let total = found.objects.total();
     let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
-    line(&mut out, "  oldest", or_none(&found.first_timestamp));
-    line(&mut out, "  newest", or_none(&found.last_timestamp));
+    put_line(&mut out, "  oldest", or_none(&found.first_timestamp));
+    put_line(&mut out, "  newest", or_none(&found.last_timestamp));
     for (name, count) in [
         ("  with version", found.with_version),
         ("  with timestamp", found.with_timestamp),
@@ -45,25 +46,25 @@ fn extended(found: &Extended) -> String {
         ("  with user name", found.with_user),
         ("  deleted", found.deleted),
     ] {
-        line(&mut out, name, share(count, total));
+        put_line(&mut out, name, share(count, total));
     }
     let versions = match found.further_versions {
         Some(count) => share(count, total),
         None => "not checked: the file is not sorted; `pbfhogg check --ids --full` looks".into(),
     };
-    line(&mut out, "  further versions", versions);
-    line(&mut out, "  with tags", by_kind(&found.tagged));
-    line(&mut out, "  tags", by_kind(&found.tags));
+    put_line(&mut out, "  further versions", versions);
+    put_line(&mut out, "  with tags", by_kind(&found.tagged));
+    put_line(&mut out, "  tags", by_kind(&found.tags));
     let most = |count: u64, what: &str, id: Option<i64>| {
         let letter = &what[..1];
         let id = id.map_or(String::new(), |id| format!(": {letter}{id}"));
         format!(" (at most {} a {what}{id})", show::number(count))
     };
     let refs = show::number(found.refs) + &most(found.most_refs, "way", found.most_refs_way);
-    line(&mut out, "  nodes of ways", refs);
+    put_line(&mut out, "  nodes of ways", refs);
     let most = most(found.most_members, "relation", found.most_members_relation);
     let members = show::number(found.members) + &most;
-    line(&mut out, "  members of relations", members);
+    put_line(&mut out, "  members of relations", members);
     out
 }
 
@@ -91,21 +92,21 @@ fn by_kind(counts: &ByKind) -> String {
 
 fn nodes(found: &NodeStatistics) -> String {
     let mut out = String::from("Coordinates of nodes\n");
-    line(&mut out, "  nodes", show::number(found.nodes));
-    line(&mut out, "  with tags", share(found.tagged, found.nodes));
-    line(
+    put_line(&mut out, "  nodes", show::number(found.nodes));
+    put_line(&mut out, "  with tags", share(found.tagged, found.nodes));
+    put_line(
         &mut out,
         "  outside of the world",
         share(found.outside, found.nodes),
     );
-    line(&mut out, "  at 0,0", share(found.at_zero, found.nodes));
-    line(
+    put_line(&mut out, "  at 0,0", share(found.at_zero, found.nodes));
+    put_line(
         &mut out,
         "  finer than 1e-7 degree",
         share(found.finer_than_e7, found.nodes),
     );
     if let Some(bbox) = &found.bbox {
-        line(&mut out, "  box", bbox);
+        put_line(&mut out, "  box", bbox);
     }
     for (name, id) in [
         ("  westernmost", found.westernmost),
@@ -114,11 +115,11 @@ fn nodes(found: &NodeStatistics) -> String {
         ("  northernmost", found.northernmost),
     ] {
         if let Some(id) = id {
-            line(&mut out, name, format_args!("n{id}"));
+            put_line(&mut out, name, format_args!("n{id}"));
         }
     }
     if let Some(Degrees { lat, lon }) = found.center {
-        line(
+        put_line(
             &mut out,
             "  mean",
             format_args!("{lat:.7} {lon:.7} (latitude, longitude)"),
@@ -129,27 +130,27 @@ fn nodes(found: &NodeStatistics) -> String {
 
 fn locations(found: &WayLocationStatistics) -> String {
     let mut out = String::from("Locations in ways\n");
-    line(&mut out, "  form", found.form);
-    line(&mut out, "  ways", show::number(found.ways));
+    put_line(&mut out, "  form", found.form);
+    put_line(&mut out, "  ways", show::number(found.ways));
     let of_ways = [
         ("  all locations known", found.located_ways),
         ("  some known", found.partly_located_ways),
         ("  none known", found.bare_ways),
     ];
     for (name, count) in of_ways {
-        line(&mut out, name, share(count, found.ways));
+        put_line(&mut out, name, share(count, found.ways));
     }
-    line(&mut out, "  nodes of ways", show::number(found.refs));
+    put_line(&mut out, "  nodes of ways", show::number(found.refs));
     let of_refs = [
         ("  location known", found.located_refs),
         ("  location unknown", found.bare_refs),
     ];
     for (name, count) in of_refs {
-        line(&mut out, name, share(count, found.refs));
+        put_line(&mut out, name, share(count, found.refs));
     }
     if found.located_refs > 0 {
         let other = "not checked; `pbfhogg check --full` compares them with the nodes";
-        line(&mut out, "  other than the node", other);
+        put_line(&mut out, "  other than the node", other);
     }
     out
 }
@@ -180,7 +181,7 @@ fn largest(found: &LargestObjects) -> String {
         let _ = writeln!(out, "{title}");
         for one in list {
             let name = format!("  {}{}", one.kind.letter(), one.id);
-            line(
+            put_line(
                 &mut out,
                 &name,
                 format_args!("{} {what}", show::number(one.count)),

@@ -135,7 +135,7 @@ fn edit_data(
     }
     let summary = tags_edit::edit(file, options, ctx)?;
     let target = &options.output.target;
-    warn_of_nothing(options, &summary.effects, ctx);
+    warn_of_no_effect(options, &summary.effects, ctx);
     session.report_output(&args.run, ctx, &summary, target, || {
         format!(
             "{} edited; {}",
@@ -165,8 +165,9 @@ fn edit_changes(
     })
 }
 
-/// Warns that the rules change no object. Not for a change file, which may well have no object that the rules concern.
-fn warn_of_nothing(options: &Options, effects: &Effects, ctx: &Context) {
+/// Warns if the rules change no object. Not called for a change file, which may well have no object that the rules
+/// concern.
+fn warn_of_no_effect(options: &Options, effects: &Effects, ctx: &Context) {
     if effects.edited == 0 && !options.edits.is_empty() {
         ctx.warn(format!(
             "{}: no rule changes any object",

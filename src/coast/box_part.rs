@@ -41,12 +41,12 @@ struct Half {
     axis: Axis,
     /// The coordinate of the edge that differs.
     edge: i32,
-    /// Whether the coordinates of the half are below that of the edge.
+    /// Whether the half is on the side of the lower coordinates, which is west or south of the edge.
     is_low: bool,
 }
 
 impl Half {
-    /// Whether a point lies on the side of the half, and not at the edge.
+    /// Whether a point lies on the same side of the edge as the half. A point at the edge lies on neither side.
     fn has(&self, point: Point) -> bool {
         let value = self.axis.of(point);
         if self.is_low {
@@ -68,7 +68,7 @@ impl Half {
         }
     }
 
-    /// Adds the parts of a line or a ring in the half. At least one of its points lies outside of the half.
+    /// Adds the parts that a line or a ring has in the half. The half must not have all of its points.
     fn add_cut(&mut self, points: &[Point], is_ring: bool) {
         let outer = points.iter().position(|point| !self.has(*point));
         let start = outer.filter(|_| is_ring).unwrap_or(0);

@@ -155,7 +155,7 @@ impl CoastProblem {
     }
 }
 
-/// The number of ways that a message names.
+/// The maximum number of ways that a message names.
 const NAMED_WAYS: usize = 3;
 
 impl fmt::Display for CoastProblem {

@@ -291,7 +291,7 @@ impl CoastNodes {
     }
 }
 
-/// Returns the nodes of a block with the tag of coastlines whose ids are in `ids`.
+/// Returns the nodes of a block that have the tag of coastlines and an id in `ids`, each with its location.
 fn tagged_nodes(block: &Block<'_>, ids: &IdSet) -> FormatResult<Vec<(i64, Option<Location>)>> {
     let mut tagged = Vec::new();
     if has_tag(&block.strings) {

@@ -68,7 +68,7 @@ options! {
 }
 
 impl Options {
-    fn locate(&self) -> LocateOptions {
+    fn locate_options(&self) -> LocateOptions {
         let directory = self.temp_dir.clone();
         LocateOptions {
             index_type: self.index_type,
@@ -179,7 +179,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
         false => Some(IdSet::default()),
     };
     let parts = NodeParts::of(&plan.entries);
-    let locator = WayLocator::new(source, &parts, &options.locate())?;
+    let locator = WayLocator::new(source, &parts, &options.locate_options())?;
     let job = LocatingRun {
         file: &file,
         parts: &parts,

@@ -322,9 +322,9 @@ fn write_clean(
             match options.kinds == KindSet::ALL {
                 true if is_same => {
                     let entry = blob.entry.without(options.clean);
-                    encoder.add_edited_with_entry(cleaned, blob.columns, &entry)?;
+                    encoder.add_edited_with_entry(cleaned, blob.segments, &entry)?;
                 }
-                true => encoder.add_edited(cleaned, blob.columns)?,
+                true => encoder.add_edited(cleaned, blob.segments)?,
                 false => take_kinds(cleaned, options.kinds, encoder)?,
             }
             Ok((Rewritten::Yes, ()))

@@ -109,8 +109,9 @@ impl Options {
     }
 
     /// Returns the use of the locations in ways, and the options for looking up other locations.
-    fn locate(&self) -> (LocationsInWays, LocateOptions) {
-        self.lookup.locate(|| self.target.scratch_directory())
+    fn locate_options(&self) -> (LocationsInWays, LocateOptions) {
+        self.lookup
+            .locate_options(|| self.target.scratch_directory())
     }
 }
 

@@ -70,10 +70,10 @@ options! {
     setters {
         /// The rule for the meridians of 180 degrees, as in [`extract`](crate::commands::extract::Options).
         antimeridian: Antimeridian,
-        /// The form of the change files.
+        /// How the change files are written: deletions, creations, the attributes of objects.
         deletions: Deletions,
-        /// The largest part of an extract, in percent of its objects, that may change. If more may change, the extract
-        /// is better cut out anew.
+        /// The maximum number of objects that can change in an extract, in percent of its objects. If more objects can
+        /// change, no change file is written: the extract is better cut out anew.
         max_percent: u32,
         /// The directory for temporary files; `None` for the system's directory.
         scratch: Option<PathBuf>,
@@ -81,8 +81,7 @@ options! {
 }
 
 impl Options {
-    /// Creates options with the given inputs and regions, and defaults otherwise. At most a quarter of an extract may
-    /// change.
+    /// Creates options with the given inputs and regions, and defaults otherwise. The default of `max_percent` is 25.
     pub fn new(
         planet: impl Into<PathBuf>,
         changes: Vec<PathBuf>,
@@ -260,7 +259,7 @@ impl RegionUpdate<'_> {
         self.outcomes[region] = Some(RegionOutcome::CutAnew(reason));
     }
 
-    /// The regions that are followed.
+    /// The regions that do not have a result yet.
     fn followed(&self) -> Vec<usize> {
         let outcomes = self.outcomes.iter().enumerate();
         let open = outcomes.filter(|(_, outcome)| outcome.is_none());
@@ -388,7 +387,7 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
-    /// Returns the followed regions of which too much may change, with the reason.
+    /// Returns the followed regions in whose extracts too many objects can change, each with the result that says so.
     fn changed_too_much(&self, ids: &FxHashMap<u32, IdSets>) -> Vec<(usize, RegionOutcome)> {
         let max = self.options.max_percent;
         let reason = format!("more than {max} percent of its extract may change");

@@ -286,8 +286,8 @@ impl<'f> Renumbering<'f> {
                 let mut ids = NewIdLookup::new(numberings, kinds);
                 patch_ids(blob.payload, &mut ids, patched)?;
                 match ids.entry(blob.entry) {
-                    Some(entry) => encoder.add_edited_with_entry(patched, blob.columns, &entry)?,
-                    None => encoder.add_edited(patched, blob.columns)?,
+                    Some(entry) => encoder.add_edited_with_entry(patched, blob.segments, &entry)?,
+                    None => encoder.add_edited(patched, blob.segments)?,
                 }
                 Ok((Rewritten::Yes, ids.ambiguous))
             },

@@ -234,7 +234,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
             if edited.is_empty() {
                 return Ok((Rewritten::No, counts));
             }
-            add_edited(edited, blob.columns, encoder)?;
+            add_edited(edited, blob.segments, encoder)?;
             Ok((Rewritten::Yes, counts))
         },
         |more| counts.merge(more),

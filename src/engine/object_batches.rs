@@ -24,7 +24,7 @@ pub trait BatchMaker {
     /// whenever [`is_full`](Self::is_full).
     fn take(&mut self) -> Option<Self::Batch>;
 
-    /// Whether the current batch should end within a blob.
+    /// Whether the current batch is so large that it must end now, although its blob may have more objects.
     fn is_full(&self) -> bool;
 }
 

@@ -20,8 +20,9 @@ pub(crate) enum Rewritten {
 pub(crate) struct DecodedBlob<'b> {
     pub entry: &'b BlobEntry,
     pub payload: &'b [u8],
-    /// The compressed segments of the blob, if segments that an edit does not change can be copied.
-    pub columns: Option<Segmented<'b>>,
+    /// The payload as segments that were compressed independently; `None` if the blob has none. Those that an edit does
+    /// not change can be copied.
+    pub segments: Option<Segmented<'b>>,
 }
 
 impl DecodedBlob<'_> {
@@ -32,15 +33,15 @@ impl DecodedBlob<'_> {
         write: WriteOptions,
         work: impl FnOnce(&DecodedBlob<'_>) -> FormatResult<R>,
     ) -> Result<R> {
-        let work = |payload: &[u8], columns: Option<Segmented<'_>>| {
+        let work = |payload: &[u8], segments: Option<Segmented<'_>>| {
             write.check_strings(payload)?;
             work(&DecodedBlob {
                 entry,
                 payload,
-                columns,
+                segments,
             })
         };
-        // The segments of blobs with nodes are columns.
+        // In blobs with nodes, segments are columns, of which an edit changes only some.
         if entry.kinds == KindSet::of(ObjectKind::Node) {
             let stored = reader.read(entry)?;
             stored.decode_in_segments(|payload, segments| work(payload, segments.found()))
@@ -125,7 +126,7 @@ impl<'f> Rewrite<'f> {
                     work(&DecodedBlob {
                         entry: &entry,
                         payload,
-                        columns: segments.found(),
+                        segments: segments.found(),
                     })
                 })
             },

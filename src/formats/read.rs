@@ -51,7 +51,8 @@ pub(crate) struct ObjectSource {
 enum SourceForm {
     /// A file that is not PBF. An object is created unless the file says otherwise.
     Text(TextFormat),
-    /// A file that is not PBF and is read for geometry: nodes of ways need no id, and member ways have nodes.
+    /// A file that is not PBF and is read for geometry: ways may list nodes without an id, and relations may list the
+    /// nodes of member ways.
     Geometry(TextFormat),
     /// A file that is not PBF and lists versions of objects. Each of them becomes the change that led to it.
     Versions(TextFormat),
@@ -68,8 +69,8 @@ impl ObjectSource {
         }
     }
 
-    /// Creates a source as [`text`](Self::text) does. The source also has the nodes that servers write when geometry is
-    /// requested: nodes of ways without an id, and [`ChangeSet::member_ways`].
+    /// Creates a source as [`text`](Self::text) does, which also has the nodes that servers write when geometry is
+    /// requested: those that ways list without an id, and those that relations list for [`ChangeSet::member_ways`].
     pub(super) fn geometry(input: &Input, format: TextFormat) -> Self {
         Self {
             input: input.clone(),

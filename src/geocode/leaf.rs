@@ -41,10 +41,10 @@ impl OffsetTable<'_> {
         }
     }
 
-    /// Appends a table of offsets of `len` bytes each.
-    pub(super) fn put(out: &mut Vec<u8>, len: u8, numbers: impl IntoIterator<Item = usize>) {
-        for number in numbers {
-            let bytes = (number as u32).to_le_bytes();
+    /// Appends a table of offsets that are `len` bytes wide.
+    pub(super) fn put(out: &mut Vec<u8>, len: u8, offsets: impl IntoIterator<Item = usize>) {
+        for offset in offsets {
+            let bytes = (offset as u32).to_le_bytes();
             out.extend_from_slice(&bytes[..usize::from(len)]);
         }
     }

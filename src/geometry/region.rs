@@ -67,7 +67,7 @@ impl Region {
         meets || self.meets_at_other_edge(outer, true)
     }
 
-    /// Whether the region shares a point with a polygon whose box does not decide.
+    /// Whether the region shares a point with a polygon, if the position of its box is [`Contact::Unclear`].
     fn meets_rings(&self, outer: &[Point], holes: &[Vec<Point>]) -> bool {
         let mut rings = std::iter::once(outer).chain(holes.iter().map(Vec::as_slice));
         if rings.any(|ring| self.meets_path(ring, true)) {
@@ -152,7 +152,7 @@ impl Region {
         own.any(|own| own.relation_to(edge) != EdgeRelation::Apart)
     }
 
-    /// Whether the region contains a point that a path has on the antimeridian, at the other edge of the map.
+    /// Whether a path has a point on the antimeridian that lies in the region at the other edge of the map.
     fn meets_at_other_edge(&self, points: &[Point], is_closed: bool) -> bool {
         if !self.is_at_antimeridian {
             return false;

@@ -210,8 +210,9 @@ impl RankSet {
 #[derive(Debug, Default)]
 pub struct RankSetBuilder {
     set: RankSet,
-    /// The number of the chunk of the last id. `offsets` are those of its ids, in the order in which they came.
+    /// The number of the chunk to which ids are added at the moment.
     open: Option<u64>,
+    /// The offsets of the ids of the open chunk, in the order in which they came.
     offsets: Vec<u16>,
     /// Whether the set has the id 0, whose chunk comes after the chunks of negative ids.
     has_zero: bool,

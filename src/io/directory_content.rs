@@ -31,7 +31,7 @@ impl DirectoryContent {
         entries.retain(|entry| staged != Some(&directory.join(&entry.path)));
         let is_foreign = |(index, entry): (usize, &DirectoryEntry)| match entry.kind {
             EntryKind::Own => false,
-            // A directory without listed entries, because it is empty or cannot be read.
+            // A directory without listed entries is empty or cannot be read. This program leaves no empty directory.
             EntryKind::Directory => !entries
                 .get(index + 1)
                 .is_some_and(|next| next.path.starts_with(&entry.path)),

@@ -204,6 +204,7 @@ pub(super) fn open_to_change(path: &Path) -> io::Result<File> {
 
 /// Flushes the entries of a directory to disk.
 pub(super) fn flush_entries(directory: &Path) -> io::Result<()> {
+    // `Directory::of` opens the directory that contains a path.
     Directory::of(&directory.join("entry")).sync()
 }
 

@@ -17,8 +17,9 @@ const READ_TIME: Duration = Duration::from_secs(60);
 /// The time limit of the transfer of a body in chunks, as a multiple of the timeout of a read.
 const BODY_READS: u32 = 10;
 
-/// The configuration of a client. `read_time` is the timeout of a read; `None` means one minute.
-pub(super) fn configured(read_time: Option<Duration>) -> ConfigBuilder<AgentScope> {
+/// Returns the configuration of a client, to which settings can be added. `read_time` is the timeout of a read; `None`
+/// means one minute.
+pub(super) fn config_builder(read_time: Option<Duration>) -> ConfigBuilder<AgentScope> {
     Agent::config_builder()
         .http_status_as_error(false)
         .user_agent(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))

@@ -73,7 +73,7 @@ pub struct WebFiles {
 impl WebFiles {
     /// A transport that uses `credentials`. `read_time` is the timeout of a read; `None` means one minute.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
-        let config = client::configured(read_time)
+        let config = client::config_builder(read_time)
             // `ask` follows redirects itself, so that it sends secrets only to the server that they are for.
             .max_redirects(0)
             .max_redirects_will_error(false)

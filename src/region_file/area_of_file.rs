@@ -164,7 +164,8 @@ impl NamedBoundaries {
         });
     }
 
-    /// Returns the id of the boundary with the name.
+    /// Returns the id of the only boundary with the wanted name or, if there is none, of the only one with this name in
+    /// another language or case. Fails if there is no such boundary, or more than one.
     fn only_id(&self, wanted: &str) -> Result<i64, String> {
         let found = if self.same.is_empty() {
             &self.other

@@ -7,7 +7,7 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::Member;
 use serde_json::Value;
 
-/// Whether a JSON document is such an answer. GeoJSON has a type, and an answer has elements.
+/// Whether a JSON document is an answer of an Overpass server: it has elements and, unlike GeoJSON, no type.
 pub(super) fn is_answer(document: &Value) -> bool {
     document.get("elements").is_some_and(Value::is_array) && document.get("type").is_none()
 }

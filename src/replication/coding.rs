@@ -34,7 +34,8 @@ pub(super) fn decode_text(bytes: &mut Vec<u8>, limit: u64) {
     }
 }
 
-/// Returns the start of the content of gzip data, decoded from the start of the data.
+/// Returns the first [`START_LEN`] bytes of the content of gzip data, or as many as can be decoded. `data` is the
+/// beginning of the gzip data. Returns no bytes for other data.
 pub(super) fn start_of_content(data: &[u8]) -> Vec<u8> {
     let mut start = Vec::new();
     if is_gzip(data) {
@@ -44,8 +45,9 @@ pub(super) fn start_of_content(data: &[u8]) -> Vec<u8> {
     start
 }
 
-/// Decodes a file whose content is gzip data, too, or an HTML page, because such a file was coded on the way. A damaged
-/// file stays as it is. Uses temporary files in `directory`. Fails if the result is longer than `limit` bytes.
+/// Decodes a file of gzip data if its content is gzip data, too, or an HTML page: the server has then coded the file to
+/// send it. A damaged file stays as it is. Uses temporary files in `directory`. Fails if the result is longer than
+/// `limit` bytes.
 pub(super) fn decode_file(body: &mut GzipFile, directory: &Path, limit: u64) -> Result<(), Fault> {
     for _ in 0..CODINGS {
         let content = start_of_content(body.head());

@@ -50,7 +50,7 @@ impl Implied<'_> {
         )
     }
 
-    /// Returns the ending of a name in lower case if it is that of another format.
+    /// Returns the ending of `name` if it is that of another format. `name` must be in lower case.
     fn other_ending<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (stem, last) = name.rsplit_once('.')?;
         if !COMPRESSED.contains(&last) {

@@ -22,7 +22,7 @@ pub(super) fn why_nothing(
     let of_value = || expressions.iter().find_map(mistake_in_value);
     let guess = of_text
         .or_else(of_value)
-        .or_else(|| of_keys(expressions, has_keys));
+        .or_else(|| hint_about_key(expressions, has_keys));
     let kinds = only_kinds(expressions);
     let cause = match (&guess, kinds) {
         (Some(guess), _) => format!(": {guess}"),
@@ -140,7 +140,7 @@ pub(super) fn separate_tags(texts: &[String]) -> Option<String> {
 }
 
 /// If there is only one expression, returns a hint that depends on whether its key occurs in the file.
-fn of_keys(expressions: &[ObjectExpression], has_keys: Option<bool>) -> Option<String> {
+fn hint_about_key(expressions: &[ObjectExpression], has_keys: Option<bool>) -> Option<String> {
     let [expression] = expressions else {
         return None;
     };

@@ -274,7 +274,8 @@ impl StoredWays {
         self.bytes.shrink_to_fit();
     }
 
-    /// Selects the ways of `base` whose ids are in `wanted`. Fails if their nodes or locations are malformed.
+    /// Selects the ways whose ids are in `wanted`. `takes_stored` is whether the locations that they store are used.
+    /// Fails if their nodes or locations are malformed; the error names the blob of `base`.
     pub(super) fn select(
         self,
         base: &Input,
@@ -286,7 +287,7 @@ impl StoredWays {
         selected.map_err(|error| base.blob_error(number, offset, error))
     }
 
-    /// Selects ways, as [`select`](Self::select) does. The error does not name the blob.
+    /// Selects ways as [`select`](Self::select) does, but with an error that does not name the blob.
     pub(super) fn select_in_blob(
         self,
         wanted: &IdSet,

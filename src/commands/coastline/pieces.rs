@@ -9,7 +9,7 @@ use crate::formats::features::{CoastRow, OwnedGeometry};
 use crate::geometry::{Extent, Projection};
 use crate::runtime::WorkItem;
 
-/// The number of lines, polygons or problems of a piece.
+/// The maximum number of lines, polygons or problems of a piece.
 const ITEMS: usize = 256;
 /// The size in 1e-7 degree of the cells of water that is written whole. The cells of a wide region are smaller, because
 /// polygons are subtracted from each other exactly only in boxes of less than 214 degrees.
@@ -157,7 +157,7 @@ impl LayerPiece<'_> {
         extent.and_then(|extent| intersection(&extent, &projection.bounds()))
     }
 
-    /// Returns the rows of the piece in a file; none if the file has another layer.
+    /// Returns the rows that the piece has for a file; none if the file consists of pieces of another kind.
     fn rows(&self, spec: &LayerSpec) -> Vec<CoastRow> {
         match (self, spec.layer, spec.is_split) {
             (Self::Lines(lines), CoastLayer::Lines, _) => lines.iter().map(line_row).collect(),

@@ -38,7 +38,7 @@ pub(crate) fn area_problems(
     let pass = FeaturePass {
         file,
         rules: &rules,
-        locate: LookupOptions::default().locate(std::env::temp_dir),
+        locate: LookupOptions::default().locate_options(std::env::temp_dir),
         needs: FeatureNeeds::default(),
         ctx,
     };

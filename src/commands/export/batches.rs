@@ -49,7 +49,7 @@ pub fn batches<M: FeatureMaker + 'static>(
         let pass = FeaturePass {
             file: &file,
             rules: &rules,
-            locate: lookup.locate(std::env::temp_dir),
+            locate: lookup.locate_options(std::env::temp_dir),
             needs: FeatureNeeds {
                 info: needs_info,
                 ..FeatureNeeds::default()

@@ -80,7 +80,8 @@ impl Cuts {
         }
     }
 
-    /// Cuts a geometry at the antimeridian if it is written, or compared with a region, in this form.
+    /// Cuts a geometry at the antimeridian if geometries are written with this cut, or if the geometry is compared with
+    /// a region.
     fn on_map(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
         let is_judged = self.region.is_some() || self.clip.is_some();
         if !extent.is_wide() || !(self.cuts_at_antimeridian() || is_judged) {

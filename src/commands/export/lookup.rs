@@ -28,7 +28,7 @@ options! {
 impl LookupOptions {
     /// Returns the use of the locations in ways, and the options for looking up other locations. `temp_dir` is the
     /// directory for temporary files if the options name none.
-    pub(super) fn locate(
+    pub(super) fn locate_options(
         &self,
         temp_dir: impl FnOnce() -> PathBuf,
     ) -> (LocationsInWays, LocateOptions) {

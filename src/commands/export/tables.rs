@@ -85,7 +85,7 @@ pub(super) fn write(
     report: Option<&mut Report<'_>>,
     ctx: &Context,
 ) -> Result<Summary> {
-    let locate = options.locate();
+    let locate = options.locate_options();
     let tables = FeatureTables::open(&options.target, format, &locate.1.temp_dir, ctx)?;
     let themes = tables.partitioning.themes();
     let mut rules = options.rules.clone().keeps_repeated_keys(false);

@@ -61,7 +61,7 @@ pub(super) fn write(
 ) -> Result<Summary> {
     let output = OpenOutput::open(options.target.clone(), ctx)?;
     let mut document = FeatureDocument::create(output, format)?;
-    let locate = options.locate();
+    let locate = options.locate_options();
     let late = options.areas_last;
     let late = late.then(|| LateAreas::new(format, &locate.1.temp_dir, ctx));
     let mut attributes = format.attributes.iter();

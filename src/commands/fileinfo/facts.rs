@@ -80,7 +80,7 @@ impl MetadataFields {
         }
     }
 
-    /// Returns the name of each field, and whether objects have the field.
+    /// Returns all fields, each as its name and whether it is set.
     pub const fn named(&self) -> [(&'static str, bool); 5] {
         [
             ("version", self.version),

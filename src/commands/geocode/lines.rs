@@ -112,9 +112,10 @@ impl InputLines {
         self.lines.push(Line { end, breaks });
     }
 
-    /// Adds only the first line of a row that continues after a line break, because a quote in the row does not end.
-    /// Returns false if the row has no line break.
-    fn push_first(&mut self, scan: &mut LineScan) -> bool {
+    /// Adds the next line of the text, up to the first line break, and restarts `scan` after it. Used if a quote would
+    /// make a row too long or endless, so that it probably does not begin a field. Returns `false` if the rest of the
+    /// text has no line break.
+    fn push_first_line(&mut self, scan: &mut LineScan) -> bool {
         let start = self.end();
         let Some(at) = memchr::memchr(b'\n', &self.text[start..]) else {
             return false;
@@ -166,7 +167,7 @@ impl InputLines {
                 }
                 _ => {
                     let is_long = at - self.end() > MAX_LINE;
-                    if !is_long || !self.push_first(scan) {
+                    if !is_long || !self.push_first_line(scan) {
                         self.push(at + 1);
                         scan.at = at + 1;
                     }
@@ -228,7 +229,7 @@ impl<R: Read> LineInput<R> {
                 break;
             }
             if unfinished > MAX_LINE {
-                if scan.is_quoted && lines.push_first(&mut scan) {
+                if scan.is_quoted && lines.push_first_line(&mut scan) {
                     continue;
                 }
                 return Err(self.too_long());
@@ -237,7 +238,7 @@ impl<R: Read> LineInput<R> {
             if text.is_empty() {
                 // A quote at the very end ends its field.
                 let end = lines.text.len();
-                if scan.is_quoted && scan.at == end && lines.push_first(&mut scan) {
+                if scan.is_quoted && scan.at == end && lines.push_first_line(&mut scan) {
                     continue;
                 }
                 if unfinished > 0 {

@@ -54,10 +54,10 @@ impl Statistics {
     }
 }
 
-/// Counts of objects beyond the statistics, such as those for the charts of a page. They are the counts of a blob, or
-/// of all blobs so far.
+/// Counts of objects that are made together with the statistics, such as the counts for the charts of an HTML page. A
+/// value has the counts of one blob, or the sums for all blobs so far.
 pub(super) trait ObjectCounter: Default + Send {
-    /// Creates empty counts for the next blob. `level` is the level of the counts so far.
+    /// Creates empty counts for the next blob. `level` is the [`level`](Self::level) of the sums so far.
     fn at_level(level: u32) -> Self;
 
     /// Returns the level of the grid in which nodes are counted.

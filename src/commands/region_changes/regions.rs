@@ -29,9 +29,11 @@ pub(super) const MAX_STRATEGIES: usize = 64;
 /// The smart strategies that complete a relation, as bits, in the order of [`Regions::smart`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CompletionRules {
-    /// The strategies that complete the relation in each region with a node or a way of it.
+    /// The strategies that list the type of the relation, and complete it in each region with a node or a way of the
+    /// relation.
     of_type: u64,
-    /// The strategies that complete the relation in each region with enough of its members.
+    /// The strategies that do not list the type of the relation, and complete it only in regions with enough of its
+    /// members.
     in_part: u64,
 }
 

@@ -224,7 +224,7 @@ impl OrderedPass<'_> {
         };
         worker
             .encoder
-            .add_edited_with_entry(&worker.patched, blob.columns, &entry)?;
+            .add_edited_with_entry(&worker.patched, blob.segments, &entry)?;
         Ok((worker.encoder.finish()?, old.as_slice().into(), ambiguous))
     }
 }

@@ -45,7 +45,8 @@ options! {
 pub struct Executed {
     /// The exit status of the command; `None` if a signal ended it.
     pub status: Option<i32>,
-    /// Whether the command failed, and the next update of the file that has a command begins with it.
+    /// Whether the command failed and is pending. The next update of the file begins with the pending command, unless
+    /// it is an update without a command.
     pub is_pending: bool,
 }
 
@@ -129,7 +130,7 @@ impl Followed {
     }
 }
 
-/// The command of a run, with the file that it follows.
+/// The command of a run, and the file after whose update it runs.
 pub(super) struct FollowUp<'o> {
     options: &'o Options,
     exec: &'o Exec,

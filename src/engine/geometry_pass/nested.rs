@@ -9,14 +9,14 @@ use crate::osm::ObjectKind;
 use crate::pbf::{Element, Member};
 use std::collections::BTreeSet;
 
-/// Whether the line of a relation with these tags has the lines of its member relations. This holds for all relations
-/// that are not areas.
+/// Whether the line of a relation with these tags includes the lines of its member relations. This holds for all
+/// relations that are not areas.
 pub(crate) fn has_member_lines<'t>(tags: impl Iterator<Item = (&'t str, &'t str)>) -> bool {
     !is_area(tags)
 }
 
-/// Whether the line of a member relation is a part of the line of a route. Other member relations are areas, stop
-/// areas, traffic messages and the like.
+/// Whether the line of a route includes the line of a member relation with these tags. It does not include those of
+/// areas, stop areas, traffic messages and the like.
 fn is_part_of_route<'t>(mut tags: impl Iterator<Item = (&'t str, &'t str)>) -> bool {
     const TYPES: [&str; 6] = [
         "route",
@@ -30,8 +30,8 @@ fn is_part_of_route<'t>(mut tags: impl Iterator<Item = (&'t str, &'t str)>) -> b
     type_of.is_none_or(|(_, value)| TYPES.contains(&value))
 }
 
-/// Returns the members of a relation that are part of the line of a route that contains the relation. `tags` and
-/// `members` are those of the relation.
+/// Returns the members that a relation adds to the line of a route of which the relation itself is a member. Returns
+/// none if its line is not part of that of the route. `tags` and `members` are those of the relation.
 pub(crate) fn nested_members<'t, 'm>(
     tags: impl Iterator<Item = (&'t str, &'t str)>,
     members: impl Iterator<Item = Member<'m>>,

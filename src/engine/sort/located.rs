@@ -291,7 +291,7 @@ fn moved_nodes(
     found.map_err(|error| sources.shard_error(shard, error))
 }
 
-/// Returns the nodes whose versions differ in location, and the nodes that are in `wanted`, each with a location.
+/// Does the same as [`moved_nodes`], with the payloads of the blobs of the shard.
 fn compare_nodes(
     payloads: &[Vec<u8>],
     shard: &Shard,

@@ -57,7 +57,7 @@ impl EditCounts {
         }
     }
 
-    /// Returns the effect of each step. `names` are the names of all steps.
+    /// Returns the name and the effect of each step. `names` are the names of all steps, in order.
     pub(crate) fn rule_counts<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<RuleCount> {
         let counts = self.steps.iter().map(Some).chain(std::iter::repeat(None));
         let rules = names.zip(counts).map(|(name, count)| RuleCount {

@@ -58,7 +58,7 @@ impl TagEditor {
         self.steps.iter().map(|(_, step)| step)
     }
 
-    /// Returns the effect of each step.
+    /// Returns the name and the effect of each step, even if the step is not a rule.
     pub(crate) fn rule_counts(&self, counts: &EditCounts) -> Vec<RuleCount> {
         counts.rule_counts(self.steps.iter().map(|(name, _)| name.as_str()))
     }

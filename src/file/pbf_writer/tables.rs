@@ -46,7 +46,7 @@ impl PbfWriter {
             self.id_parts = Some(parts);
             return Ok(());
         }
-        // Keeps the blobs for the table of contents, and one for the directory.
+        // These blobs are left for the table of contents, and one for the directory of the table of ids.
         let reserved = parts.for_toc + 1;
         match self.write_id_host(IdParts::Sections, &sections, reserved)? {
             Some((position, ranges)) => {

@@ -88,7 +88,7 @@ impl Weighted {
 /// the centroid of polygons by area. If parts of the geometry meet at the antimeridian, where they were cut, the
 /// centroid is that of the geometry before the cut.
 pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
-    let turn = turn_of(geometry);
+    let turn = joining_turn(geometry);
     let plane = Plane {
         origin: geometry.first_point().unwrap_or(Point::new(0, 0)),
         turn,
@@ -120,9 +120,9 @@ pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     [lon, lat].map(|e7| e7 / DECIMICRO_PER_DEGREE as f64)
 }
 
-/// Returns the turn of the map that joins the parts of a geometry that was cut at the antimeridian; `None` if the
-/// geometry has no such parts.
-fn turn_of(geometry: &Geometry<'_>) -> Option<MapTurn> {
+/// Returns the [`MapTurn`] that puts the parts of a geometry side by side that was cut at the antimeridian; `None` if
+/// no parts meet at the antimeridian, or if they have points at all longitudes.
+fn joining_turn(geometry: &Geometry<'_>) -> Option<MapTurn> {
     if !geometry.extent()?.is_wide() {
         return None;
     }
@@ -144,12 +144,12 @@ fn turn_of(geometry: &Geometry<'_>) -> Option<MapTurn> {
 struct Plane {
     /// The point of the map to which coordinates are relative.
     origin: Point,
-    /// The turn of the map.
+    /// The turn of the map; `None` if the map stays as it is.
     turn: Option<MapTurn>,
 }
 
 impl Plane {
-    /// Returns where a point is on the map.
+    /// Returns the position of a point on the map, which may be turned.
     fn on_map(self, point: Point) -> Point {
         self.turn.map_or(point, |turn| turn.apply(point))
     }

@@ -161,7 +161,7 @@ impl FeatureText {
         Ok(())
     }
 
-    /// The length of the text in the buffer and of the text that is handed out in pieces, in bytes.
+    /// The length in bytes of the text that [`take`](Self::take) has not returned yet.
     pub(crate) fn len(&self) -> usize {
         let left = |long: &LongText| long.text.len() - long.taken;
         self.text.len() + self.long.as_ref().map_or(0, left)

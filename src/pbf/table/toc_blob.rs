@@ -243,9 +243,9 @@ impl TocReader {
         Ok(())
     }
 
-    /// Returns the encoded table, for [`Toc::parse`](crate::pbf::Toc::parse), and the entries of the blobs with objects
-    /// in which it is stored, without their numbers. Fails if parts are missing, or if the last part states another
-    /// offset of the table.
+    /// Returns the encoded table, for [`Toc::parse`](crate::pbf::Toc::parse), and the entries of the blobs that have
+    /// both objects and a part of the table. The numbers of these blobs in the file are not set. Fails if parts are
+    /// missing, or if the last part states another offset of the table.
     pub fn finish(self) -> Result<(Vec<u8>, Vec<BlobEntry>), FormatError> {
         if self.stated_start != Some(self.start) {
             return Err(damage_error());
