@@ -38,6 +38,7 @@ mod packed_rtree;
 mod place_names;
 mod places;
 mod query;
+mod row_parts;
 mod sides;
 mod write;
 

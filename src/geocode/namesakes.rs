@@ -8,11 +8,12 @@
 use super::item::{RowItem, tag};
 use super::layout::{Layer, layer_of};
 use super::place_names::{names_in, normal_forms};
-use crate::error::{Error, FormatError, FormatResult, Result};
+use super::row_parts::for_each_part;
+use crate::error::{FormatError, FormatResult, Result};
 use crate::geometry::{Edge, Enclosure, Extent, Point};
-use crate::index::SortedRows;
+use crate::index::{SharedRows, SortedRows};
 use crate::osm::ObjectKind;
-use crate::runtime::{Context, Pass};
+use crate::runtime::Context;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -161,22 +162,12 @@ fn for_each_row<T: Send>(
 ) -> Result<()> {
     let mut ranges = sorted.ranges(rows);
     ranges.retain(|range| layer_of(range.keys.start) == Some(layer));
-    Pass::new(layer.name(), ctx)
-        .with_budget(ctx.jobs as u64 * 2)
-        .run(
-            ranges,
-            || (),
-            |(), range| {
-                let rows = sorted.read(&range.keys)?;
-                let found = rows.rows(0..rows.count()).map(&read);
-                let found: FormatResult<Vec<T>> = found.collect();
-                found.map_err(Error::internal)
-            },
-            |found| {
-                found.into_iter().for_each(&mut take);
-                Ok(())
-            },
-        )
+    let read = |_, rows: &SharedRows| rows.iter().map(&read).collect::<FormatResult<Vec<T>>>();
+    let take = |found: Vec<T>| {
+        found.into_iter().for_each(&mut take);
+        Ok(())
+    };
+    for_each_part(layer.name(), sorted, ranges, read, take, ctx)
 }
 
 impl Namesakes {

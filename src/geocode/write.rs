@@ -11,16 +11,15 @@ use super::leaf_encoder::LeafEncoder;
 use super::namesakes::Namesakes;
 use super::pack::groups;
 use super::packed_rtree::PackedRTreeBuilder;
+use super::row_parts::for_each_part;
 use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::geometry::Extent;
 use crate::index::{IdSet, SharedRows, SortedRows};
 use crate::io::StreamOutput;
-use crate::runtime::{Context, Pass};
+use crate::runtime::Context;
 
 /// The approximate number of rows that are encoded together.
 const ROWS: u64 = 4096;
-/// The maximum number of rows that are held parsed, at some 300 bytes each. Rows with equal keys can be millions.
-const ROWS_OF_PART: usize = 1 << 16;
 
 /// Encoded rows of a layer.
 struct Encoded {
@@ -62,23 +61,20 @@ pub(crate) fn write_index(
     let mut not_interpolated = Vec::new();
     for (name, ranges) in [("addresses", addresses), ("write", rest)] {
         let mut found = Vec::new();
-        Pass::new(name, ctx).with_budget(ctx.jobs as u64 * 2).run(
-            ranges,
-            || (),
-            |(), range| {
-                let rows = sorted.read(&range.keys)?;
-                let layer = layer_of(range.keys.start);
-                let layer = layer.ok_or_else(|| Error::internal("a key without layer"));
-                let encoded = encode(layer?, &rows, interpolated, &numbers, &namesakes);
-                encoded.map_err(Error::internal)
-            },
-            |mut encoded| {
-                counts[encoded.layer as usize] += encoded.rows;
-                found.append(&mut encoded.addresses);
-                not_interpolated.append(&mut encoded.not_interpolated);
-                writer.add(encoded)
-            },
-        )?;
+        let encode = |layer, rows: &SharedRows| {
+            let parsed = rows
+                .iter()
+                .map(RowItem::parse)
+                .collect::<FormatResult<Vec<_>>>()?;
+            Encoded::of(layer, &parsed, interpolated, &numbers, &namesakes)
+        };
+        let write = |mut encoded: Encoded| {
+            counts[encoded.layer as usize] += encoded.rows;
+            found.append(&mut encoded.addresses);
+            not_interpolated.append(&mut encoded.not_interpolated);
+            writer.add(encoded)
+        };
+        for_each_part(name, sorted, ranges, encode, write, ctx)?;
         numbers.add(found);
     }
     // A way across the antimeridian has two rows.
@@ -91,44 +87,27 @@ pub(crate) fn write_index(
     })
 }
 
-/// Encodes rows in parts of [`ROWS_OF_PART`].
-fn encode(
-    layer: Layer,
-    rows: &SharedRows,
-    interpolated: &IdSet,
-    numbers: &HouseNumbers,
-    namesakes: &Namesakes,
-) -> FormatResult<Encoded> {
-    let count = rows.count();
-    let mut encoded = Encoded {
-        layer,
-        rows: count as u64,
-        leaves: Vec::new(),
-        areas: Vec::new(),
-        addresses: Vec::new(),
-        not_interpolated: Vec::new(),
-    };
-    for start in (0..count).step_by(ROWS_OF_PART) {
-        let part = rows.rows(start..count.min(start + ROWS_OF_PART));
-        let parsed = part.map(RowItem::parse).collect::<Result<Vec<_>, _>>()?;
-        encoded.add(&parsed, interpolated, numbers, namesakes)?;
-    }
-    Ok(encoded)
-}
-
 impl Encoded {
-    /// Encodes parsed rows, and adds the results.
-    fn add(
-        &mut self,
+    /// Encodes rows of a layer.
+    fn of(
+        layer: Layer,
         parsed: &[RowItem<'_>],
         interpolated: &IdSet,
         numbers: &HouseNumbers,
         namesakes: &Namesakes,
-    ) -> FormatResult<()> {
-        match self.layer {
+    ) -> FormatResult<Self> {
+        let mut encoded = Self {
+            layer,
+            rows: parsed.len() as u64,
+            leaves: Vec::new(),
+            areas: Vec::new(),
+            addresses: Vec::new(),
+            not_interpolated: Vec::new(),
+        };
+        match layer {
             Layer::Areas => {
-                self.areas
-                    .extend(parsed.iter().map(|row| encode_area_row(row, namesakes)));
+                let areas = parsed.iter().map(|row| encode_area_row(row, namesakes));
+                encoded.areas = areas.collect();
             }
             Layer::Interpolations => {
                 let of_rows = parsed.iter().map(|row| numbers.numbers(row));
@@ -137,8 +116,7 @@ impl Encoded {
                     let rule = tag(&row.tags, "addr:interpolation");
                     rule.is_some_and(|rule| has_too_many(of_row, rule))
                 });
-                self.not_interpolated
-                    .extend(with_too_many.map(|(row, _)| row.id));
+                encoded.not_interpolated = with_too_many.map(|(row, _)| row.id).collect();
                 let completed = parsed.iter().zip(&of_rows).map(|(row, of_row)| {
                     Ok(RowItem {
                         lines: row.lines.clone(),
@@ -147,14 +125,14 @@ impl Encoded {
                     })
                 });
                 let completed = completed.collect::<Result<Vec<_>, _>>()?;
-                self.leaves.extend(encode_leaves(&completed)?);
+                encoded.leaves = encode_leaves(&completed)?;
             }
-            _ => self.leaves.extend(encode_leaves(parsed)?),
+            _ => encoded.leaves = encode_leaves(parsed)?,
         }
-        if self.layer == Layer::Addresses {
-            self.addresses.extend(addresses_of(parsed, interpolated));
+        if layer == Layer::Addresses {
+            encoded.addresses = addresses_of(parsed, interpolated);
         }
-        Ok(())
+        Ok(encoded)
     }
 }
 

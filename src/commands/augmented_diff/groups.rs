@@ -128,14 +128,10 @@ pub(super) fn write(
     })?;
     let sorted = sorter.finish()?;
     let mut files = GroupFiles::new(directory, groups, &mut update);
-    for range in sorted.ranges(u64::MAX) {
-        let mut portions = sorted.portions(range);
-        while portions.left() > 0 {
-            let rows = portions.next(READ_MEMORY)?;
-            for (group, row) in keyed_rows(&rows) {
-                let (key, piece, text) = split_row(row)?;
-                files.add(id_from_rank(group), key, piece == 0, text)?;
-            }
+    for rows in sorted.all_portions(u64::MAX, READ_MEMORY) {
+        for (group, row) in rows?.keyed() {
+            let (key, piece, text) = split_row(row)?;
+            files.add(id_from_rank(group), key, piece == 0, text)?;
         }
     }
     let (count, bytes) = files.complete()?;
@@ -144,12 +140,6 @@ pub(super) fn write(
     update.complete(ctx)?;
     warn_replaced(replaced, ctx);
     Ok(summary)
-}
-
-/// Returns each row with its key.
-fn keyed_rows(rows: &SharedRows) -> impl Iterator<Item = (u64, &[u8])> {
-    let keys = rows.keys_and_lens().map(|(key, _)| key);
-    keys.zip(rows.rows(0..rows.count()))
 }
 
 /// Splits a row into the key of the object, the number of the piece, and the text of the piece.

@@ -152,23 +152,18 @@ fn find_equal(
 ) -> Result<()> {
     let sorted = sorter.finish()?;
     let mut first: Option<(u64, ContentRow)> = None;
-    for range in sorted.ranges(u64::MAX) {
-        let mut portions = sorted.portions(range);
-        while portions.left() > 0 {
-            ctx.cancellation.check()?;
-            let rows = portions.next(READ_MEMORY)?;
-            let keys = rows.keys_and_lens().map(|(key, _)| key);
-            for (key, row) in keys.zip(rows.rows(0..rows.count())) {
-                let row = ContentRow::read(row)?;
-                match &first {
-                    Some((same, one)) if *same == key && one.hash == row.hash => {
-                        take(DoubledObject {
-                            same_as: Some(one.id),
-                            ..DoubledObject::new(row.kind, row.id, Some(row.point))
-                        })?;
-                    }
-                    _ => first = Some((key, row)),
+    for rows in sorted.all_portions(u64::MAX, READ_MEMORY) {
+        ctx.cancellation.check()?;
+        for (key, row) in rows?.keyed() {
+            let row = ContentRow::read(row)?;
+            match &first {
+                Some((same, one)) if *same == key && one.hash == row.hash => {
+                    take(DoubledObject {
+                        same_as: Some(one.id),
+                        ..DoubledObject::new(row.kind, row.id, Some(row.point))
+                    })?;
                 }
+                _ => first = Some((key, row)),
             }
         }
     }

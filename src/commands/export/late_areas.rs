@@ -76,16 +76,12 @@ impl LateAreas {
     pub(super) fn write(&self, document: &mut FeatureDocument) -> Result<()> {
         let areas = self.sorter.finish()?;
         let mut text = FeatureText::new(&self.options);
-        for range in areas.ranges(RANGE) {
-            let mut portions = areas.portions(range);
-            while portions.left() > 0 {
-                let rows = portions.next(READ_MEMORY)?;
-                for row in rows.rows(0..rows.count()) {
-                    let area = row.get(PLACE_LEN..);
-                    text.add_row(area.ok_or_else(|| Error::internal("a row without its place"))?)?;
-                    if text.len() >= CHUNK {
-                        document.put(&mut text)?;
-                    }
+        for rows in areas.all_portions(RANGE, READ_MEMORY) {
+            for row in rows?.iter() {
+                let area = row.get(PLACE_LEN..);
+                text.add_row(area.ok_or_else(|| Error::internal("a row without its place"))?)?;
+                if text.len() >= CHUNK {
+                    document.put(&mut text)?;
                 }
             }
         }

@@ -210,9 +210,8 @@ fn row_groups(
         range,
         group_rows,
     } = rows;
-    let mut portions = sorted.portions(range);
-    while portions.left() > 0 {
-        let rows = portions.next(READ_MEMORY)?;
+    for rows in sorted.portions(range, READ_MEMORY) {
+        let rows = rows?;
         let keys = rows.keys_and_lens().map(|(key, _)| key);
         let partitions: Vec<u64> = keys.map(Partitioning::partition_of).collect();
         let mut end = 0;

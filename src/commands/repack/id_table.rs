@@ -114,7 +114,7 @@ impl IdRows {
                     let kind = ObjectKind::from_number(range.keys.start >> GROUP_BITS);
                     let rows = sorted.read(&range.keys)?;
                     let mut ids = Vec::new();
-                    for row in rows.rows(0..rows.count()) {
+                    for row in rows.iter() {
                         read_row(row, first_blobs, &mut ids).map_err(failed)?;
                     }
                     ids.sort_unstable();

@@ -356,9 +356,9 @@ fn write_rows(
                 let level = (range.keys.start >> CURVE_BITS) & NOWHERE;
                 let most = BlobLimits::new(kind, level, most);
                 encoder.set_max_objects(most.objects);
-                let (mut portions, mut frames) = (sorted.portions(range), Vec::new());
-                while portions.left() > 0 {
-                    let rows = portions.next(READ_MEMORY)?;
+                let (mut portions, mut frames) = (sorted.portions(range, READ_MEMORY), Vec::new());
+                while let Some(rows) = portions.next() {
+                    let rows = rows?;
                     let places: Vec<_> = rows.keys_and_lens().collect();
                     let mut lens = blob_lens(&places, most);
                     if number == last_range && portions.left() == 0 {

@@ -172,6 +172,17 @@ impl SharedRows {
         self.rows.iter().map(|row| (row.key, row.len as usize))
     }
 
+    /// Returns all rows in order.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.rows(0..self.count())
+    }
+
+    /// Returns each row with its key, in order.
+    pub(crate) fn keyed(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let keys = self.keys_and_lens().map(|(key, _)| key);
+        keys.zip(self.iter())
+    }
+
     /// Returns the rows whose numbers are in a range.
     pub(crate) fn rows(&self, numbers: Range<usize>) -> impl ExactSizeIterator<Item = &[u8]> {
         self.rows[numbers].iter().map(|row| {

@@ -246,10 +246,21 @@ impl SortedRows {
         Ok(batch.shared())
     }
 
-    /// Returns the rows of a range in parts. Memory usage depends only on the size of a part, even if many rows have
-    /// the same key.
-    pub(crate) fn portions(&self, range: KeyRange) -> RowPortions<'_> {
-        RowPortions::new(self, range)
+    /// Returns the rows of a range in parts of up to `memory` bytes. While a part is found, rows of up to twice
+    /// `memory` bytes are in memory, even if many rows have the same key.
+    pub(crate) fn portions(&self, range: KeyRange, memory: usize) -> RowPortions<'_> {
+        RowPortions::new(self, range, memory)
+    }
+
+    /// Returns all rows in order, in parts of up to `memory` bytes. A part has rows of one of the
+    /// [`ranges`](Self::ranges) of about `rows` rows.
+    pub(crate) fn all_portions(
+        &self,
+        rows: u64,
+        memory: usize,
+    ) -> impl Iterator<Item = Result<SharedRows>> {
+        let ranges = self.ranges(rows).into_iter();
+        ranges.flat_map(move |range| self.portions(range, memory))
     }
 
     fn all_runs(&self) -> impl Iterator<Item = &SortedRun> {
@@ -311,7 +322,7 @@ mod tests {
                 let batch = sorted.read(keys).unwrap();
                 assert_eq!(batch.count() as u64, *rows);
                 assert!(*rows < 1_000 + 70_000 && keys.start >> 32 == (keys.end - 1) >> 32);
-                found.extend(batch.rows(0..batch.count()).map(<[u8]>::to_vec));
+                found.extend(batch.iter().map(<[u8]>::to_vec));
             }
             expected.sort_unstable();
             assert!(found.iter().eq(expected.iter().map(|(_, row)| row)));

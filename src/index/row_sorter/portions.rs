@@ -11,6 +11,8 @@ use std::ops::ControlFlow;
 pub(crate) struct RowPortions<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
+    /// The maximum size in bytes of a part.
+    memory: usize,
     taken: u64,
     /// The last row that was returned.
     last: Option<LastRow>,
@@ -85,10 +87,11 @@ impl NextRows<'_> {
 }
 
 impl<'s> RowPortions<'s> {
-    pub(super) fn new(sorted: &'s SortedRows, range: KeyRange) -> Self {
+    pub(super) fn new(sorted: &'s SortedRows, range: KeyRange, memory: usize) -> Self {
         Self {
             sorted,
             range,
+            memory,
             taken: 0,
             last: None,
             starts: vec![RunStart::default(); sorted.all_runs().count()],
@@ -100,11 +103,10 @@ impl<'s> RowPortions<'s> {
         self.range.rows - self.taken
     }
 
-    /// Returns the next rows, as many as fit into `memory` bytes, but at least one. During the call, rows of up to
-    /// twice `memory` bytes are in memory.
-    pub(crate) fn next(&mut self, memory: usize) -> Result<SharedRows> {
-        let mut held = self.collect(memory)?;
-        held.keep_first(memory);
+    /// Returns the next rows, as many as fit into the memory of a part, but at least one.
+    fn next_part(&mut self) -> Result<SharedRows> {
+        let mut held = self.collect()?;
+        held.keep_first(self.memory);
         self.taken += held.count() as u64;
         let last = held.last().map(|(key, row)| (key, row.to_vec()));
         self.last = last.map(|(key, row)| {
@@ -120,8 +122,8 @@ impl<'s> RowPortions<'s> {
     }
 
     /// Reads the next rows, and perhaps some of the rows after them.
-    fn collect(&mut self, memory: usize) -> Result<RowBatch> {
-        let mut buffer = BlockBuffer::default();
+    fn collect(&mut self) -> Result<RowBatch> {
+        let (memory, mut buffer) = (self.memory, BlockBuffer::default());
         let last = self.last.as_ref();
         let mut next = NextRows {
             held: RowBatch::with_room(2 * memory),
@@ -163,6 +165,14 @@ impl<'s> RowPortions<'s> {
     }
 }
 
+impl Iterator for RowPortions<'_> {
+    type Item = Result<SharedRows>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        (self.left() > 0).then(|| self.next_part())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,11 +196,10 @@ mod tests {
             sorter.add(batch);
         }
         let sorted = sorter.finish().unwrap();
-        let mut portions = sorted.portions(sorted.ranges(1000)[0].clone());
+        let mut portions = sorted.portions(sorted.ranges(1000)[0].clone(), 10 * (ROW + 16));
         let mut taken: usize = 0;
-        while portions.left() > 0 {
-            let rows = portions.next(10 * (ROW + 16)).unwrap();
-            assert_eq!(rows.count(), 10);
+        while let Some(rows) = portions.next() {
+            assert_eq!(rows.unwrap().count(), 10);
             let passed: usize = portions.starts.iter().map(|start| start.block).sum();
             // The block of the last row of the part before.
             assert_eq!(passed, taken.saturating_sub(1));
@@ -224,14 +233,12 @@ mod tests {
         let counts = [1, 2, 3, 46, 47, 349, 350, 699, 700, 1000];
         let limits = counts.map(|rows| rows * ROW);
         for memory in limits.into_iter().chain([0, ROW + 3, 3 * ROW - 1]) {
-            let mut portions = sorted.portions(ranges[0].clone());
             let mut found = Vec::new();
-            while portions.left() > 0 {
-                let rows = portions.next(memory).unwrap();
+            for rows in sorted.portions(ranges[0].clone(), memory) {
+                let rows = rows.unwrap();
                 let most = (memory / ROW).max(1);
                 assert!((1..=most).contains(&rows.count()));
-                let keys = rows.keys_and_lens().map(|(key, _)| key);
-                found.extend(keys.zip(rows.rows(0..rows.count()).map(<[u8]>::to_vec)));
+                found.extend(rows.keyed().map(|(key, row)| (key, row.to_vec())));
             }
             assert!(found == expected, "{memory}");
         }
