@@ -161,7 +161,7 @@ pub struct Summary {
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and the changes: 120 bytes per change, 8 per tag, 16 per reference, and
+/// The [base memory](crate::commands#memory), and the changes: 112 bytes per change, 8 per tag, 16 per reference, and
 /// the distinct strings. While files are read, a change is removed if a newer change of the same object replaces it.
 /// With [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed way, and 60 more per
 /// node of a changed way that the base lacks.

@@ -80,7 +80,7 @@ impl Summary {
 /// # Memory
 ///
 /// Without [`Options::simplify`], about 5 MB for the program and 24 MB for text and changes in flight. With
-/// [`Options::simplify`], 120 bytes per change, 8 per tag and 16 per reference, the distinct strings, and for each job
+/// [`Options::simplify`], 112 bytes per change, 8 per tag and 16 per reference, the distinct strings, and for each job
 /// the text of four chunks of 4096 changes.
 ///
 /// # Errors

@@ -26,8 +26,6 @@ use std::ops::Range;
 pub struct Change {
     /// The sort key of the object in canonical order.
     pub key: TypeThenId,
-    /// The id of the object.
-    pub id: i64,
     /// The effect of the change on the object.
     pub action: ChangeAction,
     /// Version of the object. `None` counts as newer than any version.
@@ -48,7 +46,7 @@ pub struct Change {
 }
 
 // The documentation of commands states this size.
-const _: () = assert!(size_of::<Change>() <= 120);
+const _: () = assert!(size_of::<Change>() <= 112);
 
 /// The id that node references have for a node whose id the file does not give. Only files that are read for geometry
 /// may have such nodes.
@@ -462,7 +460,7 @@ impl ChangeSet {
         let user = self.string(change.user);
         let tags = change.tags.of(&self.tags).chunks_exact(2);
         Object {
-            id: change.id,
+            id: change.id(),
             info: Info {
                 version: change.version,
                 timestamp: change.timestamp,
@@ -509,6 +507,11 @@ impl Change {
     /// The kind of the object.
     pub const fn kind(&self) -> ObjectKind {
         self.key.0
+    }
+
+    /// The id of the object.
+    pub const fn id(&self) -> i64 {
+        self.object_id().id
     }
 
     /// The kind and the id of the object.

@@ -139,7 +139,7 @@ impl<'c> BlobChanges<'c> {
     fn count_outdated(&mut self, change: &Change) {
         self.counts.outdated += 1;
         if change.key.0 == ObjectKind::Node && self.locations.is_some() {
-            self.counts.outdated_nodes.push(change.id);
+            self.counts.outdated_nodes.push(change.id());
         }
     }
 

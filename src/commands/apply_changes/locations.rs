@@ -118,8 +118,8 @@ impl LocationUpdates {
         let mut found = Self::default();
         for change in changes.changes() {
             if change.key.0 == ObjectKind::Node {
-                found.moved.insert(change.id, ChangeSet::location(change));
-                found.moved_ids.insert(change.id);
+                found.moved.insert(change.id(), ChangeSet::location(change));
+                found.moved_ids.insert(change.id());
             }
         }
         found
@@ -192,7 +192,7 @@ impl LocationUpdates {
             let age = WayAge {
                 timestamp: way.timestamp,
                 version: way.version,
-                id: way.id,
+                id: way.id(),
             };
             let given = changes.refs(way).iter().zip(changes.way_locations(way));
             for (id, location) in given {

@@ -38,7 +38,8 @@ impl Members {
                 outdated.extend(found.outdated);
             },
         )?;
-        let effective = |change: &&Change| !change.is_deletion() && !outdated.contains(&change.id);
+        let effective =
+            |change: &&Change| !change.is_deletion() && !outdated.contains(&change.id());
         let changed = changes.changes().iter().filter(effective);
         let mut new = IdSet::default();
         for id in changed.flat_map(|change| changes.node_members(change)) {
@@ -79,8 +80,8 @@ impl Replaced {
         let outdated = &mut self.outdated;
         for_each_changed(entry, block, changes, |change, is_replaced| {
             match change.key.0 {
-                ObjectKind::Relation if is_replaced => drop(replaced.insert(change.id)),
-                ObjectKind::Relation => outdated.push(change.id),
+                ObjectKind::Relation if is_replaced => drop(replaced.insert(change.id())),
+                ObjectKind::Relation => outdated.push(change.id()),
                 ObjectKind::Node | ObjectKind::Way => {}
             };
         })?;
@@ -112,7 +113,7 @@ pub(super) fn outdated_in_mixed_blobs(
             let mut outdated = Vec::new();
             for_each_changed(entry, block, changes, |change, is_replaced| {
                 if change.key.0 == ObjectKind::Node && !is_replaced {
-                    outdated.push(change.id);
+                    outdated.push(change.id());
                 }
             })?;
             Ok(outdated)

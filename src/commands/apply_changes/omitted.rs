@@ -31,7 +31,7 @@ impl OmittedNodes {
         change.key.0 == ObjectKind::Node
             && !change.is_deletion()
             && !ChangeSet::has_tags(change)
-            && !self.members.contains(change.id)
+            && !self.members.contains(change.id())
     }
 
     /// Whether the node of a change is left out.
@@ -40,7 +40,7 @@ impl OmittedNodes {
         let timestamp = change.timestamp.filter(|time| *time != 0);
         self.is_extra(change)
             && !self.recent.is_recent(timestamp)
-            && !self.needed_by_ways.contains(change.id)
+            && !self.needed_by_ways.contains(change.id())
     }
 
     /// Returns the nodes of the base that have to go, if a blob may contain some of them.

@@ -12,7 +12,7 @@ pub(super) fn ids_of(changes: &ChangeSet, kind: ObjectKind) -> IdSet {
         .changes()
         .iter()
         .filter(|change| change.kind() == kind);
-    of_kind.map(|change| change.id).collect()
+    of_kind.map(|change| change.id()).collect()
 }
 
 /// Calls `visit` with the nodes of a block that have an id in `ids`.

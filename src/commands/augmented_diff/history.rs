@@ -67,7 +67,7 @@ impl Steps {
                 Ok((change.timestamp.unwrap_or(i64::MIN), changeset))
             }
             found => {
-                let name = format!("{} {}", change.kind().name(), change.id);
+                let name = format!("{} {}", change.kind().name(), change.id());
                 let has = match found {
                     Some(changeset) => format!("the changeset {changeset}"),
                     None => "no changeset".to_owned(),
@@ -196,7 +196,7 @@ impl<'c> History<'c> {
             self.has_effect[index] = has_effect;
             if has_effect {
                 is_there = !change.is_deletion();
-                self.changed[kind as usize].insert(change.id);
+                self.changed[kind as usize].insert(change.id());
             }
         }
     }

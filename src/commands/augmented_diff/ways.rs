@@ -128,7 +128,7 @@ impl Moves<'_, '_> {
             for node in history.changes.refs(way) {
                 if history.changed_ids(ObjectKind::Node).contains(*node) {
                     self.for_each_move(*node, None, steps.clone(), |step| {
-                        reshaped.push((way.id, step));
+                        reshaped.push((way.id(), step));
                     });
                 }
             }

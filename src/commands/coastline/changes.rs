@@ -25,9 +25,9 @@ pub(super) fn concern_coast(options: &Options, ctx: &Context) -> Result<bool> {
     for (change, object) in changes.iter() {
         match change.key.0 {
             ObjectKind::Node => {
-                nodes.insert(change.id);
+                nodes.insert(change.id());
             }
-            ObjectKind::Way if known.contains(change.id) => return Ok(true),
+            ObjectKind::Way if known.contains(change.id()) => return Ok(true),
             ObjectKind::Way if object.tags.iter().any(|tag| is_coastline(*tag)) => return Ok(true),
             ObjectKind::Way | ObjectKind::Relation => {}
         }

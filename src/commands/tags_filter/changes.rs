@@ -35,7 +35,7 @@ pub struct ChangesSummary {
 ///
 /// # Memory
 ///
-/// About 5 MB for the program, 24 MB for text in flight, the changes (120 bytes per change, 8 per tag, 16 per
+/// About 5 MB for the program, 24 MB for text in flight, the changes (112 bytes per change, 8 per tag, 16 per
 /// reference), the distinct strings, and the text of the output.
 ///
 /// # Errors
@@ -75,7 +75,7 @@ pub(crate) fn filter(input: &Input, options: &Options, ctx: &Context) -> Result<
     let mut objects = objects.iter();
     for change in set.changes() {
         if change.is_deletion() {
-            let (kind, id) = (change.key.0, change.id);
+            let (kind, id) = (change.key.0, change.id());
             text.put_deletion(ObjectId { kind, id }, change.version, change.timestamp);
             summary.deleted += 1;
             continue;

@@ -129,7 +129,7 @@ impl ChangeFilter for RegionCut<'_> {
 
 /// Whether a change is applied. `kept` has the objects that the changes add to the file.
 fn is_kept(change: &Change, facts: &BaseFacts, kept: &IdSets) -> bool {
-    let (kind, id) = (change.kind(), change.id);
+    let (kind, id) = (change.kind(), change.id());
     let is_referred = kind == ObjectKind::Node && facts.referred.contains(id);
     facts.present.contains(kind, id) || kept.contains(kind, id) || is_referred
 }
@@ -166,9 +166,9 @@ fn keep_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
     let refs: IdSet = refs.copied().collect();
     let nodes = all.filter(|change| {
         let is_node = change.kind() == ObjectKind::Node;
-        is_node && refs.contains(change.id) && !is_kept(change, facts, kept)
+        is_node && refs.contains(change.id()) && !is_kept(change, facts, kept)
     });
-    let locations = nodes.filter_map(|node| Some((node.id, node.location()?)));
+    let locations = nodes.filter_map(|node| Some((node.id(), node.location()?)));
     let locations: FxHashMap<i64, Location> = locations.collect();
     changes.set_way_locations(|id, given| locations.get(&id).copied().or(given));
 }
@@ -192,7 +192,7 @@ impl MissingParts {
         let is_there = |kind, id| changed.contains(kind, id) || facts.present.contains(kind, id);
         let mut missing = Self::default();
         for change in all {
-            let (kind, id) = (change.kind(), change.id);
+            let (kind, id) = (change.kind(), change.id());
             if change.is_deletion() || facts.outdated.contains(kind, id) {
                 continue;
             }
@@ -245,7 +245,7 @@ impl<'k> KeptChanges<'k> {
     ) -> IdSets {
         let all = changes.changes().iter();
         let is_brought = |change: &&Change| {
-            let is_outdated = facts.outdated.contains(change.kind(), change.id);
+            let is_outdated = facts.outdated.contains(change.kind(), change.id());
             !change.is_deletion() && !is_outdated
         };
         let mut search = Self {
@@ -267,7 +267,7 @@ impl<'k> KeptChanges<'k> {
     fn changes_of(&self, kind: ObjectKind) -> impl Iterator<Item = (usize, &'k Change)> + use<'k> {
         let (changes, outdated) = (self.changes.changes().iter(), &self.facts.outdated);
         let is_effective = move |(_, change): &(usize, &Change)| {
-            change.kind() == kind && !change.is_deletion() && !outdated.contains(kind, change.id)
+            change.kind() == kind && !change.is_deletion() && !outdated.contains(kind, change.id())
         };
         changes.enumerate().filter(is_effective)
     }
@@ -277,7 +277,7 @@ impl<'k> KeptChanges<'k> {
         let inside = region.nodes_of(self.changes);
         let nodes = self.changes.changes().iter();
         let nodes = nodes.filter(|change| change.kind() == ObjectKind::Node);
-        let changed: IdSet = nodes.map(|change| change.id).collect();
+        let changed: IdSet = nodes.map(|change| change.id()).collect();
         self.kept.of_mut(ObjectKind::Node).extend(inside.ids());
         let mut test = region.test();
         for (_, way) in self.changes_of(ObjectKind::Way) {
@@ -345,7 +345,7 @@ impl<'k> KeptChanges<'k> {
             self.keep(ObjectId { kind, id }, &mut added);
         }
         for (_, way) in self.changes_of(ObjectKind::Way) {
-            if facts.of_completed.contains(ObjectKind::Way, way.id) {
+            if facts.of_completed.contains(ObjectKind::Way, way.id()) {
                 self.keep_way(way);
             }
         }
@@ -394,7 +394,7 @@ impl<'k> KeptChanges<'k> {
             FxHashMap::default()
         } else {
             let ways = self.changes_of(ObjectKind::Way);
-            ways.map(|(_, way)| (way.id, way)).collect()
+            ways.map(|(_, way)| (way.id(), way)).collect()
         };
         let mut done = FxHashSet::default();
         while let Some(index) = open.pop() {

@@ -86,7 +86,6 @@ impl ChangeSet {
         };
         let change = Change {
             key: (draft.kind, id_rank(draft.id)),
-            id: draft.id,
             action: draft.action,
             version: draft.version,
             timestamp: draft.timestamp,

@@ -9,7 +9,7 @@ use crate::osm::ObjectId;
 use crate::pbf::{Block, Object, ObjectBody};
 
 /// The memory in bytes at which a set of changes of a blob ends.
-const MAX_MEMORY: usize = 16 << 20;
+const MAX_MEMORY: usize = 4 << 20;
 
 impl ChangeSet {
     /// Creates a set with a header and without changes.

@@ -5,7 +5,6 @@ use super::*;
 fn change(version: Option<u32>, timestamp: Option<i64>, uid: i32) -> Change {
     Change {
         key: (ObjectKind::Node, 1),
-        id: 1,
         action: ChangeAction::Modify,
         version,
         timestamp,

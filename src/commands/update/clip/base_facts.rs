@@ -144,7 +144,7 @@ impl BaseLookup<'_> {
         let is_smart = matches!(self.strategy, Strategy::Smart { .. });
         let mut wanted = IdSet::default();
         for change in self.changes.changes() {
-            let is_new = !facts.present.contains(ObjectKind::Relation, change.id);
+            let is_new = !facts.present.contains(ObjectKind::Relation, change.id());
             if self.strategy.keeps_relations() && (is_new || is_smart) {
                 let members = self.changes.member_ids(change);
                 wanted.extend(

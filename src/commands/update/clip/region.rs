@@ -23,7 +23,10 @@ impl ClipRegion {
     pub(super) fn nodes_of(&self, changes: &ChangeSet) -> IdSet {
         let (mut test, changes) = (self.test(), changes.changes().iter());
         let is_inside = |change: &&Change| change.location().is_some_and(|at| test.has(at));
-        changes.filter(is_inside).map(|change| change.id).collect()
+        changes
+            .filter(is_inside)
+            .map(|change| change.id())
+            .collect()
     }
 
     /// Returns a test of single locations. Each thread needs its own.
