@@ -1,13 +1,18 @@
 //! Assigns the changes to the blobs of the base.
 
 use crate::file::BlobPlan;
-use crate::formats::ChangeSet;
+use crate::formats::{Change, ChangeSet};
+use crate::io::SizeHint;
 use crate::osm::{ObjectKind, TypeThenId};
 use crate::pbf::{BlobEntry, BlobFlags, TARGET_ELEMENTS, TARGET_PAYLOAD};
-
-use crate::io::SizeHint;
 use crate::runtime::WorkItem;
 use std::ops::Range;
+
+/// The maximum number of blobs that one step copies.
+const MAX_COPIES: usize = 4096;
+
+/// A blob with its changes, as indices into [`ChangeSet::changes`].
+type EditedBlob = (BlobEntry, Range<usize>);
 
 /// A step that produces one part of the output from blobs and changes. Steps are in canonical order.
 #[derive(Debug, Clone)]
@@ -15,9 +20,8 @@ pub(super) enum ApplyStep {
     /// Adjacent blobs of the same kinds that are copied. Most blobs of a large file are copied, and a step for each of
     /// them would take longer than all other work.
     Copy(Vec<BlobEntry>),
-    /// A blob that is decoded, or adjacent blobs that are joined, each with its changes as indices into
-    /// [`ChangeSet::changes`].
-    Edit(Vec<(BlobEntry, Range<usize>)>),
+    /// A blob that is decoded, or adjacent blobs that are joined.
+    Edit(Vec<EditedBlob>),
     /// The indices of changes between two blobs of the base. The objects of the changes become new blobs.
     Insert(Range<usize>),
 }
@@ -69,37 +73,6 @@ impl ApplyStep {
     }
 }
 
-/// A blob of the base, or changes that become new blobs.
-enum Planned {
-    /// A blob, with its changes as indices into [`ChangeSet::changes`]; `None` for a blob that is copied unless it is
-    /// joined.
-    Blob(BlobEntry, Option<Range<usize>>),
-    /// The indices of changes between two blobs.
-    Insert(Range<usize>),
-}
-
-/// A blob of the base, its first and last key, and the range of the changes that have been assigned to it so far.
-struct Slot {
-    entry: BlobEntry,
-    changes: Range<usize>,
-    first: TypeThenId,
-    last: TypeThenId,
-}
-
-impl Slot {
-    /// Whether the blob has room for `more` objects of `kind` at one of its ends. `edge` is the key of the object at
-    /// this end. A blob with changes has to be re-encoded anyway, so its limit is higher than that of a blob that could
-    /// be copied.
-    fn has_room(&self, edge: TypeThenId, kind: ObjectKind, more: usize) -> bool {
-        let limit = if self.changes.is_empty() {
-            TARGET_ELEMENTS
-        } else {
-            TARGET_ELEMENTS + TARGET_ELEMENTS / 4
-        };
-        edge.0 == kind && self.entry.count as usize + more <= limit
-    }
-}
-
 /// Assigns every change to a blob or to a gap between blobs, and returns the steps. The changes of a gap go to an
 /// adjacent blob if it has room, and become new blobs otherwise. `is_rewritten` returns whether a blob has to be
 /// decoded even without changes.
@@ -108,261 +81,175 @@ pub(super) fn plan_steps(
     changes: &ChangeSet,
     is_rewritten: impl Fn(&BlobEntry) -> bool,
 ) -> Vec<ApplyStep> {
-    let mut slots: Vec<Slot> = Vec::with_capacity(plan.entries.len());
-    let mut empty: Vec<Planned> = Vec::new();
-    for entry in &plan.entries {
-        match (entry.first_key(), entry.last_key()) {
-            (Some(first), Some(last)) => {
-                slots.push(Slot {
-                    entry: *entry,
-                    changes: changes.range(first, last),
-                    first,
-                    last,
-                });
+    // Whether a blob has room for the objects of a part of the changes beside its object `end`. A blob with changes has
+    // to be re-encoded anyway, so its limit is higher than that of a blob that could be copied.
+    let has_room = |(entry, changes): &EditedBlob, end: Option<TypeThenId>, part: &[Change]| {
+        let new = part.iter().filter(|change| !change.is_deletion()).count();
+        let more = TARGET_ELEMENTS / 4 * usize::from(!changes.is_empty());
+        let is_of_kind = end.map(|end| end.0) == part.first().map(|change| change.key.0);
+        new > 0 && is_of_kind && entry.count as usize + new <= TARGET_ELEMENTS + more
+    };
+    let (mut steps, all) = (StepList::of(plan), changes.changes());
+    let ordered = plan.entries.iter().filter_map(|entry| {
+        let range = changes.range(entry.first_key()?, entry.last_key()?);
+        Some((*entry, range))
+    });
+    let mut before: Option<EditedBlob> = None;
+    for mut after in ordered.map(Some).chain([None]) {
+        let mut start = before.as_ref().map_or(0, |blob| blob.1.end);
+        let end = after.as_ref().map_or(all.len(), |blob| blob.1.start);
+        let mut inserts = Vec::new();
+        // Each part becomes a separate step, so that all cores work on the new objects.
+        let kinds = all[start..end.max(start)].chunk_by(|one, next| one.key.0 == next.key.0);
+        for part in kinds.flat_map(|kind| kind.chunks(TARGET_ELEMENTS)) {
+            let range = start..start + part.len();
+            start = range.end;
+            match (&mut before, &mut after) {
+                (Some(blob), _)
+                    if blob.1.end == range.start && has_room(blob, blob.0.last_key(), part) =>
+                {
+                    blob.1.end = range.end;
+                }
+                (_, Some(blob))
+                    if blob.1.start == range.end && has_room(blob, blob.0.first_key(), part) =>
+                {
+                    blob.1.start = range.start;
+                }
+                _ => inserts.push(range),
             }
-            // A blob without nodes, ways or relations has no position in the order, so it is copied at the end.
-            _ => empty.push(Planned::Blob(*entry, None)),
         }
-    }
-    let mut steps = Vec::with_capacity(slots.len() + 8);
-    let mut next_change = 0;
-    // The ranges of changes that become new blobs, each with the index of the slot before which these blobs are
-    // written.
-    let mut inserts: Vec<(usize, Range<usize>)> = Vec::new();
-    for index in 0..=slots.len() {
-        let gap_end = slots
-            .get(index)
-            .map_or(changes.changes().len(), |slot| slot.changes.start);
-        let gap = next_change..gap_end.max(next_change);
-        for part in by_kind(changes, gap.clone()) {
-            if !attach(&mut slots, index, &part, &gap, changes) {
-                inserts.push((index, part));
-            }
+        if let Some((entry, changes)) = before {
+            let is_copied = changes.is_empty() && !is_rewritten(&entry);
+            steps.add_blob(entry, (!is_copied).then_some(changes));
         }
-        next_change = slots
-            .get(index)
-            .map_or(gap_end, |slot| slot.changes.end.max(gap_end));
-    }
-    let mut inserts = inserts.into_iter().peekable();
-    for (index, slot) in slots.into_iter().enumerate() {
-        while let Some((_, part)) = inserts.next_if(|(before, _)| *before == index) {
-            steps.push(Planned::Insert(part));
+        for range in inserts {
+            steps.add_insert(range);
         }
-        let is_copied = slot.changes.is_empty() && !is_rewritten(&slot.entry);
-        steps.push(Planned::Blob(
-            slot.entry,
-            (!is_copied).then_some(slot.changes),
-        ));
+        before = after;
     }
-    steps.extend(inserts.map(|(_, part)| Planned::Insert(part)));
-    steps.extend(empty);
-    join_small(steps, &Fullness::of(plan))
+    // A blob without nodes, ways or relations has no position in the order, so it is copied at the end.
+    let is_empty = |entry: &&BlobEntry| entry.first_key().is_none();
+    for entry in plan.entries.iter().filter(is_empty) {
+        steps.add_blob(*entry, None);
+    }
+    steps.finish()
 }
 
-/// The minimum of the numbers in [`Fullness`]. A blob with fewer objects has room for more, even if all blobs of the
-/// file are small.
-const FULL_AT_LEAST: u32 = TARGET_ELEMENTS as u32 / 4;
+/// The steps of an output, to which blobs and changes are added in order.
+///
+/// Small blobs are joined with neighbours that have room, if at least one of them has to be re-encoded anyway.
+/// Otherwise, each update would add to the small blobs of the file. A blob is small if it has less than a quarter of the
+/// objects of a full blob, and less than a quarter of [`TARGET_PAYLOAD`]. The other blobs with changes are edited one by
+/// one, and the other blobs without changes are copied.
+#[derive(Default)]
+struct StepList {
+    steps: Vec<ApplyStep>,
+    /// The number of objects of a full blob, for each kind.
+    full: [u32; 3],
+    /// The last blobs, which are of one kind and may be joined, each with its changes; `None` for a blob that is copied
+    /// unless it is joined.
+    run: Vec<(BlobEntry, Option<Range<usize>>)>,
+    /// The number of objects in `run`, plus one for each change, because a change may add an object.
+    count: u32,
+    /// The total size of the payloads in `run` in bytes.
+    bytes: u64,
+}
 
-/// The number of objects at which a blob counts as full, for each kind.
-struct Fullness([u32; 3]);
-
-impl Fullness {
-    /// Returns the number of objects in the largest blob of each kind, but at least [`FULL_AT_LEAST`] and at most
-    /// [`TARGET_ELEMENTS`]. A file that was written with small blobs keeps its blob size. The lower limit is for files
-    /// in which all blobs have become small.
+impl StepList {
+    /// Creates a list without steps. A blob is full if it has as many objects as the largest one of its kind, but at
+    /// least a quarter of [`TARGET_ELEMENTS`] and at most this number. A file that was written with small blobs keeps
+    /// its blob size. The lower limit is for files in which all blobs have become small.
     fn of(plan: &BlobPlan) -> Self {
-        let mut most = [FULL_AT_LEAST; 3];
+        let mut full = [TARGET_ELEMENTS as u32 / 4; 3];
         for entry in &plan.entries {
             if let Some(kind) = entry.kinds.single() {
-                let most = &mut most[kind as usize];
+                let most = &mut full[kind as usize];
                 *most = entry.count.max(*most).min(TARGET_ELEMENTS as u32);
             }
         }
-        Self(most)
-    }
-
-    fn full_size(&self, kind: ObjectKind) -> u32 {
-        self.0[kind as usize]
-    }
-
-    /// Whether a blob with `count` objects and `bytes` bytes of payload is small enough to be joined with its
-    /// neighbour. `count` must be less than a quarter of the objects of a full blob, and `bytes` less than a quarter of
-    /// [`TARGET_PAYLOAD`].
-    fn is_small(&self, kind: ObjectKind, count: u32, bytes: u64) -> bool {
-        count < self.full_size(kind) / 4 && bytes < TARGET_PAYLOAD as u64 / 4
-    }
-}
-
-/// Returns the payload size of a blob in bytes, estimated as four times the frame size if the index does not record it.
-fn content_bytes(entry: &BlobEntry) -> u64 {
-    match entry.payload_len {
-        0 => u64::from(entry.frame_len) * 4,
-        known => known.into(),
-    }
-}
-
-/// Adjacent blobs of one kind that may be joined, as collected by [`join_small`].
-#[derive(Default)]
-struct Neighbours {
-    /// The blobs, each with its changes; `None` for a blob that is copied unless it is joined.
-    blobs: Vec<(BlobEntry, Option<Range<usize>>)>,
-    kind: Option<ObjectKind>,
-    /// The number of objects in the blobs, plus one for each change, because a change may add an object.
-    count: u32,
-    /// The total size of the payloads in bytes.
-    bytes: u64,
-    /// Whether at least one of the blobs is rewritten even if they are not joined.
-    any_edited: bool,
-}
-
-impl Neighbours {
-    /// Removes the collected blobs, and appends one step to `out` that joins them. If there is only one blob, or if all
-    /// blobs could be copied, appends a separate step for each blob instead.
-    fn end(&mut self, out: &mut Vec<ApplyStep>) {
-        let Self {
-            blobs, any_edited, ..
-        } = std::mem::take(self);
-        let is_single = blobs.len() < 2;
-        let blobs = blobs.into_iter();
-        if is_single || !any_edited {
-            blobs.for_each(|(entry, changes)| push_blob(entry, changes, out));
-        } else {
-            let joined = blobs.map(|(entry, changes)| (entry, changes.unwrap_or(0..0)));
-            out.push(ApplyStep::Edit(joined.collect()));
+        Self {
+            full,
+            ..Self::default()
         }
     }
-}
 
-/// The maximum number of blobs that one step copies.
-const MAX_COPIES: usize = 4096;
-
-/// Appends the step for a blob that is not joined. Copies adjacent blobs in one step.
-fn push_blob(entry: BlobEntry, changes: Option<Range<usize>>, out: &mut Vec<ApplyStep>) {
-    match (changes, out.last_mut()) {
-        (Some(changes), _) => out.push(ApplyStep::Edit(vec![(entry, changes)])),
-        (None, Some(ApplyStep::Copy(blobs)))
-            if blobs.len() < MAX_COPIES
-                && blobs.last().is_some_and(|last| last.kinds == entry.kinds) =>
-        {
-            blobs.push(entry);
-        }
-        (None, _) => out.push(ApplyStep::Copy(vec![entry])),
+    /// Adds changes that become new blobs.
+    fn add_insert(&mut self, changes: Range<usize>) {
+        self.end_run();
+        self.steps.push(ApplyStep::Insert(changes));
     }
-}
 
-/// Joins small blobs with neighbours that have room, if at least one of them has to be re-encoded anyway. Otherwise,
-/// each update would add to the small blobs of the file.
-fn join_small(planned: Vec<Planned>, fullness: &Fullness) -> Vec<ApplyStep> {
-    let mut joined = Vec::new();
-    let mut run = Neighbours::default();
-    for planned in planned {
-        let (entry, changes) = match planned {
-            Planned::Blob(entry, changes) => (entry, changes),
-            Planned::Insert(changes) => {
-                run.end(&mut joined);
-                joined.push(ApplyStep::Insert(changes));
-                continue;
-            }
+    /// Adds a blob with its changes; `None` for a blob that is copied unless it is joined.
+    fn add_blob(&mut self, entry: BlobEntry, changes: Option<Range<usize>>) {
+        let full = entry
+            .kinds
+            .single()
+            .map_or(0, |kind| self.full[kind as usize]);
+        let is_small =
+            |count: u32, bytes: u64| count < full / 4 && bytes < TARGET_PAYLOAD as u64 / 4;
+        let bytes = match entry.payload_len {
+            // An estimate, for a blob whose index does not record the size.
+            0 => u64::from(entry.frame_len) * 4,
+            known => known.into(),
         };
-        let Some(kind) = entry.kinds.single() else {
-            run.end(&mut joined);
-            push_blob(entry, changes, &mut joined);
-            continue;
-        };
-        let is_edited = changes.is_some();
-        let more = changes.as_ref().map_or(0, Range::len);
-        let count = entry.count.saturating_add(more as u32);
-        let all = run.count.saturating_add(count);
-        let bytes = content_bytes(&entry);
-        let is_small = fullness.is_small(kind, entry.count, bytes);
-        let run_is_small = fullness.is_small(kind, run.count, run.bytes);
+        let blob_is_small = is_small(entry.count, bytes);
+        let run_is_small = is_small(self.count, self.bytes);
         // Only the last blobs of a file have parts of the table of contents. If such a blob were joined with a large
         // blob, the writer would divide the result again.
         let any_small = if entry.flags.has(BlobFlags::HAS_TABLE) {
-            is_small && run_is_small
+            blob_is_small && run_is_small
         } else {
-            is_small || run_is_small
+            blob_is_small || run_is_small
         };
-        let has_room =
-            all <= fullness.full_size(kind) && run.bytes + bytes <= TARGET_PAYLOAD as u64 * 3 / 4;
-        let fits = run.kind == Some(kind) && any_small && has_room;
-        if !fits || !(is_small || is_edited) {
-            run.end(&mut joined);
+        let more = changes.as_ref().map_or(0, Range::len);
+        let count = entry.count.saturating_add(more as u32);
+        let is_of_kind = self
+            .run
+            .last()
+            .is_some_and(|(last, _)| last.kinds == entry.kinds);
+        let has_room = self.count.saturating_add(count) <= full
+            && self.bytes + bytes <= TARGET_PAYLOAD as u64 * 3 / 4;
+        let may_join = full > 0 && (blob_is_small || changes.is_some());
+        if !(may_join && is_of_kind && any_small && has_room) {
+            self.end_run();
         }
-        if is_small || is_edited {
-            run.kind = Some(kind);
-            run.count = run.count.saturating_add(count);
-            run.bytes += bytes;
-            run.any_edited |= is_edited;
-            run.blobs.push((entry, changes));
-        } else {
-            push_blob(entry, changes, &mut joined);
+        self.count = self.count.saturating_add(count);
+        self.bytes += bytes;
+        self.run.push((entry, changes));
+        if !may_join {
+            self.end_run();
         }
     }
-    run.end(&mut joined);
-    joined
-}
 
-/// Assigns the changes in `part` to the blob before or after `gap`. `part` is a part of `gap` that contains one kind of
-/// object, and `next_slot` is the index of the slot after the gap. Returns `false` if neither blob has room, if other
-/// changes lie between `part` and the blob, or if all changes are deletions.
-fn attach(
-    slots: &mut [Slot],
-    next_slot: usize,
-    part: &Range<usize>,
-    gap: &Range<usize>,
-    changes: &ChangeSet,
-) -> bool {
-    let inserted = &changes.changes()[part.clone()];
-    let new = inserted
-        .iter()
-        .filter(|change| !change.is_deletion())
-        .count();
-    let (Some(kind), true) = (inserted.first().map(|change| change.key.0), new > 0) else {
-        return false;
-    };
-    let (before, after) = slots.split_at_mut(next_slot);
-    // The changes of a blob are one range, so a part can be added only if it is adjacent to that range. Once a part of
-    // the gap becomes new blobs, the new blobs lie between the blob before the gap and the later parts.
-    if let Some(slot) = before.last_mut()
-        && slot.has_room(slot.last, kind, new)
-        && (slot.changes.is_empty() && part.start == gap.start || slot.changes.end == part.start)
-    {
-        if slot.changes.is_empty() {
-            slot.changes.start = part.start;
+    /// Appends the steps for the blobs in `run`: one step if they are joined, and otherwise a step for each blob, except
+    /// that adjacent blobs which are copied are one step.
+    fn end_run(&mut self) {
+        (self.count, self.bytes) = (0, 0);
+        let Self { steps, run, .. } = self;
+        if run.len() > 1 && run.iter().any(|(_, changes)| changes.is_some()) {
+            let joined = run.drain(..);
+            let joined = joined.map(|(entry, changes)| (entry, changes.unwrap_or(0..0)));
+            steps.push(ApplyStep::Edit(joined.collect()));
         }
-        slot.changes.end = part.end;
-        return true;
-    }
-    if let Some(slot) = after.first_mut()
-        && slot.has_room(slot.first, kind, new)
-        && part.end == gap.end
-        && (slot.changes.is_empty() || slot.changes.start == part.end)
-    {
-        if slot.changes.is_empty() {
-            slot.changes.end = part.end;
-        }
-        slot.changes.start = part.start;
-        return true;
-    }
-    false
-}
-
-/// Cuts a range of changes into parts that contain one kind of object and at most [`TARGET_ELEMENTS`] changes. Each
-/// part becomes a separate step, so that all cores work on the new objects.
-fn by_kind(changes: &ChangeSet, range: Range<usize>) -> Vec<Range<usize>> {
-    let mut parts: Vec<Range<usize>> = Vec::new();
-    let all = &changes.changes()[range.clone()];
-    for (index, change) in range.zip(all) {
-        let kind_at = |at: usize| changes.changes()[at].key.0;
-        match parts.last_mut() {
-            Some(part) if kind_at(part.start) == change.key.0 && part.len() < TARGET_ELEMENTS => {
-                part.end = index + 1;
+        for (entry, changes) in run.drain(..) {
+            match (changes, steps.last_mut()) {
+                (Some(changes), _) => steps.push(ApplyStep::Edit(vec![(entry, changes)])),
+                (None, Some(ApplyStep::Copy(blobs)))
+                    if blobs.len() < MAX_COPIES
+                        && blobs.last().is_some_and(|last| last.kinds == entry.kinds) =>
+                {
+                    blobs.push(entry);
+                }
+                (None, _) => steps.push(ApplyStep::Copy(vec![entry])),
             }
-            _ => parts.push(index..index + 1),
         }
     }
-    parts
+
+    /// Returns the steps.
+    fn finish(mut self) -> Vec<ApplyStep> {
+        self.end_run();
+        self.steps
+    }
 }
 
 #[cfg(test)]
@@ -370,7 +257,9 @@ mod tests {
     use super::*;
     use crate::osm::KindSet;
 
-    fn edited(number: u64, count: u32, payload_len: u32) -> Planned {
+    type Blob = (BlobEntry, Option<Range<usize>>);
+
+    fn edited(number: u64, count: u32, payload_len: u32) -> Blob {
         let entry = BlobEntry {
             offset: number * 1000,
             frame_len: 1000,
@@ -379,31 +268,35 @@ mod tests {
             kinds: KindSet::of(ObjectKind::Way),
             ..BlobEntry::default()
         };
-        Planned::Blob(entry, Some(0..1))
+        (entry, Some(0..1))
+    }
+
+    fn steps_of(blobs: impl Iterator<Item = Blob>) -> Vec<ApplyStep> {
+        let mut steps = StepList {
+            full: [8000; 3],
+            ..StepList::default()
+        };
+        blobs.for_each(|(entry, changes)| steps.add_blob(entry, changes));
+        steps.finish()
     }
 
     #[test]
     fn blobs_of_few_objects_are_joined_unless_these_are_large() {
-        let fullness = Fullness([8000; 3]);
         for (payload_len, size_hint) in [(50_000, 1), (0, 1), (3 << 20, 4), (900_000, 2)] {
-            let steps = (0..4).map(|number| edited(number, 400, payload_len));
-            let joined = join_small(steps.collect(), &fullness);
+            let joined = steps_of((0..4).map(|number| edited(number, 400, payload_len)));
             assert_eq!(joined.len(), size_hint, "{payload_len}");
         }
     }
 
     #[test]
     fn adjacent_blobs_that_are_copied_are_one_step() {
-        let blobs = (0..10_000).map(|number| {
-            let Planned::Blob(mut entry, _) = edited(number, 8000, 50_000) else {
-                unreachable!();
-            };
+        let steps = steps_of((0..10_000).map(|number| {
+            let (mut entry, _) = edited(number, 8000, 50_000);
             if number < 3000 {
                 entry.kinds = KindSet::of(ObjectKind::Node);
             }
-            Planned::Blob(entry, (number == 5000).then_some(0..1))
-        });
-        let steps = join_small(blobs.collect(), &Fullness([8000; 3]));
+            (entry, (number == 5000).then_some(0..1))
+        }));
         let lens = steps.iter().map(|step| match step {
             ApplyStep::Copy(blobs) => blobs.len(),
             _ => 0,
