@@ -8,10 +8,10 @@ use crate::engine::block_observer::{BlockObserver, CandidateRefs};
 use crate::engine::sink::BlobOutcome;
 use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobDecoder, WriteOptions};
-use crate::formats::{Change, ChangeSet};
+use crate::formats::ChangeSet;
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, Block, EditOp, FrameEncoder, MovedWays, Object, Segmented, SourceStrings,
+    BlobEntry, Block, EditOp, EncodedFrame, FrameEncoder, MovedWays, Segmented, SourceStrings,
     SpliceOptions, TARGET_ELEMENTS, WayNodes, splice_block, stale_index,
 };
 use std::ops::Range;
@@ -56,126 +56,72 @@ impl<'a> BlobEditor<'a> {
         }
     }
 
-    fn changes_in(&self, range: &Range<usize>) -> &'a [Change] {
-        &self.changes.changes()[range.clone()]
-    }
-
     /// Executes a step. Returns the outcomes of its blobs, in file order, and the effects of its changes.
+    ///
+    /// A decoded blob is copied if nothing changes. If all its objects are deleted, there is no new blob. The new blobs
+    /// of joined blobs take the place of the first one.
     pub(super) fn apply(
         &mut self,
         reader: &mut BlobDecoder,
         step: &ApplyStep,
     ) -> Result<(Vec<BlobOutcome>, ChangeCounts)> {
-        match step {
+        let blobs = match step {
             ApplyStep::Copy(blobs) => {
                 let copies = blobs.iter().map(|entry| BlobOutcome::Copy(*entry));
-                Ok((copies.collect(), ChangeCounts::default()))
+                return Ok((copies.collect(), ChangeCounts::default()));
             }
             ApplyStep::Insert(range) => {
-                let inserted = self.insert(self.changes_in(range));
-                let (outcome, counts) = inserted.map_err(Error::internal)?;
-                Ok((vec![outcome], counts))
+                let (frames, counts) = self.insert(range).map_err(Error::internal)?;
+                return Ok((vec![BlobOutcome::Insert(frames)], counts));
             }
-            ApplyStep::Edit(blobs) => match blobs.as_slice() {
-                [(entry, range)] => {
-                    let changes = self.changes_in(range);
-                    reader.read(entry)?.decode_in_segments(|payload, segments| {
-                        self.write.check_strings(payload)?;
-                        let edited = self.edit(entry, payload, segments.found(), changes);
-                        edited.map(|(outcome, counts)| (vec![outcome], counts))
-                    })
-                }
-                blobs => self.join(reader, blobs),
-            },
-        }
-    }
-
-    /// Encodes the objects that changes create between two blobs of the base. Deletions are only counted.
-    fn insert(&mut self, changes: &'a [Change]) -> FormatResult<(BlobOutcome, ChangeCounts)> {
-        let mut created = BlobChanges::between_blobs(changes, self.locations);
-        for object in &created.new_objects(self.changes) {
-            self.encoder.add(object)?;
-        }
-        Ok((BlobOutcome::Insert(self.encoder.finish()?), created.counts))
-    }
-
-    /// Joins blobs to new ones. Copies the blobs if no object of any of them changes.
-    fn join(
-        &mut self,
-        reader: &mut BlobDecoder,
-        blobs: &[(BlobEntry, Range<usize>)],
-    ) -> Result<(Vec<BlobOutcome>, ChangeCounts)> {
+            ApplyStep::Edit(blobs) => blobs,
+        };
         let (mut counts, mut is_unchanged) = (ChangeCounts::default(), true);
         for (entry, range) in blobs {
-            let changes = self.changes_in(range);
-            reader.decode(entry, |payload| {
-                self.write.check_strings(payload)?;
-                let block = Block::parse(payload)?;
-                let mut blob = self.merge(entry, &block, changes)?;
-                let objects = blob.new_objects(self.changes);
-                self.rebuild(&block, &blob, &objects)?;
-                is_unchanged &= blob.is_unchanged();
-                counts.add(blob.counts);
-                Ok(())
-            })?;
+            reader
+                .read(entry)?
+                .decode_in_segments(|payload, segments| {
+                    self.write.check_strings(payload)?;
+                    let block = Block::parse(payload)?;
+                    let (changes, locations) = (self.changes, self.locations);
+                    let mut blob = BlobChanges::of_block(entry, &block, changes, range, locations)?;
+                    self.find_moved(entry, &block, &mut blob)?;
+                    is_unchanged &= blob.is_unchanged();
+                    if blobs.len() > 1 {
+                        self.rebuild(&block, &blob)?;
+                    } else if !is_unchanged
+                        && !self.splice(entry, &block, &blob, segments.found())?
+                    {
+                        // Spreads the objects evenly over the blocks, because a small last block would stay small.
+                        let count = blob.script.count_after();
+                        let blocks = count.div_ceil(TARGET_ELEMENTS);
+                        self.encoder.set_max_objects(count.div_ceil(blocks));
+                        self.rebuild(&block, &blob)?;
+                        self.encoder.end_block()?;
+                        self.encoder.set_max_objects(TARGET_ELEMENTS);
+                    }
+                    counts.add(blob.counts);
+                    Ok(())
+                })?;
         }
         let mut frames = self.encoder.finish().map_err(Error::internal)?;
         let outcomes = blobs.iter().map(|(entry, _)| {
             if is_unchanged {
                 BlobOutcome::Copy(*entry)
             } else {
-                // The new blobs take the place of the first blob. The other blobs are removed.
                 BlobOutcome::Frames(std::mem::take(&mut frames))
             }
         });
         Ok((outcomes.collect(), counts))
     }
 
-    /// Applies changes to a blob. The outcome is a copy of the blob if nothing changes, and new blobs otherwise. There
-    /// are no new blobs if all objects are deleted.
-    fn edit(
-        &mut self,
-        entry: &BlobEntry,
-        payload: &[u8],
-        segments: Option<Segmented<'_>>,
-        changes: &'a [Change],
-    ) -> FormatResult<(BlobOutcome, ChangeCounts)> {
-        let block = Block::parse(payload)?;
-        let mut blob = self.merge(entry, &block, changes)?;
-        if blob.is_unchanged() {
-            return Ok((BlobOutcome::Copy(*entry), blob.counts));
-        }
-        let count = blob.script.count_after();
-        if count == 0 {
-            return Ok((BlobOutcome::Frames(Vec::new()), blob.counts));
-        }
-        let objects = blob.new_objects(self.changes);
-        let grown = count > 2 * TARGET_ELEMENTS && count > entry.count as usize;
-        if blob.script.is_unchanged() && !self.drops_locations(entry) {
-            // Only coordinates in ways have changed here. The index entry of a blob that contains only ways does not
-            // depend on coordinates.
-            self.edited.clear();
-            blob.moved.put_block(&block, &mut self.edited)?;
-            if entry.kinds.single() == Some(ObjectKind::Way) {
-                self.encoder
-                    .add_edited_with_entry(&self.edited, segments, entry)?
-            } else {
-                self.encoder.add_edited(&self.edited, segments)?
-            }
-        } else if !grown
-            && payload.len() <= MAX_SPLICED
-            && self.splice(entry, &block, &blob, &objects)?
-        {
-            self.encoder.add_edited(&self.edited, segments)?;
-        } else {
-            // Spreads the objects evenly over the blocks, because a small last block would stay small.
-            let blocks = count.div_ceil(TARGET_ELEMENTS);
-            self.encoder.set_max_objects(count.div_ceil(blocks));
-            self.rebuild(&block, &blob, &objects)?;
-        }
-        let frames = self.encoder.finish()?;
-        self.encoder.set_max_objects(TARGET_ELEMENTS);
-        Ok((BlobOutcome::Frames(frames), blob.counts))
+    /// Encodes the objects that changes create between two blobs of the base. Deletions are only counted.
+    fn insert(&mut self, range: &Range<usize>) -> FormatResult<(Vec<EncodedFrame>, ChangeCounts)> {
+        let (entry, block) = (BlobEntry::default(), Block::parse(&[])?);
+        let (changes, locations) = (self.changes, self.locations);
+        let created = BlobChanges::of_block(&entry, &block, changes, range, locations)?;
+        self.rebuild(&block, &created)?;
+        Ok((self.encoder.finish()?, created.counts))
     }
 
     /// Whether coordinates are removed from the ways of a blob. The ways may have none, because the index entry need
@@ -184,14 +130,13 @@ impl<'a> BlobEditor<'a> {
         self.locations.is_none() && entry.may_have_locations()
     }
 
-    /// Merges changes with the objects of a block, and finds the ways that move. Shows the block to the observer.
-    fn merge(
+    /// Shows a block to the observer, finds its ways that move, and counts those that lose their locations.
+    fn find_moved(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
-        changes: &'a [Change],
-    ) -> FormatResult<BlobChanges<'a>> {
-        let mut blob = BlobChanges::of_block(entry, block, changes, self.locations)?;
+        blob: &mut BlobChanges<'_>,
+    ) -> FormatResult<()> {
         let observe = |refs: Option<CandidateRefs<'_>>| match self.observer {
             Some(observer) => observer.observe(self.changes, entry, block, refs),
             None => Ok(()),
@@ -205,7 +150,11 @@ impl<'a> BlobEditor<'a> {
                 let dropped = &blob.dropped_ways;
                 moved.retain(|node| dropped.binary_search(&nodes.way_index_of(*node)).is_err());
                 let location_of = |id| locations.new_location(id);
-                blob.set_moved(MovedWays::find(block, nodes, moved, location_of)?);
+                blob.moved = MovedWays::find(block, nodes, moved, location_of)?;
+                let counts = &mut blob.counts.locations;
+                counts.ways_moved += blob.moved.count;
+                counts.missing_references += blob.moved.lost;
+                counts.incomplete_ways += blob.moved.incomplete;
             }
             _ => observe(None)?,
         }
@@ -215,41 +164,62 @@ impl<'a> BlobEditor<'a> {
                 Ok(())
             })?;
         }
-        Ok(blob)
+        Ok(())
     }
 
-    /// Writes the edited block to `self.edited`. Returns `false` if the block has to be rebuilt.
+    /// Encodes the edited block, and copies from the block and from its segments `old` what does not change. Returns
+    /// `false` if the block has to be rebuilt.
     fn splice(
         &mut self,
         entry: &BlobEntry,
         block: &Block<'_>,
         blob: &BlobChanges<'_>,
-        objects: &[Object<'_>],
+        old: Option<Segmented<'_>>,
     ) -> FormatResult<bool> {
+        let count = blob.script.count_after();
+        if count == 0 {
+            return Ok(true);
+        }
+        self.edited.clear();
+        if blob.script.is_unchanged() && !self.drops_locations(entry) {
+            // Only coordinates in ways have changed here. The index entry of a blob that contains only ways does not
+            // depend on coordinates.
+            blob.moved.put_block(block, &mut self.edited)?;
+            if entry.kinds.single() == Some(ObjectKind::Way) {
+                self.encoder
+                    .add_edited_with_entry(&self.edited, old, entry)?
+            } else {
+                self.encoder.add_edited(&self.edited, old)?
+            }
+            return Ok(true);
+        }
+        let mut payload = block.payload();
+        let grown = count > 2 * TARGET_ELEMENTS && count > entry.count as usize;
+        if grown || payload.len() > MAX_SPLICED {
+            return Ok(false);
+        }
         let moved = Some(&blob.moved).filter(|moved| !moved.is_empty());
         let mut options = SpliceOptions {
             drop_locations: self.drops_locations(entry),
             new_locations: self.locations.is_some(),
             moved,
         };
-        let mut payload = block.payload();
         if let Some(moved) = moved.filter(|moved| moved.changes_units) {
             self.relocated.clear();
             moved.put_block(block, &mut self.relocated)?;
             (payload, options.moved) = (&self.relocated, None);
         }
-        self.edited.clear();
-        splice_block(payload, &blob.script, objects, options, &mut self.edited)
+        let (script, new) = (&blob.script, &blob.inserted);
+        let is_spliced = splice_block(payload, script, new, options, &mut self.edited)?;
+        if is_spliced {
+            self.encoder.add_edited(&self.edited, old)?;
+        }
+        Ok(is_spliced)
     }
 
     /// Adds the objects of the edited block to the encoder one by one. The encoder begins a new block whenever one is
     /// full.
-    fn rebuild(
-        &mut self,
-        block: &Block<'_>,
-        blob: &BlobChanges<'_>,
-        new: &[Object<'_>],
-    ) -> FormatResult<()> {
+    fn rebuild(&mut self, block: &Block<'_>, blob: &BlobChanges<'_>) -> FormatResult<()> {
         let moved;
         let block = if blob.moved.is_empty() {
             block
@@ -264,7 +234,7 @@ impl<'a> BlobEditor<'a> {
         let mut objects = block.cursor();
         for step in blob.script.steps() {
             match *step {
-                EditOp::Insert(index) => self.encoder.add(&new[index])?,
+                EditOp::Insert(index) => self.encoder.add(&blob.inserted[index])?,
                 EditOp::Keep(count) => {
                     for _ in 0..count {
                         let object = objects.next()?.ok_or_else(fewer_objects)?;

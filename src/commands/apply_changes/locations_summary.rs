@@ -1,6 +1,7 @@
 //! The effect of changes on the coordinates in ways.
 
 use crate::error::{Advice, shown};
+use crate::pbf::{Object, ObjectBody};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::path::Path;
@@ -38,10 +39,14 @@ impl LocationsSummary {
         self.members_missing += other.members_missing;
     }
 
-    /// Adds a way in which `references` references lack a location.
-    pub(super) fn add_way(&mut self, references: u64) {
-        self.missing_references += references;
-        self.incomplete_ways += u64::from(references > 0);
+    /// Adds the references without a location of an object that is inserted.
+    pub(super) fn add_inserted(&mut self, object: &Object<'_>) {
+        if let ObjectBody::Way { locations, .. } = &object.body {
+            let missing = locations.iter().filter(|location| location.is_none());
+            let missing = missing.count() as u64;
+            self.missing_references += missing;
+            self.incomplete_ways += u64::from(missing > 0);
+        }
     }
 
     /// Warns of nodes that are missing although ways or relations refer to them.

@@ -1,6 +1,6 @@
 //! The nodes that are members of relations before and after changes, and the changes that are older than the base.
 
-use super::change_merge::{ChangeMerge, MergedObject};
+use super::change_merge::{MergedObject, merge_changes};
 use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::formats::{Change, ChangeSet};
@@ -133,15 +133,10 @@ fn for_each_changed(
     let (Some(first), Some(last)) = (entry.first_key(), entry.last_key()) else {
         return Ok(());
     };
-    let mut merge = ChangeMerge::new(block, &changes.changes()[changes.range(first, last)]);
-    while merge.has_changes()
-        && let Some(object) = merge.next()?
-    {
-        match object {
-            MergedObject::Outdated(change) => visit(change, false),
-            MergedObject::Replaced(change) => visit(change, true),
-            MergedObject::Absent(_) | MergedObject::Unchanged(_) => {}
-        }
-    }
-    Ok(())
+    let changes = &changes.changes()[changes.range(first, last)];
+    merge_changes(block, changes, false, |object| match object {
+        MergedObject::Kept(_, Some(change)) => visit(change, false),
+        MergedObject::Replaced(change) => visit(change, true),
+        MergedObject::Absent(_) | MergedObject::Kept(_, None) => {}
+    })
 }

@@ -1,5 +1,6 @@
 //! The nodes that the output leaves out if the base contains only the nodes that are needed as nodes.
 
+use super::locations_summary::LocationsSummary;
 use super::recent_nodes::RecentNodes;
 use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
@@ -26,21 +27,20 @@ pub(super) struct OmittedNodes {
 }
 
 impl OmittedNodes {
-    /// Whether a change has a node without tags that is a member of no relation. Returns `false` for deletions.
-    pub(super) fn is_extra(&self, change: &Change) -> bool {
-        change.key.0 == ObjectKind::Node
-            && !change.is_deletion()
+    /// Whether the output has the object of a change that is no deletion. Counts the nodes that have no tags and are
+    /// members of no relation.
+    pub(super) fn keeps(&self, change: &Change, counts: &mut LocationsSummary) -> bool {
+        let is_extra = change.key.0 == ObjectKind::Node
             && !ChangeSet::has_tags(change)
-            && !self.members.contains(change.id())
-    }
-
-    /// Whether the node of a change is left out.
-    pub(super) fn drops(&self, change: &Change) -> bool {
+            && !self.members.contains(change.id());
         // A file stores a missing timestamp as 0.
         let timestamp = change.timestamp.filter(|time| *time != 0);
-        self.is_extra(change)
-            && !self.recent.is_recent(timestamp)
-            && !self.needed_by_ways.contains(change.id())
+        let is_kept = !is_extra
+            || self.recent.is_recent(timestamp)
+            || self.needed_by_ways.contains(change.id());
+        counts.nodes_left_out += u64::from(!is_kept);
+        counts.nodes_kept += u64::from(is_extra && is_kept);
+        is_kept
     }
 
     /// Returns the nodes of the base that have to go, if a blob may contain some of them.
