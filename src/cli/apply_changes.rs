@@ -6,7 +6,7 @@ use super::{CommandAnswer, show, wrong_files};
 use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
 use crate::commands::augmented_diff::{AugmentedDiffs, is_replaceable};
 use crate::file::PbfFile;
-use crate::formats::{TextFormat, Visibility};
+use crate::formats::{SameTime, TextFormat, Visibility, read_changes};
 use crate::io::OutputTarget;
 use crate::pbf::feature;
 use crate::{Context, Disorder, Error, InputFormat};
@@ -135,7 +135,9 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if is_history && !args.in_place && !args.locations_on_ways {
         return add_to_history(session, args, &options, base, &ctx);
     }
-    let summary = apply_changes::run_on(&options, base, &ctx).map_err(explain)?;
+    ctx.expect_phases(options.phases());
+    let read = |versions| read_changes(&options.changes, SameTime::LastRead, versions, &ctx);
+    let summary = apply_changes::apply(&options, base, read, None, &ctx).map_err(explain)?;
     session.report(&args.run, &ctx, &summary, &options.output.target, || {
         report(&options.output.target, &summary)
     })

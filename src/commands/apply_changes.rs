@@ -23,10 +23,10 @@ use super::{add_locations_to_ways, augmented_diff};
 use crate::engine::block_observer::BlockObserver;
 use crate::engine::location_form::LocationForm;
 use crate::engine::sink::Sink;
-use crate::engine::{OutputOptions, input, repeats};
+use crate::engine::{OutputOptions, WriteSummary, input, repeats};
 use crate::error::{Advice, Error, Result, shown};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, PlannedFile, Written};
-use crate::formats::{ChangeSet, SameTime, read_changes};
+use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::io::SizeHint;
 use crate::osm::format_timestamp;
 use crate::pbf::{BlobFlags, HeaderBlock, InfoFields, feature};
@@ -35,7 +35,7 @@ use base_nodes::LocatedBase;
 pub use base_nodes::UntaggedNodes;
 use blob_editor::BlobEditor;
 use change_counts::ChangeCounts;
-pub(crate) use change_filter::{AllChanges, ChangeFilter};
+pub(crate) use change_filter::ChangeFilter;
 pub use header::HeaderBox;
 use header::output_header;
 pub(crate) use history::add_to_history;
@@ -91,11 +91,14 @@ options! {
 }
 
 impl Options {
-    /// Returns how untagged nodes are treated; `None` if the coordinates in ways are not kept up to date.
-    fn untagged_nodes(&self, file: &PbfFile, plan: &BlobPlan) -> Option<UntaggedNodes> {
-        let is_kept = || self.keeps_locations && LocationForm::of(file, plan).has_locations();
-        let kept = || is_kept().then_some(UntaggedNodes::AsBase);
-        self.locations_on_ways.or_else(kept)
+    /// Returns the number of phases of [`run`], other than those that the passes over a base without an index announce.
+    pub(crate) const fn phases(&self) -> u64 {
+        let of_changes = if self.locations_on_ways.is_some() {
+            4
+        } else {
+            1
+        };
+        of_changes + 6 * self.augmented_diffs.outputs.len() as u64
     }
 
     /// Returns the rule for recent nodes. `base` and `output` are the headers of the base and of the output.
@@ -179,7 +182,10 @@ pub struct Summary {
 ///   or more tags or references than 32 bits can count.
 /// - [`Options::locations_on_ways`] is set, [`Options::locates_base`] is not, and no way of the base has locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    run_on(options, open_base(options, ctx)?, ctx)
+    let base = open_base(options, ctx)?;
+    ctx.expect_phases(options.phases());
+    let read = |versions| read_changes(&options.changes, SameTime::LastRead, versions, ctx);
+    apply(options, base, read, None, ctx)
 }
 
 /// Opens the base. Fails if an augmented diff may not be written, or has the path of another file.
@@ -192,17 +198,66 @@ pub(crate) fn open_base(options: &Options, ctx: &Context) -> Result<PbfFile> {
     input::open_to_copy(&options.base, &options.output.encoding(), ctx)
 }
 
-/// Does the same as [`run`], with the base from [`open_base`].
-pub(crate) fn run_on(options: &Options, base: PbfFile, ctx: &Context) -> Result<Summary> {
-    let phases = if options.locations_on_ways.is_some() {
-        4
-    } else {
-        1
+/// Applies changes as [`run`] does, to a base from [`open_base`]. `read_changes` returns the changes, with the given
+/// versions of each object. Those that `filter` rejects are not applied.
+pub(crate) fn apply(
+    options: &Options,
+    file: PbfFile,
+    read_changes: impl FnOnce(KeptVersions) -> Result<ChangeSet>,
+    mut filter: Option<&mut dyn ChangeFilter>,
+    ctx: &Context,
+) -> Result<Summary> {
+    check_kind(options, &file)?;
+    let (output, diffs) = (&options.output, &options.augmented_diffs);
+    let phase = ctx.phase("read changes", 0);
+    let mut changes = read_changes(diffs.kept_versions())?;
+    drop(phase);
+    let scratch = output.target.scratch_directory();
+    let (file, plan) = input::in_order(file, &output.encoding(), &scratch, ctx)?;
+    check_base(&file, &plan)?;
+    let ctx = &repeats::refuse_repeats(&file, &plan, ctx)?;
+    let base = PlannedFile::new(&file, &plan, ctx);
+    if let Some(filter) = &mut filter {
+        filter.filter(base, &mut changes)?;
+    }
+    let versions = diffs.write_versions(base, &mut changes)?;
+    if let (Some(_), Some(filter)) = (&versions, &mut filter) {
+        // An object may have been kept for an older version only.
+        filter.filter(base, &mut changes)?;
+    }
+    let form = LocationForm::of(&file, &plan);
+    let is_kept = options.keeps_locations && form.has_locations();
+    let as_base = is_kept.then_some(UntaggedNodes::AsBase);
+    let untagged = options.locations_on_ways.or(as_base);
+    let (file, plan) = match untagged {
+        Some(_) if options.locates_base && !form.has_locations() => locate(file, &scratch, ctx)?,
+        _ => (file, plan),
     };
-    ctx.expect_phases(phases + 6 * options.augmented_diffs.outputs.len() as u64);
-    let versions = options.augmented_diffs.kept_versions();
-    let read = || read_changes(&options.changes, SameTime::LastRead, versions, ctx);
-    apply(options, base, read, &mut AllChanges, ctx)
+    let base = PlannedFile::new(&file, &plan, ctx);
+    let located = untagged.map(|untagged| LocatedBase::of(base, untagged));
+    let located = located.transpose()?;
+    let (nodes, filter) = (
+        located.as_ref().map(LocatedBase::feature_of_output),
+        filter.as_deref(),
+    );
+    let (header, header_box) = output_header(&file.header, nodes, &changes, options, filter, ctx);
+    let find = |located| {
+        let recent = options.recent_nodes(&file.header, &header);
+        LocationUpdates::find(located, &changes, recent)
+    };
+    let locations = located.as_ref().map(find).transpose()?;
+    let drops_locations = located.is_none() && form.has_locations();
+    if drops_locations {
+        warn_of_removed_locations(options, form, ctx);
+    }
+    let steps = plan_steps(&plan, &changes, |entry| match &locations {
+        Some(locations) => locations.concerns(entry),
+        None => drops_locations && entry.may_have_locations(),
+    });
+    let mut summary = write(options, base, header, steps, changes, locations)?;
+    summary.header_box = header_box;
+    summary.augmented_diff = versions.or(summary.augmented_diff);
+    Ok(summary)
 }
 
 /// Fails if the base is a text file that the output would replace, or a history file.
@@ -218,70 +273,9 @@ fn check_kind(options: &Options, file: &PbfFile) -> Result<()> {
     Ok(())
 }
 
-/// Works like [`run_on`], but applies those changes that `read_changes` returns and `filter` accepts. `read_changes`
-/// must return the [versions](AugmentedDiffs::kept_versions) that the augmented diffs need.
-pub(crate) fn apply(
-    options: &Options,
-    file: PbfFile,
-    read_changes: impl FnOnce() -> Result<ChangeSet>,
-    filter: &mut dyn ChangeFilter,
-    ctx: &Context,
-) -> Result<Summary> {
-    check_kind(options, &file)?;
-    let mut changes = {
-        let _phase = ctx.phase("read changes", 0);
-        read_changes()?
-    };
-    let scratch = options.output.target.scratch_directory();
-    let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
-    check_base(&file, &plan)?;
-    let ctx = &repeats::refuse_repeats(&file, &plan, ctx)?;
-    let base = PlannedFile::new(&file, &plan, ctx);
-    filter.filter(base, &mut changes)?;
-    let diffs = &options.augmented_diffs;
-    let versions = diffs.write_versions(base, &mut changes)?;
-    if versions.is_some() {
-        // An object may have been kept for an older version only.
-        filter.filter(base, &mut changes)?;
-    }
-    let untagged = options.untagged_nodes(&file, &plan);
-    let (file, plan) = match untagged {
-        Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
-        _ => (file, plan),
-    };
-    let base = PlannedFile::new(&file, &plan, ctx);
-    let located = LocatedBase::of(base, untagged)?;
-    let nodes = located.as_ref().map(LocatedBase::feature_of_output);
-    let (header, header_box) = output_header(&file.header, nodes, &changes, options, filter, ctx);
-    let locations = match &located {
-        Some(located) => {
-            let recent = options.recent_nodes(&file.header, &header);
-            Some(LocationUpdates::find(located, &changes, recent)?)
-        }
-        None => None,
-    };
-    let drops_locations = located.is_none() && LocationForm::of(&file, &plan).has_locations();
-    if drops_locations {
-        warn_of_removed_locations(options, &file, &plan, ctx);
-    }
-    let steps = plan_steps(&plan, &changes, |entry| match &locations {
-        Some(locations) => locations.concerns(entry),
-        None => drops_locations && entry.may_have_locations(),
-    });
-    let summary = write(options, base, header, steps, changes, locations)?;
-    if let Some(locations) = &summary.locations {
-        locations.warn(&options.base, ctx);
-    }
-    Ok(Summary {
-        header_box,
-        augmented_diff: versions.or(summary.augmented_diff),
-        ..summary
-    })
-}
-
 /// Warns that the ways of the base lose their locations.
-fn warn_of_removed_locations(options: &Options, file: &PbfFile, plan: &BlobPlan, ctx: &Context) {
-    let and_nodes = if LocationForm::of(file, plan).may_lack_nodes() {
+fn warn_of_removed_locations(options: &Options, form: LocationForm, ctx: &Context) {
+    let and_nodes = if form.may_lack_nodes() {
         ", also those of nodes that are not in the file"
     } else {
         ""
@@ -295,17 +289,8 @@ fn warn_of_removed_locations(options: &Options, file: &PbfFile, plan: &BlobPlan,
     );
 }
 
-/// Returns `file` if its ways have locations. Otherwise adds locations to its ways, and returns the result, which is a
-/// temporary file in the directory `scratch`.
-fn located_base(
-    file: PbfFile,
-    plan: BlobPlan,
-    scratch: &Path,
-    ctx: &Context,
-) -> Result<(PbfFile, BlobPlan)> {
-    if file.header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS) {
-        return Ok((file, plan));
-    }
+/// Adds locations to the ways of a file. Returns the result, which is a temporary file in the directory `scratch`.
+fn locate(file: PbfFile, scratch: &Path, ctx: &Context) -> Result<(PbfFile, BlobPlan)> {
     let file = add_locations_to_ways::located_copy(file, scratch, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     Ok((file, plan))
@@ -334,24 +319,20 @@ fn write(
 ) -> Result<Summary> {
     let replication_sequence = header.replication_sequence;
     let replication_timestamp = header.replication_timestamp.map(format_timestamp);
+    let (encoding, mut counts) = (options.output.encoding(), ChangeCounts::default());
     let hints = steps.iter().map(ApplyStep::size_hint);
     let size_hint = hints.fold(SizeHint::default(), SizeHint::and);
-    let mut writer = ChangeWriter {
-        file: base.file,
-        options,
-        sink: Sink::create(&options.output, header, size_hint, base.ctx)?,
-        counts: ChangeCounts::default(),
-        ctx: base.ctx,
-    };
+    let mut sink = Sink::create(&options.output, header, size_hint, base.ctx)?;
     let nodes = options.augmented_diffs.changed_nodes(&changes);
     if let Some(locations) = &mut locations {
         // The new locations in ways come only from those changes of nodes that have an effect. Whether a change is
         // older than the base turns out only when its node is written, so nodes are written before ways.
         let ways = steps.split_off(steps.partition_point(|step| step.is_nodes(&changes)));
-        let observer = nodes.as_ref().map(|nodes| nodes as &dyn BlockObserver);
         let of_nodes = std::mem::replace(&mut steps, ways);
-        writer.write(of_nodes, &changes, Some(locations), observer)?;
-        let outdated = std::mem::take(&mut writer.counts.outdated_nodes);
+        let observer = nodes.as_ref().map(|nodes| nodes as &dyn BlockObserver);
+        let editor = || BlobEditor::new(&changes, Some(locations), observer, encoding);
+        counts = execute(of_nodes, editor, base, &mut sink)?;
+        let outdated = std::mem::take(&mut counts.outdated_nodes);
         locations.restore_base_location(outdated, base)?;
         locations.locate(&mut changes);
     }
@@ -359,63 +340,58 @@ fn write(
     let begin = |nodes| OngoingDiffs::begin(diffs, base, &changes, nodes);
     let diffs = nodes.map(begin).transpose()?;
     let observer = diffs.as_ref().map(OngoingDiffs::observer);
-    writer.write(steps, &changes, locations.as_ref(), observer)?;
+    let editor = || BlobEditor::new(&changes, locations.as_ref(), observer, encoding);
+    counts.add(execute(steps, editor, base, &mut sink)?);
     let finished = diffs.map(OngoingDiffs::finish).transpose()?;
     let [augmented_diff, expired_tiles] = finished.unwrap_or_default();
+    if counts.locations_dropped > 0 {
+        let count = counts.locations_dropped;
+        base.ctx.warn(format!("{count} ways lost their locations"));
+    }
+    let written = sink.finish()?;
+    if let Some(locations) = &locations {
+        let omitted = locations.omitted.as_ref();
+        counts.locations.members_missing = omitted.map_or(0, |omitted| omitted.lost);
+        counts.locations.warn(&options.base, base.ctx);
+    }
     Ok(Summary {
         replication_sequence,
         replication_timestamp,
         augmented_diff,
         expired_tiles,
-        ..writer.finish(&changes, locations)?
+        locations: locations.map(|_| counts.locations),
+        ..Summary::of_changes(written, changes.changes().len(), &counts)
     })
 }
 
-/// The output, and the effects of the changes that it has so far.
-struct ChangeWriter<'w> {
-    file: &'w PbfFile,
-    options: &'w Options,
-    sink: Sink,
-    counts: ChangeCounts,
-    ctx: &'w Context,
+/// Executes steps in parallel, and writes their results in the order of the steps. `editor` creates the editor of a
+/// worker. Returns the effects of the changes.
+fn execute<'a>(
+    steps: Vec<ApplyStep>,
+    editor: impl Fn() -> BlobEditor<'a> + Sync,
+    base: PlannedFile<'_>,
+    sink: &mut Sink,
+) -> Result<ChangeCounts> {
+    let (input, mut counts) = (&base.file.input, ChangeCounts::default());
+    BlobPass::new("apply", input, base.ctx).run(
+        steps,
+        editor,
+        |reader, editor, step| editor.apply(reader, &step),
+        |(outcomes, more)| {
+            counts.add(more);
+            let mut outcomes = outcomes.into_iter();
+            outcomes.try_for_each(|outcome| sink.add(input, outcome))
+        },
+    )?;
+    Ok(counts)
 }
 
-impl ChangeWriter<'_> {
-    /// Executes steps in parallel, and writes their results in the order of the steps. `observer` is shown the decoded
-    /// blocks.
-    fn write(
-        &mut self,
-        steps: Vec<ApplyStep>,
-        changes: &ChangeSet,
-        locations: Option<&LocationUpdates>,
-        observer: Option<&dyn BlockObserver>,
-    ) -> Result<()> {
-        let (input, write) = (&self.file.input, self.options.output.encoding());
-        BlobPass::new("apply", input, self.ctx).run(
-            steps,
-            || BlobEditor::new(changes, locations, observer, write),
-            |reader, editor, step| editor.apply(reader, &step),
-            |(outcomes, counts)| {
-                self.counts.add(counts);
-                let mut outcomes = outcomes.into_iter();
-                outcomes.try_for_each(|outcome| self.sink.add(input, outcome))
-            },
-        )
-    }
-
-    /// Completes the output. The summary lacks the facts about the header and the augmented diffs.
-    fn finish(self, changes: &ChangeSet, locations: Option<LocationUpdates>) -> Result<Summary> {
-        let counts = self.counts;
-        if counts.locations_dropped > 0 {
-            self.ctx.warn(format!(
-                "{} ways lost their locations",
-                counts.locations_dropped
-            ));
-        }
-        let written = self.sink.finish()?;
-        Ok(Summary {
+impl Summary {
+    /// Creates a summary without the facts about the header, the locations and the augmented diffs.
+    const fn of_changes(written: WriteSummary, changes: usize, counts: &ChangeCounts) -> Self {
+        Self {
             written: written.written,
-            changes: changes.changes().len() as u64,
+            changes: changes as u64,
             created: counts.created,
             modified: counts.modified,
             deleted: counts.deleted,
@@ -426,12 +402,9 @@ impl ChangeWriter<'_> {
             replication_sequence: None,
             replication_timestamp: None,
             header_box: HeaderBox::Kept,
-            locations: locations.map(|locations| LocationsSummary {
-                members_missing: locations.omitted.map_or(0, |omitted| omitted.lost),
-                ..counts.locations
-            }),
+            locations: None,
             augmented_diff: None,
             expired_tiles: None,
-        })
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The step of a file from one state to the next, with the objects that changed on the way.
 
-use super::apply_changes::{self, AllChanges};
+use super::apply_changes;
 use crate::engine::OutputOptions;
 use crate::error::Result;
 use crate::file::PbfFile;
@@ -71,14 +71,13 @@ impl PlanetStep {
         if base.header.has(feature::LOCATIONS) {
             options.output = options.output.with_way_locations();
         }
-        let versions = options.augmented_diffs.kept_versions();
         let mut changed = IdSets::default();
-        let read = || {
+        let read = |versions| {
             let changes = read_changes(&options.changes, SameTime::LastRead, versions, ctx)?;
             changed.extend(changes.ids());
             Ok(changes)
         };
-        let summary = apply_changes::apply(&options, base, read, &mut AllChanges, ctx)?;
+        let summary = apply_changes::apply(&options, base, read, None, ctx)?;
         let step = Self {
             before,
             after: DataIdentity::of_path(planet, ctx)?,

@@ -67,21 +67,14 @@ pub(super) struct LocatedBase<'b> {
 }
 
 impl<'b> LocatedBase<'b> {
-    /// Determines which nodes the base contains. Returns `None` if `untagged` is `None`, which means that the locations
-    /// in ways are not kept up to date. Fails if the ways of the base have no locations.
-    pub(super) fn of(
-        source: PlannedFile<'b>,
-        untagged: Option<UntaggedNodes>,
-    ) -> Result<Option<Self>> {
-        let Some(untagged) = untagged else {
-            return Ok(None);
-        };
+    /// Determines which nodes the base contains. Fails if its ways have no locations.
+    pub(super) fn of(source: PlannedFile<'b>, untagged: UntaggedNodes) -> Result<Self> {
         check_has_locations(source)?;
-        Ok(Some(Self {
+        Ok(Self {
             source,
             nodes: BaseNodes::of(source)?,
             untagged,
-        }))
+        })
     }
 
     /// Whether the output leaves out nodes that have no tags and are members of no relation.

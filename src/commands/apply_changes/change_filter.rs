@@ -14,16 +14,3 @@ pub(crate) trait ChangeFilter {
     /// Whether the bounding box in the header has to contain a changed node at `location`.
     fn widens_box(&self, location: Location) -> bool;
 }
-
-/// The filter that accepts all changes.
-pub(crate) struct AllChanges;
-
-impl ChangeFilter for AllChanges {
-    fn filter(&mut self, _: PlannedFile<'_>, _: &mut ChangeSet) -> Result<()> {
-        Ok(())
-    }
-
-    fn widens_box(&self, _: Location) -> bool {
-        true
-    }
-}

@@ -29,7 +29,7 @@ pub enum HeaderBox {
 fn widen_box(
     header: &mut HeaderBlock,
     changes: &ChangeSet,
-    filter: &dyn ChangeFilter,
+    filter: Option<&dyn ChangeFilter>,
 ) -> HeaderBox {
     let Some(stored) = header.bbox_nano else {
         return HeaderBox::Kept;
@@ -40,7 +40,7 @@ fn widen_box(
         .filter(|change| change.key.0 == ObjectKind::Node);
     let locations = nodes
         .filter_map(ChangeSet::location)
-        .filter(|location| filter.widens_box(*location));
+        .filter(|location| filter.is_none_or(|filter| filter.widens_box(*location)));
     let locations = locations.map(|at| (nano_of_e7(at.lat_e7()), nano_of_e7(at.lon_e7())));
     let mut wide = stored;
     for (lat, lon) in locations {
@@ -75,7 +75,7 @@ pub(super) fn output_header(
     nodes: Option<&str>,
     changes: &ChangeSet,
     options: &Options,
-    filter: &dyn ChangeFilter,
+    filter: Option<&dyn ChangeFilter>,
     ctx: &Context,
 ) -> (HeaderBlock, HeaderBox) {
     if let Some(given) = &options.header {

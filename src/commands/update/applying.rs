@@ -5,7 +5,7 @@ use super::download::Download;
 use super::exec::FollowUp;
 use super::position::FilePosition;
 use super::{Applied, Options, Summary, augmented_diffs};
-use crate::commands::apply_changes::{self, AllChanges, ChangeFilter};
+use crate::commands::apply_changes::{self, ChangeFilter};
 use crate::commands::planet_step::{DataIdentity, PlanetStep};
 use crate::engine::{HeaderOption, OutputOptions};
 use crate::error::Result;
@@ -83,13 +83,9 @@ impl<'a> Applying<'a> {
         apply.base_time = Some(self.start.timestamp);
         let clip = options.clip.as_ref();
         let mut cut = clip.map(|(shape, strategy)| RegionCut::new(shape, strategy));
-        let mut all = AllChanges;
-        let filter: &mut dyn ChangeFilter = match &mut cut {
-            Some(cut) => cut,
-            None => &mut all,
-        };
+        let filter = cut.as_mut().map(|cut| cut as &mut dyn ChangeFilter);
         let base = apply_changes::open_base(&apply, ctx)?;
-        let read = || Ok(download.changes);
+        let read = |_| Ok(download.changes);
         let applied = apply_changes::apply(&apply, base, read, filter, ctx)?;
         summary.applied = Some(Applied {
             created: applied.created,
