@@ -2,7 +2,7 @@
 //! blobs.
 
 use super::frames::Piece;
-use super::outcome::{LostObjects, Outcome};
+use super::outcome::Outcome;
 use super::report::{Loss, LostIds};
 use crate::error::Result;
 use crate::file::{read_blob_message, read_toc_tail};
@@ -101,7 +101,7 @@ impl Matches {
     fn with_lost_ids(&self, outcomes: Vec<Outcome>, table: &[BlobEntry]) -> Vec<Outcome> {
         let mut known: HashMap<Content, Vec<usize>> = HashMap::new();
         for (number, outcome) in outcomes.iter().enumerate().rev() {
-            if let Outcome::Lost(_, LostObjects::Indexed(entry)) = outcome {
+            if let Outcome::Lost(_, Some(entry)) = outcome {
                 known.entry(content(entry)).or_default().push(number);
             }
         }
@@ -118,7 +118,7 @@ impl Matches {
                 let lost = lost.or_else(|| {
                     let mut behind = (next..).zip(&outcomes[next..]);
                     let (number, outcome) = behind.find(|(_, outcome)| outcome.end().is_some())?;
-                    matches!(outcome, Outcome::Lost(_, LostObjects::Unknown)).then_some(number)
+                    matches!(outcome, Outcome::Lost(_, None)).then_some(number)
                 });
                 match lost {
                     Some(number) => missing.entry(number).or_default().push(entry),
@@ -135,9 +135,9 @@ impl Matches {
                     .get(&number)
                     .map(|entries| missing_outcome(end, entries)),
             );
-            if let Outcome::Lost(loss, objects) = &mut outcome {
+            if let Outcome::Lost(loss, indexed) = &mut outcome {
                 let entries = missing.remove(&number).unwrap_or_default();
-                if entries.is_empty() && matches!(objects, LostObjects::Indexed(_)) {
+                if entries.is_empty() && indexed.is_some() {
                     continue;
                 }
                 loss.set_entries(&entries);
@@ -159,7 +159,7 @@ fn missing_outcome(offset: u64, entries: &[&BlobEntry]) -> Outcome {
     let cause = "the table of contents lists a blob that is not there".to_owned();
     let mut loss = Loss::new(None, offset, 0, cause);
     loss.set_entries(entries);
-    Outcome::Lost(loss, LostObjects::Unknown)
+    Outcome::Lost(loss, None)
 }
 
 impl Loss {
@@ -186,8 +186,8 @@ fn named_by_neighbours(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
     for (outcome, behind) in outcomes.iter_mut().zip(behind.into_iter().rev()) {
         before = outcome.keys().map(|(_, last)| last).or(before);
         match outcome {
-            Outcome::Lost(loss, LostObjects::Indexed(entry)) => loss.set_entries(&[&*entry]),
-            Outcome::Lost(loss, LostObjects::Unknown) => loss.ids = ids_between(before, behind),
+            Outcome::Lost(loss, Some(entry)) => loss.set_entries(&[&*entry]),
+            Outcome::Lost(loss, None) => loss.ids = ids_between(before, behind),
             Outcome::Whole { .. } | Outcome::Mended(_) | Outcome::Empty => {}
         }
     }

@@ -16,8 +16,9 @@ pub(super) enum Outcome {
     },
     /// The readable objects are encoded again.
     Mended(Box<MendedOutcome>),
-    /// No object can be read.
-    Lost(Loss, LostObjects),
+    /// No object can be read. The entry is that of the lost blob, if it comes from an index; `None` if the objects are
+    /// not known.
+    Lost(Loss, Option<BlobEntry>),
     /// The blob has no objects.
     Empty,
 }
@@ -44,15 +45,6 @@ pub(super) struct SpooledFrame {
     pub piece: usize,
 }
 
-/// The objects of a lost part of the file.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum LostObjects {
-    /// The objects of a blob with this entry, which comes from an index.
-    Indexed(BlobEntry),
-    /// No index has facts about them.
-    Unknown,
-}
-
 impl Outcome {
     /// The facts about the blobs that are written.
     pub(super) fn written(&self) -> impl Iterator<Item = &BlobEntry> {
@@ -67,14 +59,8 @@ impl Outcome {
     /// The outcome of a blob that cannot be read.
     pub(super) fn lost(entry: BlobEntry, cause: &FormatError) -> Self {
         let (number, len) = (Some(entry.number), entry.frame_len.into());
-        let objects = match entry.count {
-            0 => LostObjects::Unknown,
-            _ => LostObjects::Indexed(entry),
-        };
-        Self::Lost(
-            Loss::new(number, entry.offset, len, cause.to_string()),
-            objects,
-        )
+        let loss = Loss::new(number, entry.offset, len, cause.to_string());
+        Self::Lost(loss, (entry.count > 0).then_some(entry))
     }
 
     /// The end of the bytes that the outcome is about; `None` if the blob has no objects.

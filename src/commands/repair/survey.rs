@@ -4,7 +4,7 @@ use super::blob_outcome::{find_displaced_blobs, outcomes_of};
 use super::frames::{self, Frame, Piece};
 use super::losses;
 use super::mender::BlobMender;
-use super::outcome::{LostObjects, Outcome};
+use super::outcome::Outcome;
 use super::report::{Loss, MendedBlob, Report};
 use crate::error::{FormatResult, Result};
 use crate::file::{BlobPass, PbfFile};
@@ -156,7 +156,7 @@ impl Survey {
                 Piece::Frame(frame) => outcomes_of(reader, input, frame, mender, ctx),
                 Piece::Gap { bytes, cause } => {
                     let loss = Loss::new(None, bytes.start, bytes.end - bytes.start, cause);
-                    Ok(vec![Outcome::Lost(loss, LostObjects::Unknown)])
+                    Ok(vec![Outcome::Lost(loss, None)])
                 }
             },
             |found| {
@@ -232,7 +232,7 @@ impl Survey {
         };
         if !is_told {
             let loss = Loss::new(None, input.len(), missing, cause.to_owned());
-            let end = Outcome::Lost(loss, LostObjects::Unknown);
+            let end = Outcome::Lost(loss, None);
             let outcomes = std::mem::take(&mut self.outcomes);
             let outcomes = outcomes.into_iter().chain([end]).collect();
             self.outcomes = losses::with_lost_ids(outcomes, None);
