@@ -7,8 +7,8 @@ use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, FrameStart, read_blob_message};
 use crate::io::Input;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobKind, Block, Encoding, FRAME_PREFIX_LEN, TableBlob, content_faults,
-    may_be_table_blob, scan_for_oddities,
+    Blob, BlobEntry, BlobFlags, BlobKind, Block, Encoding, FRAME_PREFIX_LEN, TableBlob,
+    content_faults, may_be_table_blob, scan_for_oddities,
 };
 use crate::runtime::Context;
 use std::iter::{from_fn, once};
@@ -36,11 +36,18 @@ pub(super) fn find_displaced_blobs(
         let end = run.iter().filter_map(Outcome::end).max();
         let range = start..end.unwrap_or(start).min(input.len());
         for piece in frames::find(input, range.clone(), number, ctx)? {
-            if let Piece::Frame(frame) = piece
-                && frame.kind != BlobKind::Header
-                && frame.entry.end() <= range.end
-                && has_checksum(input, &frame)?
-            {
+            let frame = match piece {
+                Piece::Frame(frame) if frame.kind != BlobKind::Header => frame,
+                _ => continue,
+            };
+            if frame.entry.end() > range.end {
+                continue;
+            }
+            // Data without a checksum may be the damaged data that the table of contents lists. If the Blob is damaged,
+            // only data with a checksum is searched for.
+            let body = read_blob_message(input, &frame.entry)?;
+            let is_zlib = |blob: Blob<'_>| blob.encoding == Encoding::Zlib;
+            if frame.stream_in.is_some() || Blob::parse(&body).map_or(true, is_zlib) {
                 let outcomes = outcomes_of(&mut reader, input, frame, mender, ctx)?.into_iter();
                 found.extend(outcomes.filter(|found| found.written().next().is_some()));
             }
@@ -48,14 +55,6 @@ pub(super) fn find_displaced_blobs(
         found.extend(run);
     }
     Ok(found)
-}
-
-/// Whether the data of a frame has a checksum. Data without a checksum may be the damaged data that the table of
-/// contents lists. If the Blob is damaged, returns true, because only data with a checksum is then searched for.
-fn has_checksum(input: &Input, frame: &Frame) -> Result<bool> {
-    let body = read_blob_message(input, &frame.entry)?;
-    let blob = frame.blob(&body);
-    Ok(blob.map_or(true, |blob| blob.encoding == Encoding::Zlib))
 }
 
 /// Returns the outcomes for a frame. There are several if the data of another blob is in the frame.
@@ -116,22 +115,19 @@ fn without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> Result<Ou
             _ => Ok(Outcome::Empty),
         })
     })?;
-    match outcome {
-        Ok(outcome) => outcome,
-        Err(fault) if has_damaged_data_type(input, frame)? => {
-            Ok(Outcome::lost(frame.entry, &fault))
-        }
-        Err(_) => Ok(Outcome::Empty),
-    }
-}
-
-/// Whether the type of a frame is `OSMData`, except for a few wrong bytes.
-fn has_damaged_data_type(input: &Input, frame: &Frame) -> Result<bool> {
-    const START: &[u8] = b"\x0a\x07OSMData";
+    let fault = match outcome {
+        Ok(outcome) => return outcome,
+        Err(fault) => fault,
+    };
+    // The blob is lost if its type is `OSMData`, except for a few wrong bytes.
+    const DATA: &[u8] = b"\x0a\x07OSMData";
     let start = FrameStart::read(input, frame.entry.offset)?;
     let found = start.bytes().iter().skip(FRAME_PREFIX_LEN);
-    let equal = found.zip(START).filter(|(one, other)| one == other);
-    Ok(frame.stream_in.is_none() && equal.count() > START.len() / 2)
+    let equal = found.zip(DATA).filter(|(one, other)| one == other);
+    if frame.stream_in.is_none() && equal.count() > DATA.len() / 2 {
+        return Ok(Outcome::lost(frame.entry, &fault));
+    }
+    Ok(Outcome::Empty)
 }
 
 /// Returns the outcomes for a frame whose blob cannot be decoded. The data of the blob may be whole, and only the

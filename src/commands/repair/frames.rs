@@ -39,7 +39,7 @@ pub(super) enum Piece {
 }
 
 /// The number of bytes that are searched at a time.
-const WINDOW: usize = 1 << 20;
+const WINDOW: u64 = 1 << 20;
 
 /// Finds the frames in a range of a file. The first frame gets the number `number`.
 ///
@@ -51,39 +51,23 @@ pub(super) fn find(
     number: u32,
     ctx: &Context,
 ) -> Result<Vec<Piece>> {
-    let mut found = Vec::new();
-    let (mut at, mut head) = (range.start, frame_at(input, range.start)?);
+    let (mut found, mut at) = (Vec::new(), range.start);
     while at < range.end {
         ctx.cancellation.check()?;
-        let cause = match head {
+        let cause = match frame_at(input, at)? {
             Ok(frame) => {
-                let end = frame.entry.end();
-                let next = frame_at(input, end)?;
-                match continues(input, &frame, &next)? {
-                    Ok(()) => {
-                        found.push(Piece::Frame(frame));
-                        (at, head) = (end, next);
-                        continue;
-                    }
-                    Err(cause) => cause,
-                }
+                at = frame.entry.end();
+                found.push(Piece::Frame(frame));
+                continue;
             }
-            Err(cause) => cause,
+            Err(cause) => cause.to_string(),
         };
         let check = || ctx.cancellation.check();
-        let next = search_frame(input, at + 1..input.len(), check, |offset| match frame_at(
-            input, offset,
-        )? {
-            Ok(frame) => {
-                let next = frame_at(input, frame.entry.end())?;
-                Ok(continues(input, &frame, &next)?.is_ok())
-            }
-            Err(_) => Ok(false),
-        })?;
+        let accepts = |offset| Ok(frame_at(input, offset)?.is_ok());
+        let next = search_frame(input, at + 1..input.len(), check, accepts)?;
         let next = next.unwrap_or(input.len());
-        let bytes = at..next.min(range.end);
-        found.extend(rescue(input, bytes, &cause.to_string(), ctx)?);
-        (at, head) = (next, frame_at(input, next)?);
+        found.extend(rescue(input, at..next.min(range.end), &cause, ctx)?);
+        at = next;
     }
     let mut next = number;
     for piece in &mut found {
@@ -95,6 +79,22 @@ pub(super) fn find(
     Ok(found)
 }
 
+/// Returns the frame at an offset, which ends where it says: the file ends there, the start of another frame is there,
+/// or the blob can be decoded. The inner result is an error if there is no such frame.
+fn frame_at(input: &Input, offset: u64) -> Result<FormatResult<Frame>> {
+    let start = FrameStart::read(input, offset)?;
+    let frame = match start.parse() {
+        Ok(started) => Frame::new(started.entry, started.header.kind),
+        Err(error) => return Ok(Err(error)),
+    };
+    let end = frame.entry.end();
+    if end == input.len() || FrameStart::read(input, end)?.parse().is_ok() {
+        return Ok(Ok(frame));
+    }
+    let decoded = frame.read_payload(input, |_| Ok(()))?;
+    Ok(decoded.map(|()| frame))
+}
+
 /// Finds the zlib streams in damaged bytes, and the bytes between them. Bytes that are only the damaged frame around a
 /// stream are left out. `cause` describes the damage.
 pub(super) fn rescue(
@@ -103,17 +103,23 @@ pub(super) fn rescue(
     cause: &str,
     ctx: &Context,
 ) -> Result<Vec<Piece>> {
-    let mut found = Vec::new();
     let gap = |bytes: Range<u64>| {
         let cause = cause.to_owned();
         (!bytes.is_empty()).then_some(Piece::Gap { bytes, cause })
     };
-    let mut at = bytes.start;
+    // Reads the bytes around a stream, which may be the end of one frame and the start of the next: at most as many as
+    // these two can have.
+    let around = |bytes: &Range<u64>| {
+        let len = (bytes.end - bytes.start).min(u64::from(MAX_BLOB_HEADER_LEN) + 64);
+        let mut found = vec![0; len as usize];
+        input.read_all_at(&mut found, bytes.start).map(|()| found)
+    };
+    let (mut found, mut at) = (Vec::new(), bytes.start);
     let mut before: Option<FrameParts> = None;
-    for stream in find_streams(input, bytes.clone(), ctx)? {
+    while let Some(stream) = next_stream(input, at..bytes.end, ctx)? {
         let entry = &stream.entry;
         let parts = FrameParts::around(stream.kind, entry.frame_len, entry.payload_len);
-        let between = around_data(input, &(at..entry.offset))?;
+        let between = around(&(at..entry.offset))?;
         let head = before
             .as_ref()
             .map_or(&between[..], |parts| parts.without_tail(&between));
@@ -127,48 +133,35 @@ pub(super) fn rescue(
         }));
     }
     let rest = at..bytes.end;
-    let behind = around_data(input, &rest)?;
+    let behind = around(&rest)?;
     if !before.is_some_and(|parts| parts.is_tail(&behind)) {
         found.extend(gap(rest));
     }
     Ok(found)
 }
 
-/// Reads the bytes between two streams, which may be the end of one frame and the start of the next. Reads at most as
-/// many bytes as these two can have.
-fn around_data(input: &Input, bytes: &Range<u64>) -> Result<Vec<u8>> {
-    let len = (bytes.end - bytes.start).min(u64::from(MAX_BLOB_HEADER_LEN) + 64);
-    let mut found = vec![0; len as usize];
-    input.read_all_at(&mut found, bytes.start)?;
-    Ok(found)
-}
-
-/// Finds the zlib streams in a range of a file that are the data of a blob. Their checksums are right.
-fn find_streams(input: &Input, range: Range<u64>, ctx: &Context) -> Result<Vec<Frame>> {
-    let (mut found, mut window) = (Vec::new(), vec![0; WINDOW]);
-    let mut at = range.start;
+/// Returns the first zlib stream in a range of a file that is the data of a blob. Its checksum is right.
+fn next_stream(input: &Input, range: Range<u64>, ctx: &Context) -> Result<Option<Frame>> {
+    // The first two bytes of a zlib stream (RFC 1950) without a dictionary.
+    let begins = |method: u8, flags: u8| {
+        let check = u16::from_be_bytes([method, flags]);
+        method & 0x0f == 8 && method >> 4 <= 7 && flags & 0x20 == 0 && check.is_multiple_of(31)
+    };
+    let (mut window, mut at) = (Vec::new(), range.start);
     while at < range.end {
         ctx.cancellation.check()?;
-        let wanted = (range.end - at).min(WINDOW as u64) as usize;
-        let len = input.read_at(&mut window[..wanted], at)?;
-        let starts = |place: &usize| begins_zlib(window[*place], window[place + 1]);
-        let mut next = at + len.max(2) as u64 - 1;
-        for place in (0..len.saturating_sub(1)).filter(starts) {
-            if let Some(stream) = stream_at(input, at + place as u64, range.end)? {
-                next = stream.entry.end();
-                found.push(stream);
-                break;
+        window.resize((range.end - at).min(WINDOW) as usize, 0);
+        let len = input.read_at(&mut window, at)?;
+        for place in 0..len.saturating_sub(1) {
+            if begins(window[place], window[place + 1])
+                && let Some(stream) = stream_at(input, at + place as u64, range.end)?
+            {
+                return Ok(Some(stream));
             }
         }
-        at = next;
+        at += len.max(2) as u64 - 1;
     }
-    Ok(found)
-}
-
-/// Whether two bytes can be the first ones of a zlib stream (RFC 1950) without a dictionary.
-const fn begins_zlib(method: u8, flags: u8) -> bool {
-    let check = u16::from_be_bytes([method, flags]);
-    method & 0x0f == 8 && method >> 4 <= 7 && flags & 0x20 == 0 && check.is_multiple_of(31)
+    Ok(None)
 }
 
 /// Returns the data of a blob at an offset, if there is a zlib stream that ends before `end`.
@@ -228,36 +221,15 @@ impl Frame {
         read: impl FnOnce(&[u8]) -> FormatResult<T>,
     ) -> Result<FormatResult<T>> {
         let body = read_blob_message(input, &self.entry)?;
-        let mut decompressor = Decompressor::default();
-        let blob = self.blob(&body);
-        Ok(blob.and_then(|blob| read(decompressor.payload(&blob)?)))
-    }
-
-    /// Returns the Blob in `body`, which has the bytes after the header of the frame.
-    pub(super) fn blob<'b>(&self, body: &'b [u8]) -> FormatResult<Blob<'b>> {
-        match self.stream_in {
-            None => Blob::parse(body),
+        let blob = match self.stream_in {
+            None => Blob::parse(&body),
             Some(_) => Ok(Blob {
                 encoding: Encoding::Zlib,
-                data: body,
+                data: &body,
                 payload_len: self.entry.payload_len,
             }),
-        }
+        };
+        let mut decompressor = Decompressor::default();
+        Ok(blob.and_then(|blob| read(decompressor.payload(&blob)?)))
     }
-}
-
-/// Parses the frame at an offset, without its blob. The inner result is an error if there is no frame.
-fn frame_at(input: &Input, offset: u64) -> Result<FormatResult<Frame>> {
-    let start = FrameStart::read(input, offset)?;
-    let frame = start.parse();
-    Ok(frame.map(|frame| Frame::new(frame.entry, frame.header.kind)))
-}
-
-/// Whether a frame ends where it says: the file ends there, the frame `next` begins there, or the blob can be decoded.
-/// The inner result is the error of decoding if none of this holds.
-fn continues(input: &Input, frame: &Frame, next: &FormatResult<Frame>) -> Result<FormatResult<()>> {
-    if frame.entry.end() == input.len() || next.is_ok() {
-        return Ok(Ok(()));
-    }
-    frame.read_payload(input, |_| Ok(()))
 }

@@ -43,7 +43,8 @@ impl BlobMender {
         }
     }
 
-    /// Encodes the readable objects in a payload. If there are none, the blob is lost.
+    /// Encodes the readable objects in a payload, and holds the new blobs until they are written. If there are no
+    /// readable objects, the blob is lost.
     pub(super) fn mend(&self, entry: BlobEntry, payload: &[u8], cause: String) -> Result<Outcome> {
         let mut encoder = FrameEncoder::new(self.encoding.compression, self.encoding.blob_index);
         let mut short_ways = 0;
@@ -56,26 +57,24 @@ impl BlobMender {
         });
         match encoder.finish() {
             Ok(frames) if changes.objects > 0 => {
-                let new = frames.into_iter().map(|frame| self.spool_frame(frame));
+                let mut new = Vec::with_capacity(frames.len());
+                for EncodedFrame { bytes, entry } in frames {
+                    let piece = match &self.held {
+                        Some(held) => lock(held).add(bytes)?,
+                        None => 0,
+                    };
+                    new.push(SpooledFrame { entry, piece });
+                }
                 Ok(Outcome::Mended(Box::new(MendedOutcome {
                     entry,
                     cause,
                     changes,
                     short_ways,
-                    new: new.collect::<Result<_>>()?,
+                    new,
                 })))
             }
             Ok(_) | Err(_) => Ok(Outcome::lost(entry, &FormatError::with(cause))),
         }
-    }
-
-    /// Holds an encoded blob until it is written.
-    fn spool_frame(&self, EncodedFrame { bytes, entry }: EncodedFrame) -> Result<SpooledFrame> {
-        let piece = match &self.held {
-            Some(held) => lock(held).add(bytes)?,
-            None => 0,
-        };
-        Ok(SpooledFrame { entry, piece })
     }
 
     /// Returns the blobs that replace a damaged blob; none in a dry run.
