@@ -89,16 +89,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     }
     let input = unpack_file(input, &mut report)?;
     report.bytes = input.len();
-    let (survey, found) = Survey::begin(&input, ctx)?;
+    let mut survey = Survey::begin(&input, ctx)?;
     let mender = BlobMender::new(options);
-    let mut copy = WholeCopy::begin(&survey, &found, options, ctx)?;
+    let mut copy = WholeCopy::begin(&survey, options, ctx)?;
     let add_to_copy = |outcome: &Outcome| {
         copy = copy
             .take()
             .map_or(Ok(None), |copy| copy.add(&input, outcome))?;
         Ok(())
     };
-    let mut survey = survey.examine(&input, found, &mender, add_to_copy, ctx)?;
+    survey.examine(&input, &mender, add_to_copy, ctx)?;
     survey.add_missing_end(&input, report.unpacked_in_part);
     survey.report(&mut report);
     let mut written = survey.outcomes.iter().flat_map(Outcome::written);

@@ -6,7 +6,7 @@ use super::losses;
 use super::mender::BlobMender;
 use super::outcome::Outcome;
 use super::report::{Loss, MendedBlob, Report};
-use crate::error::{FormatResult, Result};
+use crate::error::Result;
 use crate::file::{BlobPass, PbfFile};
 use crate::io::Input;
 use crate::osm::TypeThenId;
@@ -14,10 +14,16 @@ use crate::pbf::{BlobEntry, BlobFlags, BlobKind, HeaderBlock, TocPointer, featur
 use crate::runtime::{Context, NoObserver, WorkItem};
 use std::sync::Arc;
 
-/// The headers of a file, and the outcome for each of its parts.
+/// The headers of a file, its parts, and the outcome for each part.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub headers: Vec<HeaderBlock>,
+    /// The blobs of the file and the damaged bytes between them, until they are examined.
+    pub pieces: Vec<Piece>,
+    /// The entries of the table of contents, until the pieces are examined.
+    table: Option<Vec<BlobEntry>>,
+    /// Whether the pieces come from the table of contents.
+    is_by_table: bool,
     /// The outcomes of the data blobs and of bytes that are no frames, in file order.
     pub outcomes: Vec<Outcome>,
     /// Whether a blob has deleted versions.
@@ -32,14 +38,6 @@ pub(super) struct Survey {
     header_fault: Option<String>,
     /// The size of the file that its headers declare; 0 if they do not.
     declared_len: u64,
-}
-
-/// The blobs of a file and the damaged bytes between them, before they are examined.
-pub(super) struct UnexaminedFile {
-    pub pieces: Vec<Piece>,
-    table: Option<Vec<BlobEntry>>,
-    /// Whether the pieces come from the table of contents.
-    is_by_table: bool,
 }
 
 /// The canonical order of blobs, in which each object comes once, or with all its versions in a history file.
@@ -90,22 +88,17 @@ impl Survey {
     }
 
     /// Finds the headers and the blobs of a file. They are not examined yet.
-    pub(super) fn begin(input: &Input, ctx: &Context) -> Result<(Self, UnexaminedFile)> {
-        let quiet = ctx.clone().with_observer(Arc::new(NoObserver));
-        let indexed = PbfFile::of_input(input.clone(), &quiet);
-        let indexed = indexed
-            .ok()
-            .and_then(|file| Some((file.header, file.toc?.entries)));
+    pub(super) fn begin(input: &Input, ctx: &Context) -> Result<Self> {
         let mut survey = Self::default();
+        let quiet = ctx.clone().with_observer(Arc::new(NoObserver));
+        let indexed = PbfFile::of_input(input.clone(), &quiet).ok();
+        let indexed = indexed.and_then(|file| Some((file.header, file.toc?.entries)));
         if let Some((header, entries)) = indexed {
-            survey.headers.push(header);
             let frame = |entry: &BlobEntry| Piece::Frame(Frame::new(*entry, BlobKind::Data));
-            let found = UnexaminedFile {
-                pieces: entries.iter().map(frame).collect(),
-                table: Some(entries),
-                is_by_table: true,
-            };
-            return Ok((survey, found));
+            survey.headers.push(header);
+            survey.pieces = entries.iter().map(frame).collect();
+            (survey.table, survey.is_by_table) = (Some(entries), true);
+            return Ok(survey);
         }
         let _phase = ctx.phase("find blobs", input.len());
         let found = frames::find(input, 0..input.len(), 0, ctx)?;
@@ -114,43 +107,29 @@ impl Survey {
             Piece::Gap { .. } => false,
         };
         let is_one_file = found.iter().filter(is_header_frame).count() < 2;
-        let mut pieces = Vec::with_capacity(found.len());
         for piece in found {
-            match piece {
-                Piece::Frame(frame) if is_header(input, &frame)? => {
-                    pieces.extend(survey.read_header(input, &frame, ctx)?);
-                }
-                piece => pieces.push(piece),
-            }
+            let left = survey.read_header(input, piece, ctx)?;
+            survey.pieces.extend(left);
         }
         // If no header announces the table, another program has copied the strings of the table together with the last
         // objects.
-        let may_have_table = survey.headers.is_empty() || survey.announces_table;
-        let table = if is_one_file && may_have_table {
-            losses::table_at_end(input, &pieces)?
-        } else {
-            None
-        };
-        let found = UnexaminedFile {
-            pieces,
-            table,
-            is_by_table: false,
-        };
-        Ok((survey, found))
+        if is_one_file && (survey.headers.is_empty() || survey.announces_table) {
+            survey.table = losses::table_at_end(input, &survey.pieces)?;
+        }
+        Ok(survey)
     }
 
     /// Examines all blobs. `each` is called with every outcome, in file order, while the next blobs are examined.
     pub(super) fn examine(
-        mut self,
+        &mut self,
         input: &Input,
-        found: UnexaminedFile,
         mender: &BlobMender,
         mut each: impl FnMut(&Outcome) -> Result<()>,
         ctx: &Context,
-    ) -> Result<Self> {
+    ) -> Result<()> {
         let (pass, mut outcomes) = (BlobPass::new("look at blobs", input, ctx), Vec::new());
         pass.holding(4).run(
-            found.pieces,
+            std::mem::take(&mut self.pieces),
             || (),
             |reader, (), piece| match piece {
                 Piece::Frame(frame) => outcomes_of(reader, input, frame, mender, ctx),
@@ -165,56 +144,66 @@ impl Survey {
                 Ok(())
             },
         )?;
-        if found.is_by_table {
+        if self.is_by_table {
             outcomes = find_displaced_blobs(outcomes, input, mender, ctx)?;
         }
-        let outcomes = losses::with_lost_ids(outcomes, found.table.as_deref());
-        for entry in outcomes.iter().flat_map(Outcome::written) {
+        let table = self.table.take();
+        self.outcomes = losses::with_lost_ids(outcomes, table.as_deref());
+        for entry in self.outcomes.iter().flat_map(Outcome::written) {
             self.has_deleted |= entry.flags.has(BlobFlags::DELETED);
             self.has_locations |= entry.flags.has(BlobFlags::LOCATIONS);
             self.has_bare_ways |= entry.flags.has(BlobFlags::BARE_WAYS);
         }
-        self.outcomes = outcomes;
-        Ok(self)
+        Ok(())
     }
 
-    /// Reads a header. Returns its bytes if it cannot be read.
-    fn read_header(
-        &mut self,
-        input: &Input,
-        frame: &Frame,
-        ctx: &Context,
-    ) -> Result<Option<Piece>> {
-        let cause = match parsed_header(input, frame)? {
-            Ok(found) => {
-                let fault = frame.kind == BlobKind::Unknown;
-                let fault = fault.then(|| "the type of the blob is damaged".to_owned());
-                self.add_header(found, frame.stream_in.clone().or(fault));
-                return Ok(None);
-            }
-            Err(cause) => cause.to_string(),
+    /// Reads a header, also from a frame whose type is damaged, or from a stream within a damaged frame. Returns the
+    /// piece if it is no header, or its bytes if the header cannot be read.
+    fn read_header(&mut self, input: &Input, piece: Piece, ctx: &Context) -> Result<Option<Piece>> {
+        let Piece::Frame(frame) = &piece else {
+            return Ok(Some(piece));
         };
-        let bytes = frame.entry.offset..frame.entry.end();
-        for piece in frames::rescue(input, bytes.clone(), &cause, ctx)? {
-            if let Piece::Frame(stream) = piece
-                && let Ok(found) = parsed_header(input, &stream)?
-            {
-                self.add_header(found, Some(cause));
-                return Ok(None);
-            }
+        let mut fault = frame.stream_in.clone();
+        let mut kind = frame.kind;
+        if kind == BlobKind::Unknown {
+            fault = fault.or(Some("the type of the blob is damaged".to_owned()));
+            let found = frame.read_payload(input, |payload| Ok(frames::kind_of(payload)))?;
+            kind = found.ok().flatten().unwrap_or(kind);
         }
-        let cause = format!("the header of the file is damaged: {cause}");
-        Ok(Some(Piece::Gap { bytes, cause }))
-    }
-
-    /// Adds a header, and the error of the frame around it, if there is an error.
-    fn add_header(&mut self, found: FoundHeader, fault: Option<String>) {
-        self.headers.push(found.header);
+        if kind != BlobKind::Header {
+            return Ok(Some(piece));
+        }
+        let parse = |frame: &Frame| {
+            frame.read_payload(input, |payload| {
+                let (header, about_toc) = HeaderBlock::parse(payload)?;
+                Ok((header, about_toc.toc.map(<[u8]>::to_vec)))
+            })
+        };
+        let (mut found, bytes) = (parse(frame)?, frame.entry.offset..frame.entry.end());
+        if let Err(cause) = &found {
+            let cause = cause.to_string();
+            for piece in frames::rescue(input, bytes.clone(), &cause, ctx)? {
+                match piece {
+                    Piece::Frame(stream) if found.is_err() => found = parse(&stream)?,
+                    _ => {}
+                }
+            }
+            fault = Some(cause);
+        }
+        let Ok((header, toc)) = found else {
+            let cause = format!(
+                "the header of the file is damaged: {}",
+                fault.unwrap_or_default()
+            );
+            return Ok(Some(Piece::Gap { bytes, cause }));
+        };
+        self.headers.push(header);
         self.header_fault = self.header_fault.take().or(fault);
-        self.announces_table |= found.announces_table;
-        if let Some(TocPointer::At { file_len, .. }) = found.pointer {
+        self.announces_table |= toc.is_some();
+        if let Some(TocPointer::At { file_len, .. }) = toc.as_deref().and_then(TocPointer::parse) {
             self.declared_len = self.declared_len.saturating_add(file_len);
         }
+        Ok(None)
     }
 
     /// Adds the loss of the end of the file, if the end is missing and no other loss explains it. The end is missing if
@@ -248,19 +237,14 @@ impl Survey {
                 .any(|header| header.has(feature::HISTORY))
     }
 
-    /// Whether all objects that can be saved are in canonical order, each once or with all versions.
-    pub(super) fn is_sorted(&self) -> bool {
-        let mut order = Order::new(self.is_history());
-        let mut entries = self.outcomes.iter().flat_map(Outcome::written);
-        entries.all(|entry| order.goes_on_with(entry))
-    }
-
     /// Puts the findings into a report.
     pub(super) fn report(&self, report: &mut Report) {
         report.headers = self.headers.len() as u64;
         report.header_fault.clone_from(&self.header_fault);
         report.had_replication = self.headers.iter().any(HeaderBlock::has_replication);
-        report.was_sorted = self.is_sorted();
+        let mut order = Order::new(self.is_history());
+        let mut written = self.outcomes.iter().flat_map(Outcome::written);
+        report.was_sorted = written.all(|entry| order.goes_on_with(entry));
         for outcome in &self.outcomes {
             match outcome {
                 Outcome::Whole { short_ways, .. } => {
@@ -282,33 +266,4 @@ impl Survey {
             }
         }
     }
-}
-
-/// Whether a frame has a header. In a frame of another type, there is one only if the type is damaged.
-fn is_header(input: &Input, frame: &Frame) -> Result<bool> {
-    if frame.kind != BlobKind::Unknown {
-        return Ok(frame.kind == BlobKind::Header);
-    }
-    let kind = frame.read_payload(input, |payload| Ok(frames::kind_of(payload)))?;
-    Ok(kind.is_ok_and(|kind| kind == Some(BlobKind::Header)))
-}
-
-/// A header, and its facts about the table of contents.
-struct FoundHeader {
-    header: HeaderBlock,
-    /// Whether the header has a table of contents or a pointer to one, damaged or not.
-    announces_table: bool,
-    pointer: Option<TocPointer>,
-}
-
-/// Reads the header in a frame. The inner result is an error if it cannot be read.
-fn parsed_header(input: &Input, frame: &Frame) -> Result<FormatResult<FoundHeader>> {
-    frame.read_payload(input, |payload| {
-        let (header, about_toc) = HeaderBlock::parse(payload)?;
-        Ok(FoundHeader {
-            header,
-            announces_table: about_toc.toc.is_some(),
-            pointer: about_toc.toc.and_then(TocPointer::parse),
-        })
-    })
 }

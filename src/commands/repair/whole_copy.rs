@@ -5,9 +5,9 @@ use super::frames::{Frame, Piece};
 use super::headers::header;
 use super::outcome::Outcome;
 use super::report::Report;
-use super::survey::{Order, Survey, UnexaminedFile};
+use super::survey::{Order, Survey};
+use crate::engine::Format;
 use crate::engine::sink::{BlobOutcome, Sink};
-use crate::engine::{Format, WriteSummary};
 use crate::error::Result;
 use crate::io::{Input, SizeHint};
 use crate::pbf::HeaderBlock;
@@ -16,19 +16,15 @@ use crate::runtime::Context;
 /// A copy of the file, which becomes the output if all blobs are whole and in order, and the header is right. If the
 /// value is dropped, the copy is removed.
 pub(super) struct WholeCopy {
-    sink: Sink,
-    header: HeaderBlock,
+    pub sink: Sink,
+    /// The header of the output, before the options are applied to it.
+    pub header: HeaderBlock,
     order: Order,
 }
 
 impl WholeCopy {
     /// Begins a copy, if no damage was found yet, and if the output can be discarded.
-    pub(super) fn begin(
-        survey: &Survey,
-        found: &UnexaminedFile,
-        options: &Options,
-        ctx: &Context,
-    ) -> Result<Option<Self>> {
+    pub(super) fn begin(survey: &Survey, options: &Options, ctx: &Context) -> Result<Option<Self>> {
         let output = &options.output;
         let can_be_dropped = output.format == Format::Pbf && !output.target.is_stream();
         let [declared] = survey.headers.as_slice() else {
@@ -38,11 +34,15 @@ impl WholeCopy {
             return Ok(None);
         }
         let expected = Survey::of_whole(declared);
-        let header = header_of_whole(&expected);
+        let mut report = Report {
+            headers: 1,
+            ..Report::default()
+        };
+        let header = header(&expected, &mut report, None);
         let mut written = header.clone();
         output.header.apply(&mut written);
         let mut size = SizeHint::default();
-        for piece in &found.pieces {
+        for piece in &survey.pieces {
             let Piece::Frame(Frame { entry, .. }) = piece else {
                 return Ok(None);
             };
@@ -66,20 +66,6 @@ impl WholeCopy {
             Outcome::Whole { .. } | Outcome::Mended(_) | Outcome::Lost(..) => Ok(None),
         }
     }
-
-    /// Completes the copy if `header` is the header with which the copy was begun. No options must have been applied to
-    /// `header`. Returns `None` otherwise.
-    pub(super) fn finish(self, header: &HeaderBlock) -> Result<Option<WriteSummary>> {
-        let is_right = self.header == *header;
-        is_right.then(|| self.sink.finish()).transpose()
-    }
-}
-
-/// Returns the header of the output if nothing has to be repaired.
-fn header_of_whole(expected: &Survey) -> HeaderBlock {
-    let mut report = Report::default();
-    expected.report(&mut report);
-    header(expected, &mut report, None)
 }
 
 #[cfg(test)]
@@ -98,6 +84,11 @@ mod tests {
         }
         declared.set_optional(feature::SORTED, true);
         declared.set_locations(Some(feature::ALL_NODES));
-        assert_eq!(header_of_whole(&Survey::of_whole(&declared)), declared);
+        let mut report = Report {
+            headers: 1,
+            ..Report::default()
+        };
+        let header = header(&Survey::of_whole(&declared), &mut report, None);
+        assert_eq!(header, declared);
     }
 }

@@ -45,9 +45,8 @@ pub(super) fn write(
         write_outcomes(input, survey, mender, output, header, ctx)
     };
     if report.was_sorted && (other.is_none() || report.lost.is_empty()) {
-        let copied = copy.map_or(Ok(None), |copy| copy.finish(&header))?;
-        let summary = match copied {
-            Some(summary) => summary,
+        let summary = match copy.filter(|copy| copy.header == header) {
+            Some(copy) => copy.sink.finish()?,
             None => write_to(&options.output)?,
         };
         report.written = Some(summary.written);
