@@ -33,7 +33,7 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
     let seen: Vec<_> = set
         .changes()
         .iter()
-        .map(|c| (c.id, c.is_deletion()))
+        .map(|c| (c.id(), c.is_deletion()))
         .collect();
     assert_eq!(
         seen,
@@ -66,7 +66,7 @@ fn an_opl_file_gives_its_objects_too() {
     let seen: Vec<_> = set
         .changes()
         .iter()
-        .map(|c| (c.id, c.is_deletion()))
+        .map(|c| (c.id(), c.is_deletion()))
         .collect();
     assert_eq!(seen, [(1, false), (9, true), (5, false)]);
     let (_, object) = set.iter().next().unwrap();
