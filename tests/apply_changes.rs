@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{assert_same_opl, opl, osmium, real_file};
+use crate::common::oracle::{andorra, assert_same_opl, opl, osmium, real_file};
 use crate::common::{Object, decode, node, pbfhogg, relation, run_ok, way, with_metadata};
 use pbfhogg::unstable::osm::{KindSet, ObjectKind};
 use pbfhogg::unstable::pbf::{BlobEntry, encode_blob_index};
@@ -74,12 +74,7 @@ fn derived_changes_lead_from_one_snapshot_to_the_next() {
     if !osmium() {
         return;
     }
-    let names = [
-        "andorra-a.osm.pbf",
-        "andorra-b.osm.pbf",
-        "andorra-c.osm.pbf",
-    ];
-    let [a, b, c] = names.map(real_file);
+    let [a, b, c] = ["a", "b", "c"].map(andorra);
     let dir = tempfile::tempdir().unwrap();
     let derive = |old: &Path, new: &Path, name: &str| {
         let path = dir.path().join(name);

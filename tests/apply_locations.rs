@@ -436,7 +436,7 @@ fn days_of_a_world() {
         &world,
     ]);
     let data = Data::of_file(&world, dir);
-    for day in 1..=if is_long() { 30 } else { 10 } {
+    for day in 1..=if is_long() { 30 } else { 5 } {
         data.apply(
             &days.join(format!("{day:03}.osc.gz")),
             &format!("day {day}"),
@@ -446,7 +446,7 @@ fn days_of_a_world() {
 
 #[test]
 fn days_of_anything_whatever_the_blobs() {
-    for seed in 0..6 {
+    for seed in 0..if is_long() { 6 } else { 3 } {
         let mut random = Random(seed);
         let dir = tempfile::tempdir().unwrap();
         let opl = dir.path().join("base.opl");

@@ -2,11 +2,30 @@
 
 use crate::common::answers::{ask, file_of};
 use crate::common::oracle::real_file;
-use crate::common::{Arg, Kind, Object, decode, node, relation, run_fail, run_ok, way};
+use crate::common::{Arg, Kind, Object, decode, is_long, node, relation, run_fail, run_ok, way};
 use std::path::{Path, PathBuf};
 
 /// Vaduz in the file of Liechtenstein, whose boundary is complete.
 const VADUZ: &str = "r1155956";
+
+/// The file of Liechtenstein; in short runs the part of it in a box around Vaduz.
+fn vaduz_and_around(dir: &Path) -> PathBuf {
+    let whole = real_file("liechtenstein-c.osm.pbf");
+    if is_long() {
+        return whole;
+    }
+    let part = dir.join("part.osm.pbf");
+    run_ok(&[
+        &"extract",
+        &"-q",
+        &"-b",
+        &"9.49,47.08,9.62,47.2",
+        &whole,
+        &"-o",
+        &part,
+    ]);
+    part
+}
 
 fn ids(path: &Path) -> Vec<(Kind, i64)> {
     let objects = decode::objects(path).into_iter();
@@ -17,7 +36,7 @@ fn ids(path: &Path) -> Vec<(Kind, i64)> {
 fn an_area_of_the_input_is_the_same_region_as_its_copy_in_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
-    let input = real_file("liechtenstein-c.osm.pbf");
+    let input = vaduz_and_around(dir.path());
     let [boundary, expected, found, text] = [
         "boundary.osm.pbf",
         "expected.osm.pbf",

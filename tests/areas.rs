@@ -6,7 +6,7 @@ use crate::common::areas::{
 };
 use crate::common::oracle::{osmium, real_files};
 use crate::common::random::Random;
-use crate::common::{Kind, Object, decode, run_ok};
+use crate::common::{Kind, Object, decode, in_turn, is_long, run_ok};
 use pbfhogg::unstable::area::{AreaNode, AreaWay, OpenRings, ProblemKind, Role, assemble};
 use pbfhogg::unstable::geometry::Point;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -142,7 +142,8 @@ fn areas_of_real_files_are_those_of_osmium_ring_by_ring() {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sorted.osm.pbf");
-    for input in real_files() {
+    // In short runs, every second one.
+    for input in in_turn(0, 2, real_files()) {
         // osmium exports sorted files, and no histories.
         if input.to_string_lossy().ends_with(".osh.pbf") {
             continue;
@@ -294,7 +295,8 @@ fn assembled_ways(ways: &[Vec<Spot>]) -> Result<Polygons, Vec<ProblemKind>> {
 fn random_relations_are_what_a_plain_assembler_makes_of_them() {
     let mut random = Random(5);
     let (mut valid, mut with_holes, mut touching) = (0, 0, 0);
-    for round in 0..100_000 {
+    let rounds = if is_long() { 100_000 } else { 40_000 };
+    for round in 0..rounds {
         let ways = random_relation(&mut random);
         let (found, expected) = (assembled_ways(&ways), assemble_slowly(&ways));
         match (&found, &expected) {
@@ -323,5 +325,5 @@ fn random_relations_are_what_a_plain_assembler_makes_of_them() {
         }
     }
     println!("{valid} valid, {with_holes} with holes, {touching} with rings that touch");
-    assert!(valid > 20_000 && with_holes > 1_000 && touching > 1_000);
+    assert!(valid > rounds / 5 && with_holes > rounds / 100 && touching > rounds / 100);
 }

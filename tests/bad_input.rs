@@ -6,6 +6,7 @@ use crate::common::craft::{self, Message, Shape};
 use crate::common::every::{self, Ran, run_with};
 use crate::common::random::Random;
 use crate::common::{decode, in_turn, is_long, node, run_fail, run_ok};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -157,9 +158,9 @@ fn every_rule_of_the_format_that_is_broken_is_told_by_every_command() {
     let trial = Trial::new();
     let mut wrong = Vec::new();
     for (turn, bad) in bad_files().into_iter().enumerate() {
-        // In short runs, a file that every command has to refuse is tested with a sixth of them, in turn, any other with
-        // half of them.
-        let turns = if bad.may_pass { 2 } else { 6 };
+        // In short runs, a file that every command has to refuse is tested with a twelfth of them, in turn, any other
+        // with a quarter of them.
+        let turns = if bad.may_pass { 4 } else { 12 };
         std::fs::write(&trial.input, &bad.bytes).unwrap();
         let mut refused = 0;
         for command in in_turn(turn, turns, commands()) {
@@ -224,8 +225,10 @@ fn a_file_cut_at_any_byte_is_refused_or_ends_between_two_blobs() {
             .iter()
             .map(|frame| frame.offset as usize)
             .collect();
-        // In short runs every third byte.
-        for cut in in_turn(0, 3, 0..file.len()) {
+        // In short runs every seventh byte, and those between two blobs.
+        let mut cuts: BTreeSet<usize> = in_turn(0, 7, 0..file.len()).collect();
+        cuts.extend(ends.iter().copied().filter(|end| *end < file.len()));
+        for cut in cuts {
             std::fs::write(&trial.input, &file[..cut]).unwrap();
             for command in commands.by_ref().take(at_once) {
                 let (outcome, ran) = trial.run(command);
@@ -464,7 +467,7 @@ fn random_damage_is_refused_or_does_no_harm() {
     let file = craft::plain_file(&[block(), craft::mixed_block()]);
     let mut random = Random(1);
     let mut wrong = Vec::new();
-    let rounds = if is_long() { 15_000 } else { 150 };
+    let rounds = if is_long() { 15_000 } else { 80 };
     for (round, command) in (0..rounds).zip(commands().cycle()) {
         let mut damaged = file.clone();
         for _ in 0..1 + round % 4 {

@@ -147,7 +147,7 @@ fn cancel_at_moments(
     let moments: BTreeSet<u64> = (0..MOMENTS)
         .map(|moment| checks * moment / MOMENTS)
         .collect();
-    for moment in in_turn(of, 5, moments) {
+    for moment in in_turn(of, 10, moments) {
         let ctx = Context::new(2);
         ctx.cancel_at_check(moment);
         let ended = work(1 + moment as usize, &ctx);

@@ -1,9 +1,9 @@
 //! Changesets among the objects of a file, which are written as text and left out of PBF.
 
 use crate::awkward_objects::{ask_second, text};
-use crate::common::Arg;
 use crate::common::answers::{ask, ask_osmium};
 use crate::common::oracle::osmium;
+use crate::common::{Arg, in_turn};
 use std::path::{Path, PathBuf};
 
 const CHANGESETS_FIRST: &str = "c5 k2 s2024-01-01T00:00:00Z e d0 i1 uu x y X Y Tcomment=x\n\
@@ -69,8 +69,8 @@ fn every_command_works_on_the_objects_of_a_file_with_changesets() {
         &[&"extract", &"-b", &"0,0,5,5", &"-f", &"opl"],
         &[&"changeset-filter", &"-f", &"opl"],
     ];
-    for (path, _) in mixed_files(dir.path()) {
-        for command in commands {
+    for (turn, (path, _)) in mixed_files(dir.path()).into_iter().enumerate() {
+        for command in in_turn(turn, 2, commands) {
             let mut args = command.to_vec();
             args.push(&path);
             assert_eq!(ask(&args).status, 0, "{path:?}");

@@ -174,7 +174,7 @@ fn osmcoastline_finds_the_same_land_rings_and_problems() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    for seed in 0..if crate::common::is_long() { 40 } else { 3 } {
+    for seed in 0..if crate::common::is_long() { 40 } else { 2 } {
         let path = CoastWorld::awkward(seed).write(directory.path(), "world.opl");
         compare(&path, 1, &[]);
     }

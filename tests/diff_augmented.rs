@@ -1,7 +1,7 @@
 //! Augmented diffs, compared with a plain comparison of both states.
 
 use crate::common::augmented::{actions_between, actions_of};
-use crate::common::oracle::real_file;
+use crate::common::oracle::andorra;
 use crate::common::random::Random;
 use crate::common::{Kind, Object, craft, decode, is_long, node, run_fail, run_ok};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,11 +72,8 @@ fn real_changes_do_what_a_plain_comparison_finds() {
     let dir = tempfile::tempdir().unwrap();
     let changes = dir.path().join("changes.osc");
     let mut actions = 0;
-    for ([old, new], is_located) in [
-        (["andorra-a", "andorra-b"], false),
-        (["andorra-b", "andorra-c"], true),
-    ] {
-        let [old, new] = [old, new].map(|name| real_file(&format!("{name}.osm.pbf")));
+    for ([old, new], is_located) in [(["a", "b"], false), (["b", "c"], true)] {
+        let [old, new] = [old, new].map(andorra);
         run_ok(&[
             &"diff", &"-q", &"-O", &"-f", &"osc", &old, &new, &"-o", &changes,
         ]);
@@ -96,7 +93,7 @@ fn real_changes_do_what_a_plain_comparison_finds() {
             actions += compare(&located, &changes, dir.path());
         }
     }
-    assert!(actions > 10_000, "{actions}");
+    assert!(actions > if is_long() { 10_000 } else { 3000 }, "{actions}");
 }
 
 /// A world that random changes are made to.
@@ -299,7 +296,7 @@ fn nodes_that_only_ways_know_have_locations() {
     let dir = tempfile::tempdir().unwrap();
     let [changes, located, diff] =
         ["a.osc", "located.osm.pbf", "a.adiff"].map(|name| dir.path().join(name));
-    let [old, new] = ["andorra-b", "andorra-c"].map(|name| real_file(&format!("{name}.osm.pbf")));
+    let [old, new] = ["b", "c"].map(andorra);
     run_ok(&[&"diff", &"-q", &"-f", &"osc", &old, &new, &"-o", &changes]);
     run_ok(&[&"add-locations-to-ways", &old, &"-o", &located]);
     run_ok(&[&"augmented-diff", &located, &changes, &"-o", &diff]);
@@ -328,7 +325,8 @@ fn nodes_that_only_ways_know_have_locations() {
     };
     // Nodes that a change deletes are unknown after it, and so are those that are not in the file.
     assert_eq!(unknown(&found), unknown(&expected));
-    assert!(found.len() > 10_000, "{}", found.len());
+    let least = if is_long() { 10_000 } else { 2000 };
+    assert!(found.len() > least, "{}", found.len());
 }
 
 #[test]
@@ -336,7 +334,7 @@ fn random_changes_do_what_a_plain_comparison_finds() {
     let dir = tempfile::tempdir().unwrap();
     let [base, located] = ["base.osm.pbf", "located.osm.pbf"].map(|name| dir.path().join(name));
     let changes = dir.path().join("changes.osc");
-    let rounds = if is_long() { 2000 } else { 16 };
+    let rounds = if is_long() { 2000 } else { 8 };
     for seed in 0..rounds {
         let mut world = World::new(seed);
         world.write_base(&base);
@@ -494,7 +492,7 @@ fn add_action(actions: &mut BTreeMap<String, String>, action: &str) {
 #[test]
 fn changesets_do_what_their_uploads_do() {
     let dir = tempfile::tempdir().unwrap();
-    for seed in 0..if is_long() { 1000 } else { 12 } {
+    for seed in 0..if is_long() { 1000 } else { 6 } {
         println!("seed {seed}");
         compare_changesets(seed, dir.path());
     }

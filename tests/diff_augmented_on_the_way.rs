@@ -1,6 +1,6 @@
 //! Augmented diffs that other commands write on their way equal those of `augmented-diff`.
 
-use crate::common::oracle::real_file;
+use crate::common::oracle::andorra;
 use crate::common::publisher::{DAYS, Publisher};
 use crate::common::{pbfhogg, run_fail, run_ok};
 use std::fs;
@@ -21,7 +21,7 @@ struct Pair {
 fn pair() -> Pair {
     let dir = tempfile::tempdir().unwrap();
     let changes = dir.path().join("changes.osc");
-    let [old, new] = ["andorra-b", "andorra-c"].map(|name| real_file(&format!("{name}.osm.pbf")));
+    let [old, new] = ["b", "c"].map(andorra);
     run_ok(&[&"diff", &"-q", &"-f", &"osc", &old, &new, &"-o", &changes]);
     Pair {
         dir,

@@ -216,7 +216,7 @@ fn features_have_the_bytes_that_osmium_writes() {
         let [half, all] = if input.ends_with("export.opl") {
             [1, 1]
         } else {
-            [2, option_lists.len()]
+            [4, option_lists.len()]
         };
         let formats = ["geojsonseq", "geojson", "text", "pg"];
         for (more, format) in in_turn(turn, half, formats.into_iter().enumerate()) {

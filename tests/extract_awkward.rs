@@ -15,7 +15,7 @@ use crate::common::questions::{
     tangled_relations, tangled_ways,
 };
 use crate::common::regions::{DEGREE, Region, Spread, box_of_degrees};
-use crate::common::{Kind, Object, decode, node, relation, run_ok, way};
+use crate::common::{Kind, Object, decode, in_turn, node, relation, run_ok, way};
 
 /// A node at whole degrees.
 fn at(id: i64, lon: i64, lat: i64) -> Object {
@@ -61,7 +61,8 @@ fn objects_in_any_order_and_kinds_in_one_blob_give_all_that_belongs_to_a_region(
         }
         let inputs = Inputs::of(&file_in_blocks(dir.path(), &objects, 37));
         let region = box_of_degrees(2, 3, 7, 6);
-        expect_extracts(&inputs, &objects, &region, &all_strategies());
+        let strategies: Vec<_> = in_turn(step, 2, all_strategies()).collect();
+        expect_extracts(&inputs, &objects, &region, &strategies);
     }
 }
 
@@ -113,7 +114,7 @@ fn a_reference_to_an_absent_object_is_no_error() {
 #[test]
 fn parents_are_found_in_circles_and_before_their_children() {
     let mut objects = [tangled_relations(), tangled_ways()].concat();
-    for _ in 0..2 {
+    for turn in 0..2 {
         objects.reverse();
         expect_of_objects(&objects, 4);
         let region = box_of_degrees(2, 2, 3, 3);
@@ -122,7 +123,8 @@ fn parents_are_found_in_circles_and_before_their_children() {
         objects.extend(nodes);
         let dir = tempfile::tempdir().unwrap();
         let inputs = Inputs::of(&file_in_blocks(dir.path(), &objects, 4));
-        expect_extracts(&inputs, &objects, &region, &all_strategies());
+        let strategies: Vec<_> = in_turn(turn, 2, all_strategies()).collect();
+        expect_extracts(&inputs, &objects, &region, &strategies);
     }
 }
 

@@ -1,5 +1,6 @@
 //! `geocode --serve`: clients that do not read, do not write, are too many, or send what is no request.
 
+use crate::common::is_long;
 use crate::common::oracle::real_file;
 use crate::common::service::{Service, answer, answer_of, build};
 use rustix::process::Signal;
@@ -155,6 +156,7 @@ fn a_client_that_neither_reads_nor_writes_is_cut_off() {
         let start = Instant::now();
         while service.get("/status").0 != 200 {
             assert!(start.elapsed() < Duration::from_secs(10), "{bytes}");
+            std::thread::sleep(Duration::from_millis(20));
         }
         drop(stalled);
     }
@@ -222,7 +224,8 @@ fn pages_of_other_origins_are_allowed_only_if_the_options_say_so() {
 #[test]
 fn a_request_is_not_hidden_in_another_one() {
     let (_directory, index) = index("monaco.osm.pbf");
-    let service = Service::start(&index);
+    let timeout: &[&str] = if is_long() { &[] } else { &["--timeout", "2"] };
+    let service = Service::start_with(&index, timeout);
     let hidden = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
     let chunked = "Transfer-Encoding: chunked\r\n";
     // Headers whose ends of the body differ between readers, and what an answer begins with.

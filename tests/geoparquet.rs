@@ -8,7 +8,7 @@ use parquet::file::statistics::Statistics;
 use parquet::record::{Field, Row};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn open(path: &Path) -> SerializedFileReader<std::fs::File> {
@@ -327,7 +327,7 @@ fn the_bytes_do_not_depend_on_threads() {
 #[test]
 fn a_box_reads_a_fraction_of_the_row_groups() {
     let dir = tempfile::tempdir().unwrap();
-    let input = world(dir.path(), if is_long() { "3000000" } else { "1600000" });
+    let input = world(dir.path(), if is_long() { "3000000" } else { "400000" });
     let output = dir.path().join("out.parquet");
     export(
         &input,
@@ -567,19 +567,18 @@ fn other_programs_read_the_features_that_osmium_exports() {
         let root = at(&format!("{name}.parts"));
         let parts = export(&at("in.osm.pbf"), &root, &partition);
         assert_eq!(parts["features"], summary["features"]);
-        for table in [args[0].clone(), root] {
-            args[0] = table;
-            let done = Command::new(&script).args(&args).output().unwrap();
-            let has_readers = done.status.code() != Some(2);
-            if !available(
-                has_readers,
-                "the Parquet readers of Python cannot be installed",
-            ) {
-                return;
-            }
-            let stderr = String::from_utf8_lossy(&done.stderr);
-            assert!(done.status.success(), "{name}: {stderr}");
-            println!("{name}:\n{}", String::from_utf8_lossy(&done.stdout));
+        let of_root = [&[PathBuf::from("+"), root], &args[1..]].concat();
+        args.extend(of_root);
+        let done = Command::new(&script).args(&args).output().unwrap();
+        let has_readers = done.status.code() != Some(2);
+        if !available(
+            has_readers,
+            "the Parquet readers of Python cannot be installed",
+        ) {
+            return;
         }
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{name}: {stderr}");
+        println!("{name}:\n{}", String::from_utf8_lossy(&done.stdout));
     }
 }

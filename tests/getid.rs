@@ -10,7 +10,8 @@ use crate::common::questions::{
     tangled_relations, tangled_ways, written,
 };
 use crate::common::{
-    Kind, Object, decode, in_turn, mixed_objects, node, pbfhogg, relation, run_fail, run_ok, way,
+    Kind, Object, decode, in_turn, is_long, mixed_objects, node, pbfhogg, relation, run_fail,
+    run_ok, way,
 };
 use crate::common::{known, with_metadata};
 use std::path::Path;
@@ -98,7 +99,7 @@ fn compare_with_plain_search(input: &Inputs, objects: &[Object], ids: &Ids) {
 }
 
 /// Compares the same for single ids (in short runs for half as many), for few and many ids, for all ids, and for ids of
-/// missing objects.
+/// missing objects (in short runs for some of these).
 fn compare_many_with_plain_search(input: &Path, objects: &[Object], singles: usize) {
     let input = Inputs::of(input);
     let names: Vec<(Kind, i64)> = objects.iter().map(name_of).collect();
@@ -109,7 +110,7 @@ fn compare_many_with_plain_search(input: &Path, objects: &[Object], singles: usi
     let most: Ids = every(1).difference(&every(9)).copied().collect();
     let mut some_absent = every(4);
     some_absent.extend([(Kind::Node, 77_777), (Kind::Relation, -9_999)]);
-    for ids in [some_absent, most, every(1)] {
+    for ids in in_turn(singles, 2, [some_absent, most, every(1)]) {
         compare_with_plain_search(&input, objects, &ids);
     }
 }
@@ -212,13 +213,14 @@ fn relations_in_circles_and_in_any_order_are_followed_to_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let (relations, others) = (tangled_relations(), tangled_ways());
     let alone = file_in_blocks(dir.path(), &relations, 3);
-    compare_many_with_plain_search(&alone, &relations, relations.len());
+    let singles = if is_long() { relations.len() } else { 4 };
+    compare_many_with_plain_search(&alone, &relations, singles);
     for objects in [
         [&others[..], &relations].concat(),
         [relations, others].concat(),
     ] {
         let path = file_in_blocks(dir.path(), &objects, 4);
-        compare_many_with_plain_search(&path, &objects, 2);
+        compare_many_with_plain_search(&path, &objects, if is_long() { 2 } else { 1 });
     }
 }
 

@@ -62,13 +62,13 @@ fn objects_are_found_by_their_ids_in_few_blobs() {
     let name = if is_long() {
         "malta.osm.pbf"
     } else {
-        "porto.osm.pbf"
+        "monaco.osm.pbf"
     };
     let [located, spatial] = files(name, dir);
     let objects = decode::objects(&located);
     let blobs = decode::frames(&spatial).len() as u64 - 1;
     let (mut decoded, mut asked) = (0, 0);
-    let count = if is_long() { 30 } else { 12 };
+    let count = if is_long() { 30 } else { 8 };
     for number in 0..count {
         let object = &objects[number * 104_729 % objects.len()];
         let wanted = id(object);

@@ -114,7 +114,7 @@ fn regions(objects: &[Object], count: usize) -> Vec<String> {
 #[test]
 fn extracts_are_the_same_and_read_less() {
     let dir = tempfile::tempdir().unwrap();
-    let count = if is_long() { 100 } else { 12 };
+    let count = if is_long() { 100 } else { 8 };
     let names = ["liechtenstein-c.osm.pbf", "malta.osm.pbf"];
     for name in &names[..if is_long() { 2 } else { 1 }] {
         let [located, spatial] = layouts(name, dir.path());

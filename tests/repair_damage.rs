@@ -7,7 +7,7 @@ use crate::common::decode::{self, Frame};
 use crate::common::oracle::{real_file, real_files};
 use crate::common::random::Random;
 use crate::common::repaired::{repair, repair_to, shown};
-use crate::common::{Arg, Object, is_canonical, is_long, run_ok};
+use crate::common::{Arg, Object, in_turn, is_canonical, is_long, run_ok};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -298,16 +298,17 @@ fn data_is_saved_if_only_the_frame_around_it_is_damaged() {
     for is_indexed in [false, true] {
         let copy = Copy::new(is_indexed);
         let last = copy.frames.len() - 1;
-        for frame in [1, last] {
+        for (turn, frame) in [1, last].into_iter().enumerate() {
             let (place, blob) = (copy.place(frame), copy.blob_start(frame));
             // The length of the header, its type, the length of the blob, the length of its content, and of its data.
-            for at in [
+            let places = [
                 place.start + 3,
                 place.start + 7,
                 blob - 1,
                 blob + 1,
                 blob + 5,
-            ] {
+            ];
+            for at in in_turn(turn + usize::from(is_indexed), 2, places) {
                 let mut bytes = copy.bytes.clone();
                 bytes[at] ^= 4;
                 let (report, status) = copy.repaired(&bytes, &[]);

@@ -6,7 +6,7 @@
 //! reason in the row KEY of `reference/osmium-parity.md`; with `~KEY@NAME,NAME`, only for extracts or writers with one
 //! of these names.
 //!
-//! Short runs have the middle of each extract, written by one program, and an eighth of the lines. `.ci/long writers` has
+//! Short runs have the middle of an extract for each program, and each line on one of them. `.ci/long writers` has
 //! every line on every middle by every program, and on all extracts as they are.
 
 use crate::common::decode;
@@ -420,11 +420,15 @@ fn each_command_does_the_same_under_the_second_name_with_files_of_other_programs
     let keys = lines.iter().filter_map(|line| line.key);
     let unknown: Vec<&str> = keys.filter(|key| !reasons.contains(*key)).collect();
     assert!(unknown.is_empty(), "no rows for {unknown:?}");
-    let shapes = Mutex::new(writers::shapes().into_iter().enumerate());
+    let shapes = writers::shapes();
+    // In short runs, each line has its turn with one file.
+    let turns = shapes.len();
+    let shapes = Mutex::new(shapes.into_iter().enumerate());
     let findings = Mutex::new(Findings::default());
     let work = || {
         while let Some((turn, shape)) = { shapes.lock().unwrap().next() } {
-            compare(&shape, in_turn(turn, 8, lines.iter().copied()), &findings);
+            let lines = in_turn(turn, turns, lines.iter().copied());
+            compare(&shape, lines, &findings);
         }
     };
     std::thread::scope(|scope| {

@@ -55,8 +55,10 @@ fn months_of_days_lose_nothing_and_leave_a_healthy_file() {
         let start = Instant::now();
         run_ok(&[&"apply-changes", &"--in-place", &current, &change]);
         times.push(start.elapsed());
-        let checked = ask(&[&"check", &"-r", &current]);
-        assert_eq!(checked.status, 0, "day {day}: {checked:?}");
+        if is_long() || day % 3 == 0 {
+            let checked = ask(&[&"check", &"-r", &current]);
+            assert_eq!(checked.status, 0, "day {day}: {checked:?}");
+        }
         if day % MONTH != 0 && day != last {
             continue;
         }

@@ -5,10 +5,11 @@
 
 use super::missing::{is_required, record};
 use super::{Arg, Kind, Object, decode, is_long};
+use std::collections::BTreeMap;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// The value for an absent coordinate in results of [`opl_objects`] and [`as_opl_shows`].
 pub const NO_LOCATION_NANO: i64 = i64::MAX;
@@ -37,7 +38,7 @@ pub fn real_files() -> Vec<PathBuf> {
     let files = all_real_files().into_iter().filter(stands_for_itself);
     let part = |path: PathBuf| {
         if path.ends_with("heidelberg.osm.pbf") && !is_long() {
-            middle_of_heidelberg(path)
+            middle_of(path, "8.66,49.39,8.72,49.42")
         } else {
             path
         }
@@ -58,25 +59,39 @@ pub fn all_real_files() -> Vec<PathBuf> {
     files
 }
 
-/// The middle of Heidelberg, cut out by osmium, which has written the whole file, too. Returns `whole` if osmium is
+/// Andorra at one of the times `a`, `b` and `c`; in short runs the middle of the country.
+pub fn andorra(time: &str) -> PathBuf {
+    let whole = real_file(&format!("andorra-{time}.osm.pbf"));
+    if is_long() {
+        whole
+    } else {
+        middle_of(whole, "1.49,42.48,1.56,42.53")
+    }
+}
+
+/// The middle of a real file, cut out by osmium, which has written the whole file, too. Returns `whole` if osmium is
 /// missing.
-fn middle_of_heidelberg(whole: PathBuf) -> PathBuf {
-    static MIDDLE: OnceLock<Option<PathBuf>> = OnceLock::new();
+fn middle_of(whole: PathBuf, edges: &str) -> PathBuf {
+    static MIDDLES: Mutex<BTreeMap<PathBuf, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
     let cut = || {
+        let name = whole.file_name().expect("a real file").to_string_lossy();
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let (middle, part) = (
-            folder.join("heidelberg.osm.pbf"),
-            folder.join(format!("{}.osm.pbf", std::process::id())),
+            folder.join(&*name),
+            folder.join(format!("{}-{name}", std::process::id())),
         );
         let mut extract = Command::new("osmium");
         extract
-            .args(["extract", "-b", "8.66,49.39,8.72,49.42", "-o"])
+            .args(["extract", "-b", edges])
+            .args(["--output-header", "osmosis_replication_timestamp!", "-o"])
             .arg(&part)
             .arg(&whole);
         let is_cut = extract.output().is_ok_and(|done| done.status.success());
         (is_cut && std::fs::rename(&part, &middle).is_ok()).then_some(middle)
     };
-    MIDDLE.get_or_init(cut).clone().unwrap_or(whole)
+    let mut middles = MIDDLES.lock().expect("nothing panics while it is locked");
+    let middle = middles.entry(whole.clone()).or_insert_with(cut).clone();
+    middle.unwrap_or(whole)
 }
 
 /// The real files of at most 500 kB, for tests that write each in many forms; in the long version all real files.

@@ -1,9 +1,11 @@
 //! Real files as other programs write them.
 
-use super::oracle::{all_real_files, osmconvert, osmosis, python_with_osmium, runs};
+use super::oracle::{osmconvert, osmosis, python_with_osmium, real_files, runs};
 use super::{decode, in_turn, is_long};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 /// A program that writes files, with its options.
 #[derive(Debug, Clone, Copy)]
@@ -152,13 +154,13 @@ pub struct Shape {
     pub writer: Option<Writer>,
 }
 
-/// The middle of every extract in `tests/data`, written by one program, whose turn it is. In long runs, written by each
-/// program, and also the whole extract as it is. Histories are left out.
+/// The middles of the extracts of [`real_files`]: each program has written that of one extract. In long runs, every
+/// program has written each middle, and there is also the whole extract as it is. Histories are left out.
 pub fn shapes() -> Vec<Shape> {
-    let files = all_real_files().into_iter();
-    let extracts = files.filter(|path| !path.to_string_lossy().contains(".osh."));
-    let mut shapes = Vec::new();
-    for (turn, extract) in extracts.enumerate() {
+    let mut extracts = real_files();
+    extracts.retain(|path| !path.to_string_lossy().contains(".osh."));
+    let (count, mut shapes) = (extracts.len(), Vec::new());
+    for (turn, extract) in extracts.into_iter().enumerate() {
         let shape = |part, writer| Shape {
             extract: extract.clone(),
             part,
@@ -166,7 +168,7 @@ pub fn shapes() -> Vec<Shape> {
         };
         let is_small = || std::fs::metadata(&extract).unwrap().len() < 100_000;
         if edges_of_middle(&extract).is_some() || is_small() {
-            let writers = in_turn(turn, WRITERS.len(), WRITERS);
+            let writers = in_turn(turn, count, WRITERS);
             shapes.extend(writers.map(|writer| shape(Part::Middle, Some(writer))));
         }
         // osmium does not export such ways without an option.
@@ -214,7 +216,7 @@ impl Shape {
     #[track_caller]
     pub fn write(&self, directory: &Path, output: &Path) -> bool {
         let part = match (self.part, edges_of_middle(&self.extract)) {
-            (Part::Middle, Some(edges)) => cut(&self.extract, edges, directory),
+            (Part::Middle, Some(edges)) => part_of(&self.extract, edges, directory),
             _ => self.extract.clone(),
         };
         match &self.writer {
@@ -224,10 +226,23 @@ impl Shape {
     }
 }
 
+/// The part of an extract in a box, in a file in `directory`. It is cut out once for all writers.
+fn part_of(extract: &Path, edges: &str, directory: &Path) -> PathBuf {
+    static PARTS: Mutex<BTreeMap<PathBuf, Vec<u8>>> = Mutex::new(BTreeMap::new());
+    let part = directory.join("part.osm.pbf");
+    let mut parts = PARTS.lock().expect("every part can be cut out");
+    let bytes = parts.entry(extract.to_owned()).or_insert_with(|| {
+        cut(extract, edges, directory, &part);
+        std::fs::read(&part).expect("osmium has written the part")
+    });
+    std::fs::write(&part, bytes).expect("the part can be written");
+    part
+}
+
 /// Cuts a box out of an extract. The header gets the box and a replication state, as public extracts have them. osmium
 /// cuts, and needs files in order: others are sorted before.
-fn cut(extract: &Path, edges: &str, directory: &Path) -> PathBuf {
-    let [sorted, part] = ["sorted.osm.pbf", "part.osm.pbf"].map(|name| directory.join(name));
+fn cut(extract: &Path, edges: &str, directory: &Path, part: &Path) {
+    let sorted = directory.join("sorted.osm.pbf");
     let cut_out = |input: &Path| {
         let mut osmium = Command::new("osmium");
         osmium.args(["extract", "-O", "--set-bounds", "-b", edges]);
@@ -236,7 +251,7 @@ fn cut(extract: &Path, edges: &str, directory: &Path) -> PathBuf {
             "--output-header=osmosis_replication_timestamp=2021-10-28T20:21:09Z",
             "--output-header=osmosis_replication_base_url=http://example.com/updates",
         ]);
-        osmium.arg("-o").arg(&part).arg(input);
+        osmium.arg("-o").arg(part).arg(input);
         osmium
     };
     if !runs(&mut cut_out(extract)) {
@@ -244,5 +259,4 @@ fn cut(extract: &Path, edges: &str, directory: &Path) -> PathBuf {
         succeed(sort.arg("sort").arg(extract).arg("-o").arg(&sorted));
         succeed(&mut cut_out(&sorted));
     }
-    part
 }
