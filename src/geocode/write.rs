@@ -12,7 +12,7 @@ use super::namesakes::Namesakes;
 use super::pack::groups;
 use super::packed_rtree::PackedRTreeBuilder;
 use super::row_parts::for_each_part;
-use crate::error::{Error, FormatError, FormatResult, Result};
+use crate::error::{FormatError, FormatResult, Result};
 use crate::geometry::Extent;
 use crate::index::{IdSet, SharedRows, SortedRows};
 use crate::io::StreamOutput;

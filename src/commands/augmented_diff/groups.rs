@@ -11,7 +11,7 @@ use super::xml::put_action;
 use crate::engine::text_sink::warn_replaced;
 use crate::error::{Error, Result};
 use crate::formats::{AugmentedXml, XmlAction};
-use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows};
+use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
 use crate::io::OutputDirectory;
 use crate::osm::{TypeThenId, id_from_rank, id_rank};
 use std::path::Path;
