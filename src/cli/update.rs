@@ -257,8 +257,8 @@ impl Args {
         {
             bail!("the report of update goes to standard output: name a file or a directory");
         }
-        // A run that updates a file in place replaces the outputs of an earlier run, and no other files. An output that
-        // is the input causes another error.
+        // A run that updates a file in place replaces files that look like outputs of an earlier run, and no other
+        // files. The updated file itself is let through here: naming it as an output causes another error.
         let may_replace = |path: &Path| {
             let is_earlier = || path == file || is_replaceable(path);
             self.write.overwrite || self.output.is_none() && is_earlier()

@@ -28,7 +28,7 @@ pub(super) struct BorderPlace {
     pub edge: usize,
     /// The position on the edge, from 0 to 1.
     share: Ratio,
-    /// The position relative to that of other crossings with the same share.
+    /// The infinitesimal part of the position, which gives the order of crossings with the same share.
     tie: Ratio,
     /// The position as a point, with rounded coordinates.
     pub point: Point,

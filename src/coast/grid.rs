@@ -26,11 +26,11 @@ pub(crate) struct GridCell {
     pub part: BoxPart,
 }
 
-/// An iterator over the cells of a grid that share points with a box. It keeps the parts of the area that are not
-/// divided yet.
+/// An iterator over the cells of a grid that share points with a box, each with the part of an area in it.
 pub(crate) struct GridCells {
     grid: Grid,
     bounds: Extent,
+    /// Ranges of columns and of rows that are not divided into cells yet, each with its part of the area.
     pending: Vec<(Range<i32>, Range<i32>, BoxPart)>,
 }
 

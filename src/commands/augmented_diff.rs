@@ -393,7 +393,7 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
         let findings = self.search.finish()?;
         let [mut actions, mut tiles] = [None, None];
         for output in self.outputs {
-            let written = encode(&self.base, &findings, output, self.selection)?;
+            let written = write_output(&self.base, &findings, output, self.selection)?;
             match output {
                 Output::Tiles { .. } => tiles = Some(written),
                 _ => actions = Some(written),
@@ -412,7 +412,7 @@ fn write(
 ) -> Result<Summary> {
     let nodes = ChangedNodes::new(changes, base.replaces, &output.scratch_directory());
     let findings = begin_search(*base, changes, nodes, &[output], selection)?.finish()?;
-    encode(base, &findings, output, selection)
+    write_output(base, &findings, output, selection)
 }
 
 /// Finds the objects that changes concern. All changes are made in one step.
@@ -448,8 +448,8 @@ fn begin_search<'s, 'c>(
     Search::begin(base, (changes, steps), nodes, needs, &scratch)
 }
 
-/// Writes the actions that follow from the findings.
-fn encode(
+/// Writes one output: the actions or tiles that follow from the findings.
+fn write_output(
     base: &Base<'_>,
     findings: &Findings<'_>,
     output: &Output,

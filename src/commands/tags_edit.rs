@@ -273,7 +273,7 @@ pub fn preview(input: impl AsRef<Path>, edits: &TagEdits, ctx: &Context) -> Resu
 pub(crate) fn preview_of(file: &PbfFile, edits: &TagEdits, ctx: &Context) -> Result<Effects> {
     let editor = editor_for(file, edits, ctx)?;
     let prefilter =
-        |strings: &StringTable<'_>| BlobDecision::visit_if(editor.may_change_strings(strings));
+        |strings: &StringTable<'_>| BlobDecision::visit_if(editor.may_change_objects_with(strings));
     let scan = PlanningScan {
         name: "find tags",
         file,

@@ -26,7 +26,7 @@ const TOGETHER: usize = 5;
 #[derive(Default)]
 pub(crate) struct LiteralEncoder {
     tree: Tree,
-    repeats: SequenceCounts,
+    repeats: RepeatedSequences,
     /// The tokens of a block that has many runs. A token is a literal byte, or [`RUN`] combined with the length of a
     /// run.
     tokens: Vec<u16>,
@@ -176,12 +176,12 @@ fn run_len(bytes: &[u8]) -> usize {
 }
 
 /// Looks for sequences that repeat in a sample of a column.
-struct SequenceCounts {
+struct RepeatedSequences {
     /// For each hash, the offset in the sample of the last sequence with this hash.
     last: [u16; Self::TABLE],
 }
 
-impl Default for SequenceCounts {
+impl Default for RepeatedSequences {
     fn default() -> Self {
         Self {
             last: [0; Self::TABLE],
@@ -189,7 +189,7 @@ impl Default for SequenceCounts {
     }
 }
 
-impl SequenceCounts {
+impl RepeatedSequences {
     const TABLE: usize = 1 << 9;
     const SAMPLE: usize = 1 << 11;
     /// The length of a sequence in bytes.

@@ -178,10 +178,10 @@ impl LastBlobs {
         Some(last)
     }
 
-    /// Removes up to `wanted` hosts from the end, and returns them in order. A host is one object with all its
-    /// versions, or all objects of a small last blob if `wanted` is 1. If only some objects of a blob become hosts,
-    /// re-encodes the rest of its objects. A blob is not divided if it is damaged, or if the last object of the output
-    /// is too long for a host.
+    /// Removes objects from the end, makes up to `wanted` hosts of them, and returns the hosts in order. A host gets
+    /// one object with all its versions; if `wanted` is 1 and the last blob is small, it gets all objects of this blob.
+    /// If only some objects of a blob become hosts, re-encodes the rest of its objects. A blob is not divided if it is
+    /// damaged, or if the last object of the output is too long for a host.
     pub fn take_hosts(
         &mut self,
         wanted: usize,
@@ -285,10 +285,10 @@ struct Split {
 }
 
 impl Split {
-    /// Splits up to `wanted` hosts off the end of a blob. A host is one object with all its versions, or all objects of
-    /// a small blob if `wanted` is 1. Returns `None` if the blob has no objects or is damaged, or if an object has more
-    /// than [`MAX_HOST_LEN`] versions. Also returns `None` if the blob is the last one (`is_last`) and its last object
-    /// is too long.
+    /// Splits up to `wanted` hosts off the end of a blob. A host gets one object with all its versions; if `wanted` is
+    /// 1 and the blob is small, it gets all objects of the blob. Returns `None` if the blob has no objects or is
+    /// damaged, or if an object has more than [`MAX_HOST_LEN`] versions. Also returns `None` if the blob is the last
+    /// one (`is_last`) and its last object is too long.
     fn of(blob: &OutputBlob, wanted: usize, is_last: bool, ctx: &Context) -> Result<Option<Self>> {
         let Some(payload) = blob.sound_payload(ctx)? else {
             return Ok(None);

@@ -189,7 +189,7 @@ impl InterpolationRule {
 
 /// Whether one of the house numbers at the ends may be a range of numbers, such as 12-14, rather than a number with a
 /// prefix. Numbers that are padded with zeros, such as 94-01 in Queens, are not ranges.
-fn are_ranges(ends: &[HouseNumber<'_>; 2]) -> bool {
+fn may_have_range(ends: &[HouseNumber<'_>; 2]) -> bool {
     !ends.iter().any(HouseNumber::is_padded) && ends.iter().any(HouseNumber::may_be_range)
 }
 
@@ -200,7 +200,7 @@ fn steps_between(ends: &[HouseNumber<'_>; 2], rule: InterpolationRule) -> Option
     let numbers = ends.map(|end| end.number());
     let letters = last.letter_position() - first.letter_position();
     match (rule, numbers) {
-        _ if first.prefix != last.prefix || are_ranges(ends) => None,
+        _ if first.prefix != last.prefix || may_have_range(ends) => None,
         (InterpolationRule::Letters, _) if first.digits == last.digits => Some(letters),
         (InterpolationRule::Step(step), [Some(first), Some(last)]) if first != last => {
             let difference = last - first;

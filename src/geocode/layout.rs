@@ -65,8 +65,8 @@ pub(crate) const SECTION_COUNT: usize = AREA_SECTION + 1 + SECTIONS;
 /// The number of bits of a position on the Hilbert curve.
 pub(crate) const CURVE_BITS: u32 = 56;
 /// The layout of the sort keys of rows: the number of the layer in the high bits, and a position on the Hilbert curve
-/// in the low [`CURVE_BITS`] bits. Rows are counted by key without its lowest 24 bits, so a count is that of a cell of
-/// 0.0055 by 0.0027 degrees.
+/// in the low [`CURVE_BITS`] bits. Rows whose keys differ only in the lowest 24 bits are counted together. They are the
+/// rows of a layer in a cell of 0.0055 by 0.0027 degrees.
 pub(crate) const KEY: KeyBits = KeyBits::new(24, CURVE_BITS);
 
 /// Returns the layer of a sort key; `None` if the key has a number that no layer has.

@@ -20,7 +20,7 @@ use crate::pbf::wire::Varints;
 pub(super) const HEADER_LEN: usize = 4 + 4 + 4 + 4;
 /// The size of a quantized box in bytes. The box has its southern, western, northern and eastern edge, one byte each,
 /// in [`Units`] from the south-western corner of the leaf.
-pub(super) const UNITS_LEN: usize = 4;
+pub(super) const BOX_LEN: usize = 4;
 /// The maximum number of items of a leaf.
 pub(super) const LEAF_ITEMS: usize = QUEUE_LEN;
 
@@ -78,7 +78,7 @@ impl Units {
     }
 
     /// Returns the quantized edges of a box.
-    pub(super) fn in_units(self, extent: &Extent) -> [u8; UNITS_LEN] {
+    pub(super) fn in_units(self, extent: &Extent) -> [u8; BOX_LEN] {
         let [west, south, east, north] = extent.edges().map(i64::from).into_array();
         let [lat, lon] = [self.base.lat_e7, self.base.lon_e7].map(i64::from);
         [south - lat, west - lon, north - lat, east - lon].map(|from| (from >> self.shift) as u8)
@@ -86,7 +86,7 @@ impl Units {
 
     /// Returns the smallest box that contains every box with the given quantized edges.
     #[inline]
-    fn extent(self, [south, west, north, east]: [u8; UNITS_LEN]) -> Extent {
+    fn extent(self, [south, west, north, east]: [u8; BOX_LEN]) -> Extent {
         let edge = |base: i32, units: i64| {
             let edge = i64::from(base) + (units << self.shift);
             edge.min(i32::MAX.into()) as i32
@@ -144,7 +144,7 @@ impl<'c> Texts<'c> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemLeaf<'c> {
     units: Units,
-    boxes: &'c [[u8; UNITS_LEN]],
+    boxes: &'c [[u8; BOX_LEN]],
     /// The end of each item in `items`.
     ends: OffsetTable<'c>,
     items: &'c [u8],
@@ -166,7 +166,7 @@ impl<'c> ItemLeaf<'c> {
             return Err(BROKEN);
         }
         let items = bytes.get(HEADER_LEN..texts_at).ok_or(BROKEN)?;
-        let boxes = usize::from(count) * UNITS_LEN;
+        let boxes = usize::from(count) * BOX_LEN;
         let (boxes, items) = items.split_at_checked(boxes).ok_or(BROKEN)?;
         let ends = usize::from(count) * usize::from(end_len);
         let (ends, items) = items.split_at_checked(ends).ok_or(BROKEN)?;

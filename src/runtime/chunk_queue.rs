@@ -214,7 +214,8 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         Ok(())
     }
 
-    /// Calls `take` with the chunks of the first job that are ready. Returns whether this job has no chunk yet.
+    /// Calls `take` with those chunks of the first job that are ready. Returns `true` if the job has not ended and none
+    /// of its chunks was ready, so that the caller has to wait.
     fn take_ready(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<bool> {
         let mut has_none = true;
         loop {

@@ -22,15 +22,15 @@ pub(crate) struct PhaseLimits<'c> {
     pub cancellation: &'c Cancellation,
 }
 
-/// The number of results of an item that wait to be merged before its worker waits.
+/// If this many results of an item wait to be merged, the worker waits before it sends another one.
 const MAX_WAITING: usize = 4;
 /// The number of items with short work ([`SHORT_WORK`]) after which the merging thread is woken, while more than half
 /// of the budget is free. Waking the thread takes some microseconds.
 const WAKING_ITEMS: usize = 8;
 /// If the work on an item takes less time than this, the merging thread need not be woken at once.
 const SHORT_WORK: Duration = Duration::from_micros(200);
-/// If the results that wait to be merged have this total size in bytes, workers wait. The worker of the first item
-/// waits only while a result of this item is not merged.
+/// If the results of all items that wait to be merged have this total size in bytes or more, workers wait before they
+/// send another one. The worker of the first item does so only while a result of this item is not merged.
 const MAX_WAITING_BYTES: u64 = 32 << 20;
 
 /// Runs `work`, which returns one result, over the items of `source`. Otherwise does the same as
@@ -48,12 +48,11 @@ pub(crate) fn parallel_classify_phase<T: Send, S, R: Send>(
 }
 
 /// Runs `work` over the items of `source`. Calls `merge` with each result on the calling thread, in the order of the
-/// items. `work` sends the results of an item in their order, and may return the last one.
+/// items. `work` sends the results of an item in their order. It may return the last one instead of sending it.
 ///
-/// - `cost` must return the number of bytes that an item holds from its claim until its last result is merged. Workers
-///   wait to claim items while the bytes of the budget or more are held, so that memory does not grow with the number
-///   of items. A worker also waits while [`MAX_WAITING`] results of its item are not merged, or while results of
-///   [`MAX_WAITING_BYTES`] wait, unless its item is the first and none of its results waits.
+/// - `cost` must return the number of bytes that an item holds from its claim until its last result is merged. No more
+///   items are claimed while the claimed ones hold the budget or more, so that memory does not grow with the number of
+///   items. A worker also waits before it sends a result, as [`ItemResults::send`] says.
 /// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
 /// - `after` is called with the scratch value after each item, whose last result may be merged meanwhile.
 /// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
@@ -122,8 +121,8 @@ pub(crate) struct ItemResults<'q, R> {
 
 impl<R> ItemResults<'_, R> {
     /// Sends a result that takes `bytes` bytes of memory. Waits while [`MAX_WAITING`] results of the item are not
-    /// merged, or while results of [`MAX_WAITING_BYTES`] are not. The first item may always have one result that waits.
-    /// Fails if the phase has ended.
+    /// merged. Also waits while results of [`MAX_WAITING_BYTES`] or more of all items are not merged, except if the
+    /// item is the first one and none of its results waits. Fails if the phase has ended.
     pub(crate) fn send(&self, result: R, bytes: u64) -> Result<()> {
         (self.send)(result, bytes)
     }

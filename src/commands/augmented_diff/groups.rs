@@ -93,7 +93,7 @@ impl PieceRows<'_> {
     /// Adds a row.
     fn push(&mut self, group: i64, (kind, rank): TypeThenId, piece: u32, text: &str) {
         self.rows.push(id_rank(group), |out| {
-            // Rows with equal keys are in the order of their bytes.
+            // The sorter orders the rows of a group by these bytes: by object and then by piece.
             out.push(kind as u8);
             out.extend_from_slice(&rank.to_be_bytes());
             out.extend_from_slice(&piece.to_be_bytes());

@@ -77,8 +77,8 @@ fn is_name(key: &str) -> bool {
     }
 }
 
-/// Whether areas and places keep a key in the index.
-fn is_area_key(key: &str) -> bool {
+/// Whether the index keeps the tags of areas and places that have this key.
+fn is_kept_of_areas(key: &str) -> bool {
     match key {
         "admin_level" | "boundary" | "place" | "postal_code" | "population" | "ISO3166-1"
         | "ISO3166-1:alpha2" | "ISO3166-2" | "wikidata" | "border_type" | "linked_place" => true,
@@ -105,7 +105,7 @@ pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
 
 /// Returns those tags of an area or a place that the index keeps.
 pub(super) fn area_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
-    let kept = tags.iter().filter(|(key, _)| is_area_key(key));
+    let kept = tags.iter().filter(|(key, _)| is_kept_of_areas(key));
     kept.copied().collect()
 }
 

@@ -85,14 +85,15 @@ impl NodeStatistics {
                 is_tagged,
                 is_finer,
             };
-            self.follow(id);
+            self.count_last_before(id);
             self.first.get_or_insert(id);
             self.last = Some(node);
         })
     }
 
-    /// Counts the last node, unless the node that follows is another version of it.
-    fn follow(&mut self, next: i64) {
+    /// Counts the last node before `next`, the id of the node that follows, unless that is another version of the same
+    /// node.
+    fn count_last_before(&mut self, next: i64) {
         if let Some(node) = self.last.take_if(|last| last.id != next) {
             self.count(node);
         }
@@ -135,7 +136,7 @@ impl NodeStatistics {
     /// Adds the nodes of the next blob in file order.
     pub(super) fn merge(&mut self, other: &Self) {
         if let Some(first) = other.first {
-            self.follow(first);
+            self.count_last_before(first);
             self.first.get_or_insert(first);
             self.last = other.last;
         }

@@ -1,5 +1,5 @@
-//! Limits the work for areas. Without a limit, a few bytes could name a long way in one more relation, and each
-//! relation would assemble the way again.
+//! Limits the work for areas. A few bytes of a file can make a long way a member of one more relation, and each
+//! relation assembles the way again. So without a limit, a small file could cause almost endless work.
 
 use super::{GeometryPass, UNDECIDED};
 use crate::area::{MAX_NODES, WayStore};

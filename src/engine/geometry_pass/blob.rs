@@ -55,12 +55,13 @@ impl<V: Visitor> BlobVisit<V> {
         self.reader.decode(entry, |payload| {
             match task {
                 Task::Nodes {
-                    is_scanned: true,
+                    completes_entries: true,
                     is_visited: false,
                     locations: Some(_),
                 } if visit.send_locations(payload, &mut completed)? => return Ok(()),
                 Task::Nodes {
-                    is_scanned: true, ..
+                    completes_entries: true,
+                    ..
                 } => scan_order(payload, &mut completed)?,
                 Task::Nodes { .. } | Task::Ways { .. } | Task::Relations(_) => {}
             }

@@ -143,8 +143,9 @@ enum Task {
         is_visited: bool,
         /// How the locations of all nodes are prepared for their store; `None` if ways do not need them.
         locations: Option<Preparation>,
-        /// Whether the entry of a blob is completed, because the id range of the blob is not known.
-        is_scanned: bool,
+        /// Whether the entry of each blob is completed from its payload, because the id range of some blob is not
+        /// known.
+        completes_entries: bool,
     },
     Ways {
         is_visited: bool,
@@ -174,7 +175,7 @@ pub(crate) struct GeometryPass<'a> {
     looks_up_missing: bool,
     visits: Visits,
     locate: LocateOptions,
-    /// The context in which the file is read. Fails if an object occurs twice.
+    /// The context in which the file is read. In this context, an object that occurs twice is an error.
     ctx: Context,
 }
 
@@ -394,7 +395,7 @@ impl<'a> GeometryPass<'a> {
         let task = Task::Nodes {
             is_visited: visits_nodes,
             locations: Some(read.preparation()),
-            is_scanned: true,
+            completes_entries: true,
         };
         let blobs = self.blobs_of_kind(ObjectKind::Node);
         self.visit_blobs("nodes", blobs, task, init, take, |found| {
@@ -445,7 +446,7 @@ impl<'a> GeometryPass<'a> {
         let task = Task::Nodes {
             is_visited,
             locations: store.as_ref().map(|store| store.preparation()),
-            is_scanned: false,
+            completes_entries: false,
         };
         self.visit_blobs("nodes", blobs, task, init, take, |found| {
             if let (Found::Nodes(nodes), Some(store)) = (found, store.as_mut()) {

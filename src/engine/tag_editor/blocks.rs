@@ -37,8 +37,8 @@ impl NamedKeys {
         named
     }
 
-    /// Adds the keys that `rule` names. The rule can be the first one to change an object only if the object has one of
-    /// these keys.
+    /// Adds the keys that `rule` names. If no rule before it has changed an object, the rule changes the object only if
+    /// the object has one of these keys.
     fn add(&mut self, rule: &TagRule, strings: &StringTable<'_>) {
         let (filter, mut kinds) = (&rule.filter, KindSet::ALL.bits());
         if !filter.expressions().is_empty() {
@@ -111,7 +111,7 @@ impl TagEditor {
     }
 
     /// Whether the tags of an object in a block with these strings may change.
-    pub(crate) fn may_change_strings(&self, strings: &StringTable<'_>) -> bool {
+    pub(crate) fn may_change_objects_with(&self, strings: &StringTable<'_>) -> bool {
         self.has_ids() || NamedKeys::of(self, strings, None).kinds() != 0
     }
 

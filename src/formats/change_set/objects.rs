@@ -8,7 +8,8 @@ use crate::formats::document_header::DocumentHeader;
 use crate::osm::ObjectId;
 use crate::pbf::{Block, Object, ObjectBody};
 
-/// The memory in bytes at which a set of changes of a blob ends.
+/// The memory in bytes of the changes of a blob at which [`ChangeSet::read_block`] passes them on as a set, and begins
+/// another set.
 const MAX_MEMORY: usize = 4 << 20;
 
 impl ChangeSet {
@@ -40,8 +41,8 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Replaces the action of each object that is not deleted by the action that leads to a version like that of the
-    /// object.
+    /// Replaces the action of each object that is not deleted: it becomes a creation for version 1, and a modification
+    /// otherwise.
     pub(in crate::formats) fn infer_actions(&mut self) {
         for change in &mut self.changes {
             change.action = ChangeAction::of_version(!change.is_deletion(), change.version);

@@ -74,7 +74,7 @@ fn an_index_without_regions_contains_no_point() {
 }
 
 #[test]
-fn any_scribble_on_a_small_grid_is_held_by_its_winding_numbers() {
+fn an_index_agrees_with_winding_numbers_for_any_scribble_on_a_small_grid() {
     let random = &mut Random(1);
     for round in 0..rounds(1500) {
         let scale = [1, 2, 3, 5][round % 4];
@@ -86,7 +86,7 @@ fn any_scribble_on_a_small_grid_is_held_by_its_winding_numbers() {
 }
 
 #[test]
-fn sound_scribbles_are_held_by_the_even_odd_rule() {
+fn an_index_agrees_with_the_even_odd_rule_for_valid_scribbles() {
     let random = &mut Random(2);
     let mut sound = Vec::new();
     while sound.len() < 300 {
@@ -101,7 +101,7 @@ fn sound_scribbles_are_held_by_the_even_odd_rule() {
 }
 
 #[test]
-fn scribbles_over_all_the_world_are_held_exactly() {
+fn an_index_is_exact_for_scribbles_over_all_the_world() {
     let random = &mut Random(3);
     for _ in 0..rounds(200) {
         let mut shapes: Vec<Shape> = (0..3).map(|_| scribble(random, 19, 100_000_000)).collect();
@@ -122,7 +122,7 @@ fn scribbles_over_all_the_world_are_held_exactly() {
 }
 
 #[test]
-fn rings_up_to_the_ends_of_the_numbers_are_held_exactly() {
+fn an_index_is_exact_for_rings_up_to_the_ends_of_the_numbers() {
     let random = &mut Random(4);
     let ends = [i32::MIN, i32::MIN + 1, -1, 0, 1, i32::MAX - 1, i32::MAX];
     for _ in 0..100 {
@@ -137,7 +137,7 @@ fn rings_up_to_the_ends_of_the_numbers_are_held_exactly() {
 }
 
 #[test]
-fn stars_with_holes_are_held_exactly() {
+fn an_index_is_exact_for_stars_with_holes() {
     let random = &mut Random(5);
     for round in 0..rounds(60) {
         let shapes: Vec<Shape> = (0..1 + round % 5)
@@ -184,7 +184,7 @@ fn overlapping_and_nested_polygons_are_a_union() {
 }
 
 #[test]
-fn combs_are_held_exactly_though_their_tree_stays_small() {
+fn an_index_is_exact_for_combs_though_its_tree_stays_small() {
     let teeth = 3000;
     let mut corners = vec![(teeth * 2, -1), (0, -1)];
     for tooth in 0..teeth {

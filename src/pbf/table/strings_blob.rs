@@ -28,8 +28,8 @@ pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> FormatRe
 }
 
 /// Appends a frame whose payload is stored uncompressed. A stored block of zlib data begins at each of `cuts`, which
-/// are ascending offsets in the payload. So up to 65,535 bytes between two cuts are contiguous in the file. `index` is
-/// the `indexdata` of the BlobHeader. For each cut, returns the offset of its block in `out`.
+/// are ascending offsets in the payload. So the bytes between two cuts are contiguous in the file if they are at most
+/// 65,535. `index` is the `indexdata` of the BlobHeader. For each cut, returns the offset of its block in `out`.
 pub(super) fn put_stored_frame(
     payload: &[u8],
     cuts: &[usize],
@@ -76,8 +76,8 @@ pub(super) fn read_strings<T>(
     Ok(read_stored(body, read)?.flatten())
 }
 
-/// Calls `read` with the payload of a Blob message. Returns `None` unless the blob has zlib data, and its payload is
-/// not longer than the message. Data in stored blocks meets this condition.
+/// Calls `read` with the payload of a Blob message. Returns `None` for a blob without zlib data, and for a blob whose
+/// payload is longer than the message. A payload that is stored uncompressed is shorter than its message.
 pub(super) fn read_stored<T>(
     body: &[u8],
     read: impl FnOnce(&[u8]) -> FormatResult<T>,

@@ -37,16 +37,17 @@ impl WideRegisters {
         HAS_THEM.then_some(Self(()))
     }
 
-    /// Fills `sums` from its beginning with the sums of `sum` and the values of `run`. Stops at the end of `sums` or
-    /// `run`, and at a value that is cut off or has more than eight bytes.
+    /// Stores running totals at the beginning of `sums`: `sum` plus the first value of `run`, this total plus the
+    /// second value, and so on. Stops at the end of `sums` or `run`, and at a value that is cut off or has more than
+    /// eight bytes.
     pub(super) fn fill(self, run: &[u8], sums: &mut [i64], sum: i64) -> PartialSums {
-        // SAFETY: both types have the same layout, and `decode` stores only numbers.
+        // SAFETY: both types have the same layout, and `store_totals` stores only numbers.
         let places = unsafe { &mut *(std::ptr::from_mut(sums) as *mut [MaybeUninit<i64>]) };
         // SAFETY: the processor has the instructions, as `self` proves.
-        unsafe { decode(run, places, sum) }
+        unsafe { store_totals(run, places, sum) }
     }
 
-    /// Appends at most `most` sums to `sums`. Does the same as [`fill`](Self::fill) otherwise.
+    /// Appends at most `most` running totals to `sums`. Does the same as [`fill`](Self::fill) otherwise.
     pub(super) fn push(
         self,
         run: &[u8],
@@ -63,8 +64,8 @@ impl WideRegisters {
         let most = values.min(most);
         sums.reserve(most);
         // SAFETY: the processor has the instructions, as `self` proves.
-        let part = unsafe { decode(run, &mut sums.spare_capacity_mut()[..most], sum) };
-        // SAFETY: `decode` has stored `part.count` numbers, at most as many as there was room for.
+        let part = unsafe { store_totals(run, &mut sums.spare_capacity_mut()[..most], sum) };
+        // SAFETY: `store_totals` has stored `part.count` numbers, at most as many as there was room for.
         unsafe { sums.set_len(sums.len() + part.count) };
         part
     }
@@ -80,10 +81,10 @@ const fn numbers(shift: u32, modulus: u8) -> [u8; 64] {
     numbers
 }
 
-/// Stores the sums of `sum` and the values of `run` in `places`, as [`WideRegisters::fill`] does. Stores
-/// [`PartialSums::count`] numbers.
+/// Stores running totals in `places`, as [`WideRegisters::fill`] does in `sums`. Stores numbers in the first
+/// [`PartialSums::count`] places, and leaves the others as they are.
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn decode(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> PartialSums {
+fn store_totals(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> PartialSums {
     // For each byte of a register: its index, the index of its group of eight bytes, and its index within the group.
     const BYTES: [u8; 64] = numbers(0, 64);
     const EIGHTS: [u8; 64] = numbers(3, 8);

@@ -47,7 +47,7 @@ struct LocatedRefs {
     absent: IdsWithRegions,
     /// Nodes that are in the file without a location, with the regions that contain their stored location.
     unlocated: IdsWithRegions,
-    /// The nodes for which it is open whether their stored locations count.
+    /// The nodes of which it is not known yet whether their stored locations count, as in [`StoredLocationRule::Open`].
     open: Vec<i64>,
 }
 
@@ -132,8 +132,8 @@ struct WaysByRegion {
     absent: IdsWithRegions,
     /// In a file with a spatial layout, the locations of the nodes of each way with an added node.
     places: NodePlaces,
-    /// The offset of the blob, and the nodes for which it is open whether they lie in a region; `None` if there are no
-    /// such nodes. If it is set, the other fields are empty.
+    /// The offset of the blob, and the nodes that are described at [`LocatedRefs::open`]; `None` if there are no such
+    /// nodes. If it is set, the other fields are empty.
     open: Option<(u64, Vec<i64>)>,
 }
 
@@ -143,9 +143,9 @@ struct AllWays {
     added_nodes: IdMap,
     absent_nodes: IdMap,
     outside: OutsideObjects,
-    /// The nodes for which it is open whether they lie in a region, with the value 1.
+    /// The nodes that are described at [`LocatedRefs::open`], each with the value 1.
     open_nodes: IdMap,
-    /// The offsets of the blobs with ways of these nodes.
+    /// The offsets of the blobs with ways that refer to these nodes.
     open_blobs: FxHashSet<u64>,
     room: MemoryBudget,
 }
