@@ -29,8 +29,8 @@ pub(super) struct Corners {
     of_end: Vec<u32>,
 }
 
-/// Whether the direction from `from` to `to` leads west, or due south. [`side_of_line`] can compare directions in the same
-/// half-plane.
+/// Whether the direction from `from` to `to` leads west, or due south. [`side_of_line`] can compare directions in the
+/// same half-plane.
 fn is_western(from: Point, to: Point) -> bool {
     (to.lon_e7, to.lat_e7) < (from.lon_e7, from.lat_e7)
 }

@@ -58,8 +58,8 @@ pub struct Args {
     /// Write the problems to FILE, as points and lines
     #[arg(long, group = "outputs", value_name = "FILE")]
     errors: Option<PathBuf>,
-    /// Divide land and water into cells of this size in degrees, 0.01 to 180, which overlap by 0.0001 degrees; 0 divides
-    /// nothing [default: 1 in a directory, else 0]
+    /// Divide land and water into cells of this size in degrees, 0.01 to 180, which overlap by 0.0001 degrees; 0
+    /// divides nothing [default: 1 in a directory, else 0]
     #[arg(long, value_name = "DEGREES", value_parser = parse_cell)]
     split: Option<CellSize>,
     /// Coordinate reference system of Shapefiles: 4326 (degrees) or 3857 (Web Mercator) [default: both in a directory,
@@ -84,7 +84,8 @@ pub struct Args {
     /// Close gaps of up to this length in metres; 0 closes none
     #[arg(long, value_name = "METRES", default_value_t = CLOSE_DISTANCE_M, value_parser = parse_distance)]
     close_distance: f64,
-    /// Write nothing if the coast has lost land in comparison with OLD: a directory of an earlier run, or a file of land
+    /// Write nothing if the coast has lost land in comparison with OLD: a directory of an earlier run, or a file of
+    /// land
     ///
     /// The land in each cell of 10 degrees is compared, and the number of rings. A file is a Shapefile or GeoJSON with
     /// whole polygons.

@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 ///
 /// Features are written in the order of the file: points, then features of ways, then features of relations. One pass
 /// over the file is enough if its ways have locations (`pbfhogg add-locations-to-ways`); otherwise the locations of
-/// nodes are kept in memory or, if they do not fit, joined on disk. Locations that only some ways have are used, and the
-/// others are looked up.
+/// nodes are kept in memory or, if they do not fit, joined on disk. Locations that only some ways have are used, and
+/// the others are looked up.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg export berlin.osm.pbf -o berlin.geojson

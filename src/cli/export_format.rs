@@ -97,8 +97,8 @@ pub struct FormatArgs {
     raw: bool,
     /// GeoParquet, CSV: add a column for each of these tag keys; comma-separated
     ///
-    /// CSV then has no other columns of tags. Without this option, it has a column for each key of --properties, or else
-    /// name, and tags with all tags as JSON.
+    /// CSV then has no other columns of tags. Without this option, it has a column for each key of --properties, or
+    /// else name, and tags with all tags as JSON.
     #[arg(
         long = "column",
         value_name = "KEYS",

@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 
 /// Write a valid file of all that can be saved of a damaged one
 ///
-/// The output has every object that can still be read: sorted, each once, with a table of contents. Blobs that are whole
-/// are copied. Behind damage, the next blob is looked for at every byte, so that files that were cut, overwritten,
-/// joined by other programs, or compressed as a whole are read, too. Of OSM XML, OsmChange, OPL and o5m, compressed or
-/// not, the output has what stands before the first damage. FILE is not changed.
+/// The output has every object that can still be read: sorted, each once, with a table of contents. Blobs that are
+/// whole are copied. Behind damage, the next blob is looked for at every byte, so that files that were cut,
+/// overwritten, joined by other programs, or compressed as a whole are read, too. Of OSM XML, OsmChange, OPL and o5m,
+/// compressed or not, the output has what stands before the first damage. FILE is not changed.
 ///
 /// The report says what was lost: the blobs, their place, and the ids that they had or can have had. With --from, the
 /// objects with these ids come from another file, such as yesterday's.
 ///
-/// The exit status is 0 if nothing was lost, 1 if something was lost, the header included, and the rest was written, and 2
-/// if nothing can be saved.
+/// The exit status is 0 if nothing was lost, 1 if something was lost, the header included, and the rest was written,
+/// and 2 if nothing can be saved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg repair damaged.osm.pbf -o saved.osm.pbf
@@ -35,8 +35,8 @@ pub struct Args {
     /// Another file; objects whose ids may be lost come from there
     ///
     /// A path or an https:// address of a file in any format. If all that was lost can come from there, and both files
-    /// follow the same server, the output has the replication state of the older of both, and `pbfhogg update` brings it
-    /// up to date.
+    /// follow the same server, the output has the replication state of the older of both, and `pbfhogg update` brings
+    /// it up to date.
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Write the report as JSON to REPORT, too

@@ -193,8 +193,8 @@ pub(super) struct Surroundings<'s> {
 }
 
 impl Surroundings<'_> {
-    /// Adds the rings of the border that no coastline meets and that are in land. Returns the surface at the outer borders
-    /// that no coastline meets, if there are any.
+    /// Adds the rings of the border that no coastline meets and that are in land. Returns the surface at the outer
+    /// borders that no coastline meets, if there are any.
     pub(super) fn add_border(
         &self,
         rings: &mut Vec<CoastPath>,

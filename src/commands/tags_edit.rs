@@ -133,7 +133,8 @@ pub struct Summary {
 /// versions, metadata, locations and members stay. Blobs whose ids or strings concern no rule are copied, and need not
 /// be read or decompressed completely. The tags of other blobs are replaced in their encoded form. Deleted versions
 /// without tags stay as they are. An object that occurs twice is changed twice. With regions, reads nodes, ways and
-/// relations once more. With [`Options::drop_untagged`], further passes find the objects that objects with tags refer to.
+/// relations once more. With [`Options::drop_untagged`], further passes find the objects that objects with tags refer
+/// to.
 ///
 /// # Memory
 ///

@@ -440,7 +440,8 @@ impl ElementReader {
     /// use pbfhogg::ElementReader;
     ///
     /// let reader = ElementReader::from_path("berlin.osm.pbf")?;
-    /// let counts = reader.par_try_fold(|| 0_u64, |count, element| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// let counts = reader.par_try_fold(|| 0_u64, |count, element| -> Result<(), Box<dyn std::error::Error + Send +
+    /// Sync>> {
     ///     for (key, value) in element.tags() {
     ///         if key == "maxspeed" && value.parse::<u32>().is_err() {
     ///             return Err(format!("{} {}: {value}", element.kind(), element.id()).into());

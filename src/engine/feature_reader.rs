@@ -175,8 +175,8 @@ impl FeatureReader {
         Ok(())
     }
 
-    /// Visits objects as [`for_each`](Self::for_each), and also calls `report` with each problem of a selected object, in
-    /// file order, instead of a warning. An object may have problems and a geometry.
+    /// Visits objects as [`for_each`](Self::for_each), and also calls `report` with each problem of a selected object,
+    /// in file order, instead of a warning. An object may have problems and a geometry.
     ///
     /// # Errors
     ///

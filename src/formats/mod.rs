@@ -113,9 +113,9 @@ pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<C
     read_changes(paths, SameTime::LastRead, KeptVersions::Newest, ctx)
 }
 
-/// Reads change files (OsmChange, o5c, OPL or PBF) in the given order, as [`read_change_files`] does. Returns the changes
-/// in canonical order, with the given versions of each object in ascending order. Of changes with equal versions, keeps
-/// the one with the latest time. If the times are equal or missing, `same_time` decides.
+/// Reads change files (OsmChange, o5c, OPL or PBF) in the given order, as [`read_change_files`] does. Returns the
+/// changes in canonical order, with the given versions of each object in ascending order. Of changes with equal
+/// versions, keeps the one with the latest time. If the times are equal or missing, `same_time` decides.
 pub(crate) fn read_changes<P: AsRef<Path>>(
     paths: &[P],
     same_time: SameTime,

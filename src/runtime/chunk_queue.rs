@@ -101,8 +101,9 @@ impl WaitingChunks {
     }
 }
 
-/// Wakes the thread that waits for chunks. A channel of crossbeam calls `sched_yield` before it sleeps. If all processors
-/// are busy, the thread then gives up its turn for some milliseconds, in which the other threads run out of jobs.
+/// Wakes the thread that waits for chunks. A channel of crossbeam calls `sched_yield` before it sleeps. If all
+/// processors are busy, the thread then gives up its turn for some milliseconds, in which the other threads run out of
+/// jobs.
 #[derive(Debug, Default)]
 struct Bell {
     has_rung: Mutex<bool>,

@@ -154,8 +154,8 @@ pub struct WriteArgs {
     pub output_header: Vec<HeaderOption>,
     /// Bounding box in the header: data (the box of all nodes), none, or min_lon,min_lat,max_lon,max_lat
     ///
-    /// data needs a PBF file as output, and covers the locations in ways, too. By default, the box is that of the input,
-    /// unless the command knows a better one.
+    /// data needs a PBF file as output, and covers the locations in ways, too. By default, the box is that of the
+    /// input, unless the command knows a better one.
     #[arg(long, value_name = "BOX", value_parser = parse_with(OutputBox::parse), allow_hyphen_values = true, hide_short_help = true)]
     set_bbox: Option<OutputBox>,
     /// Also write an index into the header of every blob, for programs that use it

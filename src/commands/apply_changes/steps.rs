@@ -138,9 +138,9 @@ pub(super) fn plan_steps(
 /// The steps of an output, to which blobs and changes are added in order.
 ///
 /// Small blobs are joined with neighbours that have room, if at least one of them has to be re-encoded anyway.
-/// Otherwise, each update would add to the small blobs of the file. A blob is small if it has less than a quarter of the
-/// objects of a full blob, and less than a quarter of [`TARGET_PAYLOAD`]. The other blobs with changes are edited one by
-/// one, and the other blobs without changes are copied.
+/// Otherwise, each update would add to the small blobs of the file. A blob is small if it has less than a quarter of
+/// the objects of a full blob, and less than a quarter of [`TARGET_PAYLOAD`]. The other blobs with changes are edited
+/// one by one, and the other blobs without changes are copied.
 #[derive(Default)]
 struct StepList {
     steps: Vec<ApplyStep>,
@@ -221,8 +221,8 @@ impl StepList {
         }
     }
 
-    /// Appends the steps for the blobs in `run`: one step if they are joined, and otherwise a step for each blob, except
-    /// that adjacent blobs which are copied are one step.
+    /// Appends the steps for the blobs in `run`: one step if they are joined, and otherwise a step for each blob,
+    /// except that adjacent blobs which are copied are one step.
     fn end_run(&mut self) {
         (self.count, self.bytes) = (0, 0);
         let Self { steps, run, .. } = self;

@@ -208,7 +208,8 @@ impl<'a> Blob<'a> {
 }
 
 impl<'a> Blob<'a> {
-    /// Reads the beginning of a Blob whose data is compressed with zlib. The data is cut where `beginning` ends. Returns
+    /// Reads the beginning of a Blob whose data is compressed with zlib. The data is cut where `beginning` ends.
+    /// Returns
     /// `None` for other Blobs, and if `raw_size` comes after the data.
     pub(crate) fn parse_beginning(beginning: &'a [u8]) -> Option<Self> {
         const RAW_SIZE: u64 = (blob::RAW_SIZE << 3) as u64;

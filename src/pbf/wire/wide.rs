@@ -1,5 +1,5 @@
-//! Sums of packed values in registers of 64 bytes: a register takes 64 bytes of a run, and eight values are decoded at a
-//! time. Processors with AVX-512 VBMI2 have these registers (Intel since Ice Lake, AMD since Zen 4).
+//! Sums of packed values in registers of 64 bytes: a register takes 64 bytes of a run, and eight values are decoded at
+//! a time. Processors with AVX-512 VBMI2 have these registers (Intel since Ice Lake, AMD since Zen 4).
 #![allow(
     unsafe_code,
     reason = "wide registers are loaded and stored by pointers, in functions for processors that have them"
