@@ -14,7 +14,7 @@ fn main() -> pbfhogg::Result<()> {
         .iter()
         .filter(|change| change.kind() == ObjectKind::Node);
     let places: HashMap<i64, _> = nodes
-        .filter_map(|node| Some((node.id, node.location()?)))
+        .filter_map(|node| Some((node.id(), node.location()?)))
         .collect();
     let ids = places.keys().map(|&id| ObjectId {
         kind: ObjectKind::Node,
