@@ -182,7 +182,7 @@ fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> FormatRes
         let cause = "strings with characters that XML does not know";
         return Err(FormatError::new(cause));
     }
-    if Block::parse(payload)?.repeated_keys()? > 0 {
+    if Block::parse(payload)?.has_repeated_keys()? {
         return Err(FormatError::new(
             "tags with a key that the object has already",
         ));
