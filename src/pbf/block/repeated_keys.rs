@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::pbf::wire::{put_bytes_field, put_varint};
 
-    /// Returns the message of a block with the given strings, and with DenseNodes that have only `keys_vals`.
+    /// Returns the message of a block with the given strings, and with four nodes that have the tags in `keys_vals`.
     fn block(strings: &[&str], keys_vals: &[u64]) -> Vec<u8> {
         let (mut table, mut run, mut dense) = (Vec::new(), Vec::new(), Vec::new());
         for text in strings {
@@ -138,6 +138,9 @@ mod tests {
         keys_vals
             .iter()
             .for_each(|value| put_varint(&mut run, *value));
+        put_bytes_field(&mut dense, 1, &[2; 4]);
+        put_bytes_field(&mut dense, 8, &[0; 4]);
+        put_bytes_field(&mut dense, 9, &[0; 4]);
         put_bytes_field(&mut dense, 10, &run);
         let (mut group, mut block) = (Vec::new(), Vec::new());
         put_bytes_field(&mut group, 2, &dense);
