@@ -296,3 +296,90 @@ fn tags_without_a_key_are_named_by_check_and_left_out_by_repair() {
         );
     }
 }
+
+/// A block with one object that has the given version and changeset. `message` is the number of its message in the
+/// group: 1 for a node, 2 for dense nodes, 3 for a way, 4 for a relation.
+fn block_with_info(message: u32, version: i64, changeset: i64) -> Vec<u8> {
+    let object = if message == 2 {
+        let info = Message::new()
+            .packed_uint(1, &[1, version as u64])
+            .packed_deltas(2, &[1000, 1000])
+            .packed_deltas(3, &[7, changeset])
+            .packed_deltas(4, &[9, 9])
+            .packed_deltas(5, &[1, 1]);
+        Message::new()
+            .packed_deltas(1, &[6, 7])
+            .message(5, info)
+            .packed_deltas(8, &[10, 10])
+            .packed_deltas(9, &[10, 10])
+    } else {
+        let info = Message::new()
+            .varint(1, version as u64)
+            .varint(2, 1000)
+            .varint(3, changeset as u64)
+            .varint(4, 9)
+            .varint(5, 1);
+        let object = match message {
+            1 => Message::new().sint(1, 7).sint(8, 10).sint(9, 10),
+            _ => Message::new().varint(1, 7),
+        };
+        let object = object.message(4, info);
+        if message == 3 {
+            object.packed_deltas(8, &[1, 2])
+        } else {
+            object
+        }
+    };
+    let strings = Message::new().bytes(1, b"").bytes(1, b"name");
+    let group = Message::new().message(message, object);
+    let block = Message::new().message(1, strings).message(2, group);
+    block.to_bytes()
+}
+
+#[test]
+fn metadata_that_osmium_refuses_is_named_by_check_and_left_out_by_repair() {
+    let has_osmium = osmium();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in.osm.pbf");
+    let (small, large) = (i64::from(i32::MIN), i64::from(u32::MAX));
+    for message in 1..=4 {
+        for (version, changeset, refused) in [
+            (2, 7, None),
+            (-1, -1, None),
+            (0, large - 1, None),
+            (i32::MAX.into(), 0, None),
+            (-2, 7, Some("the version -2 is out of range")),
+            (small, 7, Some("the version -2147483648 is out of range")),
+            (2, large, Some("the changeset 4294967295 is out of range")),
+            (
+                2,
+                i64::MAX / 4,
+                Some("the changeset 2305843009213693951 is out of range"),
+            ),
+            (2, -2, Some("the changeset -2 is out of range")),
+        ] {
+            let block = block_with_info(message, version, changeset);
+            fs::write(&path, craft::plain_file(&[block])).unwrap();
+            assert!(!has_osmium || is_read_by_osmium(&path) == refused.is_none());
+            let (found, status) = checked(&path);
+            let what = found["listed_faults"][0]["what"].as_str();
+            assert_eq!(
+                (what, status),
+                (refused, i32::from(refused.is_some())),
+                "{found}"
+            );
+            let (output, report, status) = repair_to(&path, &[]);
+            assert_eq!(status, i32::from(refused.is_some()), "{report}");
+            assert_eq!(
+                report["changes"]["parts_dropped"],
+                i32::from(refused.is_some())
+            );
+            assert!(is_valid(&checked(&output).0));
+            assert!(!has_osmium || is_read_by_osmium(&output));
+            let objects = decode::objects(&output);
+            let object = objects.last().unwrap();
+            // The rest of the metadata stays.
+            assert_eq!((object.id, object.uid), (7, Some(9)));
+        }
+    }
+}

@@ -7,8 +7,8 @@ use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, FrameStart, read_blob_message};
 use crate::io::Input;
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobKind, Block, Encoding, FRAME_PREFIX_LEN, TableBlob,
-    content_faults, may_be_table_blob, scan_for_oddities,
+    Blob, BlobEntry, BlobFlags, BlobKind, Encoding, FRAME_PREFIX_LEN, TableBlob, content_faults,
+    may_be_table_blob, scan_for_oddities,
 };
 use crate::runtime::Context;
 use std::iter::{from_fn, once};
@@ -182,10 +182,13 @@ fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> FormatRes
         let cause = "strings with characters that XML does not know";
         return Err(FormatError::new(cause));
     }
-    if Block::parse(payload)?.has_repeated_keys()? {
-        return Err(FormatError::new(
-            "tags with a key that the object has already",
-        ));
+    if odd.has_repeated_keys {
+        let cause = "tags with a key that the object has already";
+        return Err(FormatError::new(cause));
+    }
+    if odd.has_refused_info {
+        let cause = "versions or changesets that are out of range";
+        return Err(FormatError::new(cause));
     }
     Ok(odd.short_ways)
 }

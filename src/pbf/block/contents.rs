@@ -18,6 +18,8 @@ pub(crate) struct ContentFacts {
     pub inexpressible: u64,
     /// The tags that readers misunderstand.
     pub faulty_tags: FaultyTags,
+    /// Whether an object has a version or a changeset that other programs refuse.
+    pub has_refused_info: bool,
     /// Whether there are deleted versions.
     pub has_deleted: bool,
     /// Whether there are ways with nodes and without locations.
@@ -30,21 +32,22 @@ impl Block<'_> {
     /// Checks all objects of the block, and returns the facts about them. [`ContentFacts::inexpressible`] is always 0.
     /// Fails wherever [`try_for_each`](Self::try_for_each) fails, but checks dense nodes column by column, which is
     /// four times as fast as a visit.
-    pub(super) fn check_contents(&self) -> FormatResult<ContentFacts> {
+    pub(in crate::pbf) fn check_contents(&self) -> FormatResult<ContentFacts> {
         let (strings, mut facts) = (&self.strings, ContentFacts::default());
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
-            let is_visible = match message {
+            let info = match message {
                 BlockMessage::Dense(dense) => {
-                    let is_visible = dense.check_contents(strings)?;
+                    facts.has_deleted |= !dense.check_contents(strings)?;
                     facts.faulty_tags.add(dense.faulty_tags(strings)?);
-                    is_visible
+                    facts.has_refused_info |= dense.info.has_refused()?;
+                    continue;
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     let tags = Tags::of_two_runs(strings, &node.keys, &node.values)?;
                     facts.faulty_tags.add(FaultyTags::of(tags));
-                    check_info(&node.info, strings)?
+                    node.info
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayMessage::parse(bytes)?;
@@ -53,26 +56,22 @@ impl Block<'_> {
                     facts.faulty_tags.add(FaultyTags::of(tags));
                     facts.has_bare_ways |= !way.refs.is_empty() && way.lats.is_empty();
                     facts.has_locations |= !way.lats.is_empty();
-                    check_info(&RawInfo::parse_optional(way.info)?, strings)?
+                    RawInfo::parse_optional(way.info)?
                 }
                 BlockMessage::Single(ObjectKind::Relation, bytes) => {
                     let relation = RelationMessage::parse(bytes)?;
                     relation.check(strings.len())?;
                     let tags = Tags::of_two_runs(strings, &relation.keys, &relation.values)?;
                     facts.faulty_tags.add(FaultyTags::of(tags));
-                    check_info(&RawInfo::parse_optional(relation.info)?, strings)?
+                    RawInfo::parse_optional(relation.info)?
                 }
             };
-            facts.has_deleted |= !is_visible;
+            check_user(info.user_sid.unwrap_or(0), strings)?;
+            facts.has_deleted |= info.visible == Some(false);
+            facts.has_refused_info |= info.refusal().is_some();
         }
         Ok(facts)
     }
-}
-
-/// Checks the string id of the user, and returns whether the version is visible.
-fn check_info(info: &RawInfo, strings: &StringTable<'_>) -> FormatResult<bool> {
-    check_user(info.user_sid.unwrap_or(0), strings)?;
-    Ok(info.visible != Some(false))
 }
 
 /// Fails if `id`, the string id of a user, is out of range. The id 0 means "no user" even in a block without strings.
@@ -110,7 +109,7 @@ impl DenseNodes<'_> {
             check_varints(column.as_bytes()).map_err(|error| error.within("DenseNodes"))?;
         }
         self.check_coordinates()?;
-        let tags = check_tags(self.keys_vals.values(), self.len(), |_| ())?;
+        let tags = check_tags(self.keys_vals.values(), self.len(), |_, _| ())?;
         if tags.tags > 0 {
             strings.check(tags.largest_string)?;
         }

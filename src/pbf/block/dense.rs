@@ -393,12 +393,13 @@ pub(in crate::pbf) struct TagFacts {
     pub tags: u64,
 }
 
-/// Checks the tags in `keys_vals`, and returns facts about them. Calls `each_key` with the string id of every key.
+/// Checks the tags in `keys_vals`, and returns facts about them. Calls `each_key` with the index of the node and the
+/// string id of every key.
 /// Fails if a key has no value, or if there are tags for more than `nodes` nodes.
 pub(in crate::pbf) fn check_tags(
     mut keys_vals: Varints<'_>,
     nodes: usize,
-    mut each_key: impl FnMut(u64),
+    mut each_key: impl FnMut(usize, u64),
 ) -> FormatResult<TagFacts> {
     let (mut facts, mut ended, mut is_open) = (TagFacts::default(), 0, false);
     while !keys_vals.is_done() {
@@ -411,7 +412,7 @@ pub(in crate::pbf) fn check_tags(
         if keys_vals.is_done() {
             return Err(key_without_value());
         }
-        each_key(key);
+        each_key(ended, key);
         facts.tagged += u64::from(!is_open);
         facts.tags += 1;
         is_open = true;

@@ -39,8 +39,8 @@ pub struct Salvage {
     /// The number of nodes that were left out because their coordinates are beyond the earth.
     pub outside: u64,
     /// The number of tags, roles, user names, lists of locations, and metadata of objects that were left out in whole
-    /// or in part, because they are damaged. Tags without a key, and tags whose key an earlier tag of the object has,
-    /// count, too.
+    /// or in part, because they are damaged. Tags without a key, tags whose key an earlier tag of the object has, and
+    /// versions and changesets that other programs refuse, count, too.
     pub parts_dropped: u64,
     /// The number of tags, roles and user names in which bytes that are not UTF-8, or characters that XML 1.0 does not
     /// allow, were replaced.
@@ -333,6 +333,7 @@ impl<'s> Reader<'s> {
             self.found.parts_dropped += u64::from(user.is_none());
             user
         });
+        self.found.parts_dropped += u64::from(raw.remove_refused());
         let info = Info::resolve(&raw, &self.units, &StringTable::default());
         let info = info.unwrap_or_else(|_| {
             self.found.parts_dropped += 1;

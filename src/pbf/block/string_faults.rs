@@ -142,8 +142,9 @@ fn name_object(payload: &[u8], error: FormatError) -> FormatError {
 }
 
 /// Checks all objects of the block in `payload`, and calls `take` with each use of a faulty string, with each tag whose
-/// key an earlier tag of the object has, with each tag without a key, and with each object that has too many parts for
-/// most commands. Fails if the objects cannot be decoded for a reason other than a faulty string.
+/// key an earlier tag of the object has, with each tag without a key, with each version or changeset that other programs
+/// refuse, and with each object that has too many parts for most commands. Fails if the objects cannot be decoded for a
+/// reason other than a faulty string.
 pub(crate) fn content_faults(
     payload: &[u8],
     mut take: impl FnMut(ContentFault),
@@ -163,6 +164,9 @@ pub(crate) fn content_faults(
     }
     if facts.faulty_tags.any() {
         report_faulty_tags(&block, &mut take)?;
+    }
+    if facts.has_refused_info {
+        report_refused_info(&block, &mut take)?;
     }
     Ok(ContentFacts {
         inexpressible,
@@ -192,6 +196,17 @@ fn report_faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> 
         }
         Ok(())
     })
+}
+
+/// Calls `take` with each object that has a version or a changeset that other programs refuse.
+fn report_refused_info(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> FormatResult<()> {
+    let mut walk = block.walk();
+    while let Some(kind) = walk.next()? {
+        if let Some(what) = walk.info()?.refusal() {
+            take(ContentFault::new(Some((kind, walk.id()?)), what, true));
+        }
+    }
+    Ok(())
 }
 
 /// Calls `take` with each object that has more than [`MAX_PARTS`] tags, nodes or members.

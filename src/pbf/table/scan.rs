@@ -8,7 +8,7 @@ use crate::osm::{Bbox, Location, ObjectKind, ceil_e7, floor_e7};
 use crate::pbf::block::delta::OVERFLOW;
 use crate::pbf::block::dense::{DenseNodes, TagFacts, check_tags};
 use crate::pbf::block::messages::{NodeMessage, OnlyId, RawInfo};
-use crate::pbf::block::oddities::{Oddities, is_among};
+use crate::pbf::block::oddities::{Oddities, UsedKeys};
 use crate::pbf::block::outline::{
     BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range,
 };
@@ -78,14 +78,23 @@ pub(crate) fn scan_for_oddities(payload: &[u8], entry: &mut BlobEntry) -> Format
     if !scan.strings.are_utf8 {
         check_strings(payload)?;
     }
-    let (mut odd, leaves_out) = (scan.odd, scan.bounds.leaves_out);
+    let mut odd = scan.odd;
     odd.has_inexpressible = !scan.strings.are_expressible;
-    scan.end(payload, entry);
-    if leaves_out {
+    odd.has_empty_keys |= scan.strings.empty.iter().any(|empty| scan.keys.has(*empty));
+    odd.has_repeated_keys = scan.keys.has_repeated;
+    if scan
+        .keys
+        .have_equal_texts(BlockOutline::parse(payload)?.string_table)?
+    {
+        let contents = Block::parse(payload)?.check_contents()?;
+        odd.has_repeated_keys = contents.faulty_tags.repeated > 0;
+    }
+    if scan.bounds.leaves_out {
         // Some nodes lie outside of the world, or have no location.
         let block = Block::parse(payload)?;
         block.for_each_node_outside(|_, _, _| odd.has_outside = true)?;
     }
+    scan.end(payload, entry);
     Ok(odd)
 }
 
@@ -105,7 +114,9 @@ fn scan_all(payload: &[u8], finds_odd: bool) -> FormatResult<TableScan> {
         block.units,
         StringCounts::parse(block.string_table, finds_odd)?,
     );
-    scan.finds_odd = finds_odd;
+    if finds_odd {
+        (scan.finds_odd, scan.keys) = (true, UsedKeys::new(scan.strings.count as usize));
+    }
     for group in &block.groups {
         group.try_for_each(|message| scan.scan_message(message))?;
     }
@@ -125,8 +136,12 @@ struct TableScan {
     counts: [ObjectCounts; 3],
     /// Whether odd objects are looked for.
     finds_odd: bool,
-    /// The odd objects, without nodes beyond the earth.
+    /// The odd objects, without nodes beyond the earth and faulty tags.
     odd: Oddities,
+    /// The keys of tags, if odd objects are looked for.
+    keys: UsedKeys,
+    /// The number of objects so far, if odd objects are looked for.
+    objects: u32,
 }
 
 impl TableScan {
@@ -141,6 +156,8 @@ impl TableScan {
             counts: Default::default(),
             finds_odd: false,
             odd: Oddities::default(),
+            keys: UsedKeys::default(),
+            objects: 0,
         }
     }
 
@@ -163,6 +180,7 @@ impl TableScan {
         let (mut largest_string, mut columns, mut info) =
             (0u64, ColumnLengths::default(), RawInfo::default());
         let mut id = OnlyId::default();
+        self.objects = self.objects.wrapping_add(1);
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
             match field.number {
@@ -172,10 +190,8 @@ impl TableScan {
                 })?,
                 // Keys, values and roles are string ids, so they all count for the largest id.
                 object::KEYS => {
-                    largest_string = largest_string.max(columns.keys.add(&field)?);
-                    if self.finds_odd {
-                        self.odd.has_empty_keys |= self.strings.has_empty_string(&field)?;
-                    }
+                    let add = |key| self.keys.add(key, self.objects);
+                    largest_string = largest_string.max(columns.keys.add_each(&field, add)?);
                 }
                 object::VALS => largest_string = largest_string.max(columns.values.add(&field)?),
                 relation::ROLES_SID if kind == ObjectKind::Relation => {
@@ -205,6 +221,7 @@ impl TableScan {
         }
         columns.check(kind)?;
         self.odd.has_empty_keys |= columns.keys.has_zero && !self.strings.begins_with_text;
+        self.odd.has_refused_info |= info.refusal().is_some();
         self.odd.short_ways += u64::from(kind == ObjectKind::Way && columns.refs.values < 2);
         if kind == ObjectKind::Way && columns.refs.values > 0 && columns.lats.values == 0 {
             self.flags.set(BlobFlags::BARE_WAYS, true);
@@ -259,13 +276,15 @@ impl TableScan {
     /// Checks the tags of dense nodes, and sets the flags for the nodes.
     fn scan_dense_tags(&mut self, dense: &DenseNodes<'_>) -> FormatResult<TagFacts> {
         let (keys_vals, nodes) = (dense.keys_vals.values(), dense.len());
-        let tags = if self.finds_odd && !self.strings.empty.is_empty() {
-            let empty = &self.strings.empty;
-            check_tags(keys_vals, nodes, |key| {
-                self.odd.has_empty_keys |= is_among(key, empty);
+        let tags = if self.finds_odd {
+            let first = self.objects.wrapping_add(1);
+            self.objects = self.objects.wrapping_add(nodes as u32);
+            self.odd.has_refused_info |= dense.info.has_refused()?;
+            check_tags(keys_vals, nodes, |node, key| {
+                self.keys.add(key, first.wrapping_add(node as u32));
             })?
         } else {
-            check_tags(keys_vals, nodes, |_| ())?
+            check_tags(keys_vals, nodes, |_, _| ())?
         };
         self.strings.check(tags.largest_string)?;
         if !dense.is_empty() {
@@ -398,24 +417,6 @@ impl StringCounts {
         index != 0 && !u32::try_from(index).is_ok_and(is_empty)
     }
 
-    /// Whether a packed run or a single varint has the index of an empty string other than index 0.
-    fn has_empty_string(&self, field: &Field<'_>) -> FormatResult<bool> {
-        let mut found = false;
-        if !self.empty.is_empty() {
-            match field.value {
-                Value::Bytes(run) => {
-                    let mut values = Varints::new(run);
-                    while !values.is_done() {
-                        let index = values.read()?;
-                        found |= index != 0 && !self.is_name(index);
-                    }
-                }
-                _ => found = !self.is_name(field.varint()?),
-            }
-        }
-        Ok(found)
-    }
-
     /// Counts the values in a delta-coded column that are indices of strings with at least one character. Fails if an
     /// index is out of range.
     fn count_names(&self, deltas: Varints<'_>) -> FormatResult<u64> {
@@ -447,14 +448,23 @@ struct ColumnFacts {
 impl ColumnFacts {
     /// Adds a packed run or a single varint. Returns the largest value so far.
     fn add(&mut self, field: &Field<'_>) -> FormatResult<u64> {
+        self.add_each(field, |_| ())
+    }
+
+    /// Does the same as [`add`](Self::add), and calls `each` with each value.
+    fn add_each(&mut self, field: &Field<'_>, mut each: impl FnMut(u64)) -> FormatResult<u64> {
+        let mut add = |value| {
+            self.add_value(value);
+            each(value);
+        };
         match field.value {
             Value::Bytes(run) => {
                 let mut values = Varints::new(run);
                 while !values.is_done() {
-                    self.add_value(values.read()?);
+                    add(values.read()?);
                 }
             }
-            _ => self.add_value(field.varint()?),
+            _ => add(field.varint()?),
         }
         Ok(self.largest)
     }
