@@ -375,6 +375,34 @@ fn whole_text_is_a_valid_file_of_all_objects() {
 }
 
 #[test]
+fn objects_of_text_that_other_programs_refuse_are_mended() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("odd.opl");
+    let odd = "n1 v1 dV c5000000000 t2020-01-01T00:00:00Z i1 ua Tk=a,k=b,=c x1 y1\nn2 v1 x1 y95\n";
+    fs::write(&path, odd).unwrap();
+    let (found, report, status) = repair(&path, &[]);
+    assert_eq!((status, found.len()), (1, 1), "{report}");
+    let (node, changes) = (&found[0], &report["changes"]);
+    assert_eq!(node.tags, [("k".to_owned(), "a".to_owned())]);
+    assert_eq!((node.changeset, node.uid), (None, Some(1)));
+    assert_eq!(
+        (&changes["parts_dropped"], &changes["outside"]),
+        (&3.into(), &1.into())
+    );
+    let answer = ask(&[&"repair", &path, &"--dry-run"]);
+    assert!(
+        answer.stdout.contains("1 node beyond the earth left out"),
+        "{answer:?}"
+    );
+    fs::write(&path, "n2 v1 x1 y95\n").unwrap();
+    let answer = ask(&[&"repair", &path, &"--dry-run"]);
+    assert!(
+        answer.status == 2 && answer.stderr.contains("no object in it"),
+        "{answer:?}"
+    );
+}
+
+#[test]
 fn o5m_is_read_up_to_the_damage() {
     if !osmconvert() {
         return;

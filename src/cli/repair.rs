@@ -158,6 +158,10 @@ fn found_text(report: &Report, name: &str) -> String {
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
     if let Some(format) = report.text {
         add(found_in_text(report, format, name));
+        let changed = changes_text(&report.changes);
+        if !changed.is_empty() {
+            add(format!("  {}", changed.join(", ")));
+        }
         return out;
     }
     if let Some(compression) = report.unpacked {
@@ -287,28 +291,11 @@ fn ids_text(ids: &LostIds) -> String {
 }
 
 fn mended_text(mended: &MendedBlob) -> String {
-    let Salvage {
-        objects,
-        unreadable,
-        more_unreadable,
-        outside,
-        parts_dropped,
-        texts_replaced,
-        ..
-    } = mended.changes;
-    let mut parts = vec![format!("{} saved", show::counted(objects, "object"))];
-    let mut add = |count: u64, what: &str| {
-        if count > 0 {
-            parts.push(format!("{} {what}", show::number(count)));
-        }
-    };
-    add(unreadable, "unreadable");
-    add(outside, "nodes beyond the earth left out");
-    add(parts_dropped, "tags, roles or names left out");
-    add(texts_replaced, "texts changed");
-    if more_unreadable {
-        parts.push("others unreadable".into());
-    }
+    let mut parts = vec![format!(
+        "{} saved",
+        show::counted(mended.changes.objects, "object")
+    )];
+    parts.extend(changes_text(&mended.changes));
     format!(
         "blob {} at byte {} is mended: {}: {}",
         mended.blob,
@@ -316,4 +303,34 @@ fn mended_text(mended: &MendedBlob) -> String {
         mended.cause,
         parts.join(", ")
     )
+}
+
+/// The parts of objects that were left out or changed.
+fn changes_text(changes: &Salvage) -> Vec<String> {
+    let Salvage {
+        unreadable,
+        more_unreadable,
+        outside,
+        parts_dropped,
+        texts_replaced,
+        ..
+    } = *changes;
+    let counts = [
+        (unreadable, "object", "unreadable"),
+        (outside, "node", "beyond the earth left out"),
+        (
+            parts_dropped,
+            "part",
+            "(tags, roles, names, metadata) left out",
+        ),
+        (texts_replaced, "text", "changed"),
+    ];
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let mut parts: Vec<String> = counts
+        .map(|(count, what, change)| format!("{} {change}", show::counted(count, what)))
+        .collect();
+    if more_unreadable {
+        parts.push("others unreadable".into());
+    }
+    parts
 }

@@ -106,18 +106,18 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     if written.next().is_none() && !(report.is_complete() && report.lost.is_empty()) {
         return Err(nothing_saved(&input));
     }
-    if !options.dry_run {
-        write::write(&input, &survey, &mender, copy, options, &mut report, ctx)?;
-    }
+    write::write(&input, &survey, &mender, copy, options, &mut report, ctx)?;
     Ok(report)
 }
 
+/// The cause of the error for a file without any readable object.
+const NOTHING_SAVED: &str = "there is no object in it that can be saved";
+
 /// Returns the error for a file without any readable object. The file may be damaged or of another format.
 fn nothing_saved(input: &Input) -> Error {
-    let cause = "there is no object in it that can be saved";
     match PbfFile::of_input(input.clone(), &Context::default()) {
         Err(error) if error.kind() == ErrorKind::NotOsm => error,
-        _ => Error::file_of(input.path(), ErrorKind::Damaged, cause),
+        _ => Error::file_of(input.path(), ErrorKind::Damaged, NOTHING_SAVED),
     }
 }
 

@@ -166,15 +166,20 @@ pub(crate) fn text_format(input: &Input, ctx: &Context) -> Result<Option<TextFor
     format_of(input, ctx.input_format)
 }
 
-/// Converts a text input up to its first damage, as [`open`] does. Fails if the input cannot be read.
-pub(crate) fn salvage(input: &Input, format: TextFormat, ctx: &Context) -> Result<SalvagedText> {
+/// Converts a text input up to its first damage, as [`to_pbf`] does. Fails if the input cannot be read.
+pub(crate) fn salvage(
+    input: &Input,
+    format: TextFormat,
+    compression: Compression,
+    ctx: &Context,
+) -> Result<SalvagedText> {
     let start = salvage_start(input, format);
     let document_header = start.map_or_else(
         |_| DocumentHeader::default(),
         |start| start.document_header().clone(),
     );
     let mut conversion = Conversion::begin(input, format, &document_header, ctx);
-    let (scratch, mut sink) = conversion.begin_file(Compression::Lz4)?;
+    let (scratch, mut sink) = conversion.begin_file(compression)?;
     let phase = ctx.phase("convert", 0);
     let (damage, bytes) = salvage_texts(
         input,

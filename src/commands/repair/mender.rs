@@ -43,6 +43,11 @@ impl BlobMender {
         }
     }
 
+    /// The compression of the encoded blobs.
+    pub(super) const fn compression(&self) -> Compression {
+        self.encoding.compression
+    }
+
     /// Encodes the readable objects in a payload, and holds the new blobs until they are written. If there are no
     /// readable objects, the blob is lost.
     pub(super) fn mend(&self, entry: BlobEntry, payload: &[u8], cause: String) -> Result<Outcome> {

@@ -1,17 +1,15 @@
 //! Repair of files that are not PBF: OSM XML, OsmChange, OPL, o5m and o5c. The objects before the first damage are
 //! saved. The last line of OPL needs no line break, as for every other command.
 
-use super::headers::header;
+use super::mender::BlobMender;
 use super::report::{Loss, LostIds, Report};
 use super::survey::Survey;
-use super::{Options, write};
+use super::{NOTHING_SAVED, Options, write};
 use crate::engine::{changesets, input};
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::{Damage, TextFormat};
 use crate::io::{FileCompression, Input};
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
-use crate::pbf::feature;
 use crate::runtime::Context;
 
 /// Writes the objects of a text input that stand before the first damage.
@@ -21,38 +19,50 @@ pub(super) fn repair(
     options: &Options,
     ctx: &Context,
 ) -> Result<Report> {
-    let salvaged = input::salvage(input, format, ctx)?;
+    ctx.expect_phases(1);
+    let mender = BlobMender::new(options);
+    let salvaged = input::salvage(input, format, mender.compression(), ctx)?;
+    let nothing = Error::file_of(input.path(), ErrorKind::Damaged, NOTHING_SAVED);
     let Some(file) = salvaged.file else {
-        let cause = "there is no object in it that can be saved";
-        let nothing = Error::file_of(input.path(), ErrorKind::Damaged, cause);
         return Err(salvaged.damage.map_or(nothing, |(error, _)| error));
     };
     changesets::note_left_out(&file, ctx);
-    let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
-    let is_sorted = plan.is_sorted() == Some(true);
-    let is_history = file.header.has(feature::HISTORY);
+    let mut survey = Survey::begin(&file.input, ctx)?;
+    survey.examine(&file.input, &mender, |_| Ok(()), ctx)?;
     let mut report = Report {
         bytes: salvaged.bytes,
         text: Some(format.short_name()),
         unpacked: FileCompression::of(input.start()?).map(FileCompression::name),
-        headers: 1,
-        was_sorted: is_sorted && (is_history || plan.has_each_object_once()),
-        had_replication: file.header.has_replication(),
         ..Report::default()
     };
-    if salvaged.damage.is_none() {
-        report.ends_within_line = ends_within_line(input, format)?;
+    survey.report(&mut report);
+    // The blobs are those of the temporary file.
+    report.whole_blobs = 0;
+    report.mended.clear();
+    match salvaged.damage {
+        None => report.ends_within_line = ends_within_line(input, format)?,
+        Some(damage) => {
+            let last = salvaged.last.filter(|_| report.was_sorted);
+            let loss = loss_of_text(damage, salvaged.bytes, last, survey.is_history());
+            report.lost.push(loss);
+        }
     }
-    if let Some(damage) = salvaged.damage {
-        let last = salvaged.last.filter(|_| is_sorted);
-        report
-            .lost
-            .push(loss_of_text(damage, salvaged.bytes, last, is_history));
+    if survey
+        .outcomes
+        .iter()
+        .all(|outcome| outcome.keys().is_none())
+    {
+        return Err(nothing);
     }
-    if options.dry_run {
-        return Ok(report);
-    }
-    write_saved(file, plan.count(), options, &mut report, ctx)?;
+    write::write(
+        &file.input,
+        &survey,
+        &mender,
+        None,
+        options,
+        &mut report,
+        ctx,
+    )?;
     Ok(report)
 }
 
@@ -101,17 +111,4 @@ fn loss_of_text(
         })
         .collect();
     loss
-}
-
-/// Writes the objects of `file`, and the objects of the other file whose ids are lost.
-fn write_saved(
-    mut file: PbfFile,
-    objects: u64,
-    options: &Options,
-    report: &mut Report,
-    ctx: &Context,
-) -> Result<()> {
-    let other = write::open_other(options, ctx)?;
-    file.header = header(&Survey::of_whole(&file.header), report, other.as_ref());
-    write::sort_saved(file, objects, other.as_ref(), options, report, ctx)
 }

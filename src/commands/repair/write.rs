@@ -20,15 +20,10 @@ use crate::osm::{TypeThenId, id_rank};
 use crate::pbf::{BlobEntry, HeaderBlock};
 use crate::runtime::Context;
 
-/// Opens the file from which lost objects are taken; `None` if the options name none.
-pub(super) fn open_other(options: &Options, ctx: &Context) -> Result<Option<PbfFile>> {
-    let path = options.from.as_deref();
-    path.map(|path| input::open(path, ctx)).transpose()
-}
-
-/// Writes the objects that can be saved, and the lost ones that another file has. Completes the report.
+/// Writes the objects that can be saved, and the lost ones that another file has. Completes the report. Writes nothing
+/// in a dry run.
 pub(super) fn write(
-    input: &Input,
+    damaged: &Input,
     survey: &Survey,
     mender: &BlobMender,
     copy: Option<WholeCopy>,
@@ -36,13 +31,17 @@ pub(super) fn write(
     report: &mut Report,
     ctx: &Context,
 ) -> Result<()> {
-    let other = open_other(options, ctx)?;
+    if options.dry_run {
+        return Ok(());
+    }
+    let from = options.from.as_deref();
+    let other = from.map(|path| input::open(path, ctx)).transpose()?;
     let header = header(survey, report, other.as_ref());
     let write_to = |output: &OutputOptions| {
         let mut header = header.clone();
         // Sorting applies the options again, so the header must still have the fields that the options keep.
         options.output.header.apply(&mut header);
-        write_outcomes(input, survey, mender, output, header, ctx)
+        write_outcomes(damaged, survey, mender, output, header, ctx)
     };
     if report.was_sorted && (other.is_none() || report.lost.is_empty()) {
         let summary = match copy.filter(|copy| copy.header == header) {
@@ -55,13 +54,13 @@ pub(super) fn write(
     drop(copy);
     let (saved, summary) = write_scratch(&options.output, write_to)?;
     let before = summary.written.objects.unwrap_or(0);
-    let saved = PbfFile::of_input(Input::from_temporary(saved.open()?, input.path())?, ctx)?;
+    let saved = PbfFile::of_input(Input::from_temporary(saved.open()?, damaged.path())?, ctx)?;
     sort_saved(saved, before, other.as_ref(), options, report, ctx)
 }
 
 /// Sorts the objects of `saved`, and the objects of the other file whose ids are lost, into the output. `before` is the
 /// number of objects in `saved`.
-pub(super) fn sort_saved(
+fn sort_saved(
     saved: PbfFile,
     mut before: u64,
     other: Option<&PbfFile>,
