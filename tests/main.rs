@@ -83,6 +83,7 @@ mod hostile_headers;
 mod hostile_relations;
 mod hostile_servers;
 mod hostile_tables;
+mod hostile_web;
 mod id_table;
 mod index;
 mod index_entries;
