@@ -192,6 +192,10 @@ mod tests {
             }
             Ok::<(), FormatError>(())
         })?;
+        let mut walk = block.walk();
+        while walk.next()?.is_some() {
+            facts.has_refused_info |= walk.info()?.refusal().is_some();
+        }
         Ok(facts)
     }
 
