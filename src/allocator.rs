@@ -1,4 +1,5 @@
-//! The allocator of the program. If an allocation fails, it prints one line to standard error and exits with status 2.
+//! The allocator of the program. If an allocation fails, the allocator prints one line to standard error and ends the
+//! process with status 2.
 //!
 //! The standard library would abort the process with a signal. Its hook for failed allocations is not stable, and
 //! `try_reserve` covers neither collections that grow element by element nor collections in other crates.
@@ -40,9 +41,10 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
 
 /// Makes glibc return large blocks to the system when they are freed.
 ///
-/// By default, once a block of up to 32 MiB has been freed, glibc allocates blocks up to this size from its heaps, and
-/// keeps up to twice this size of free memory in each heap. The memory of one phase of a command would then still be
-/// held in the next phase. The buffers that commands reuse are smaller than `LARGE`.
+/// By default, glibc raises its thresholds when a block of up to 32 MiB is freed. From then on, it takes blocks up to
+/// the size of the freed block from its heaps, and keeps free memory of up to twice that size in each heap. So the
+/// memory of one phase of a command would still be held in the next phase. The buffers that commands reuse are smaller
+/// than `LARGE`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back_large_blocks() {
     const LARGE: libc::c_int = 4 << 20;
@@ -72,7 +74,8 @@ fn or_end(block: *mut u8, size: usize) -> *mut u8 {
 #[inline(never)]
 fn end(size: usize) -> ! {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
-    // If several threads fail, only the first one writes the message. The others wait here until it ends the process.
+    // If several threads fail, only the first one writes the message. The others wait here until that thread ends the
+    // process.
     while IS_ENDING.swap(true, Ordering::SeqCst) {
         std::thread::sleep(std::time::Duration::from_secs(1));
     }

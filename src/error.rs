@@ -11,7 +11,8 @@ use std::{fmt, io};
 /// The result of functions that read or write files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The result of functions that decode parts of a file. Signatures of the public interface name the error itself.
+/// The result of functions that decode parts of a file. Public signatures name [`FormatError`] instead of using this
+/// alias.
 pub(crate) type FormatResult<T> = Result<T, FormatError>;
 
 /// The kind of an [`Error`], for callers that distinguish errors.
@@ -165,8 +166,8 @@ fn shortened(cause: impl Into<String>) -> String {
     bounded(&cause).into_owned()
 }
 
-/// Returns a message with at most about 2,000 bytes. Of a longer message, keeps the beginning and the end. A message
-/// can quote a value from the input, and such a value can have megabytes.
+/// Returns a message with at most about 2,000 bytes. Only the beginning and the end of a longer message are kept. A
+/// message can quote a value from the input, and such a value can have megabytes.
 pub(crate) fn bounded(message: &str) -> Cow<'_, str> {
     const HEAD: usize = 1500;
     const TAIL: usize = 500;
@@ -180,8 +181,8 @@ pub(crate) fn bounded(message: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{} … {}", &message[..head], &message[tail..]))
 }
 
-/// Returns the message of an operating system error without the error number at its end. Errors of the standard library
-/// are put in other words.
+/// Returns the message of an operating system error without the error number at its end. The messages of two errors
+/// that the standard library itself raises are rephrased.
 fn io_reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" (os error ") {
@@ -239,7 +240,7 @@ impl Error {
         Self::Internal(cause.to_string())
     }
 
-    /// Creates an error about a position in a text. Of a very long cause, only the beginning and the end are kept.
+    /// Creates an error about a position in a text. Only the beginning and the end of a very long cause are kept.
     pub(crate) fn text(path: &Path, (line, column): (u64, u64), cause: impl Into<String>) -> Self {
         Self::Text {
             path: path.to_owned(),
@@ -254,7 +255,7 @@ impl Error {
         Self::file_of(path, ErrorKind::Unsupported, cause)
     }
 
-    /// Creates an error of the given kind about a file as a whole. Of a very long cause, only the beginning and the end
+    /// Creates an error of the given kind about a file as a whole. Only the beginning and the end of a very long cause
     /// are kept.
     pub fn file_of(path: &Path, kind: ErrorKind, cause: impl Into<String>) -> Self {
         Self::File {
@@ -370,8 +371,8 @@ impl FormatError {
         Self::of(Cow::Borrowed(cause), Flaw::Damage)
     }
 
-    /// Creates an error whose cause names values found in the input. Of a very long cause, only the beginning and the
-    /// end are kept.
+    /// Creates an error whose cause names values found in the input. Only the beginning and the end of a very long
+    /// cause are kept.
     pub fn with(cause: impl Into<String>) -> Self {
         Self::of(Cow::Owned(shortened(cause)), Flaw::Damage)
     }

@@ -55,8 +55,8 @@
 //! # Environment
 //!
 //! The library reads `TMPDIR` (the directory of temporary files that have no better place) and, with the feature
-//! `update`, `PBFHOGG_HTTP_TIMEOUT` (the time in seconds in which a server has to send data of an input that is a URL),
-//! `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`.
+//! `update`, `PBFHOGG_HTTP_TIMEOUT` (for an input that is a URL, the number of seconds within which the server has to
+//! send data), `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`.
 
 // The layers re-export items that only tests and benchmarks use. Without the feature `unstable`, nothing uses these
 // re-exports.

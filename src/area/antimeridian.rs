@@ -6,8 +6,8 @@ use super::{
 };
 use crate::geometry::{Antimeridian, MapTurn, Point, Rings, goes_around_pole};
 
-/// Assembles the polygons that ways bound, as [`assemble`] does, and cuts them at the antimeridian if `antimeridian`
-/// says so.
+/// Assembles the polygons that are bounded by ways, as [`assemble`] does. Cuts them at the antimeridian if
+/// `antimeridian` is [`Antimeridian::Cut`].
 pub(crate) fn assemble_for(
     ways: &[AreaWay<'_>],
     antimeridian: Antimeridian,
@@ -19,8 +19,8 @@ pub(crate) fn assemble_for(
     }
 }
 
-/// Assembles the polygons that ways bound, as [`assemble`] does, and cuts them at the antimeridian. An area around a
-/// pole has a point at every longitude and is not cut.
+/// Assembles the polygons that are bounded by ways, as [`assemble`] does, and cuts them at the antimeridian. An area
+/// around a pole has a point at every longitude and is not cut.
 fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
     let Some(turn) = MapTurn::of(paths(ways)) else {
         return assemble(ways, open_rings);

@@ -52,7 +52,7 @@ pub(crate) use way_store::{StoredWay, WayBatch, WayStore};
 
 /// The maximum number of nodes of the ways of one area. It bounds the memory of an assembly to 400 MB.
 pub(crate) const MAX_NODES: usize = 3_000_000;
-/// The number of nodes from which on areas are assembled one at a time, so that the memory does not grow with the
+/// Areas with at least this number of nodes are assembled one at a time, so that the memory does not grow with the
 /// number of threads.
 const MANY_NODES: usize = 500_000;
 /// The maximum number of rounds in which an assembly leaves out holes without an outer ring. Such holes may be nested.
@@ -132,8 +132,8 @@ pub enum ProblemKind {
     Overlap,
     /// There are no segments, or all segments cancel each other, or a cut at the antimeridian leaves nothing.
     NoArea,
-    /// The ways have more than 3,000,000 nodes, which are not assembled; fewer in a file whose areas have many more
-    /// nodes than the file has bytes.
+    /// The ways have more than 3,000,000 nodes, and are not assembled. The limit is lower for a file whose areas have
+    /// many more nodes than the file has bytes.
     TooManyNodes,
     /// A segment occurs more than once. Pairs of equal segments cancel each other.
     DuplicateSegment,

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 pub(crate) const MAX_DEPTH: usize = 16;
 
 /// The maximum number of members of nested relations that make up a route. A route with more of them is incomplete. The
-/// longest routes of the world have fewer than a tenth. Relations that contain each other many times could otherwise
-/// have members without end.
+/// longest routes of the world have less than a tenth of this number. Relations that contain each other many times
+/// could otherwise have members without end.
 const MAX_NESTED: usize = 1 << 20;
 
 /// The number of members of a nested relation that are kept. Further members would exceed [`MAX_NESTED`] in any route.

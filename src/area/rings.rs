@@ -166,8 +166,8 @@ impl AreaRings {
     /// holes.
     ///
     /// A lone hole is an outer ring whose ways all have the role `inner`, which means that the ring around the hole is
-    /// missing. If the bounding boxes of lone holes are nested, only the outermost lone holes are left out. Those
-    /// nested in them are kept, because they may be holes of other rings once the outermost ones are gone.
+    /// missing. If the bounding boxes of lone holes are nested, only the outermost lone holes are left out. The nested
+    /// ones are kept, because they may be holes of other rings once the outermost lone holes are gone.
     pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
         let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {

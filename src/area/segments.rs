@@ -102,8 +102,8 @@ impl<'a> Segments<'a> {
     /// Adds a problem for each place where segments cross or overlap, up to [`MOST_OF_KIND`] places.
     ///
     /// Compares the pairs of segments whose ranges of longitudes overlap. In nearly all areas, these are few. If they
-    /// are many, as in a narrow strip, a sweep first decides whether any segments cross at all, and the search for all
-    /// places ends after [`MOST_PAIRS_OF_SEGMENT`] pairs for each segment, and [`MOST_PAIRS`] in all.
+    /// are many, as in a narrow strip, a sweep first decides whether any segments cross at all. The search for all
+    /// places then ends after [`MOST_PAIRS_OF_SEGMENT`] pairs for each segment, and [`MOST_PAIRS`] in all.
     pub(super) fn find_crossings(&self, problems: &mut ProblemList) {
         let (mut known, mut pairs) = (FxHashSet::default(), 0u64);
         // Two segments that cross, once the sweep has found them.

@@ -18,7 +18,7 @@ pub(super) struct SegmentEnd {
 }
 
 /// The ends of segments, grouped by location into corners. Corners are sorted from west to east, then from south to
-/// north. The ends at a corner are in counter-clockwise order, starting in the south.
+/// north. The ends at a corner are in counter-clockwise order, starting just east of due south.
 pub(super) struct Corners {
     ends: Vec<SegmentEnd>,
     /// For each corner, the index of its first end in `ends`. The last element is the length of `ends`.
@@ -29,7 +29,8 @@ pub(super) struct Corners {
     of_end: Vec<u32>,
 }
 
-/// Whether the direction from `from` to `to` leads west, or due south. [`side_of_line`] can compare directions in the
+/// Whether the direction from `from` to `to` is in the western half-plane, which includes due south, but not due north.
+/// The order around a corner compares half-planes first, because [`side_of_line`] can only compare directions in the
 /// same half-plane.
 fn is_western(from: Point, to: Point) -> bool {
     (to.lon_e7, to.lat_e7) < (from.lon_e7, from.lat_e7)
@@ -188,7 +189,8 @@ impl Sides {
     }
 }
 
-/// The number of segments, for each segment of the area, that are looked at in a list before an ordered sweep is used.
+/// An ordered sweep is used once more than this number of segments were looked at in a list, on average for each
+/// segment of the area.
 const MOST_LOOKED_AT: usize = 16;
 
 /// A vertical sweep line that moves from west to east.

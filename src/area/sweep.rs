@@ -51,7 +51,7 @@ impl Eq for Met {}
 struct SweepLine(BTreeSet<Met>);
 
 impl SweepLine {
-    /// Adds a segment. Returns the segment with a neighbour that it crosses, if there is such a neighbour.
+    /// Adds a segment. If the segment crosses one of its neighbours, returns the segment and this neighbour.
     fn insert(&mut self, segment: AreaSegment) -> Option<[AreaSegment; 2]> {
         let new = Met(segment);
         let near = self.neighbours(&new);
@@ -106,9 +106,9 @@ impl<'a> OrderedSweep<'a> {
         }
     }
 
-    /// Returns the index of the highest segment below a point. A segment that begins or ends at the longitude of the
-    /// point counts if it begins there. The points of successive calls must go from west to east, and must not lie on a
-    /// segment that begins further west.
+    /// Returns the index of the highest segment below a point. Of the segments that begin or end at the longitude of
+    /// the point, only those count that begin there and go on to the east. The points of successive calls must go from
+    /// west to east, and must not lie on a segment that begins further west.
     pub(crate) fn segment_below(&mut self, point: Point) -> Option<usize> {
         while let Some(next) = self.segments.get(self.begun)
             && from_west(next.first, point) == Ordering::Less

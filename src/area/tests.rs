@@ -511,7 +511,7 @@ fn an_area_of_a_hundred_thousand_open_rings_has_a_thousand_problems_with_their_n
 
 #[test]
 fn rings_in_one_range_of_longitudes_are_assembled_quickly() {
-    // Squares that begin one east of the other and lie one above the other.
+    // Squares, each of which begins further east than the one before, and lies north of it.
     const COUNT: i64 = 10_000;
     let stacked = |at: i64| square(at, (at, at * 4), (at + COUNT, at * 4 + 2));
     let ways: Vec<_> = (0..COUNT).map(stacked).collect();

@@ -182,7 +182,8 @@ impl Args {
     }
 }
 
-/// Whether the content of a base is a history. Returns `false` if the names of history files have to show this.
+/// Whether the header of a base says that the base is a history file. Returns `false` if the conventions require that
+/// file names show this instead.
 fn has_history(session: &Session, base: &PbfFile) -> bool {
     !session.conventions.needs_history_names
         && base.header.has(feature::HISTORY)

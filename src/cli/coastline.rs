@@ -108,7 +108,7 @@ pub struct Args {
 #[derive(Debug, Clone, Copy)]
 struct CellSize(Option<u32>);
 
-/// The size of cells in a directory.
+/// The size of cells if the output is a directory and no option gives a size: one degree.
 const DEGREE: CellSize = CellSize(Some(10_000_000));
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {

@@ -86,7 +86,7 @@ conventions! {
     pub stops_on_incomplete: bool = false, true;
     /// Whether `export` makes lines of routes.
     pub exports_routes: bool = true, false;
-    /// How lines and areas across the antimeridian are treated, and points on it: features of `export`, and regions.
+    /// How `export` and regions treat lines and areas that cross the antimeridian, and points on the antimeridian.
     pub antimeridian: Antimeridian = Antimeridian::Cut, Antimeridian::Keep;
     /// The index types that `add-locations-to-ways` prints, one per line.
     pub index_types: &'static str = "auto\ndense\nexternal\nsparse\n",

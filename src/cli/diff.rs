@@ -269,8 +269,8 @@ pub fn write_page(
     page::write(options, list, target, ctx)
 }
 
-/// Returns the form of changes as features or as an augmented diff, which the format or the name of the output asks
-/// for; `None` for another format.
+/// Returns the form of the changes if the format or the name of the output asks for features or for an augmented diff;
+/// `None` otherwise.
 fn form_of_changes(
     args: &Args,
     conventions: &Conventions,
@@ -286,7 +286,8 @@ fn form_of_changes(
     }
 }
 
-/// Writes the changes as features, as an augmented diff, or by user or changeset; `None` for another output.
+/// Writes the changes as features, as an augmented diff, or by user or changeset. Returns `None` if the arguments ask
+/// for another output.
 fn write_changes(
     session: &Session,
     args: &Args,
@@ -396,8 +397,8 @@ fn other_format(
     Ok(Some(output.format(format).header(header)))
 }
 
-/// Returns the output of a change file in PBF: `None` if neither the format nor the name is `osc.pbf`, and under the
-/// conventions of osmium.
+/// Returns the output if its format or, without a format, its name is `osc.pbf`; `None` otherwise. Always returns
+/// `None` under the conventions of osmium.
 fn change_pbf(session: &Session, args: &Args) -> Result<Option<OutputOptions>> {
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => spec.clone(),
@@ -446,7 +447,8 @@ fn derive_in(
     let target = OutputTarget::file(&changes);
     let mut options = diff::Options::new(&args.old, &args.new);
     options.kinds = args.kinds.set();
-    // The temporary file has all attributes: the output leaves out what its format requires.
+    // The temporary file has all attributes of objects. The conversion omits those that the format of the output
+    // excludes.
     let mut text = TextOptions::new(TextFormat::OsmChange);
     let asks_for_locations = matches!(
         &args.format,
@@ -556,8 +558,8 @@ fn change_text(session: &Session, args: &Args) -> Result<TextOptions> {
     })
 }
 
-/// Returns the options for change files, most of which are about deleted objects. `text` selects the attributes of
-/// objects.
+/// Returns the options for change files. Most of the options are about deleted objects. `text` selects the attributes
+/// of objects.
 fn deletions(session: &Session, args: &Args, text: TextOptions) -> Result<Deletions> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH);
     let timestamp = if args.update_timestamp {

@@ -143,8 +143,8 @@ impl FormatArgs {
         }
     }
 
-    /// Whether the format is GeoParquet. Without --output-format, --theme and the options that write a directory select
-    /// GeoParquet. Otherwise the file name of the output decides.
+    /// Whether the format is GeoParquet. If --output-format is not given, --theme and each option that writes a
+    /// directory select GeoParquet. If none of these options is given either, the file name of the output decides.
     fn is_geoparquet(&self, path: &Path) -> bool {
         let ending = path.extension().and_then(|ending| ending.to_str());
         match &self.output_format {

@@ -26,7 +26,7 @@ pub enum Level {
 
 /// An [`Observer`] that prints messages and draws one progress bar for the whole command, on standard error.
 pub struct Terminal {
-    /// Whether a bar is all that is shown, because another program calls the command.
+    /// Whether another program calls the command, so that only a bar is shown.
     is_call: bool,
     has_bar: bool,
     level: Level,

@@ -117,7 +117,7 @@ impl Args {
     }
 }
 
-/// The most losses and mended blobs that are listed for people.
+/// The maximum number of losses, and of mended blobs, that are listed for people.
 const LISTED: usize = 20;
 
 /// The report for people.

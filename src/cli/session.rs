@@ -15,7 +15,7 @@ pub struct Session {
     pub conventions: &'static Conventions,
     /// The name of the command.
     command: String,
-    /// The context of the caller, and the text that is printed for the caller, of a [`call`](super::call()).
+    /// In a [`call`](super::call()), the context of the caller, and the text that is printed for the caller.
     caller: Option<(Context, RefCell<String>)>,
     /// The percentage by which an output may be smaller than the file that it replaces; `None` for any.
     pub max_shrink: Option<u8>,

@@ -124,7 +124,7 @@ fn command_of<'p>(program: &'p clap::Command, words: &[OsString]) -> (String, &'
     }
 }
 
-/// Whether the only argument of a command that is not an option is one file.
+/// Whether a command has exactly one argument besides its options, and this argument is one file.
 fn takes_one_file(command: &clap::Command) -> bool {
     let mut positionals = command.get_positionals();
     let file = positionals.next().filter(|_| positionals.next().is_none());

@@ -1,9 +1,10 @@
-//! The words that people type for commands and options of other names, and the command lines that do what they mean.
+//! Names of commands and options that people type but that do not exist here, and the command lines that do what is
+//! meant.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Declares the names of commands that do not exist, and the command lines that do what they promise.
+/// Declares names of commands that do not exist, and for each the command lines that do what the name promises.
 macro_rules! words {
     ($($names:literal: $line:literal)*) => {
         const COMMANDS: &[(&str, &str)] = &[$(($names, $line),)*];
@@ -67,7 +68,8 @@ pub fn for_file(word: &str) -> Option<String> {
     })
 }
 
-/// Returns a hint for an option that a command does not have: what does the same.
+/// Returns a hint for an option that a command does not have. The hint names the option or the command line to use
+/// instead.
 pub fn for_option(name: &str, command: &clap::Command, option: &str) -> Option<String> {
     let has = |long: &str| {
         command
@@ -96,7 +98,8 @@ pub fn for_option(name: &str, command: &clap::Command, option: &str) -> Option<S
     }
 }
 
-/// Returns a hint for an argument that is one too many for a command: what it probably stands for.
+/// Returns a hint for an argument that is one too many for a command. The hint says which option the argument probably
+/// belongs to.
 pub fn for_argument(name: &str, command: &clap::Command, argument: &str) -> Option<String> {
     let has = |short: char| {
         let mut args = command.get_arguments();

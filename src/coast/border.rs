@@ -96,7 +96,7 @@ pub(super) fn winding_around<'p>(vertex: Point, paths: impl Iterator<Item = &'p 
     for pair in paths.flat_map(|path| path.windows(2)) {
         let (from, to) = (pair[0], pair[1]);
         let is_above = |point: Point| point.lat_e7 > vertex.lat_e7;
-        // The ray to the east of the vertex crosses segments that have it on their western side.
+        // The ray from the vertex to the east crosses a segment if the vertex is west of the segment.
         match (is_above(from), is_above(to)) {
             (false, true) if side_of_segment(from, to, vertex) > 0 => winding += 1,
             (true, false) if side_of_segment(from, to, vertex) < 0 => winding -= 1,
@@ -170,7 +170,7 @@ impl Border {
             let (from, to) = self.edge(*edge as usize);
             let is_above = |vertex: Point| vertex.lat_e7 >= point.lat_e7;
             if is_above(from) != is_above(to) {
-                // The point is west of an edge that leads upwards if it is on its left.
+                // The point is west of an edge that leads upwards if the point is on the left of the edge.
                 let is_west = (side_of_border(from, to, point) > 0) == is_above(to);
                 is_inside ^= is_west;
             }
@@ -277,14 +277,14 @@ impl Border {
         })
     }
 
-    /// Returns the place on the border that is nearest to a point in its plane, and its distance in 1e-7 degree of
-    /// latitude. Ignores distances above `longest`.
+    /// Returns the place on the border that is nearest to a point, and its distance in 1e-7 degree of latitude.
+    /// Distances are measured in a plane with the scale at the point. Ignores distances above `longest`.
     pub(super) fn nearest(&self, point: Point, longest: f64) -> Option<(BorderPlace, f64)> {
         let home = *self.strips_of(point.lat_e7, point.lat_e7).start();
         let mut best: Option<(BorderPlace, f64)> = None;
         let count = self.strips.len();
         for step in 0..count {
-            // The strips at this distance are at least so far away.
+            // The strips that are `step` strips away are at least this far from the point.
             let apart = (step as i64 - 1).max(0) * self.height_e7;
             let limit = best.as_ref().map_or(longest, |(_, known)| *known);
             if apart as f64 > limit {
@@ -309,7 +309,7 @@ impl Border {
 
     /// Does the same as [`nearest`](Self::nearest) for one edge.
     fn nearest_on(&self, number: usize, point: Point) -> (BorderPlace, f64) {
-        /// The number of parts of an edge at whose ends a nearest place may be.
+        /// The number of equal parts of an edge. A position on the edge is rounded down to an end of a part.
         const PARTS: f64 = (1u64 << 40) as f64;
         let (a, b) = self.edge(number);
         let scale = point.lat().to_radians().cos();

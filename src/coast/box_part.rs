@@ -6,8 +6,8 @@ use crate::area::AreaPolygon;
 use crate::geometry::{Extent, Point};
 use std::cmp::Ordering;
 
-/// The part of an area within a box, as the lines between inside and outside. A smaller box is cut out of a part in
-/// time proportional to its lines. Along the edges of the box, the lines are joined to rings.
+/// The part of an area within a box, as the lines between inside and outside. Cutting a smaller box out of a part takes
+/// time in proportion to the lines of the part. Along the edges of the box, the lines are joined to rings.
 #[derive(Debug, Clone)]
 pub(crate) struct BoxPart {
     pub bounds: Extent,
@@ -68,7 +68,8 @@ impl Half {
         }
     }
 
-    /// Adds the parts that a line or a ring has in the half. The half must not have all of its points.
+    /// Adds the parts of a line or a ring that lie in the half. At least one of the points must lie outside of the
+    /// half.
     fn add_cut(&mut self, points: &[Point], is_ring: bool) {
         let outer = points.iter().position(|point| !self.has(*point));
         let start = outer.filter(|_| is_ring).unwrap_or(0);
@@ -146,8 +147,8 @@ impl ChainEnd {
         shown.next().map(|balance| balance > 0)
     }
 
-    /// Compares two ends at the same point. The one that is first met along the edge, at a small distance from it, is
-    /// less.
+    /// Compares two ends at the same point. A walk counter-clockwise along the edge, slightly inside the box, meets the
+    /// chain of the lesser end first.
     fn cmp_direction(&self, other: &Self) -> Ordering {
         let along = |(along, away): (i64, i64)| if away == 0 { along.signum() } else { 0 };
         let ((a, b), (c, d)) = (self.direction, other.direction);

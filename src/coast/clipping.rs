@@ -35,7 +35,8 @@ pub(super) fn cut_at_antimeridian(bound: BoundPath, border: &Border) -> Vec<Boun
     let mut is_closed = bound.path.is_closed;
     let parts = bound.path.cut_at_antimeridian();
     let count = parts.len();
-    // A closed path that was not cut is still closed.
+    // From here on, `is_closed` says that a closed path was cut. A path that was not cut is still closed and has no
+    // ends.
     is_closed &= count > 1 || parts.first().is_some_and(|part| !part.is_closed);
     let parts = parts.into_iter().enumerate().map(|(index, path)| {
         let is_cut = [is_closed || index > 0, is_closed || index + 1 < count];

@@ -1,5 +1,5 @@
-//! Joins pieces of coast along the border of a region to rings. Where a coastline leaves the region, land begins on the
-//! border, and where one enters the region, the land ends.
+//! Joins pieces of coast into rings along the border of a region. Where a coastline leaves the region, land begins on
+//! the border, and where one enters the region, the land ends.
 
 use super::border::{Border, BorderPlace};
 use super::clipping::{CoastPiece, PieceEnd};
@@ -65,7 +65,7 @@ pub(super) fn close(
     }
 }
 
-/// Half of the area of the world, doubled, in squared units of 1e-7 degree.
+/// Twice the area of half of the world, in squared units of 1e-7 degree.
 const DOUBLED_HALF_WORLD: i128 = 3_600_000_000 * 1_800_000_000;
 
 /// Removes rings around more than half of the world. The coastline of such a ring, for example that of Antarctica, goes

@@ -7,12 +7,11 @@ use crate::geometry::Point;
 use crate::runtime::{Context, sort_unstable_by};
 use rustc_hash::FxHashMap;
 
-/// The maximum number of pairs of segments that are compared is [`PAIRS`], and in addition this number for each
-/// segment. A coast has fewer than ten pairs for each segment.
+/// The maximum number of pairs of segments that are compared is `PAIRS_OF_SEGMENT * segments + PAIRS`. A coast has
+/// fewer than ten pairs for each segment.
 const PAIRS_OF_SEGMENT: u64 = 512;
 const PAIRS: u64 = 1 << 24;
-/// The maximum number of crossings that are mended in a group of rings is [`CROSSINGS`], and in addition this number
-/// for each segment.
+/// The maximum number of crossings that are mended in a group of rings is `CROSSINGS_OF_SEGMENT * points + CROSSINGS`.
 const CROSSINGS_OF_SEGMENT: usize = 4;
 const CROSSINGS: usize = 1000;
 /// The maximum number of crossings that are reported.

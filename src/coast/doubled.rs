@@ -52,7 +52,7 @@ fn hash_of(nodes: &[i64]) -> u64 {
     hasher.finish()
 }
 
-/// Leaves out one of each two ways in opposite directions.
+/// Leaves out one way of each pair. The ways of a pair have the same nodes in opposite orders.
 fn leave_out_opposite(ways: &CoastWays, pairs: &[[usize; 2]], is_left_out: &mut [bool]) {
     if pairs.is_empty() {
         return;

@@ -35,7 +35,7 @@ pub(super) struct BoundPath {
 /// A possible continuation of a path beyond one of its ends.
 struct Continuation {
     distance_m: f64,
-    /// The index of the end among the open paths, and whether it is the last point.
+    /// The index of the open path, and whether the end is its last point. Otherwise the end is its first point.
     end: (usize, bool),
     target: ContinuationTarget,
 }
@@ -83,7 +83,7 @@ impl Eq for Continuation {}
 struct Gaps<'g> {
     rules: &'g GapRules<'g>,
     paths: Vec<CoastPath>,
-    /// The starts that no end is joined with.
+    /// The starts that are joined neither with an end nor with the border.
     starts: NearestPlaces,
     /// The possible continuations, the shortest first.
     waiting: BinaryHeap<Reverse<Continuation>>,

@@ -44,7 +44,8 @@ fn box_area(of: &Extent) -> i128 {
     2 * side(of.low.lon_e7, of.high.lon_e7) * side(of.low.lat_e7, of.high.lat_e7)
 }
 
-/// Checks that the area and the rest of each cell are the cell, and that all cells have the area of the polygons.
+/// Checks that the area and the rest of each cell together are the cell, and that the areas of all cells together are
+/// as large as the polygons.
 fn check(bounds: Extent, area_of: &[AreaPolygon], grid: Grid, slack: i128) {
     let (mut inside, mut all) = (0, 0);
     for cell in grid.cells(bounds, area_of) {
@@ -88,12 +89,12 @@ fn the_cells_of_a_grid_have_the_area_and_the_rest_of_it() {
         vec![polygon(&[&[(0, 0), (100, 0), (100, 100), (0, 100)]])],
         vec![polygon(&[&[(0, 0), (100, 0), (100, 100), (0, 100)], hole])],
         vec![polygon(&[&[(10, 10), (90, 10), (90, 90), (10, 90)], hole])],
-        // A lake touches the edge of the box, and cells, at a corner.
+        // A lake touches the edge of the box with one corner, and a corner of cells with another.
         vec![polygon(&[
             &[(0, 0), (100, 0), (100, 100), (0, 100)],
             &[(0, 50), (20, 60), (50, 50), (20, 40)],
         ])],
-        // Two islands touch each other at the corner of cells, and the edge.
+        // Two islands touch each other at a corner of cells, and both touch the edge of the box.
         vec![
             polygon(&[&[(0, 50), (25, 25), (50, 50), (25, 75)]]),
             polygon(&[&[(50, 50), (75, 25), (100, 50), (75, 75)]]),

@@ -118,7 +118,7 @@ fn parts_of(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<WayPart> 
     parts
 }
 
-/// Adds the parts of a way between the nodes whose locations are not known.
+/// Adds the parts into which nodes without a known location divide a way.
 fn add_parts(index: usize, way: &CoastWay<'_>, parts: &mut Vec<WayPart>) {
     let count = way.nodes.len();
     let mut start = 0;
@@ -176,8 +176,8 @@ impl Joints<'_> {
         next
     }
 
-    /// Returns the location of the node at an end, and the direction from there to the next node of the part at another
-    /// location.
+    /// Returns the location of the node at an end, and the direction from it to the next node of the part that has
+    /// another location.
     fn direction(&self, end: &PartEnd) -> Option<(Point, Direction)> {
         let part = self.parts.get(end.part)?;
         let way = self.ways.way(part.way)?;
@@ -192,8 +192,8 @@ impl Joints<'_> {
         Some((centre, direction(centre, other?)))
     }
 
-    /// Joins the parts that begin and end at a node. A part that ends there is joined with the next part clockwise that
-    /// begins there, because land is between the two. Paths therefore do not cross there.
+    /// Joins the parts that end at a node with the parts that begin there. A part that ends is joined with the next
+    /// part clockwise that begins, because land is between the two. Paths therefore do not cross at the node.
     fn join_by_land(
         &self,
         ends: &[PartEnd],

@@ -9,11 +9,11 @@ use crate::geometry::{Extent, Point, Rings, doubled_area, region_of_winding};
 use crate::runtime::{Context, sort_unstable_by};
 use rustc_hash::FxHashMap;
 
-/// The region that one ring encloses, or several rings that meet.
+/// The region that is enclosed by one ring, or by several rings that meet.
 struct Patch {
     /// The indices of the rings.
     rings: Vec<usize>,
-    /// Whether most of the rings are counter-clockwise, so that they enclose land.
+    /// Whether the rings wind counter-clockwise around the region, so that they enclose land.
     is_land: bool,
     /// The polygons of the region. If the patch is one ring without contacts, the polygon has the points of this ring.
     polygons: Vec<Rings>,
@@ -336,7 +336,8 @@ impl Land {
             self.polygon_of[number] = Some(around);
             return;
         }
-        // Finds the land around the water within a frame. If lakes touch each other, land may be enclosed between them.
+        // Cuts the water out of a frame around it. The part that touches the frame is the land around the water. If
+        // lakes touch each other, other parts are land that is enclosed between them.
         let Some(extent) = Extent::of(patch.polygons.iter().flatten().flatten()) else {
             return;
         };
@@ -375,7 +376,7 @@ impl Land {
         }
     }
 
-    /// Sets the land polygon of the segments of rings in `polygon_at`.
+    /// Records in `polygon_at` that the segments of `rings` bound the land polygon `polygon`.
     fn note_segments(&mut self, rings: &[Vec<Point>], polygon: usize) {
         for ring in rings {
             for (from, to) in ring.iter().zip(ring.iter().cycle().skip(1)) {

@@ -74,7 +74,8 @@ pub struct CoastOptions {
     /// The region whose coast the file has. `None` stands for the box in the header or, without one, for the box of the
     /// data. A box that spans nearly all longitudes stands for the whole world.
     pub region: Option<Shape>,
-    /// The surface of a part of the region whose border no coastline meets. `None` stands for what the file shows.
+    /// The surface of each part of the region whose border no coastline meets. With `None`, the data of the file
+    /// decides.
     pub inside: Option<Surface>,
 }
 
@@ -135,10 +136,11 @@ pub struct Coast {
     pub region: Vec<AreaPolygon>,
     /// The source of the region.
     pub source: RegionSource,
-    /// The number of closed rings that coastlines form without a border.
+    /// The number of closed rings that coastlines form, alone or together with parts of the border. Rings of the border
+    /// that no coastline meets do not count.
     pub rings: u64,
-    /// The surface that was taken for a border without coastlines; `None` if each border has some, or if the region is
-    /// the whole world.
+    /// The surface that was assumed at the first outer border that no coastline meets. `None` if coastlines meet all
+    /// outer borders, or if the region is the whole world.
     pub inside: Option<Surface>,
 }
 

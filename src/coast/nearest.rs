@@ -35,7 +35,8 @@ fn metres(squared_chord: f64) -> f64 {
 /// which places can be removed.
 pub(super) struct NearestPlaces {
     /// The places in the order of the tree. The root of a range is at the middle of the range. On the axis of its
-    /// level, no place before the root has a larger coordinate than the root.
+    /// level, the places before the root have the same or a smaller coordinate, and those after it the same or a larger
+    /// one.
     places: Vec<SpherePoint>,
     /// For each place of the tree, its number.
     numbers: Vec<usize>,

@@ -3,7 +3,7 @@
 use crate::geometry::{Point, antimeridian_ends, is_across, shorter_way};
 use std::cmp::Ordering;
 
-/// The way of consecutive segments of a path, up to the next span.
+/// A run of consecutive segments of a path that have the same way. The run ends where the next span starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WaySpan {
     /// The index of the first segment.

@@ -5,8 +5,7 @@ use crate::area::AreaPolygon;
 use crate::geometry::{Point, Rings, Shape, difference, intersection};
 
 impl BoxPart {
-    /// Returns the polygons of the area in the box. They are valid, also where rounding has moved a line across a
-    /// point.
+    /// Returns the polygons of the area in the box. They are valid even where rounding has moved a line across a point.
     pub(crate) fn polygons(&self) -> Vec<AreaPolygon> {
         if self.is_uniform() {
             return polygons(vec![self.rings()]);

@@ -5,7 +5,7 @@ use crate::osm::format_e7;
 use serde::Serialize;
 use std::fmt;
 
-/// The kind of a problem of a coast. The names are those that osmcoastline gives to errors, where it has them.
+/// The kind of a problem of a coast. If osmcoastline has an error of the same kind, the name is that of the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -18,8 +18,8 @@ pub enum CoastProblemKind {
     FixedEndPoint,
     /// A line that was added to close a gap.
     AddedLine,
-    /// A ring that turned the wrong way, and was turned around. Or a node at which several ways end and none begins, or
-    /// the other way round.
+    /// A ring that went the wrong way, and was turned around. Or a node at which several ways end and none begins, or
+    /// several begin and none ends.
     Direction,
     /// A ring of water within land, or a ring of land within land: a lake or an island that is tagged as a coastline in
     /// error, or that turns the wrong way.

@@ -41,7 +41,7 @@ impl Ratio {
             let order = match one.cmp(&two) {
                 Ordering::Equal if rest_one == 0 || rest_two == 0 => rest_one.cmp(&rest_two),
                 Ordering::Equal => {
-                    // Of two rests, the one with the smaller inverse is the larger one.
+                    // The remainders are compared by their inverses, so the order is reversed.
                     (a, b, c, d) = (b, rest_one, d, rest_two);
                     is_reversed = !is_reversed;
                     continue;

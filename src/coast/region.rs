@@ -23,7 +23,7 @@ const WORLD: Bbox = Bbox {
     min_lon_e7: -1_800_000_000,
     max_lon_e7: 1_800_000_000,
 };
-/// The width in 1e-7 degree from which on a box around data is taken as the whole world.
+/// A box around data that is at least this wide, in 1e-7 degree, is taken as the whole world.
 const NEARLY_ALL: i64 = 3_550_000_000;
 
 /// The region of a coast.
@@ -34,7 +34,8 @@ pub(super) struct CoastRegion {
 }
 
 impl CoastRegion {
-    /// Returns the region of the options or, without one, the box in the header or, without one, the box of the data.
+    /// Returns the region of the options. If there is none, returns the box in the header or, if that is missing too,
+    /// the box of the data.
     pub(super) fn of(options: &CoastOptions, data: PlannedFile<'_>) -> Result<Self> {
         if let Some(shape) = &options.region {
             let polygons = polygons_of(shape);
@@ -109,7 +110,8 @@ fn polygons_of(shape: &Shape) -> Vec<Rings> {
     if !may_overlap(&polygons) {
         return polygons;
     }
-    // The union of the polygons: no ring winds around the inside of a hole of its polygon.
+    // The region of winding is the union of the polygons: inside a hole, the windings of the hole and of its outer ring
+    // cancel each other.
     region_of_winding(polygons.iter().flatten(), false)
 }
 
@@ -134,7 +136,8 @@ fn may_overlap(polygons: &[Rings]) -> bool {
     polygons.iter().any(|rings| rings.len() > 1)
 }
 
-/// Returns the box around the nodes of a file, and around the locations that its ways store if it has no nodes.
+/// Returns the box around the nodes of a file. If the file has no nodes, returns the box around the locations that its
+/// ways store.
 fn box_of_data(data: PlannedFile<'_>) -> Result<Bbox> {
     let has_nodes = data
         .plan
@@ -181,7 +184,7 @@ fn box_of_data(data: PlannedFile<'_>) -> Result<Bbox> {
     Ok(all)
 }
 
-/// The maximum number of blobs whose roads and buildings are sampled, because they show where land is.
+/// The maximum number of blobs from which roads and buildings are sampled. Roads and buildings show where land is.
 const SAMPLED_BLOBS: usize = 64;
 /// The maximum number of roads and buildings that are sampled in each blob.
 const SAMPLED_WAYS: usize = 64;
@@ -193,8 +196,8 @@ pub(super) struct Surroundings<'s> {
 }
 
 impl Surroundings<'_> {
-    /// Adds the rings of the border that no coastline meets and that are in land. Returns the surface at the outer
-    /// borders that no coastline meets, if there are any.
+    /// Adds the rings of the border that no coastline meets and that are in land. Returns the surface at the first
+    /// outer border that no coastline meets, if there is one.
     pub(super) fn add_border(
         &self,
         rings: &mut Vec<CoastPath>,
@@ -227,10 +230,10 @@ impl Surroundings<'_> {
         Ok(surfaces.first().copied())
     }
 
-    /// Returns the surface at the outer border of each polygon in `outers`. An entry is the index of a polygon, and
-    /// whether coastlines meet one of its holes. If they meet none, the option decides, if it is given. Otherwise,
-    /// rings around the polygon decide, then the largest ring in the polygon, then whether roads or buildings are in
-    /// it.
+    /// Returns the surface at the outer border of each polygon in `outers`. An entry of `outers` is the index of a
+    /// polygon, and whether coastlines meet one of its holes. If they meet no hole and the option `inside` is given,
+    /// the option decides. Otherwise, rings around the polygon decide, then the largest ring in the polygon, then
+    /// whether roads or buildings are in the polygon.
     fn surfaces(
         &self,
         region: &CoastRegion,

@@ -182,7 +182,7 @@ impl CoastWays {
         }
     }
 
-    /// Of ways with the same id, which an unsorted file may have, keeps only the last one.
+    /// Keeps only the last of the ways that have the same id. An unsorted file may repeat ids.
     fn leave_out_repeats(&mut self) {
         let mut ids: Vec<i64> = self.ways.iter().map(|way| way.id).collect();
         let count = ids.len();

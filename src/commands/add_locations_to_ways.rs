@@ -2,8 +2,8 @@
 //!
 //! Nodes in canonical order are read once, while they are written to the output. Their locations are kept in memory, or
 //! are joined on disk with the node references of ways, one range of ids at a time. The encoded form of each way gets
-//! two more columns, the latitudes and the longitudes, and is otherwise unchanged. A location that a way has already
-//! stays if the file has no location for its node.
+//! two more columns, the latitudes and the longitudes, and is otherwise unchanged. If the file has no location for a
+//! node, a location that the way already stores is kept.
 
 mod nodes;
 
@@ -93,13 +93,13 @@ pub struct Summary {
     pub ways: u64,
     /// The number of node references in ways.
     pub references: u64,
-    /// The number of references to nodes that are not in the file or have no location, and whose ways do not store the
-    /// location either. Their locations stay unknown.
+    /// The number of references whose location stays unknown: the node is not in the file or has no location, and the
+    /// way does not store the location either.
     pub missing_references: u64,
     /// The number of distinct nodes of `missing_references`.
     pub missing_nodes: u64,
-    /// The number of references to nodes that are not in the file or have no location, and whose ways store the
-    /// location. The references keep this location.
+    /// The number of references that keep the location which the way stores, because the node is not in the file or has
+    /// no location.
     pub stored_references: u64,
     /// Statistics of the temporary files of a join on disk; `None` if locations were kept in memory.
     pub scratch: Option<ScratchSummary>,
@@ -122,10 +122,11 @@ impl Eq for ScratchSummary {}
 /// Adds the coordinates of nodes to the ways of a file of current data.
 ///
 /// The location of a reference is that of the node, if the file has the node and the node has a location; otherwise the
-/// one that the way stores already; otherwise it is unknown. A file from which nodes were left out before stays without
-/// them. The header of the output declares that the file has all nodes only if [`Options::keep_untagged_nodes`] is set,
-/// and no way stores the location of a node that is not in the file. In a stream, the header comes first, so that it
-/// declares this only of inputs whose ways have no locations, or whose header declares the same.
+/// one that the way stores already; otherwise it is unknown. Nodes that were left out of the file earlier are not
+/// restored. The header of the output declares that the file has all nodes only if [`Options::keep_untagged_nodes`] is
+/// set, and no way stores the location of a node that is not in the file. The header of a stream is written before the
+/// ways are read. It declares this only if the ways of the input have no locations, or if the header of the input
+/// declares the same.
 ///
 /// Reads one file, which may be unsorted, and writes one file. Unless all nodes are kept, first reads the relations to
 /// find the nodes that are their members. Nodes in canonical order are then read once. If locations are kept in memory,
@@ -392,8 +393,8 @@ impl<'f> LocatingRun<'f> {
         writer.pass(pass, items, select, |()| ())
     }
 
-    /// Counts the ways and node references of a block, and the missing nodes. Fails if a node is missing that
-    /// [`Options::strict`] or [`Options::needs_nodes`] demands.
+    /// Counts the ways and node references of a block, and the missing nodes. Fails if a node is missing and
+    /// [`Options::strict`] or [`Options::needs_nodes`] does not allow this.
     fn count(&self, nodes: &WayNodes, found: &WayNodeLocations) -> FormatResult<()> {
         let add = |counter: &AtomicU64, more: usize| {
             counter.fetch_add(more as u64, Ordering::Relaxed);
@@ -448,8 +449,8 @@ impl<'f> LocatingRun<'f> {
     }
 }
 
-/// Returns the feature that says which nodes the output has; `None` if the header does not say it, or says the same as
-/// the header of the input. If a way turns out to store the location of a node that is not in the file,
+/// Returns the feature that says which nodes the output has; `None` if the header does not say it, or keeps
+/// [`feature::SOME_NODES`] of the input. If a way turns out to store the location of a node that is not in the file,
 /// [`feature::ALL_NODES`] is not declared in the end.
 fn declared_nodes(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<&'static str> {
     if !options.keep_untagged_nodes {

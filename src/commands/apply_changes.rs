@@ -71,8 +71,8 @@ options! {
         /// The number of days for which changed nodes stay in a base without the nodes that only ways need
         /// ([`UntaggedNodes::AsBase`]). A node stays if its timestamp is at most this number of days before the day of
         /// the replication timestamp in the header of the output, or if one of the two timestamps is missing. With 0,
-        /// no node of this kind stays. A node of the base goes when it has become too old since the replication
-        /// timestamp of the base; an older one stays.
+        /// no node of this kind stays. A node of the base is removed if it has become too old since the replication
+        /// timestamp of the base. A node that was too old already at that time stays.
         keep_days: u32 = KEEP_DAYS,
         /// The augmented diffs of the changes. They are complete before the output gets its name.
         augmented_diffs: AugmentedDiffs,
@@ -159,8 +159,8 @@ pub struct Summary {
 /// sorted into a temporary file in the directory of the output.
 ///
 /// The header of the output gets the replication state of the changes if the changes continue the state of the base.
-/// Changes continue a state if they come from the same server and their sequence numbers follow the sequence number of
-/// the state, if these are known. Otherwise the header keeps the state of the base, and there is a warning.
+/// They continue it if, as far as is known, they come from the same server and their sequence numbers follow that of
+/// the state. Otherwise the header keeps the state of the base, and there is a warning.
 ///
 /// # Memory
 ///
@@ -178,8 +178,8 @@ pub struct Summary {
 /// - The objects of a blob that has to be decoded are not in canonical order, although the header or the index of the
 ///   base declares it.
 /// - The base is in a text format, and the output has the same path.
-/// - A change file has data, or is damaged; the change files together have more than 4 GB of distinct strings,
-///   or more tags or references than 32 bits can count.
+/// - A change file has data instead of changes, or is damaged; the change files together have more than 4 GB of
+///   distinct strings, or more tags or references than 32 bits can count.
 /// - [`Options::locations_on_ways`] is set, [`Options::locates_base`] is not, and no way of the base has locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let base = open_base(options, ctx)?;
@@ -198,8 +198,8 @@ pub(crate) fn open_base(options: &Options, ctx: &Context) -> Result<PbfFile> {
     input::open_to_copy(&options.base, &options.output.encoding(), ctx)
 }
 
-/// Applies changes as [`run`] does, to a base from [`open_base`]. `read_changes` returns the changes, with the given
-/// versions of each object. Those that `filter` rejects are not applied.
+/// Applies changes as [`run`] does, to a base from [`open_base`]. `read_changes` returns the changes, and keeps the
+/// given versions of each object. Changes that `filter` rejects are not applied.
 pub(crate) fn apply(
     options: &Options,
     file: PbfFile,
@@ -222,7 +222,7 @@ pub(crate) fn apply(
     }
     let versions = diffs.write_versions(base, &mut changes)?;
     if let (Some(_), Some(filter)) = (&versions, &mut filter) {
-        // An object may have been kept for an older version only.
+        // The first call may have kept changes of an object only because of an older version, which is no longer there.
         filter.filter(base, &mut changes)?;
     }
     let form = LocationForm::of(&file, &plan);

@@ -77,8 +77,9 @@ options! {
     setters {
         /// The rules that select the actions to write.
         selection: Selection,
-        /// The maximum memory in bytes for ways that are members of relations; `None` for 1 GB. What does not fit goes
-        /// to a temporary file in the directory of the output. A row of a table has at most 64 MB for each GB.
+        /// The maximum memory in bytes for ways that are members of relations; `None` for 1 GB. Ways that do not fit go
+        /// to a temporary file in the directory of the output. The maximum size of a row of a table is 64 MB for each
+        /// GB of this memory.
         max_memory: Option<u64>,
     }
 }
@@ -97,18 +98,18 @@ pub enum Output {
         /// Whether the file is a text sequence.
         is_sequence: bool,
     },
-    /// A file of comma-separated values (RFC 4180), compressed if its name says so. Each action has a location: that of
-    /// a point, or else the middle of the box of its geometry. Tags are JSON objects.
+    /// A file of comma-separated values (RFC 4180), compressed if its name says so. Each action has a location: the
+    /// point if the geometry is one, and otherwise the middle of the box around the geometry. Tags are JSON objects.
     Csv(OutputTarget),
-    /// A Parquet table with a row for each object. Both geometries are those that an
+    /// A Parquet table with a row for each object. The old and the new geometry are those that an
     /// [`export`](crate::commands::export) of a table writes by default. A route also has an action if a route that is
     /// nested in it has changed.
     #[cfg(feature = "parquet")]
     Parquet(OutputTarget),
     /// The Web Mercator tiles in which changes can be seen, as lines `z/x/y` in order, compressed if the name of the
     /// file says so. These are the tiles that the old or the new geometry touches. Polygons are filled unless they are
-    /// too large. An object without a change of its own counts only if its geometry changes, and such a relation only
-    /// if it also is or was an area.
+    /// too large. An object without a change of its own counts only if its geometry changes. A relation without a
+    /// change of its own also has to be an area, before or after the changes.
     Tiles {
         /// The file.
         target: OutputTarget,
@@ -161,8 +162,8 @@ options! {
         max_relation_members: Option<u64>,
         /// The kinds of objects; `None` for all kinds.
         kinds: Option<KindSet>,
-        /// Whether features have all tags of objects, and geometries also of objects without tags. Otherwise they have
-        /// the tags and geometries of an [`export`](crate::commands::export).
+        /// Whether features have all tags of their objects, and whether objects without tags have geometries, too.
+        /// Otherwise features have the tags and geometries of an [`export`](crate::commands::export).
         whole_objects: bool,
     }
 }
@@ -294,7 +295,7 @@ impl Output {
 /// The [base memory](crate::commands#memory), the changes as in [`apply_changes`](crate::commands::apply_changes::run),
 /// 16 bytes for each node of the ways that are written, and within [`Options::max_memory`] 6 to 12 bytes for each node
 /// of the ways that are members of the relations that are written. If the members of all relations need at most 128 MB,
-/// they are all held. The written objects of the base take 32 MB, and the rest of them is in a temporary file. With
+/// they are all held. Of the written objects of the base, 32 MB are held, and the rest is in a temporary file. With
 /// features or tiles, also 32 bytes for each relation that is a member of a route, and 16 bytes for each member of a
 /// route in a written route. With [`Output::ByChangeset`], also 100 MB, and the largest file of a changeset.
 ///
@@ -304,7 +305,7 @@ impl Output {
 ///   written ([details](crate::commands#errors)).
 /// - The base is a history file, according to its header or because it contains deleted versions.
 /// - An object occurs twice in the base.
-/// - A change file has data, or is damaged.
+/// - A change file has data instead of changes, or is damaged.
 /// - With [`Output::ByChangeset`]: a change has no changeset, a file of the directory is not an augmented diff of this
 ///   program, or another run writes to the directory.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {

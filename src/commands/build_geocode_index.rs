@@ -83,9 +83,9 @@ pub struct Summary {
     /// The number of closed ways and relations that were left out because they are not valid areas or a member is not
     /// in the file.
     pub incomplete: u64,
-    /// The number of ways with `addr:interpolation` that have more than 2,000 nodes, or two neighbouring house numbers
-    /// with more than 10,000 numbers between them. No house number is made along ways with too many nodes, and none
-    /// between two such numbers.
+    /// The number of ways with `addr:interpolation` along which some house numbers are not made. A way with more than
+    /// 2,000 nodes gets none. If more than 10,000 numbers lie between two neighbouring house numbers of a way, none are
+    /// made between these two.
     pub not_interpolated: u64,
     /// The number of tags that were left out, because their key or value has more than 255 characters, which the OSM
     /// database does not allow.

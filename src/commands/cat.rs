@@ -46,7 +46,8 @@ options! {
         rescan: bool,
         /// Whether change files and files with data may be inputs together, which makes a history.
         accepts_mixture: bool,
-        /// Whether all locations in ways stay unchanged. Otherwise a node has one location in all ways of the output.
+        /// Whether all locations in ways stay unchanged. Otherwise, all ways of the output that store a location for a
+        /// node store the same one.
         keeps_locations: bool,
     }
 }
@@ -67,8 +68,8 @@ pub type Summary = WriteSummary;
 ///
 /// Reads the inputs in order. Inputs with changesets are OSM XML or OPL. Writes one PBF file with a table of contents,
 /// or text. Blobs are copied unless metadata are left out or a blob also contains objects of unwanted kinds. Blobs
-/// without a complete index are decoded in the same pass that copies them. The order of the objects is not changed. A
-/// warning tells that objects occur again in current data, if the entries of the copied blobs prove it.
+/// without a complete index are decoded in the same pass that copies them. The order of the objects is not changed. If
+/// the entries of the copied blobs prove that objects of current data occur again, there is a warning.
 ///
 /// # Memory
 ///
@@ -156,8 +157,8 @@ fn are_in_order(files: &[PbfFile]) -> bool {
     matches!(files, [file] if is_sorted(file))
 }
 
-/// Warns of objects that occur again in the output according to the entries of the blobs. Histories and changes have
-/// several versions of an object.
+/// Warns of objects that occur again in the output according to the entries of the blobs. Does not warn of histories
+/// and changes, which have several versions of an object.
 fn tell_repeats(repeats: &ProvenRepeats, files: &[PbfFile], options: &Options, ctx: &Context) {
     if options.accepts_mixture || files.iter().any(|file| is_versioned(file, ctx)) {
         return;

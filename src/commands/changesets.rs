@@ -72,8 +72,9 @@ pub(super) fn write(
     ctx: &Context,
 ) -> Result<Option<Written>> {
     let options = text_options(output);
-    // If the target is a stream, searches the inputs for other objects first, because text that a stream has received
-    // cannot be withdrawn. Also searches first if the output cannot hold changesets, because it fails below.
+    // If the target is a stream, the inputs are searched for other objects first, because text that a stream has
+    // received cannot be withdrawn. They are also searched first if the output cannot hold changesets, because this
+    // function then fails below.
     if are_alone && (output.target.is_stream() || options.is_none()) {
         for (input, format) in inputs {
             if has_objects(input, *format, ctx)? {

@@ -97,7 +97,8 @@ options! {
 /// missing members. [`Options::full`] needs as much memory as
 /// [`add_locations_to_ways`](super::add_locations_to_ways::run) if ways store locations. A check of indexes uses 16
 /// bytes for each range of the id table, which has one range for every few hundred objects. [`Options::areas`] needs as
-/// much as an [export](super::export::run), and [`Options::doubled`] as much for locations, and 200 MB.
+/// much as an [export](super::export::run). [`Options::doubled`] needs as much as an export needs for locations, and
+/// 200 MB.
 ///
 /// # Errors
 ///

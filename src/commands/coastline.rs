@@ -23,9 +23,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The name of the summary in a directory, with the land of the coast.
+/// The name of the file in a directory that has the summary and the land of the coast.
 const SUMMARY: &str = "coastline.json";
-/// The name of the list of the ways in a directory.
+/// The name of the file in a directory that lists the ways of the coast.
 const WAYS: &str = "ways.txt";
 /// The distance by which cells overlap, in 1e-7 degree: about 11 m at the equator.
 const OVERLAP_E7: u32 = 1_000;
@@ -98,7 +98,8 @@ options! {
         files: Vec<LayerFile>,
         /// The size of the cells into which polygons are divided, in 1e-7 degree; `None` for whole polygons.
         cell_e7: Option<u32>,
-        /// The coordinate reference systems of a directory; of files, that of Shapefiles, which is the first one.
+        /// The coordinate reference systems of Shapefiles. A directory has its Shapefiles in each of them. The
+        /// Shapefile of a single layer has the first one.
         projections: Vec<Projection> = vec![Projection::Degrees, Projection::WebMercator],
         /// A directory or a file of an earlier run, with whose land the coast is compared.
         against: Option<PathBuf>,
@@ -148,7 +149,8 @@ impl Options {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Whether the outputs were written. They are not if changes do not concern the coast, or if land is lost.
+    /// Whether the outputs were written. They are not written if the changes do not concern the coast, or if land or
+    /// rings are lost.
     pub is_written: bool,
     /// The number of lines.
     pub lines: u64,
@@ -160,7 +162,8 @@ pub struct Summary {
     pub problems: BTreeMap<CoastProblemKind, u64>,
     /// The source of the region; `None` if the input was not read.
     pub region: Option<RegionSource>,
-    /// The surface that was taken for borders without coastlines.
+    /// The surface that was assumed for the parts of the region whose border no coastline meets; `None` if there are no
+    /// such parts, or if the region is the whole world.
     pub inside: Option<Surface>,
     /// The land and the rings that are lost in comparison with an earlier coast.
     pub losses: Vec<CoastLoss>,
@@ -190,8 +193,9 @@ impl Summary {
 
 /// Makes polygons of land and water of the coastlines of a file.
 ///
-/// Reads one file. Writes the layers in files, or all of them in a directory. Land and water are exactly the region, or
-/// each of the cells into which they are divided. Calls `report` with each problem.
+/// Reads one file. Writes the layers in files, or all of them in a directory. Together, land and water cover exactly
+/// the region or, if they are divided into cells, exactly the part of the region in each cell. Calls `report` with each
+/// problem.
 ///
 /// # Memory
 ///

@@ -84,8 +84,8 @@ pub struct Equality {
     pub ignore_uid: bool,
     /// Whether the name of the user may differ in spite of `metadata`.
     pub ignore_user: bool,
-    /// Whether the locations that ways store have to be equal for all nodes, also if the files have the nodes, or if
-    /// only one file stores locations. Has no effect on a change file.
+    /// Whether the locations that ways store have to be equal for all nodes, even if the files have the nodes or only
+    /// one file stores locations. Has no effect on a change file.
     pub way_locations: bool,
 }
 
@@ -211,11 +211,12 @@ pub struct Summary {
     /// The number of nodes whose coordinates are rounded in the change file, which has seven decimals. Counted only for
     /// a change file.
     pub inexact: u64,
-    /// The number of ways that differ only in the locations that they store for nodes. A change file has these ways
-    /// with their locations, and ways that store the location of a node which the change file deletes.
+    /// The number of ways that differ only in the locations that they store for nodes. If a change file is written,
+    /// ways that store the location of a node which the change file deletes count, too. The change file has all of
+    /// these ways with their locations.
     pub relocated: u64,
-    /// The number of ways for which the new file does not store a location that the old file stores, of a node that
-    /// neither file has. The change file cannot remove a location. Counted only for a change file.
+    /// The number of ways that store the location of a node in the old file, but not in the new file, although neither
+    /// file has the node. The change file cannot remove a location. Counted only for a change file.
     pub locations_lost: u64,
 }
 
@@ -291,7 +292,7 @@ const CHANGE_MEMORY: u64 = 64 << 20;
 const CHANGE_MEMORY_PER_BYTE: u64 = 64;
 
 /// Returns the changes that turn the file `old` into `new`, both of current data. Calls `max_memory` with a maximum in
-/// proportion to the files, and fails if the changes take more bytes than it returns.
+/// proportion to the files. Fails if the changes take more bytes than `max_memory` returns.
 pub(crate) fn changes_between(
     old: &Path,
     new: &Path,
@@ -323,7 +324,7 @@ struct Differences {
     changes: ChangeSet,
 }
 
-/// Fails if changes to the file `new` that take `memory` bytes are more than `max_memory` allows.
+/// Fails if `memory`, the size of the changes in bytes, is more than `max_memory`. The error names the file `new`.
 fn check_memory(memory: usize, max_memory: Option<u64>, new: &Path) -> Result<()> {
     match max_memory {
         Some(max) if memory as u64 > max => {
@@ -350,7 +351,8 @@ fn compare_sides<C: DifferenceCounts>(
 }
 
 /// Compares two open files and writes their differences in `format`. `max_changes` is the maximum memory in bytes of
-/// the changes that turn the old file into the new one; `None` if they are not collected. Collecting replaces text.
+/// the changes that turn the old file into the new one; `None` if they are not collected. Changes that are collected
+/// are not written as text.
 fn compare_in<C: DifferenceCounts>(
     options: &Options,
     sides: &[Side; 2],

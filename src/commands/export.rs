@@ -125,7 +125,7 @@ pub enum ExportFormat {
     #[cfg(feature = "parquet")]
     GeoParquet(GeoParquetOptions),
     /// Objects without geometries, as Parquet tables of nodes, of ways and of relations. Of the other options, only the
-    /// input, the target, and the kinds and the filter of the rules have an effect.
+    /// input, the target, the kinds and the filter of the rules, and [`LookupOptions::max_memory`] have an effect.
     #[cfg(feature = "parquet")]
     Objects(ObjectTableOptions),
 }

@@ -108,7 +108,7 @@ impl Options {
         own.unwrap_or(&self.strategy)
     }
 
-    /// Returns the indices of the regions, so that regions with equal strategies follow each other.
+    /// Returns the indices of the regions in an order in which regions with equal strategies follow each other.
     fn order_by_strategy(&self) -> Vec<usize> {
         let mut known: Vec<&Strategy> = Vec::new();
         let mut order = Vec::with_capacity(self.extracts.len());
@@ -154,10 +154,11 @@ pub struct Extracted {
 /// memory does not suffice for all regions, the regions are distributed over several passes. A region without objects
 /// gets an empty file and a warning.
 ///
-/// A way lies in a region if one of its nodes does. If a node is not in the file, the location counts that the way
-/// stores for it. So ways with locations give the same ways and relations as the file with all nodes. Nodes that are
-/// not in the file are not written. If the header does not say which nodes the file has, the blobs with such ways are
-/// read twice, and those with their nodes once more. In a history file, the locations that ways store do not count.
+/// A way lies in a region if one of its nodes does. The location of a node that is not in the file is the one that the
+/// way stores for it. A file whose ways have locations therefore gives the same ways and relations as the file with all
+/// nodes. Nodes that are not in the file are not written. If the header does not say which nodes the file has, some
+/// blobs are read once more: those with ways that store a location in a region for a node which was found in no region,
+/// and those that may have such a node. In a history file, the locations that ways store do not count.
 ///
 /// # Memory
 ///

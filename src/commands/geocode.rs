@@ -211,7 +211,7 @@ struct LookupRun<'o> {
     table: Option<LineForm>,
     /// The form of the rows of a table to which answers are appended.
     rows: Option<RowForm>,
-    /// The index of the line with column names, if that line is in the current group of lines, and its answer, which is
+    /// The line with column names, if it is in the current group of lines: its index, and its answer. The answer is
     /// empty without [`Options::is_csv`].
     header: Option<(usize, Vec<u8>)>,
     /// The number of line breaks before the current group of lines.
@@ -289,7 +289,8 @@ impl LookupRun<'_> {
             return;
         }
         if self.options.is_csv {
-            // Only blank lines come before the first line of a table.
+            // The form of the rows is not known yet, so the line is blank: only blank lines come before the first line
+            // of a table.
             csv::put_blank(out, line);
             return;
         }

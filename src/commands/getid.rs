@@ -47,8 +47,8 @@ options! {
         /// Whether objects that are written only because other objects refer to them lose their tags. Has no effect
         /// without `add_referenced`.
         remove_tags: bool,
-        /// Whether a node of a way is missing if it is not in the file, even if the way stores its location. A
-        /// requested node is missing in any case.
+        /// Whether a referenced node that is not in the file counts as missing even if a way stores its location. A
+        /// requested node that is not in the file is always missing.
         needs_nodes: bool,
     }
 }
@@ -77,9 +77,9 @@ pub struct Summary {
     /// or refer to requested objects, directly or through other objects. 0 unless [`Options::add_referenced`] or
     /// [`Options::add_parents`] is set.
     pub referenced: u64,
-    /// The requested and referenced ids that are not in the file, except nodes whose locations their ways store, unless
-    /// [`Options::needs_nodes`] is set. The serialized form has the first thousand in
-    /// canonical order.
+    /// The requested and referenced ids that are not in the file. Unless [`Options::needs_nodes`] is set, nodes that
+    /// are only referenced are left out if a written way stores their location. The serialized form has the first
+    /// thousand in canonical order.
     #[serde(serialize_with = "first_ids")]
     pub missing: IdSets,
     /// The number of ids in `missing`.
@@ -221,7 +221,7 @@ impl<'f> LocatedWays<'f> {
         })
     }
 
-    /// Returns `missing` without the nodes that were not requested and whose locations the kept ways store. `wanted`
+    /// Returns `missing` without the nodes whose locations the kept ways store. Requested nodes always stay. `wanted`
     /// has the requested objects. The kept ways are in `wanted` and `added`.
     fn remove_known(
         &self,

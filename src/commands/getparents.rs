@@ -92,7 +92,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Selects the objects of a block, and returns the selected ones.
+/// Selects the objects of a block that refer to wanted objects and, with `add_self`, the wanted objects themselves.
+/// Returns the selected objects.
 fn select_parents(
     block: &Block<'_>,
     selection: &mut Selection,

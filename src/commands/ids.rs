@@ -23,7 +23,7 @@ pub struct IdSource {
     pub id_files: Vec<PathBuf>,
     /// OSM files. The ids of all their objects are used.
     pub osm_files: Vec<PathBuf>,
-    /// The kind of an id in a text file that gives no kind, as in `17` instead of `n17`.
+    /// The kind of the ids that a text file gives without a kind, such as `17` instead of `n17`.
     pub default_kind: ObjectKind,
 }
 

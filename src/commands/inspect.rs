@@ -58,7 +58,7 @@ options! {
         /// Whether the extended statistics name the way with the most nodes and the relation with the most members. Has
         /// no effect without [`Statistics::extended`].
         maxima: bool,
-        /// The number of the largest objects of each sort to report; `None` for none.
+        /// The maximum number of objects in each list of the largest objects; `None` for no lists.
         top: Option<usize>,
     }
 }
@@ -347,8 +347,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Reports the content of a file. Also returns the counts of its objects, if the objects are visited one by one, and
-/// the plan of the file.
+/// Reports the content of a file. Also returns the counts of its objects, which are empty unless objects are visited
+/// one by one, and the plan of the file, which is empty if the summary of the table of contents is sufficient.
 fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summary, (C, BlobPlan))> {
     let by_blobs = options.concern_single_blobs();
     let file = if !by_blobs {

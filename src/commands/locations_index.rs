@@ -140,8 +140,9 @@ fn check_room_for(plan: &BlobPlan, index: &Path) -> Result<()> {
     check_room(index, ids.max().unwrap_or(0), has)
 }
 
-/// Fails if the file system has too little space for an index of `has` entries to grow up to `id` and [`GROWTH`]
-/// entries beyond. All new entries are written, because a hole in the file would read as the location 0,0.
+/// Fails if the file system has too little space to extend an index of `has` entries up to the entry of `id` and
+/// [`GROWTH`] entries beyond it. All new entries are written, because a hole in the file would read as the location
+/// 0,0.
 fn check_room(path: &Path, id: u64, has: u64) -> Result<()> {
     let entries = id.saturating_add(1 + GROWTH);
     let wanted = entries.saturating_mul(ENTRY);
@@ -189,7 +190,7 @@ impl EntryWriter {
         let (start, bytes) = &mut self.run;
         let end = *start + bytes.len() as u64 / ENTRY;
         if id + 1 == end {
-            // Another version of the last node.
+            // The last entry is of an earlier version of the same node, and is replaced.
             bytes.truncate(bytes.len() - ENTRY as usize);
         } else if id != end || bytes.len() >= PORTION * ENTRY as usize {
             self.write_run()?;

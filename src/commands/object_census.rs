@@ -10,10 +10,11 @@ pub(super) struct ObjectCensus {
     pub by_kind: [ObjectCounts; 3],
     /// The number of objects that directly follow another version of the same object.
     pub further_versions: u64,
-    /// Whether an object that was added is not in canonical order. Objects of a counted blob are not compared.
+    /// Whether an added object is not in canonical order. The objects within a blob of [`of_blob`](Self::of_blob) are
+    /// not compared with each other.
     pub is_unordered: bool,
-    /// The first and the last key; `None` without objects. Also `None` for a counted blob whose objects are not in
-    /// order.
+    /// The first and the last key; `None` without objects. Also `None` for a blob of [`of_blob`](Self::of_blob) whose
+    /// objects are not in order.
     ends: Option<(TypeThenId, TypeThenId)>,
 }
 

@@ -1,12 +1,12 @@
 //! Makes the change files that update extracts, from the changes of the file from which the extracts were cut out (the
 //! planet).
 //!
-//! An object can change in an extract only if the object itself changed, or if another changed object decides about it.
-//! For example, a node that moved into a region or out of it decides about its ways, about the other nodes of these
-//! ways, and about the relations of these objects (`affected`). The old extract shows which of these objects it had
-//! (`before`), and the planet shows where the objects are now. From both follows which of them a region keeps
-//! (`membership`). One pass over the planet reads the new versions of these objects. They are compared with the
-//! versions in the extracts (`output`).
+//! An object can change in an extract only if the object itself changed, or if another changed object decides whether
+//! the extract has it. For example, a node that moved into a region or out of it decides this for its ways, for the
+//! other nodes of these ways, and for the relations of these objects (`affected`). The old extract shows which of these
+//! objects it had (`before`), and the planet shows where the objects are now. Together, they show which of these
+//! objects a region keeps (`membership`). One pass over the planet reads the new versions of these objects. They are
+//! compared with the versions in the extracts (`output`).
 
 mod affected;
 mod before;
@@ -109,16 +109,16 @@ pub enum RegionOutcome {
     CutAnew(String),
 }
 
-/// Writes the change file of each region that turns its extract of the file before the changes into its extract of the
-/// file after them: the changes that [`diff`] derives of both extracts, in the same order.
+/// Writes a change file for each region, which turns the region's extract of the file before the changes into its
+/// extract of the file after the changes. It has the same changes, in the same order, as a [`diff`] of both extracts.
 ///
 /// Reads the change files for the ids of the objects that they name. Reads the blobs of each extract that may have one
-/// of these objects. If another region contains a region, reads only the blobs with objects that the extract of the
-/// other region has. Reads the blobs of the planet with changed nodes, all its ways, the blobs with nodes of affected
-/// ways, and its relations, if a region keeps relations. If a region completes relations, reads them twice. Then reads
-/// the blobs of the planet that may have an object which decides about affected objects, and the blobs of extracts and
-/// planet with objects that may enter or leave. The ways of the planet are read once more if a way left a region
-/// although only its nodes changed: another way may keep these nodes.
+/// of these objects. For a region within another region, reads only the blobs that may have one of the objects found in
+/// the extract of the outer region. Reads the blobs of the planet with changed nodes, all its ways, and the blobs with
+/// nodes of affected ways. If a region keeps relations, also reads the relations of the planet, twice if a region
+/// completes relations. Then reads the blobs of the planet that may have an object which decides about affected
+/// objects, and the blobs of extracts and planet with objects that may enter or leave. The ways of the planet are read
+/// once more if a way left a region although only its nodes changed: another way may keep these nodes.
 ///
 /// A region has to be cut out anew if the planet or its extract is a history file, not in canonical order, not proven
 /// to have each object once, or has locations in its ways. It also has to be cut out anew if its extract contradicts
@@ -154,8 +154,8 @@ pub(crate) fn run_step(
     update_regions(options, changed, ctx)
 }
 
-/// Writes the change files for the changed objects that `changed` returns. If `changed` returns `None`, the planet has
-/// another state.
+/// Writes the change files for the changed objects that `changed` returns. `changed` returns `None` if the planet does
+/// not have the state after the changes.
 fn update_regions(
     options: &Options,
     changed: impl FnOnce(&PbfFile) -> Result<Option<IdSets>>,
@@ -233,7 +233,8 @@ struct RegionUpdate<'a> {
     directory: PathBuf,
     /// The number of objects of each extract.
     counts: Vec<u64>,
-    /// The regions whose extracts can be used, each with a region that contains it. The containing region comes first.
+    /// The regions whose extracts can be used, each with a region whose extract has all of its objects, if there is
+    /// one. That other region comes earlier in the list.
     order: Vec<(usize, Option<usize>)>,
     outcomes: Vec<Option<RegionOutcome>>,
     ctx: &'a Context,
@@ -242,7 +243,7 @@ struct RegionUpdate<'a> {
 /// The maximum number of regions whose new objects are written in one pass over the planet.
 const REGIONS_PER_PASS: usize = 200;
 
-/// Nodes of the planet.
+/// The results of looking up nodes in the planet.
 #[derive(Default)]
 struct NodesInRegions {
     /// The regions that contain each node.
@@ -270,8 +271,8 @@ impl RegionUpdate<'_> {
         SortedFile::open(&self.options.regions[region].extract, self.ctx)
     }
 
-    /// Reads the changed objects in the extracts. If another region contains a region, looks up only the objects that
-    /// the extract of the other region has.
+    /// Reads the changed objects in the extracts. For a region within another region, looks up only the objects that
+    /// the extract of the outer region has.
     fn read_before(&mut self) -> Result<()> {
         let mut found = FxHashMap::<usize, IdSets>::default();
         self.order_extracts()?;
@@ -387,7 +388,8 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
-    /// Returns the followed regions in whose extracts too many objects can change, each with the result that says so.
+    /// Returns the regions without a result in whose extracts too many objects can change, each with the result that
+    /// says so.
     fn changed_too_much(&self, ids: &FxHashMap<u32, IdSets>) -> Vec<(usize, RegionOutcome)> {
         let max = self.options.max_percent;
         let reason = format!("more than {max} percent of its extract may change");
@@ -459,9 +461,10 @@ impl RegionUpdate<'_> {
         )
     }
 
-    /// Finds the unchanged objects in the extracts that decide about others.
+    /// Records which extracts have the unchanged objects that decide about other objects.
     fn read_unchanged(&mut self, affected: &Affected) -> Result<()> {
-        // A region that completes relations may have ways without a node in it.
+        // A region that completes relations may keep ways that have no node in the region, so the ways are looked up in
+        // its extract.
         let reads_ways = self.regions.completes_relations();
         if !reads_ways {
             (self.before).add_ways(&affected.unchanged_ways, self.regions);
@@ -481,7 +484,7 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
-    /// Returns, for each region, the nodes in `undecided` that belong to a way of its extract that is not affected.
+    /// Returns, for each region, those nodes in `undecided` that an unaffected way of the region's extract has.
     fn kept_by_ways(
         &self,
         mut undecided: FxHashMap<u32, IdSet>,
@@ -492,7 +495,8 @@ impl RegionUpdate<'_> {
         let had: IdSet = self.before.ways.refs.iter().copied().collect();
         let mut found = affected.holders.clone();
         let mut kept = Vec::new();
-        // The ways of the nodes in `others` were not recorded. They are in the extracts and in the planet.
+        // The search for affected ways did not record the ways of the nodes in `others`. They are read from the
+        // extracts or from the planet, whichever have fewer objects.
         let others = undecided.iter().map(|(region, nodes)| {
             let nodes = nodes.ids().filter(|id| !had.contains(*id));
             (*region, nodes.collect::<IdSet>())

@@ -248,7 +248,7 @@ impl PlanetState {
 /// compared with their extracts. The results are the same.
 ///
 /// The files of a region are published one after the other: the change file, its state, the extract, and `state.txt`.
-/// After a run that was killed, the next one goes on. Two runs for the same directory exclude each other.
+/// If a run is killed, the next run continues its work. Two runs for the same directory exclude each other.
 ///
 /// A region that cannot be brought up to date stays as it is, and the others are published.
 ///
@@ -282,7 +282,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ctx,
     };
     let passes = preparation.run(&mut runs)?;
-    // A run that is cancelled from here on would publish half of the regions.
+    // From here on, the run cannot be cancelled, because a cancelled run would publish only some of the regions.
     let ctx = &Context {
         cancellation: Cancellation::default(),
         max_shrink: None,
@@ -312,7 +312,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// The hidden directory for files that are not published yet.
 struct WorkDirectory {
     path: PathBuf,
-    /// The files, which a signal that ends the program removes. `None` only while the value is dropped.
+    /// The directory of the files. A signal that ends the program removes it. `None` only while the value is dropped.
     scratch: Option<ScratchDirectory>,
 }
 

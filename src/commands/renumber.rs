@@ -310,7 +310,8 @@ struct Orphaned {
 /// Returns the ids of the nodes that the ways of a block refer to but that have no new id, in the order of the
 /// references.
 fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> FormatResult<Vec<i64>> {
-    // Ways that are refused later can have more unknown nodes than fit into memory.
+    // The sizes are checked first, because a way that is refused only later can have more unknown nodes than fit into
+    // memory.
     block.check_way_sizes()?;
     let (mut found, mut limit) = (Vec::new(), MANY);
     block.for_refs(MANY, |refs, _| {

@@ -179,7 +179,7 @@ struct TagCounter {
     /// The expressions with a value, which count tags.
     tags: ObjectFilter,
     kinds: KindSet,
-    /// All expressions, if one of them joins several tags.
+    /// All expressions, if one of them joins several tags or excludes a tag; otherwise `None`.
     joined: Option<Vec<ObjectExpression>>,
 }
 

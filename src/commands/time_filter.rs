@@ -235,7 +235,8 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
 
 /// Returns the header of the output.
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
-    // A way may be older than the newest version of its nodes.
+    // The output may lack nodes of its ways, because a node can be deleted after the last edit of a way that refers to
+    // it.
     let mut header = header_of_part(file.header.clone(), false);
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);

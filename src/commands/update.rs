@@ -112,8 +112,8 @@ options! {
         /// The rules that change the tags of the objects in the changes, before the changes are applied. The same rules
         /// must have changed the tags of the file.
         edit: Vec<TagRule>,
-        /// The number of days for which changed nodes stay in a file without the nodes that only ways need
-        /// ([details](apply_changes::Options::keep_days)).
+        /// For a file without the nodes that only ways need: the number of days for which changed nodes stay in the
+        /// file ([details](apply_changes::Options::keep_days)).
         keep_days: u32 = apply_changes::KEEP_DAYS,
         /// The augmented diffs that are written: at most one with tiles, and at most one with actions. They are
         /// complete before the file is replaced. With [`Options::clip`], they describe what the changes do to the file,
@@ -215,8 +215,9 @@ pub struct Applied {
 /// the result contains all changes. If there are no changes, the file is not written. With [`Goal::File`], locks the
 /// file, so another update of the same file waits ([`Options::wait`]) or fails while this run lasts.
 ///
-/// A server is behind the file if its newest sequence number is smaller than that of the file. If its newest time is
-/// nevertheless later, the server has restarted its numbering, and the following changes are found by time.
+/// A server is behind the file if its newest sequence number is smaller than that of the file. If the newest time of
+/// this server is nevertheless later than that of the file, the server has restarted its numbering, and the following
+/// changes are found by time.
 ///
 /// [`Options::exec`] runs after the file is on disk under its name. If the command fails, or if the process ends before
 /// the command, the command is pending ([`Summary::exec`]). The next update of the file that has a command then begins
@@ -315,7 +316,7 @@ fn update(
         Goal::File(output) => {
             let applying = Applying::new(options, output, (&position, start), before, ctx);
             step = applying.run(download, &mut summary, follow_up.as_ref())?;
-            // The lock is that of the replaced file.
+            // The lock is on the replaced file. It has to be released before the command runs.
             drop(lock);
             if let Some(follow_up) = &follow_up {
                 summary.exec = follow_up.run_after(&summary, &position, ctx)?;

@@ -40,8 +40,8 @@ const RUN: u16 = 1 << 15;
 
 impl LiteralEncoder {
     /// Writes `bytes` to the start of `out` as a block that is not marked as the last, and returns the length of the
-    /// block in bits. Returns `None` if `out` is too short, or if many sequences of `bytes` repeat, because a
-    /// compressor with matches is then likely to do better.
+    /// block in bits. Returns `None` if `out` is too short. Also returns `None` if many sequences of `bytes` repeat,
+    /// because a compressor with matches is likely to do better then.
     pub(crate) fn encode(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
         if self.repeats.are_in(bytes) {
             None
@@ -241,8 +241,8 @@ const fn run_symbol(len: usize) -> (usize, u64, u32) {
 
 /// Counts the symbols of a block of literals.
 fn count_bytes(bytes: &[u8]) -> [u32; SYMBOLS] {
-    // With a single table, each increment would wait for the one before it if both count the same byte. So four tables
-    // are used in turn.
+    // With a single table, an increment would wait for the one before it whenever both count the same byte. So four
+    // tables are used in turn.
     let mut counts = [[0u32; 256]; 4];
     let (fours, rest) = bytes.as_chunks::<4>();
     for four in fours {

@@ -6,7 +6,7 @@ const STORED: [u8; 5] = [0, 0, 0, 0xff, 0xff];
 const FIXED_AND_STORED: [u8; 6] = [2, 0, 0, 0, 0xff, 0xff];
 
 /// Returns `len` bytes of blocks without content; `None` if no blocks have this length. Every length from 20 on is
-/// possible. The last block ends at a byte, and none is marked as the last of its stream.
+/// possible. The blocks end at a byte boundary, and none is marked as the last of its stream.
 pub(crate) fn padding(len: usize) -> Option<Vec<u8>> {
     let long = len % STORED.len();
     let short = len.checked_sub(long * FIXED_AND_STORED.len())? / STORED.len();

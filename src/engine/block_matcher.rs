@@ -193,7 +193,7 @@ impl<'b> BlockMatcher<'b> {
         })
     }
 
-    /// Whether `expression` applies to the kind of the current object, or to areas and the object is an area.
+    /// Whether `expression` applies to the current object: to its kind or, if the object is an area, to areas.
     fn applies_to(
         &self,
         expression: &ObjectExpression,

@@ -17,7 +17,7 @@ pub(crate) trait BlockObserver: Sync {
     ) -> FormatResult<()>;
 }
 
-/// The references of the ways of a block, and those among them to nodes that may have changed.
+/// The references of the ways of a block, and which of them are to nodes that may have changed.
 #[derive(Clone, Copy)]
 pub(crate) struct CandidateRefs<'r> {
     pub nodes: &'r WayNodes,

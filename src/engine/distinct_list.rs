@@ -3,8 +3,7 @@
 /// The number of values that are collected before repeated ones are removed.
 const FEW: usize = 1 << 17;
 
-/// A list of values without most of those that are repeated. Its memory is in proportion to the number of distinct
-/// values.
+/// A list that drops most repeated values. Its memory is in proportion to the number of distinct values.
 #[derive(Debug)]
 pub(crate) struct DistinctList<T> {
     list: Vec<T>,

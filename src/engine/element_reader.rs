@@ -157,9 +157,9 @@ impl ElementReader {
         self
     }
 
-    /// Finds the kinds of the objects of each blob if the selection needs them, no index has them, and the header
-    /// declares canonical order. Some blobs are decoded. Blobs that have only other kinds than the selected ones are
-    /// then not read.
+    /// Finds the kinds of the objects in each blob, so that blobs without objects of the selected kinds need not be
+    /// read. Some blobs are decoded for this. Does nothing unless the selection needs the kinds, no index has them, and
+    /// the header declares canonical order.
     pub(crate) fn find_kinds(&self) -> Result<()> {
         if self.selection.needs_kinds()
             && self.found.get().is_none()

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The number of features and problems that a thread collects before it sends them.
 const AT_ONCE: usize = 1000;
-/// The number of points of features at which a thread sends them. A feature may have millions.
+/// When the collected features have this many points, a thread sends them. A feature may have millions of points.
 const POINTS_AT_ONCE: usize = 1 << 18;
 
 /// The form in which a [`FeatureReader`] returns an object.
@@ -70,9 +70,10 @@ pub enum Geometry {
 /// A function that chooses the [`Form`] of an object by its kind and tags.
 type Select = dyn Fn(ObjectKind, &[(&str, &str)]) -> Form + Send + Sync;
 
-/// Reads objects with their geometries from a file in any format. The locations of nodes are looked up, unless the ways
-/// of the file store them; if a node is not in the file, the location that the way stores counts. Areas are assembled
-/// by the even-odd rule.
+/// Reads objects with their geometries from a file in any format. If the header declares locations in ways, these are
+/// used, and only the nodes of ways that lack a location are looked up. Otherwise all nodes are looked up, and the
+/// location that a way stores is used only for a node that is not in the file. Areas are assembled by the even-odd
+/// rule.
 ///
 /// The file must hold current data, not a history. Unless all ways store locations, the locations of all nodes are kept
 /// in memory, which needs 8 bytes per node if the file is sorted; see [`IndexType`].

@@ -280,7 +280,7 @@ pub(crate) struct FilteredWriter<'f> {
     encoding: WriteOptions,
     ctx: &'f Context,
     sinks: Vec<Sink>,
-    /// The features that the headers of the outputs declared at first, and do not declare in the end.
+    /// The features that the headers of the outputs declared at first, and whose declarations are removed in the end.
     retracted: Vec<&'static str>,
 }
 

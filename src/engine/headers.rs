@@ -67,7 +67,8 @@ impl KeptField {
         })
     }
 
-    /// Removes the field from a header. The writer declares the order of objects again if it holds.
+    /// Removes the field from a header. If the field is the order of objects, the writer declares it again if the
+    /// objects are in order.
     fn clear(self, header: &mut HeaderBlock) {
         match self {
             Self::ReplicationTimestamp => header.replication_timestamp = None,

@@ -1,8 +1,8 @@
 //! Determines the content of open files: data, a history or changes.
 //!
-//! OsmChange and o5c are formats of changes, OSM XML and o5m are formats of data. PBF and OPL are formats of both:
-//! there, changes look like a history. The deletions tell one from the other, because a history has the versions before
-//! them.
+//! OsmChange and o5c are formats of changes, OSM XML and o5m are formats of data. PBF and OPL are formats of both, and
+//! changes in them look like a history. The deletions tell changes from a history, because a history also has the
+//! earlier versions of the deleted objects.
 
 use crate::error::{Advice, Error, FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
@@ -50,9 +50,9 @@ const MAX_BLOBS: usize = 64;
 /// The maximum number of deletions that are counted in a blob.
 const MAX_DELETIONS: usize = 1 << 14;
 
-/// Returns the content of a file. The content that the user states comes first, then the format. In PBF and OPL, a
-/// history that lacks versions has the same bytes as changes: there, the name of the file comes next (such as
-/// `.osh.pbf`), and then the deletions.
+/// Returns the content of a file. A format of changes decides first, then the content that the user states, then a
+/// format of data. PBF and OPL leave the content open, because a history that lacks versions has the same bytes as
+/// changes. For these formats, the name of the file decides next (such as `.osh.pbf`), and then the deletions.
 ///
 /// Decodes up to 64 blobs of a file that declares a history and whose name leaves the content open.
 pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
@@ -65,8 +65,8 @@ pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
     }
 }
 
-/// Returns the content of a file that is known without its objects. Returns `None` for a file that declares a history
-/// and whose name leaves the content open.
+/// Returns the content of a file, if it is known without reading the objects. Returns `None` for a file that declares a
+/// history and whose name leaves the content open.
 fn evident_content(file: &PbfFile, ctx: &Context) -> Option<FileContent> {
     let text = &file.header.text;
     if text.is_change {
@@ -142,8 +142,8 @@ fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<DeletionCounts> {
     let step = entries.len().div_ceil(MAX_BLOBS).max(1);
     let mut decoder = BlobDecoder::new(&file.input, ctx);
     let mut deletions = DeletionCounts::default();
-    // The last blob is always among the counted blobs, because changes may be sorted by action, and deletions come last
-    // then.
+    // The last blob is always among the counted blobs, because in changes that are sorted by action, deletions come
+    // last.
     for (position, entry) in entries.into_iter().rev().step_by(step) {
         ctx.cancellation.check()?;
         let mut first = None;

@@ -34,7 +34,7 @@ pub(crate) struct GeometryMaker {
     incomplete: Incomplete,
     /// The locations of the current way, without consecutive duplicates.
     points: Vec<Point>,
-    /// All nodes of the current way, if it has consecutive duplicates or is assembled, or of the current relation.
+    /// All nodes of the current relation, or of the current way if the way has consecutive duplicates or is assembled.
     nodes: Vec<AreaNode>,
     polygon: AreaPolygon,
 }

@@ -20,8 +20,9 @@ use std::sync::Arc;
 pub struct ObjectSelection {
     /// The kinds of objects; `None` for all kinds.
     pub kinds: Option<KindSet>,
-    /// The box in which an object must lie: a node itself, a way with a node, a relation with a node or a way. Members
-    /// of members do not count. A box whose western edge lies east of its eastern edge crosses the antimeridian.
+    /// The box in which an object must lie. A way lies in the box if at least one of its nodes does, and a relation if
+    /// at least one member node or member way does. Members of members do not count. A box whose western edge lies east
+    /// of its eastern edge crosses the antimeridian.
     pub bbox: Option<Bbox>,
     /// The region in which an object must lie, as in a box. Points on an edge of the region lie in it.
     pub region: Option<Shape>,
@@ -84,7 +85,7 @@ impl PreparedSelection {
         self.keys = Some(keys);
     }
 
-    /// Whether blobs of some kinds need not be read.
+    /// Whether the kinds of the objects in each blob are needed, because blobs without some kinds need not be read.
     pub(super) fn needs_kinds(&self) -> bool {
         self.part.is_none() && (self.kinds != KindSet::ALL || self.boxes.is_some())
     }

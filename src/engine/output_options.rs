@@ -51,7 +51,7 @@ impl OutputOptions {
     }
 
     /// Creates a temporary file in `directory`. Also returns the options of an output to this file. `compression` is
-    /// that of another output, because blobs may be copied to it.
+    /// that of the output to which blobs of the temporary file may be copied.
     pub(crate) fn scratch(
         directory: &Path,
         compression: Compression,

@@ -168,8 +168,8 @@ fn members_in(
 
 /// The number of levels of nested relations that are followed one by one. Relations are hardly ever nested more deeply.
 const LEVELS: usize = 4;
-/// For a level of relations, only the blobs that may have these relations are read if they are at most 1/n of the blobs
-/// with relations, where n is this number.
+/// If the blobs that may have the relations of a level are at most 1/n of all blobs with relations, where n is this
+/// number, only those blobs are read.
 const PART_OF_BLOBS: usize = 8;
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.

@@ -29,7 +29,7 @@ pub(crate) enum Repeats {
     Counted,
 }
 
-/// Returns the context in which a command reads `file`, if it needs each object once. Decoding a blob in this context
+/// Returns the context in which a command that needs each object once reads `file`. Decoding a blob in this context
 /// fails if the blob has an object that occurs twice in the file.
 ///
 /// # Errors
@@ -174,8 +174,8 @@ pub(crate) struct RepeatFindings {
 }
 
 impl RepeatFindings {
-    /// Returns `None` if the file is known or stated to be a history or a change file, or known to have each object
-    /// once.
+    /// Returns `None` if the file is known or stated to be a history or a change file, is known to have each object
+    /// once, or has a spatial layout.
     fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
         let is_history = is_versioned(file, ctx) || plan.any(BlobFlags::DELETED);
         let are_scanned = plan.entries.iter().all(is_scanned);

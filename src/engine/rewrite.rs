@@ -61,8 +61,8 @@ pub(crate) struct Rewrite<'f> {
     pub write: WriteOptions,
 }
 
-/// A test whether a blob stays unchanged, by its entry and its strings, or by its entry alone. In the latter case the
-/// blob is not read.
+/// A test whether a blob stays unchanged. The strings are `None` in a first test by the entry alone, before the blob is
+/// read.
 pub(crate) type StaysTest<'a> = &'a (dyn Fn(&BlobEntry, Option<&StringTable<'_>>) -> bool + Sync);
 
 impl<'f> Rewrite<'f> {
@@ -111,7 +111,7 @@ impl<'f> Rewrite<'f> {
                     return DecodedBlob::decode(reader, &entry, write, work);
                 };
                 // Whether the test is called depends on the worker, but the entry of a copied blob must not depend on
-                // the worker.
+                // the worker. So only blobs with a complete entry are tested.
                 let is_complete = entry.is_complete();
                 if is_complete && stays(&entry, None) {
                     return Ok((BlobOutcome::Copy(entry), T::default()));

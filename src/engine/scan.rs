@@ -181,7 +181,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Calls `find` with the nodes of each blob that `picks` selects, and calls `take` with the results in file order.
-    /// Where `needs_locations` is `false`, only the ids and versions may be decompressed.
+    /// For a blob for which `needs_locations` returns `false`, decompresses only the ids and versions if possible.
     pub(crate) fn run_versions<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
@@ -241,8 +241,8 @@ impl WorkItem for PlanningItem {
 }
 
 impl PlanningScan<'_> {
-    /// Parses the blobs that `picks` selects by their entries and whose strings the prefilter does not drop. Calls
-    /// `find` with each, and calls `take` with the results in file order. Returns the plan of the file.
+    /// Parses the blobs that `picks` selects by their entries, except those that the prefilter drops by their strings.
+    /// Calls `find` with each, and calls `take` with the results in file order. Returns the plan of the file.
     pub(crate) fn run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool + Sync,

@@ -22,7 +22,7 @@ pub(crate) enum BlobOutcome {
     Frames(Vec<EncodedFrame>),
     /// The blob is replaced by small blocks, which are joined with the small blocks of adjacent blobs.
     Blocks(Vec<EncodedBlock>),
-    /// Encoded blobs are written that replace no input blob.
+    /// Encoded blobs that replace no input blob are written.
     Insert(Vec<EncodedFrame>),
 }
 
@@ -209,8 +209,8 @@ impl ClosedSink {
         }
     }
 
-    /// Removes the declaration of an optional feature from the header of a PBF file. Has no effect on a text file, and
-    /// on a stream, whose header is written first.
+    /// Removes the declaration of an optional feature from the header of a PBF file. Has no effect on a text file or on
+    /// a stream, whose header is written first.
     pub(crate) fn retract(&mut self, feature: &str) {
         if let ClosedFile::Pbf(writer) = &mut self.file {
             writer.retract(feature);

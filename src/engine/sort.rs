@@ -307,8 +307,8 @@ fn merge_steps(plans: Vec<BlobPlan>, kept: ResolvedDedupe) -> Vec<MergeStep> {
 pub(crate) struct AgreedLocations(WayLocationRule);
 
 impl AgreedLocations {
-    /// Compares the locations in the ways of the inputs if the header of an input says that its ways may store
-    /// locations of nodes which it does not have. Otherwise reads nothing, and all locations stay unchanged.
+    /// Compares the locations in the ways of the inputs if, according to the header of an input, its ways may store
+    /// locations of nodes that this input lacks. Otherwise reads nothing, and all locations stay unchanged.
     pub(crate) fn of(files: &[PbfFile], header: &mut HeaderBlock, ctx: &Context) -> Result<Self> {
         let may_lack_nodes =
             |file: &PbfFile| LocationForm::of_header(&file.header, false).may_lack_nodes();

@@ -1,5 +1,5 @@
-//! The search through the ways of a base: which of them move, which locations they store, and which nodes they need, or
-//! needed before changes replaced them.
+//! The search through the ways of a base, the file to which changes are applied: which ways move, which locations they
+//! store, and which nodes they need, or needed before changes replaced the ways.
 
 use super::stored_locations::{StoredLocations, WayAge, way_ages, ways_with_nodes};
 use crate::error::{FormatResult, Result};
@@ -55,8 +55,8 @@ struct BlobWays {
 }
 
 impl BlobWays {
-    /// Returns the index into `ways` of the way with this index in the block, which must be the last one or a later
-    /// one.
+    /// Returns the index into `ways` of the way with the index `way` in the block, and adds the way if it is new. `way`
+    /// must not be less than the index that was added last.
     fn slot_of(&mut self, way: usize) -> usize {
         if self.ways.last() != Some(&way) {
             self.ways.push(way);

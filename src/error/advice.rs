@@ -1,5 +1,5 @@
-//! Advice about errors and warnings. The library gives advice as data. The words of the library name no options of the
-//! program. The program has its own words, which name them.
+//! Advice about errors and warnings. The library gives advice as data. The texts in this file are for users of the
+//! library, so they name no options of the program. The program has its own texts, which name its options.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -10,7 +10,8 @@ use crate::runtime::{Cancellation, Context, PayloadWatch, Stats};
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
-/// The number of bytes of a frame that are read to decide by the strings of its block. Most string tables are shorter.
+/// The number of bytes at the start of a frame that are read for a prefilter, which decides by the string table of the
+/// block. Most string tables are shorter.
 const BEGINNING: usize = 16 << 10;
 
 /// Reads and decompresses blobs of one file. Its buffers are reused. Each worker has its own decoder.
@@ -30,7 +31,7 @@ struct DecoderState {
     /// For a blob that has a part of the table of contents: its payload without that part.
     without_table: Vec<u8>,
     prefilters: PrefilterRecord,
-    /// Sees the payloads; `None` if nobody watches.
+    /// Receives each decompressed payload; `None` if there is no watch.
     watch: Option<Arc<dyn PayloadWatch>>,
 }
 
@@ -47,8 +48,8 @@ impl PrefilterRecord {
         self.decided += u32::from(decided);
     }
 
-    /// Whether to skip the next prefilter, because less than a third of the counted calls came to a decision. A skipped
-    /// prefilter is counted as called. After 64 calls the counts are reset, so that prefilters are tried again.
+    /// Whether to skip the next prefilter, because fewer than a third of the counted calls came to a decision. A
+    /// skipped prefilter is counted as called. After 64 calls the counts are reset, so that prefilters are tried again.
     fn should_skip(&mut self) -> bool {
         const TRIES: u32 = 8;
         if self.tried < TRIES || self.decided * 3 >= self.tried {
@@ -111,10 +112,10 @@ impl BlobDecoder {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// Returns the decision of `prefilter` about the string table of a blob, of which only the beginning is read. The
-    /// inner `None` means that there is no decision. Returns `None` if the beginning does not have the whole table, or
-    /// is damaged. Like [`CompressedBlob::decide`], does not call `prefilter` if earlier calls rarely came to a
-    /// decision.
+    /// Returns the decision of `prefilter` about the string table of a blob. Reads only the beginning of the blob. The
+    /// inner `None` means that there is no decision. Returns `None` if the beginning is damaged, does not have the
+    /// whole table, or is not read because the blob is short. Like [`CompressedBlob::decide`], does not call
+    /// `prefilter` if earlier calls rarely came to a decision.
     fn decide_by_beginning<R>(
         &mut self,
         entry: &BlobEntry,
@@ -155,8 +156,8 @@ impl BlobDecoder {
         Ok(Some(decision))
     }
 
-    /// Reads a blob unless `prefilter` comes to a decision by its strings. The result is `None` if it does, because the
-    /// blob is not needed then. Tries to read only the beginning of the blob to decide.
+    /// Reads a blob, unless `prefilter` comes to a decision by the strings of the blob. With a decision, the blob is
+    /// not needed, and the result is `None`. If possible, reads only the beginning of the blob for the decision.
     pub(crate) fn read_unless_decided<'d, 'e>(
         &'d mut self,
         entry: &'e BlobEntry,
@@ -254,8 +255,8 @@ impl<'d> CompressedBlob<'d, '_> {
         })
     }
 
-    /// Calls `work` with the payload of the blob, as [`BlobDecoder::decode`] does, and with its segments. Then `work`
-    /// can copy unchanged segments instead of compressing them again.
+    /// Calls `work` with the payload of the blob, as [`BlobDecoder::decode`] does, and with its segments. With the
+    /// segments, `work` can copy unchanged ones instead of compressing them again.
     pub(crate) fn decode_in_segments<R>(
         self,
         work: impl FnOnce(&[u8], BlobSegments<'_>) -> FormatResult<R>,
@@ -266,7 +267,8 @@ impl<'d> CompressedBlob<'d, '_> {
         result.map_err(|source| input.blob_error(entry.number.into(), entry.offset, source))
     }
 
-    /// Returns the payload, compared with the entry, its segments if `in_segments`, and the file of the blob.
+    /// Returns the payload, its segments if `in_segments` is set, and the file of the blob. Fails if the payload
+    /// contradicts the entry.
     fn decompress(self, in_segments: bool) -> Result<(&'d [u8], BlobSegments<'d>, &'d Input)> {
         let Self {
             blob, entry, state, ..
@@ -293,9 +295,8 @@ impl<'d> CompressedBlob<'d, '_> {
         Ok((payload, segments, input))
     }
 
-    /// Returns the decision of `prefilter` about the string table of the block, for which only this table is
-    /// decompressed. Returns `None` if there is no decision. Does not call `prefilter` if earlier ones rarely came to a
-    /// decision.
+    /// Returns the decision of `prefilter` about the string table of the block, or `None` if there is no decision.
+    /// Decompresses only this table. Does not call `prefilter` if earlier calls rarely came to a decision.
     pub(crate) fn decide<R>(
         &mut self,
         prefilter: impl FnOnce(&StringTable<'_>) -> Option<R>,

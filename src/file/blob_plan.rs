@@ -220,8 +220,8 @@ impl BlobPlan {
 
     /// Returns the first blob for which `test` returns `true`. The arguments of `test` are the sort key of the first
     /// object of the blob, and the highest key in the blobs before it. If only the kinds of a blob are known, its first
-    /// key counts as the highest that is possible, and its last key as the lowest, so that `test` is not `true` for
-    /// objects that may be in order.
+    /// key counts as the highest possible one, and its last key as the lowest possible one. So objects that may be in
+    /// order are never taken for disorder.
     fn first_where(&self, test: impl Fn(TypeThenId, TypeThenId) -> bool) -> Option<&BlobEntry> {
         let mut last: Option<TypeThenId> = None;
         self.entries.iter().find(|entry| {
@@ -272,9 +272,9 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Whether the file is treated as a history file. It must declare a history in its header or have deleted objects.
-    /// In addition, the entries must leave open whether an object occurs more than once. This is not required of a file
-    /// with deleted objects if [`Context::disorder`] differs from [`Disorder::Refuse`].
+    /// Whether the file is treated as a history file. Such a file declares a history in its header or has deleted
+    /// objects, and its entries do not prove that each object occurs only once. If [`Context::disorder`] differs from
+    /// [`Disorder::Refuse`], deleted objects alone suffice.
     pub(crate) fn is_history(&self, file: &PbfFile, ctx: &Context) -> bool {
         let has_deleted = self.any(BlobFlags::DELETED);
         let is_accepted = ctx.disorder == Disorder::Refuse || !has_deleted;

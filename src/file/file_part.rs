@@ -27,11 +27,11 @@ pub struct FilePart {
     pub first_blob: u64,
     /// The number of blobs.
     pub blobs: u64,
-    /// The kinds of the objects; `None` if no index tells.
+    /// The kinds of the objects; `None` if no index states them.
     pub kinds: Option<KindSet>,
-    /// The number of objects; `None` if no index tells.
+    /// The number of objects; `None` if no index states it.
     pub objects: Option<u64>,
-    /// The box around all objects; `None` if no index tells. Indexes rarely have the boxes of ways and relations.
+    /// The box around all objects; `None` if no index states it. Indexes rarely have the boxes of ways and relations.
     pub bbox: Option<Bbox>,
 }
 
@@ -65,7 +65,8 @@ impl FilePart {
 }
 
 impl PbfFile {
-    /// Whether the table of contents has the blobs of a part. `true` without a table of contents.
+    /// Whether the table of contents has exactly the blobs of a part at the bytes of this part. Returns `true` if there
+    /// is no table of contents.
     pub(crate) fn has_part(&self, part: &FilePart) -> bool {
         let Some(toc) = &self.toc else { return true };
         let bytes = part.bytes();

@@ -23,7 +23,8 @@ pub(crate) struct StartedFrame<'s> {
     pub header: BlobHeader<'s>,
     /// An entry with the offset and the lengths of the frame, without its number and facts about its contents.
     pub entry: BlobEntry,
-    /// The first bytes of the Blob. Empty after a long BlobHeader, which no blob with a part of a table has.
+    /// The first bytes of the Blob; empty if the BlobHeader is long. No blob with a part of a table has a long
+    /// BlobHeader.
     pub blob_start: &'s [u8],
 }
 
@@ -101,12 +102,12 @@ impl StartedFrame<'_> {
     }
 }
 
-/// Returns the offset of the first frame that `accepts`, among those that begin in a range of bytes. Frames are found
-/// by the names of their types. Calls `check` before each read.
+/// Returns the offset of the first frame that begins in a range of bytes and for which `accepts` returns `true`. Frames
+/// are found by the names of their types. Calls `check` before each read.
 ///
 /// # Errors
 ///
-/// The file cannot be read; the first error of `check` and `accepts`.
+/// The file cannot be read, or `check` or `accepts` fails.
 pub(crate) fn search_frame(
     input: &Input,
     range: Range<u64>,
@@ -125,7 +126,7 @@ pub(crate) fn search_frame(
         let found = input.read_at(&mut window, at)?;
         for place in name.find_iter(&window[..found]) {
             let rest = &window[place..found];
-            // A name at the end of the window is found again in the next one.
+            // A name that is cut off at the end of the window is found whole in the next window.
             let is_type = rest.starts_with(b"OSMData") || rest.starts_with(b"OSMHeader");
             let offset = at + place as u64 - BEFORE_NAME;
             if is_type && accepts(offset)? {

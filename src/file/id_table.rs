@@ -151,9 +151,10 @@ impl<'f> IdTable<'f> {
         Ok(())
     }
 
-    /// Returns the offsets, in ascending order, of the blobs that may contain an object for which `is_met` is true. The
-    /// arguments of `is_met` are a kind, and the first and the last id of a range in canonical order. Reads only those
-    /// sections of the table for whose range of ids `is_met` is true. Warns and returns `None` if a section is damaged.
+    /// Returns the offsets, in ascending order, of the blobs that contain ids of the ranges for which `is_met` returns
+    /// `true`. The arguments of `is_met` are a kind, and the first and the last id of a range in canonical order. A
+    /// section is read only if `is_met` returns `true` for the range of all its ids. Warns and returns `None` if a
+    /// section is damaged.
     pub(crate) fn blobs(
         &self,
         is_met: impl Fn(ObjectKind, i64, i64) -> bool,

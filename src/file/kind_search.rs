@@ -17,9 +17,9 @@ impl BlobPlan {
     /// Makes a plan for a command that needs only the kinds of each blob. If the file has no index and its header
     /// declares canonical order, a binary search finds the blobs at which the kinds change. The search decompresses the
     /// beginnings of about 35 blobs of a planet file, and decodes the blobs in which a kind may end. If two blobs begin
-    /// with objects of the same kind, the first of them and all blobs between them are assumed to have this kind only,
-    /// and their entries have [only the kind](BlobEntry::has_kinds_only), except for a sample of them. Decoding a blob
-    /// fails if it has another kind.
+    /// with objects of the same kind, the first of them and all blobs between them are assumed to have this kind only.
+    /// The entries of these blobs have [only the kind](BlobEntry::has_kinds_only), except for a sample of blobs that
+    /// are decoded. Decoding a blob fails later if the blob has another kind.
     pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
         match Self::of_kinds_by_order(file, ctx)? {
             Some(plan) => Ok(plan),
@@ -62,8 +62,8 @@ struct KindSearch {
 }
 
 impl KindSearch {
-    /// Completes the entries of the blobs from `first` up to `last`, without `last`. Each of the two blobs is given by
-    /// its number and the kind of its first object.
+    /// Completes the entries of the blobs from `first` up to, but not including, `last`. Each of these two blobs is
+    /// given by its number and the kind of its first object.
     fn find_between(
         &mut self,
         first: (usize, Option<ObjectKind>),
@@ -91,7 +91,7 @@ impl KindSearch {
     }
 
     /// Returns the kind of the first object of a blob; `None` for an empty blob. Decodes the blob if its beginning does
-    /// not tell.
+    /// not show the kind.
     fn first_kind(&mut self, number: usize) -> Result<Option<ObjectKind>> {
         if let PlanItem::Scan(entry) = &self.items[number]
             && let Ok(kind) = first_kind(self.reader.read(entry)?.prefix(bytes_to_first_kind)?)

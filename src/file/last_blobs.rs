@@ -1,5 +1,5 @@
-//! Holds back the last blobs of an output until the output is complete. Then the last objects become hosts. The blob of
-//! a host also gets a part of the table of contents.
+//! Holds back the last blobs of an output until the output is complete. Then the last objects are put into hosts, which
+//! are blobs that have both objects and a part of the table of contents.
 
 use super::blob_decoder::BlobDecoder;
 use super::write_options::WriteOptions;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 /// If only one host is wanted, and the payload of the last blob has at most this size in bytes, all objects of the blob
-/// become one host. The blob of a host is not compressed, so the file can grow by up to this size.
+/// go into the host. A host is not compressed, so the file can grow by up to this size.
 const MAX_WHOLE_LEN: usize = 8 << 10;
 
 /// In a spatial layout, whole blobs get parts of tables. This is the maximum payload size in bytes of such a blob,
@@ -130,7 +130,8 @@ impl LastBlobs {
         self.blobs.push_back(blob);
     }
 
-    /// Removes and returns the first blob, if at least two blobs stay, with at least `hosts` objects in total.
+    /// Removes and returns the first blob, if at least two other blobs stay, which have at least `hosts` objects in
+    /// total.
     pub fn next_before(&mut self, hosts: u64) -> Option<OutputBlob> {
         let first = self.blobs.front()?;
         let stays = self.objects - object_count(first);
@@ -180,7 +181,7 @@ impl LastBlobs {
 
     /// Removes objects from the end, makes up to `wanted` hosts of them, and returns the hosts in order. A host gets
     /// one object with all its versions; if `wanted` is 1 and the last blob is small, it gets all objects of this blob.
-    /// If only some objects of a blob become hosts, re-encodes the rest of its objects. A blob is not divided if it is
+    /// If only some objects of a blob go into hosts, re-encodes the rest of its objects. A blob is not divided if it is
     /// damaged, or if the last object of the output is too long for a host.
     pub fn take_hosts(
         &mut self,
@@ -218,7 +219,7 @@ impl LastBlobs {
     }
 
     /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. May join
-    /// them with those of the blob before, so that an output that is changed daily does not collect small blobs.
+    /// them with the objects of the blob before, so that a file that is updated daily does not collect small blobs.
     /// Returns `None` if an object is damaged.
     fn encode_rest(
         &self,
@@ -251,7 +252,8 @@ impl LastBlobs {
 
     /// Whether the first `count` objects of the block in `payload` are few, and fit into `blob`, which is the blob
     /// before this block. A blob with far more objects takes none, since all its objects would be encoded again for a
-    /// few new ones. The new objects of later updates are joined with these few, until they are enough.
+    /// few new ones. In this case, the few objects stay in a blob of their own, which takes the new objects of later
+    /// updates.
     fn takes_objects(&self, blob: &OutputBlob, payload: &[u8], count: usize) -> bool {
         const FEW: usize = 1000;
         const FAR_MORE: usize = 8;
@@ -268,7 +270,7 @@ impl LastBlobs {
     }
 }
 
-/// The objects of a divided blob that did not become hosts, encoded again.
+/// The objects of a divided blob that are in no host, encoded again.
 #[derive(Default)]
 struct Rest {
     frames: Vec<EncodedFrame>,

@@ -305,7 +305,7 @@ pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Returns the size in bytes of the header frame of a file, of which `frame` is the beginning.
+/// Returns the size in bytes of the header frame that begins with the bytes in `frame`.
 fn header_frame_len(frame: &[u8]) -> FormatResult<usize> {
     let (header, rest) = BlobHeader::read(frame)?;
     if header.kind != BlobKind::Header {

@@ -58,7 +58,7 @@ struct PendingCopy {
 /// disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
 /// The minimum size in bytes of a copy for which the frame before it is padded, so that the copy can share file system
-/// blocks with the input. A shorter copy is written.
+/// blocks with the input. The bytes of a shorter copy are written instead.
 const MIN_SHARED_LEN: u64 = 256 << 10;
 /// If the estimated size of an output in bytes is at least this number, the header of the output is padded. The padding
 /// lets copied blobs share file system blocks with the input.
@@ -264,8 +264,7 @@ impl PbfWriter {
         (self.last.len() > hosts).then(|| self.last.pop_front())?
     }
 
-    /// Returns the number of hosts. A host is an object whose blob also gets a part of the table of contents. In a
-    /// spatial layout, returns the number of blobs that get a part.
+    /// Returns the number of hosts, which are blobs that have both objects and a part of the table of contents.
     fn host_count(&self) -> usize {
         // From this number of blobs on, the table has several kilobytes. Such a table has several hosts, and the last
         // one gets no text of the table, so that the last blob stays short.
@@ -380,8 +379,8 @@ impl PbfWriter {
         }
     }
 
-    /// Sets the new lengths of the frame with the entry at `index`, which was padded, and shifts the entries of the
-    /// copies after it. `padded` has the new lengths.
+    /// Corrects the entries after a frame has been padded. The entry of the frame, which is at `index`, gets the
+    /// lengths in `padded`. The entries of the copies after the frame are shifted.
     fn shift_copies_after(&mut self, index: usize, padded: &BlobEntry) {
         let frame = &mut self.entries[index];
         let by = u64::from(padded.frame_len - frame.frame_len);
@@ -393,8 +392,8 @@ impl PbfWriter {
         self.position += by;
     }
 
-    /// Returns a frame with padding, so that the copy that follows it shares blocks with its input. Returns `None` if
-    /// the copy shares blocks without padding, or is not known to share blocks, or if no long copy follows.
+    /// Returns the frame with padding, so that the copy that follows it shares blocks with its input. Returns `None` if
+    /// no long copy follows, if the copy shares blocks without padding, or if it is not known to share blocks.
     fn padded_frame(&self, held: &HeldFrame) -> Option<EncodedFrame> {
         let copy = self.pending.as_ref()?;
         if copy.len < MIN_SHARED_LEN {
@@ -407,7 +406,7 @@ impl PbfWriter {
         if by == 0 {
             return None;
         }
-        // A few bytes alone cannot be padding.
+        // Not every small number is a possible length of padding. So padding that is longer by one block is tried, too.
         let lens = [by, by + block];
         lens.into_iter()
             .find_map(|by| held.frame.padded(by as usize))
@@ -478,7 +477,7 @@ impl PbfWriter {
         Ok(self.written)
     }
 
-    /// Writes the blobs that were held back, except the last objects. Returns the last objects, which become the hosts
+    /// Writes the blobs that were held back, except the last objects. Returns the last objects, which go into the hosts
     /// of the table of contents.
     fn write_last_blobs(&mut self) -> Result<Vec<TableHost>> {
         let hosts = if !self.options.toc {

@@ -13,7 +13,8 @@ use std::num::NonZeroU32;
 pub(crate) struct PlacedNode {
     /// The id.
     pub id: i64,
-    /// The version; `None` if it is unknown. A way may have two million nodes, so that eight bytes count.
+    /// The version; `None` if it is unknown. The type takes four bytes, not eight, because a way may have two million
+    /// nodes.
     pub version: Option<NonZeroU32>,
     /// The location; `None` if it is unknown, or if the node is deleted.
     pub location: Option<Location>,
@@ -35,7 +36,7 @@ pub(crate) type FindPlace<'f> = dyn Fn(&Member<'_>, &mut dyn FnMut(Place<'_>)) +
 
 /// An object in one of the two states of an action.
 pub(crate) struct AugmentedObject<'o> {
-    /// The object. Locations that it has as a way are ignored.
+    /// The object. If it is a way, the locations in the object itself are ignored.
     pub object: &'o Object<'o>,
     /// The nodes of a way; empty for other kinds.
     pub nodes: &'o [PlacedNode],
@@ -251,7 +252,7 @@ impl AugmentedXml {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct XmlAction(String);
 
-/// The markup of an action. An object that changes create and delete again has a comment instead.
+/// The markup of an action. An object that is created and deleted again by the changes has a comment instead.
 const ACTION: &str = "  <action type=\"";
 const NOTHING: &str = "  <!-- created and deleted: ";
 const NOTHING_END: &str = " -->\n";
@@ -282,7 +283,7 @@ impl XmlAction {
         text.starts_with(ACTION)
     }
 
-    /// Whether the last line of a text, which begins at `start`, ends an action or a comment.
+    /// Whether the last line of a text ends an action or a comment. The last line begins at byte `start`.
     pub(crate) fn ends_with_line(text: &str, start: usize) -> bool {
         let is_comment = start == 0 && text.starts_with(NOTHING);
         is_comment || &text[start..] == ACTION_END
@@ -339,7 +340,8 @@ impl XmlAction {
         }
     }
 
-    /// Returns the comment for an object that changes create and delete again. Later runs learn of the object from it.
+    /// Returns the comment for an object that is created and deleted again by the changes. Later runs learn of the
+    /// object from this comment.
     pub(crate) fn without_states(kind: ObjectKind, id: i64) -> Self {
         Self(format!("{NOTHING}{} {id}{NOTHING_END}", kind.name()))
     }
@@ -362,7 +364,8 @@ impl XmlAction {
             (Some(_), true) => ChangeAction::Delete,
             (Some(_), false) => ChangeAction::Modify,
         };
-        // An earlier deletion stays as it is if later changes create and delete the object again.
+        // If the earlier action is a deletion, and later changes only create the object and delete it again, the
+        // deletion stays as it is.
         let Some((_, new)) = later.states() else {
             return self;
         };
@@ -379,7 +382,8 @@ impl XmlAction {
     }
 }
 
-/// Returns the box around the nodes of a way, or around all members of a relation. It is empty for a node.
+/// Returns the box around the nodes of a way, or around the nodes and ways that are members of a relation. The box is
+/// empty for a node.
 pub(crate) fn bounds_of(augmented: &AugmentedObject<'_>) -> Bbox {
     let mut bbox = Bbox::EMPTY;
     let mut add = |location: Option<Location>| {

@@ -26,9 +26,9 @@ pub trait ChangeMaker {
 
 /// Makes batches of all changes of a change file (OsmChange, o5c, OPL or PBF), in the order of the file.
 ///
-/// Threads make batches ahead: up to two per thread, and the batches of up to 24 MB of text that is being parsed. The
-/// threads end when the iterator is dropped. If the file cannot be opened, is not a change file, or is damaged, the
-/// last item of the iterator is the error.
+/// Threads make batches ahead of the caller. Up to two finished batches per thread wait for the caller. The text that
+/// is being parsed, its objects and its batches take up to another 24 MB. The threads end when the iterator is dropped.
+/// If the file cannot be opened, is not a change file, or is damaged, the last item of the iterator is the error.
 pub fn batches<M: ChangeMaker>(
     path: impl Into<PathBuf>,
     maker: impl Fn() -> M + Send + Sync + 'static,

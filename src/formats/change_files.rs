@@ -1,4 +1,4 @@
-//! Opening change files. They are OsmChange, o5c, OPL or PBF; the content decides, and compression does not matter.
+//! Opening change files. A change file is OsmChange, o5c, OPL or PBF, compressed or not. Its content shows the format.
 
 use super::content::format_of;
 use super::read::ObjectSource;

@@ -48,7 +48,7 @@ pub struct Change {
 // The documentation of commands states this size.
 const _: () = assert!(size_of::<Change>() <= 112);
 
-/// The id that node references have for a node whose id the file does not give. Only files that are read for geometry
+/// The placeholder in node references for a node whose id the file does not give. Only files that are read for geometry
 /// may have such nodes.
 pub(crate) const NO_ID: i64 = i64::MIN;
 
@@ -299,9 +299,9 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Sorts the changes into canonical order, and keeps the wanted versions of each object. Of several changes of a
-    /// version, the change with the latest time is kept. If times are equal or missing, `same_time` decides. Changes
-    /// without a version are the same version if they have the same time and changeset.
+    /// Sorts the changes into canonical order, and keeps the wanted versions of each object. If several changes have
+    /// the same version, the change with the latest time is kept. If their times are equal or missing, `same_time`
+    /// decides. Changes without a version count as one version if they have the same time and changeset.
     pub(super) fn sort_and_keep(
         &mut self,
         versions: KeptVersions,

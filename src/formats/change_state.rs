@@ -231,8 +231,8 @@ mod tests {
         );
         // The state stays, because the data includes the changes already.
         assert_eq!(on_base(&[step(72, 7200), step(60, 6000)]), (base(), 0));
-        // Changes do not continue the state if a change file before them is missing, or if they or their numbers come
-        // from another server.
+        // Changes do not continue the state if a change file before them is missing, or if their URL, their time or
+        // their sequence number is that of another server.
         assert_eq!(on_base(&[step(74, 7400)]), (base(), 1));
         assert_eq!(
             on_base(&[step(73, 7300), step(75, 7500)]),

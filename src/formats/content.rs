@@ -1,6 +1,6 @@
 //! The format of an input, and its content: data, a history or changes.
 //!
-//! The bytes of a file decide. If the bytes fit two kinds of content, the name of the file decides.
+//! The bytes of a file show both. If the bytes fit two kinds of content, the name of the file decides.
 
 use super::text_compression::TextCompression;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::runtime::{Context, InputFormat};
 use std::path::Path;
 
 impl FileContent {
-    /// Returns the content that the options of the run state; `None` if they leave it open.
+    /// Returns the content that is declared by the options of the run; `None` if the options declare none.
     pub(crate) const fn stated(ctx: &Context) -> Option<Self> {
         match (ctx.input_is_change, ctx.input_is_history) {
             (true, _) => Some(Self::Changes),

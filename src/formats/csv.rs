@@ -70,7 +70,7 @@ impl CsvText {
         put_field(&mut self.bytes, text.unwrap_or_default(), b',');
     }
 
-    /// Appends a field that `put` writes, unless there is no value.
+    /// Appends a field that `put` writes, or an empty field if there is no value.
     pub(super) fn value<T>(&mut self, value: Option<T>, put: impl FnOnce(&mut TextBuffer, T)) {
         match value {
             None => self.separate(),

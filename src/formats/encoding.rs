@@ -51,8 +51,8 @@ pub(super) const fn is_utf16(start: &[u8]) -> bool {
 /// The conversion of text to UTF-8.
 enum Coding {
     Utf8,
-    /// ISO 8859-1, in which each byte is a code point, as the label means in XML. `encoding_rs` would decode the label
-    /// as Windows-1252, as web browsers do.
+    /// ISO 8859-1, in which each byte is a code point. This is the meaning of the label in XML. `encoding_rs` gives the
+    /// label another meaning, Windows-1252, as web browsers do.
     Latin1,
     Other(Decoder),
 }

@@ -114,8 +114,9 @@ pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<C
 }
 
 /// Reads change files (OsmChange, o5c, OPL or PBF) in the given order, as [`read_change_files`] does. Returns the
-/// changes in canonical order, with the given versions of each object in ascending order. Of changes with equal
-/// versions, keeps the one with the latest time. If the times are equal or missing, `same_time` decides.
+/// changes in canonical order. `versions` tells which versions of each object are kept; they are in ascending order. Of
+/// changes with equal versions, keeps the one with the latest time. If the times are equal or missing, `same_time`
+/// decides.
 pub(crate) fn read_changes<P: AsRef<Path>>(
     paths: &[P],
     same_time: SameTime,
@@ -200,8 +201,8 @@ pub(crate) fn change_states<P: AsRef<Path>>(
 /// an object, the highest is kept. Objects that the user of an editor deleted (`action="delete"`) are left out.
 ///
 /// The file is read for geometry: a node of a way may have a location without an id, and the set also has the nodes
-/// that a relation lists for its member ways. A file whose objects take more than 256 MB of memory, about three million
-/// nodes, is an error: areas in such a file have to be read as PBF.
+/// that a relation lists for its member ways. Fails if the objects take more than 256 MB of memory, which is about
+/// three million nodes. A larger file has to be converted to PBF.
 pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     let input = Input::open(path)?;
     let format = match TextFormat::of(&input)? {

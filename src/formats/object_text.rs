@@ -32,7 +32,7 @@ pub(crate) struct ObjectChunk {
 }
 
 impl ObjectChunk {
-    /// Returns the length of the text in bytes, as it is encoded.
+    /// Returns the length of the encoded text in bytes.
     pub(crate) const fn len(&self) -> usize {
         self.text.bytes.len()
     }

@@ -36,8 +36,8 @@ impl TextChunk {
     }
 }
 
-/// Damage, as an error that names its position, and the byte offset in the decompressed file from which on everything
-/// is lost.
+/// Damage in a file: an error that names the position, and the byte offset in the decompressed file at which the loss
+/// begins.
 pub(crate) type Damage = (Error, u64);
 
 /// An input, and how its objects are read.
@@ -49,12 +49,12 @@ pub(crate) struct ObjectSource {
 
 #[derive(Debug)]
 enum SourceForm {
-    /// A file that is not PBF. An object is created unless the file says otherwise.
+    /// A file that is not PBF. Each object becomes a creation, unless the file gives another action.
     Text(TextFormat),
     /// A file that is not PBF and is read for geometry: ways may list nodes without an id, and relations may list the
     /// nodes of member ways.
     Geometry(TextFormat),
-    /// A file that is not PBF and lists versions of objects. Each of them becomes the change that led to it.
+    /// A file that is not PBF and lists versions of objects. Each version becomes the change that led to it.
     Versions(TextFormat),
     /// A PBF file. Each version becomes the change that led to it.
     Pbf(Box<PbfFile>),
@@ -69,8 +69,9 @@ impl ObjectSource {
         }
     }
 
-    /// Creates a source as [`text`](Self::text) does, which also has the nodes that servers write when geometry is
-    /// requested: those that ways list without an id, and those that relations list for [`ChangeSet::member_ways`].
+    /// Creates a source as [`text`](Self::text) does. The source also has the nodes that servers write when geometry is
+    /// requested: nodes of ways without an id, and nodes of member ways in relations, which become
+    /// [`ChangeSet::member_ways`].
     pub(super) fn geometry(input: &Input, format: TextFormat) -> Self {
         Self {
             input: input.clone(),
@@ -237,7 +238,7 @@ impl Chunks<'_> {
 }
 
 impl Chunks<'_> {
-    /// From now on, the chunks of a file that is not PBF end at its first damage.
+    /// Makes the chunks of a file that is not PBF end at its first damage.
     fn salvage(&mut self) {
         match self {
             Self::Text(chunks, _) => chunks.salvage(),

@@ -11,7 +11,7 @@ use crate::runtime::Context;
 use std::fmt;
 
 /// The maximum size of a feature, or of a row of a table, in MB: the coordinates as WKB, the strings, and the lists.
-/// Larger ones are left out.
+/// Larger features and rows are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowLimit(pub(crate) u64);
 
@@ -42,9 +42,11 @@ impl RowLimit {
         bytes <= self.0 * 1_000_000
     }
 
-    /// Whether a row with all parts of an object may be made. `payload_len` is the size of its block.
+    /// Whether a row with all parts of an object may be made. `payload_len` is the size in bytes of the block that
+    /// holds the object.
     pub(crate) fn allows_object(self, element: &Element<'_>, payload_len: usize) -> bool {
-        // Most objects have so few parts that their size need not be computed.
+        // No string is longer than the block. Most objects have so few parts that they would be allowed even with
+        // strings of that length, so their size need not be computed.
         let parts = element.most_parts();
         let strings = (2 * parts.tags + parts.members + 1) as u64;
         let lists = PART * (parts.tags + 2 * parts.refs + parts.members) as u64;

@@ -97,7 +97,7 @@ impl ShapeRecords {
         }
     }
 
-    /// Adds a polygon, whose outer ring is counter-clockwise. In the file it is clockwise.
+    /// Adds a polygon, whose outer ring is counter-clockwise. In the file, the outer ring is clockwise.
     pub(crate) fn add_polygon(&mut self, polygon: &AreaPolygon, cell: [i32; 2]) {
         let rings = polygon.rings().map(|ring| {
             let closing = ring.first().copied();

@@ -18,8 +18,8 @@ const MAX_CHUNK_LEN: usize = 24 << 20;
 pub(super) struct TextDamage {
     /// The offset of the cause in the bytes of the chunk.
     pub at: usize,
-    /// The offset from which on everything is lost. It is the start of the damaged object or, outside objects, of the
-    /// markup that was read last.
+    /// The offset at which the loss begins: the start of the damaged object or, outside objects, of the markup that was
+    /// read last.
     pub lost: usize,
     pub cause: String,
     /// The objects before the damage.
@@ -114,7 +114,7 @@ impl TextChunks {
         })
     }
 
-    /// From now on, returns the text before damage as the last chunk.
+    /// Makes the iterator return the text before damage as the last chunk, instead of an error.
     pub(super) const fn salvage(&mut self) {
         self.salvages = true;
     }

@@ -31,7 +31,8 @@ impl TextCompression {
         })
     }
 
-    /// Splits a name of a file or a format in lower case before the ending of its compression, if it has one.
+    /// Returns the name of a file or of a format without the ending of its compression, and the compression. The name
+    /// must be in lower case.
     pub(crate) fn split_name(name: &str) -> (&str, Self) {
         let endings = [
             (".gz", Self::Gzip),

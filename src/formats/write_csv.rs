@@ -18,8 +18,8 @@ const METADATA: [(InfoFields, &str); 5] = [
     (InfoFields::USER, "user"),
 ];
 
-/// Returns the row with the names of the columns. `visibility` tells which objects have the attribute `visible`, which
-/// is a column if all have it.
+/// Returns the row with the names of the columns. `visibility` tells which objects have the attribute `visible`. If all
+/// objects have this attribute, it is a column.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Writing the debug format, which is text for people with a line for each attribute. The output is byte for byte that
-//! of osmium.
+//! Writing the debug format, which is text for people. It has a line for each attribute. The output is byte for byte
+//! that of osmium.
 
 use super::changesets::Changeset;
 use super::checksum::{add_changeset, add_object};

@@ -21,7 +21,7 @@ pub(super) enum WayNodesIn {
     WaysAndMembers,
 }
 
-/// The maximum number of remarks of a file that are reported, each in a line. A server writes one.
+/// The maximum number of remarks that are reported for a file, in one line each. A server writes one remark.
 pub(super) const MAX_REMARKS: usize = 3;
 
 /// Parses a chunk of a document.
@@ -487,7 +487,7 @@ impl XmlObjectParser {
     }
 }
 
-/// The id and the location that the element of a node of a way has.
+/// The id and the coordinates in the element of a node of a way, each `None` if it is missing.
 type NodeOfWay = (Option<i64>, Option<(i32, i32)>);
 
 /// Reads a node of a way: its id, and its latitude and longitude in 1e-7 degree.

@@ -125,7 +125,8 @@ static FIRST: WordTable = LazyLock::new(|| {
     ])
 });
 
-/// Words anywhere in a name, and their abbreviations. At the start and the end of a name, the other tables come first.
+/// Words anywhere in a name, and their abbreviations. At the start and the end of a name, the other tables are looked
+/// up first.
 static ANYWHERE: WordTable = LazyLock::new(|| {
     by_word(&[
         "saint st sankt sint",

@@ -24,7 +24,7 @@ const AT_NODE: f64 = 1.0;
 /// preferred to a nearer interpolated number. A nearer street with another name then contradicts the address of the
 /// house only if the query point is on the nearer street and not on the street of the house.
 const AT_HOUSE: f64 = 6.0;
-/// The distance in metres within which a query point counts as being on a street: the precision of coordinates.
+/// The distance in metres within which a query point counts as being on a street. This is the precision of coordinates.
 const ON_STREET: f64 = 0.01;
 
 /// The area of the largest ring in square metres.
@@ -90,8 +90,9 @@ impl<'i> Query<'i, '_> {
         if let Some(node) = self.node_in(item, None)? {
             let is_same =
                 house_number(&area.tags).is_none() || is_same_address(&node.tags, &area.tags);
-            // A node with another address replaces that of the area if the query point is at the node. Near the node,
-            // it does so only if the area has further numbered nodes, because the nodes are then separate addresses.
+            // If the addresses of the node and of the area differ, the node replaces the area if the query point is at
+            // the node. If the query point is only near the node, this requires further numbered nodes in the area,
+            // because the nodes are then separate addresses.
             let distance = node.distance_m();
             let id = Some(node.found.item.id);
             if is_same
@@ -104,8 +105,8 @@ impl<'i> Query<'i, '_> {
         self.named_node_at(area)
     }
 
-    /// Returns the node without a house number that is an address in an area, if the query point is at the node. The
-    /// node gets the house number of the area, unless the node and the area name different streets.
+    /// If the query point is at a node in an area, and the node is an address without a house number, returns the node.
+    /// The node gets the house number of the area, unless the node and the area name different streets.
     fn named_node_at(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         let node = self.near(Layer::Addresses, AT_NODE, |item| {
             Ok(item.kind == ObjectKind::Node
@@ -303,7 +304,7 @@ impl<'i> Query<'i, '_> {
 }
 
 impl<'i> Near<'i> {
-    /// Adds the street and the [`SHARED`] tags of another address that this address lacks.
+    /// Copies from another address the street and the [`SHARED`] tags that this address lacks.
     fn add_shared(&mut self, others: &[(&'i str, &'i str)]) {
         let has = |near: &Self, key: &str| text_tag(&near.tags, key).is_some();
         if !has(self, "addr:street") && !has(self, "addr:place") {

@@ -37,7 +37,8 @@ struct Roles<'a, 'i> {
     centre: Option<&'static str>,
     /// The kind of the city that lies within the boundary and has the name of the boundary.
     namesake: Option<&'static str>,
-    /// The set of the levels of boundaries that contain the node of that city but have other names, one bit each.
+    /// The set of the levels of the boundaries that contain the node of the namesake but have other names, one bit for
+    /// each level.
     levels_of_parts: u16,
     /// Whether the tags or the label node show that the boundary is a part of a municipality.
     is_part: bool,
@@ -54,7 +55,7 @@ fn parse_namesake(value: &str) -> (Option<&'static str>, u16) {
 }
 
 impl<'a, 'i> Roles<'a, 'i> {
-    /// Returns the indications of a boundary; `None` for an area that is not an administrative boundary within a
+    /// Reads the roles from the tags of a boundary; `None` for an area that is not an administrative boundary within a
     /// country.
     fn of(area: &'a Area<'i>) -> Option<Self> {
         let level = area.level.filter(|level| *level > 2)?;
@@ -136,12 +137,13 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
         })
     }
 
-    /// Returns the boundary at a level of municipalities.
+    /// Returns the boundary of the municipality, which is at one of the levels of municipalities.
     fn municipality(&self) -> Option<&Roles<'a, 'i>> {
         self.smallest_at(self.levels)
     }
 
-    /// Returns the boundaries that are not within `municipality`, the highest level first.
+    /// Returns the boundaries that are not within `municipality`, the highest level first. Without a municipality,
+    /// returns all boundaries.
     fn not_within(
         &self,
         municipality: Option<&Roles<'a, 'i>>,
@@ -155,12 +157,16 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
 /// Returns the boundary of the settlement, and its kind, which is `city`, `town` or `village`. `areas` must be in the
 /// order of their levels.
 ///
-/// Ignores boundaries within a municipality, because they are its parts, whatever their tags. Prefers a boundary whose
-/// own tags indicate a settlement, then a boundary at a level of municipalities. In a known country, a label node
-/// counts less than the level, because the label of a province may be its capital. A city whose parts have the level of
-/// municipalities comes before these parts. An `admin_centre` node counts less, and a city within the boundary that has
-/// the name of the boundary counts least. In a country whose municipalities have no boundaries, a boundary with the
-/// name of a city may contain villages. It is then left to [`guess_city`], which is called after the nearest place.
+/// Ignores boundaries within a municipality, because they are its parts, whatever their tags. The first of these
+/// boundaries counts:
+///
+/// 1. A boundary whose own tags indicate a settlement. A label node may indicate a settlement instead, but only if the
+///    country is unknown or no boundary is at a level of municipalities: the label of a province may be its capital.
+/// 2. The boundary of a city whose parts are at the level of municipalities.
+/// 3. The boundary at a level of municipalities.
+/// 4. A boundary with an `admin_centre` node.
+/// 5. A boundary that has the name of a city within it. In a country whose municipalities have no boundaries, such a
+///    boundary may contain villages, and is left to [`guess_city`], which is called after the nearest place.
 pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,

@@ -2,7 +2,7 @@
 //! Roman numerals, and the text that they stand for.
 //!
 //! The tables have the characters of normalization form KC that occur in names and house numbers. Full-width letters
-//! and digits are variants of letters (`letters`).
+//! and digits are in the table of `letters` instead.
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 /// The full-width forms of the half-width katakana and voicing marks, from U+FF66 on.
 const KATAKANA: &str = "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u{3099}\u{309a}";
 
-/// The first character of each run of half-width letters of Korean, the last one, and the letter for the first one.
+/// Runs of half-width letters of Korean: the first and the last character of a run, and the letter that the first one
+/// stands for.
 const HANGUL: [[u32; 3]; 5] = [
     [0xffa1, 0xffbe, 0x3131],
     [0xffc2, 0xffc7, 0x314f],
@@ -19,7 +20,7 @@ const HANGUL: [[u32; 3]; 5] = [
     [0xffda, 0xffdc, 0x3161],
 ];
 
-/// Texts in lower case, each with the characters in lower case that stand for it.
+/// Rows of a text and the characters that stand for it, all in lower case.
 const TEXTS: &str = "\
     '=＇ 0=⁰₀⓪ 1=¹₁① 2=²₂② 3=³₃③ 4=⁴₄④ 5=⁵₅⑤ 6=⁶₆⑥ 7=⁷₇⑦ 8=⁸₈⑧ 9=⁹₉⑨ 10=⑩ 11=⑪ 12=⑫ 13=⑬ 14=⑭ 15=⑮ \
     16=⑯ 17=⑰ 18=⑱ 19=⑲ 20=⑳ a=ªₐⓐ b=ⓑ c=ⅽⓒ d=ⅾⓓ e=ₑⓔ f=ⓕ g=ⓖ h=ₕⓗ i=ⁱⅰⓘ j=ⓙ k=ₖⓚ l=ₗⅼⓛ m=ₘⅿⓜ n=ⁿₙⓝŉ \

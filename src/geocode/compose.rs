@@ -184,7 +184,7 @@ impl<'i> AddressParts<'i> {
         })
     }
 
-    /// Uses a boundary at a usual level as the city, unless the address has a city.
+    /// Uses the boundary from [`guess_city`] as the city, unless the address has a city.
     pub(super) fn guess_city(&mut self, areas: &[Area<'i>], languages: &Languages) {
         if self.city.is_none()
             && let Some((area, kind)) = guess_city(areas, self.country_code.as_deref())
@@ -194,7 +194,8 @@ impl<'i> AddressParts<'i> {
         }
     }
 
-    /// Sets the city and its kind, unless the address has a city. Returns the boundary of the city, if there is one.
+    /// Sets the city, unless the address has one, and the kind of the city. Returns the boundary of the city, if there
+    /// is one.
     fn add_city<'a>(
         &mut self,
         areas: &'a [Area<'i>],

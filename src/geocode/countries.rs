@@ -20,8 +20,8 @@ fn by_code<T: Copy>(rows: &[(T, &'static str)]) -> FxHashMap<&'static str, T> {
 ///
 /// The sources are the pages about single countries in the OpenStreetMap wiki, and the table "admin_level=* values for
 /// specific countries" in <https://wiki.openstreetmap.org/wiki/Tag:boundary%3Dadministrative>. A country with an empty
-/// list has boundaries of districts, wards or parishes, but no boundaries of the towns that addresses name. Where two
-/// levels divide a city, the level of the whole city comes first.
+/// list has boundaries of districts, wards or parishes, but no boundaries of the towns that addresses name. If a city
+/// and its parts have boundaries at two of the levels, the level of the whole city comes first.
 static MUNICIPALITIES: CodeTable<&[u8]> = LazyLock::new(|| {
     by_code(&[
         (&[], "gb ie iq ke kh mm ng nz pk ru tw tz ug ve vn"),
@@ -153,8 +153,8 @@ static LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
     ])
 });
 
-/// The languages of the tag `name` in parts of countries with other languages than the whole country, by ISO 3166-2
-/// code.
+/// The languages of the tag `name` in parts of a country that have other languages than the whole country, by ISO
+/// 3166-2 code.
 static REGION_LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
     by_code(&[
         (
@@ -246,8 +246,8 @@ fn is_listed(countries: &str, country_code: &str) -> bool {
     countries.any(|known| known.get(..2) == Some(country_code.as_bytes()))
 }
 
-/// Returns the languages of the tag `name` in a country, and `None` if the country is not in the table. `codes` are the
-/// ISO 3166-2 codes of the areas around a place, the smallest area first.
+/// Returns the languages of the tag `name` at a place; `None` if the tables have neither the region nor the country.
+/// `codes` are the ISO 3166-2 codes of the areas around the place, the smallest area first.
 pub(super) fn languages<'c>(
     country_code: Option<&str>,
     mut codes: impl Iterator<Item = &'c str>,

@@ -9,7 +9,8 @@ use super::abbreviations::{
 use super::letters::words;
 use std::cell::{Cell, OnceCell};
 
-/// Replaces each pair of words that is an abbreviation with a hyphen by the word that the pair stands for.
+/// Replaces each pair of words that comes from an abbreviation with a hyphen, such as "пр-т", by the word that the
+/// abbreviation stands for.
 fn with_whole_words(words: Vec<String>) -> Vec<String> {
     let mut whole: Vec<String> = Vec::with_capacity(words.len());
     for word in words {

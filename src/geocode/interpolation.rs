@@ -12,8 +12,9 @@ use crate::geometry::Point;
 /// The maximum number of digits of a house number. A `u32` has at most this number of digits.
 const MAX_DIGITS: usize = 10;
 
-/// The maximum number of steps from one house number to the next one of a way. Rural addresses that count along a road,
-/// such as 10000 to 19998, are 5,000 even numbers. A way with more steps gives no numbers.
+/// The maximum number of steps between two neighbouring house numbers of a way. If there are more, no number is
+/// interpolated. Rural addresses that count along a road can have many steps: from 10000 to 19998, there are 5,000 even
+/// numbers.
 const MAX_STEPS: i64 = 10_000;
 
 /// A node with a house number in an interpolation way.
@@ -27,8 +28,8 @@ struct Anchor {
 /// A house number that can be interpolated, such as 12, 12b, 94-01 or C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HouseNumber<'t> {
-    /// The text before the number, such as `94-`. All numbers along a way have the same prefix. It has no separator of
-    /// a list.
+    /// The text before the number, such as `94-`. All numbers along a way have the same prefix. The prefix contains
+    /// neither `;` nor `,`, which separate the entries of a list.
     prefix: &'t str,
     /// The digits; empty if the house number is only a letter.
     digits: &'t str,
@@ -80,8 +81,9 @@ impl<'t> HouseNumber<'t> {
         self.letter.map_or(0, position)
     }
 
-    /// Whether the prefix may be the first number of a range, such as 12-14. The first number of a range is not above
-    /// the last one. The prefix `N` therefore begins no range, and neither does the prefix of 12-3.
+    /// Whether the prefix may be the first number of a range, such as 12-14. A prefix without digits, such as `N`, does
+    /// not begin a range. Neither does the prefix of 12-3, because the first number of a range is not above the last
+    /// one.
     fn may_be_range(&self) -> bool {
         let before = self
             .prefix
@@ -301,7 +303,8 @@ mod tests {
             ("25", "25c", "alphabetic", "25 25a 25b 25c"),
             ("25 A", "25 C", "alphabetic", "25 A 25 B 25 C"),
             ("94-01", "94-07", "odd", "94-01 94-03 94-05 94-07"),
-            // A number that is filled up with zeros is no end of a range, and neither is one below its prefix.
+            // A number that is padded with zeros is not the end of a range, and neither is a number that is below its
+            // prefix.
             ("94-098", "94-102", "2", "94-098 94-100 94-102"),
             ("4-08", "4-12", "even", "4-08 4-10 4-12"),
             ("94-11", "94-21", "5", "94-11 94-16 94-21"),
@@ -310,7 +313,7 @@ mod tests {
             ("A-1", "A-5", "odd", "A-1 A-3 A-5"),
             ("94-01A", "94-01C", "alphabetic", "94-01A 94-01B 94-01C"),
             ("N8", "N12", "even", "N8 N10 N12"),
-            // The letters of the ends are only theirs.
+            // The numbers in between do not get the letters of the ends.
             ("12a", "16", "even", "12a 14 16"),
             ("12b", "14a", "even", "12b 14a"),
             ("7", "7a", "odd", "7 7a"),
@@ -342,7 +345,7 @@ mod tests {
             assert_eq!(!found.is_empty(), has_numbers, "{from} {to} {rule}");
             let is_refused = has_too_many(&format!("0:{from},7:{to}"), rule);
             assert_eq!(is_refused, !has_numbers, "{from} {to} {rule}");
-            // Another pair of the same way decides alone.
+            // A way is refused because of one pair, whatever its other pairs are.
             let list = format!("0:1,1:3,2:{from},7:{to}");
             assert!(has_numbers || has_too_many(&list, rule), "{list}");
         }

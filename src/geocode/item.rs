@@ -66,7 +66,7 @@ impl KeyNumber {
     pub(crate) const NAME: Self = Self::of("name");
     pub(crate) const PLACE: Self = Self::of("place");
 
-    /// Returns the number of a key. Called in a constant, fails to compile if the key is not in [`KEYS`].
+    /// Returns the number of a key. Panics if the key is not in [`KEYS`]. In a constant, this is a compile-time error.
     pub(crate) const fn of(key: &str) -> Self {
         let (mut number, wanted) = (0, key.as_bytes());
         while number < KEYS.len() {

@@ -9,7 +9,7 @@ use super::options::QueryOptions;
 const MAX_LANGUAGES: usize = 16;
 /// The maximum length of a language tag in bytes. Longer ones are ignored.
 const MAX_TAG: usize = 64;
-/// The codes under which the names of a language may also be stored.
+/// Pairs of language codes. Names in the first language may also be stored under the second code.
 const OTHER_CODES: [(&str, &str); 6] = [
     ("fil", "tl"),
     ("in", "id"),
@@ -85,7 +85,7 @@ pub(super) struct Languages {
 }
 
 impl Languages {
-    /// Creates the languages of a query at a place that is not known yet.
+    /// Creates the languages of a query. The place is set later.
     pub(super) fn of(options: &QueryOptions) -> Self {
         let wanted = options.languages.iter();
         Self {
@@ -152,8 +152,9 @@ impl Languages {
         })
     }
 
-    /// Whether `own`, the value of an object's tag `name`, is in the language of `order`. This has to be a language of
-    /// the place. In each other language of the place, the object needs a name that is not a part of `own`.
+    /// Whether `own`, the value of an object's tag `name`, is in the language of `order`. This requires that the
+    /// language is one of the languages of the place, and that in each other language of the place, the object has a
+    /// name that is not a part of `own`.
     fn is_in_language<'i>(
         &self,
         order: &[String],
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(named(&["el"], "el-GR", &greek), Some("Ερμού"));
         assert_eq!(named(&["el"], "de", &greek), Some("Ermou"));
         assert_eq!(named(&[], "el", &greek), Some("Ermou"));
-        // In a country with several languages, the other names show which one it is.
+        // In a country with several languages, the other names show in which language the tag `name` is.
         let finnish = [
             ("name", "Kaivokatu"),
             ("name:sv", "Brunnsgatan"),

@@ -3,14 +3,14 @@
 //! Unicode writes a letter with a mark as one character (normalization form C) or as the letter and the mark (form D).
 //! Marks are dropped where they only tell variants of a letter apart. They are kept where they make another letter: the
 //! voicing marks of Japanese, the vowels of Indic scripts, and the parts of Korean syllables. A character that is there
-//! for compatibility, such as a ligature or a half-width letter, is the text that it stands for.
+//! for compatibility, such as a ligature or a half-width letter, is replaced by the text that it stands for.
 
 use super::compatibility::{rows_of, stands_for};
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
-/// Letters without marks, each with its variants that have marks, and with its full-width form. A letter of an Indic
-/// script is a variant of the characters that form D writes for it.
+/// Letters without marks, each with its variants that have marks, and with its full-width form. In Indic scripts, a
+/// letter counts as a variant of the characters that form D writes for this letter.
 const PLAIN: &str = "\
     0=０ 1=１ 2=２ 3=３ 4=４ 5=５ 6=６ 7=７ 8=８ 9=９ a=àáâãäåāăąǎǟǡǻȁȃȧḁạảấầẩẫậắằẳẵặａ ae=æǣǽ b=ḃḅḇｂ c=çćĉċčḉｃ \
     d=ďđḋḍḏḑḓｄ e=èéêëēĕėęěȅȇȩḕḗḙḛḝẹẻẽếềểễệｅ f=ḟｆ g=ĝğġģǧǵḡｇ h=ĥħȟḣḥḧḩḫẖｈ i=ìíîïĩīĭįıǐȉȋḭḯỉịｉ j=ĵǰｊ \

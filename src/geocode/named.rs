@@ -1,5 +1,5 @@
-//! Finds the streets and cities that an address names: their objects, and the names of these in the languages of the
-//! query.
+//! Finds the streets and cities that an address names: their objects, and the names of these objects in the languages
+//! of the query.
 
 use super::answer::NearObject;
 use super::area::Area;
@@ -72,9 +72,10 @@ impl<'i> Query<'i, '_> {
         Ok(name.unwrap_or(written))
     }
 
-    /// Does nothing unless the query resolves names. Finds the objects of the street, the part of the city and the city
-    /// that `parts` names. Replaces each name by the name of its object, or removes the name if no object is found. If
-    /// no object is found for the street, uses `street`, the nearest street. Returns the street, if there is one.
+    /// Does nothing unless the query resolves names. Finds the objects of the street, of the part of the city, and of
+    /// the city that `parts` names. Replaces each name by the name of its object, or removes the name if no object is
+    /// found. If no object is found for the street, uses `street`, the nearest street. Returns the street, if there is
+    /// one.
     pub(super) fn resolve_names(
         &self,
         parts: &mut AddressParts<'i>,

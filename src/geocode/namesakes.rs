@@ -150,8 +150,8 @@ fn cities(sorted: &SortedRows, rows: u64, ctx: &Context) -> Result<Vec<City>> {
     Ok(cities)
 }
 
-/// Calls `read` with each row of a layer, on all threads, and `take` with the results, in the order of the rows. `rows`
-/// is the approximate number of rows that are read together.
+/// Calls `read` with each row of a layer, on all threads. Calls `take` with the results, in the order of the rows.
+/// `rows` is the approximate number of rows that are read together.
 fn for_each_row<T: Send>(
     sorted: &SortedRows,
     layer: Layer,

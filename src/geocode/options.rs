@@ -10,8 +10,8 @@ pub struct QueryOptions {
     pub languages: Vec<String>,
     /// Whether objects in the answer have bounding boxes.
     pub has_boxes: bool,
-    /// Whether to look up the objects of the street, the part of the city and the city that an address names. A name
-    /// without an object nearby is then replaced by the name of the nearest street or of the area around the location.
-    /// If false, each name in an address comes from the object that has the address.
+    /// Whether to look up the objects of the street, of the part of the city, and of the city that an address names. A
+    /// name without an object nearby is then replaced by the name of the nearest street or of the area around the
+    /// location. If false, each name in an address comes from the object that has the address.
     pub resolves_names: bool,
 }

@@ -29,7 +29,7 @@ fn reach_of(kind: &str) -> f64 {
     known.map_or(4_000.0, |(_, reach)| *reach)
 }
 
-/// Whether place nodes of a kind are elsewhere if they lie outside of `area`. The area contains the query point.
+/// Whether a place node of a kind is elsewhere if it lies outside of `area`, which contains the query point.
 ///
 /// This holds for a state. It also holds for an area that is larger than a place of this kind can be, because such an
 /// area is no part of a place. For places that are smaller than towns, it holds for a district. Any other area may be

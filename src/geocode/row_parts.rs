@@ -5,12 +5,12 @@ use crate::error::{Error, FormatResult, Result};
 use crate::index::{KeyRange, SharedRows, SortedRows};
 use crate::runtime::{Context, Pass};
 
-/// The maximum size of a part in bytes. Rows with equal keys can be millions, and parsed rows take several times as
-/// much memory.
+/// The maximum size of a part in bytes. There can be millions of rows with equal keys, and parsed rows take several
+/// times as much memory.
 const PART: usize = 8 << 20;
 
-/// Calls `read` with each part of the rows of ranges, on all threads, and `take` with the results, in the order of the
-/// rows. `name` is the name of the pass.
+/// Calls `read` with each part of the rows in `ranges`, on all threads. Calls `take` with the results, in the order of
+/// the rows. `name` is the name of the pass.
 pub(super) fn for_each_part<T: Send>(
     name: &'static str,
     sorted: &SortedRows,

@@ -8,7 +8,7 @@ use crate::error::FormatResult;
 
 /// The distance in metres within which a query point is on a street, and on neither side of it.
 const ON_STREET: f64 = 0.01;
-/// The difference, in square metres, up to which two segments of a street are equally near.
+/// The difference, in square metres, up to which two segments of a street count as equally near.
 const EQUALLY_NEAR: f64 = 1e-6;
 
 /// The side of a street, as seen along its way.

@@ -174,9 +174,9 @@ impl MapTurn {
         Self::of_widest_gap(spans)
     }
 
-    /// Returns a turn that puts the parts of a geometry side by side that was cut at the antimeridian. `parts` are the
-    /// boxes around the parts. Returns `None` if no parts meet at the antimeridian, or if the parts have points at all
-    /// longitudes.
+    /// Returns a turn for a geometry that was cut at the antimeridian. The turn puts the parts of the geometry side by
+    /// side. `parts` are the boxes around the parts. Returns `None` if no parts meet at the antimeridian, or if the
+    /// parts have points at all longitudes.
     pub(crate) fn joining(parts: impl Iterator<Item = Extent>) -> Option<Self> {
         let edges = parts.map(|part| part.edges().map(i64::from));
         let spans: Vec<_> = edges.map(|edges| (edges.west, edges.east)).collect();
@@ -202,8 +202,8 @@ impl MapTurn {
         })
     }
 
-    /// Whether an edge of a path is not in one piece on the turned map: it crosses the edges of the map, or it spans
-    /// exactly 180 degrees and goes the other way around.
+    /// Whether the turned map tears an edge of a path. This is so if the edge crosses the edges of the turned map, or
+    /// if it spans exactly 180 degrees and goes the other way around.
     fn tears(self, path: impl Iterator<Item = Point> + Clone) -> bool {
         let mut pairs = path.clone().zip(path.skip(1));
         pairs.any(|(from, to)| {

@@ -19,9 +19,10 @@ impl Shape {
     /// Checks each of the polygons. Different polygons may overlap.
     ///
     /// # Errors
-    /// Returns the first error of the first of these kinds that occurs: a ring with too few points, without an area, or
-    /// with a point out of range; an edge that crosses another edge of its polygon; an edge of a hole that lies outside
-    /// of the outer ring; an edge with a winding number other than 0 and 1 on one of its sides.
+    /// Looks for these kinds of errors in this order, and returns the first error that it finds: a ring with too few
+    /// points, without an area, or with a point out of range; an edge that crosses another edge of its polygon; an edge
+    /// of a hole that lies outside of the outer ring; an edge with a winding number other than 0 and 1 on one of its
+    /// sides.
     pub fn check(&self) -> Result<(), ShapeError> {
         for (ring, _) in self.rings() {
             check_points(ring)?;

@@ -53,8 +53,8 @@ fn degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
     })
 }
 
-/// Returns a string from an input in a form that is safe to show in messages. Control characters become spaces. Of a
-/// longer string, only the first 40 characters are kept, followed by an ellipsis.
+/// Returns a string from an input in a form that is safe to show in messages. Control characters become spaces. In a
+/// string of more than 40 characters, all characters after the 40th are replaced by an ellipsis.
 pub(crate) fn for_message(text: &str) -> String {
     const MOST: usize = 40;
     let mut shown: String = text
@@ -95,8 +95,8 @@ pub enum CornerOrder {
 }
 
 impl CornerOrder {
-    /// Returns how areas of OSM data that cross the antimeridian are treated if boxes of this kind select them: they
-    /// are not cut if no box can cross it.
+    /// Returns how areas of OSM data that cross the antimeridian are treated if boxes with this order select them. The
+    /// areas are cut only if boxes can cross the antimeridian.
     pub(crate) const fn antimeridian(self) -> Antimeridian {
         match self {
             Self::Southwest => Antimeridian::Cut,

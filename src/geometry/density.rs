@@ -68,7 +68,7 @@ impl<const N: usize> Density<N> {
         );
     }
 
-    /// Adds points to a cell, and coarsens the grid until not too many cells have points.
+    /// Adds points to a cell, and coarsens the grid while too many cells have points.
     fn add_to(&mut self, cell: u64, points: &[u64; N]) {
         put(&mut self.cells, cell, points);
         while self.cells.len() > MAX_CELLS && self.level > 0 {

@@ -276,7 +276,7 @@ pub struct Enclosure {
 }
 
 impl Enclosure {
-    /// Begins without edges, which enclose no point.
+    /// Begins the test of a point. Without edges, the point is not enclosed.
     pub fn of(point: Point) -> Self {
         Self {
             point,

@@ -101,8 +101,8 @@ impl RadianEdge {
         let (sin, cos) = reference.sin_cos(middle);
         let shrink = 1.0 - E2 * sin * sin;
         let squares = RADIUS * RADIUS * (1.0 - E2) / (shrink * shrink);
-        // Corrects the area below the middle parallel to the mean area below the parallels of all points of the edge.
-        // The correction comes from the second derivative.
+        // The area below the middle parallel differs from the mean area below the parallels of all points of the edge.
+        // The difference comes from the second derivative.
         let curved =
             -squares * sin * (1.0 - 4.0 * E2 * cos * cos / shrink) * height * height / 24.0;
         // Corrects for the geodesic, which is bent away from the equator in the plane of longitude and latitude.

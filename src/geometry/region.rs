@@ -7,7 +7,7 @@ use super::{AreaIndex, Extent, Point, Shape};
 /// A region, prepared for exact tests. Points on an edge belong to it.
 ///
 /// Geometries are judged as they are on the map, so they must have been cut at the antimeridian. A point at 180 degrees
-/// east is the same as the one at 180 degrees west: it belongs to a region that has either of them.
+/// east is the same place as the point at 180 degrees west. A region that has one of them contains both.
 #[derive(Debug)]
 pub(crate) struct Region {
     index: AreaIndex,
@@ -41,7 +41,7 @@ impl Region {
         self.covers(point) || self.meets_at_other_edge(&[point], false)
     }
 
-    /// Whether the region contains a point with exactly this longitude.
+    /// Whether the region contains a point. Ignores the same place at the other edge of the map.
     fn covers(&self, point: Point) -> bool {
         !self.index.regions_of(point).is_empty()
     }
@@ -67,7 +67,7 @@ impl Region {
         meets || self.meets_at_other_edge(outer, true)
     }
 
-    /// Whether the region shares a point with a polygon, if the position of its box is [`Contact::Unclear`].
+    /// Whether the region shares a point with a polygon whose box has the position [`Contact::Unclear`].
     fn meets_rings(&self, outer: &[Point], holes: &[Vec<Point>]) -> bool {
         let mut rings = std::iter::once(outer).chain(holes.iter().map(Vec::as_slice));
         if rings.any(|ring| self.meets_path(ring, true)) {

@@ -58,7 +58,8 @@ pub(crate) struct TileSet {
     zoom: u8,
     /// Columns in the upper half of the bits, rows in the lower half.
     tiles: FxHashSet<u64>,
-    /// The number of polygons that were too large to be filled.
+    /// The number of lines and polygons that were too large. The lines are left out. The polygons are left out, or
+    /// added without their insides.
     unfilled: u64,
 }
 
@@ -77,7 +78,7 @@ impl TileSet {
         self.tiles.len()
     }
 
-    /// Removes and returns the tiles as columns and rows, and the number of polygons that were too large to be filled.
+    /// Removes and returns the tiles as columns and rows, and the number of lines and polygons that were too large.
     pub(crate) fn take(&mut self) -> (Vec<[u32; 2]>, u64) {
         let tiles = std::mem::take(&mut self.tiles).into_iter();
         let tiles = tiles.map(|tile| [(tile >> 32) as u32, tile as u32]);
@@ -110,7 +111,7 @@ impl TileSet {
         }
     }
 
-    /// Whether segments touch too many tiles. If they do, counts the geometry as unfilled.
+    /// Whether the segments of a line or polygon touch too many tiles. If so, counts it as too large.
     fn is_too_long(&mut self, segments: impl Iterator<Item = (Point, Point)>) -> bool {
         let shift = self.shift();
         let tiles = segments.map(|(from, to)| {
@@ -179,8 +180,8 @@ impl TileSet {
         }
     }
 
-    /// Adds the tiles of a row whose centre is inside of a polygon. Tiles that the outline does not touch are inside if
-    /// their centre is.
+    /// Adds the tiles of a row whose centres are inside of a polygon. A tile that the outline does not touch is inside
+    /// if its centre is.
     fn fill_row(&mut self, row: i64, segments: &[(TilePosition, TilePosition)]) {
         let shift = self.shift();
         let half = (1i64 << shift) / 2;
@@ -259,7 +260,8 @@ mod tests {
         let (mut low_open, mut high_open) = (false, false);
         low.1 = scale;
         let less = |one: (i128, i128), other: (i128, i128)| {
-            // Compares n / d with positive d, which fit into 64 bits but for the bounds 0 and 1.
+            // Compares two fractions n / d with positive d. n and d fit into 64 bits, except those of the bounds 0 and
+            // 1.
             let reduce = |(n, d): (i128, i128)| {
                 if d == scale {
                     (i128::from(n > 0), 1)
@@ -311,7 +313,7 @@ mod tests {
         for round in 0..3000 {
             let mut draw = || -> i64 {
                 let at = random.bits(32) as i64;
-                // Ends and corners of tiles are frequent.
+                // Many ends lie on the corners, the middles of edges, or the centres of tiles.
                 match round % 3 {
                     0 => at,
                     1 => (at >> shift) << shift,

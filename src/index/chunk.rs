@@ -288,7 +288,8 @@ pub(super) fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
     (start, &list[start..(start + WINDOW).min(list.len())])
 }
 
-/// Does the same as [`find_listed`] for the list of the chunk `number`. `last` is the previous look-up.
+/// Does the same as [`find_listed`] for the list of the chunk `number`, but first looks near the previous look-up
+/// `last`, which is updated.
 #[inline]
 pub(super) fn find_near(
     number: u64,
@@ -340,8 +341,8 @@ impl Offsets for OffsetSet {
     }
 }
 
-/// The position of the previous look-up in a list: the number of its chunk, and its index in the list; `None` if there
-/// was none.
+/// The position that the previous look-up in a list found: the number of the chunk, and the index in its list. `None`
+/// if there was no such look-up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LastFound(Option<(u64, usize)>);
 

@@ -1,4 +1,4 @@
-//! Looks up the locations of the nodes in lists of node ids if not all locations fit into memory.
+//! Looks up the locations of nodes for lists of node ids when the locations of all nodes do not fit into memory.
 //!
 //! The ids are divided into ranges, so that the locations of the nodes of one range fit into memory. A [`Splitter`]
 //! splits each list by range, and [`DiskJoin::push`] appends the parts to temporary files, one file per range.
@@ -26,7 +26,7 @@ const BUFFER_LEN: usize = 256 << 10;
 const AT_A_TIME: u64 = 256 << 10;
 /// The maximum number of ids that are looked up at once. Lists in real files have fewer ids.
 const IDS_AT_ONCE: usize = 1 << 20;
-/// The number of bytes of encoded locations at which a worker sends them before the end of its group.
+/// When a worker has this many bytes of encoded locations, it sends them before the end of its group.
 const SENT_LEN: usize = 4 << 20;
 /// The number of bytes of a list that are read at a time. Lists in real files have fewer bytes.
 const READ_LEN: u64 = 256 << 10;
@@ -397,8 +397,8 @@ struct Lookup {
 }
 
 impl Lookup {
-    /// Looks up the ids of `lists`, which are read from `file`. Calls `send` with encoded locations while there are
-    /// many, and returns the last ones. `directory` is for messages.
+    /// Looks up the ids of `lists`, which are read from `file`. Calls `send` whenever many encoded locations have
+    /// accumulated, and returns the remaining ones. `directory` is for messages.
     fn run(
         &mut self,
         file: &RangeFile,

@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn batches_add_what_single_ids_add() {
         let mut random = Random(11);
-        // Lists, lists that become bitmaps, and bitmaps; ascending, and in any order with duplicates.
+        // The cases give lists, lists that become bitmaps, and bitmaps. The ids of each are ascending, or in any order
+        // with duplicates.
         for (spread, count) in [(1 << 30, 400), (1 << 17, 900), (1 << 17, 20_000)] {
             for is_sorted in [true, false] {
                 let (mut single, mut together) = (IdSet::default(), IdSet::default());
@@ -110,7 +111,7 @@ mod tests {
             assert!(!set.add_new(&[start + 99].as_slice().into()));
         }
         assert_eq!(set.len(), 500);
-        // An id that a batch has again behind those of another chunk is not taken for a new one.
+        // An id that a batch repeats after an id of another chunk does not count as new.
         let far = 1 << 50;
         assert!(!set.add_new(&[far, 2 * far, far].as_slice().into()));
         assert_eq!(set.len(), 500);

@@ -27,7 +27,8 @@ pub struct NodeBatch {
     sorted: (usize, usize),
     /// Whether any run that is not sorted yet belongs to an earlier chunk than the previous run.
     is_unordered: bool,
-    /// The index of each location in the list of the store, or [`ABSENT`]. `offsets` and `runs` are then empty.
+    /// The index of each location in the list of the store, or [`ABSENT`]. If these are set, `offsets` and `runs` are
+    /// empty.
     indices: Option<Vec<usize>>,
 }
 
@@ -52,8 +53,8 @@ impl NodeBatch {
         }
     }
 
-    /// Sets the index at which the run of `chunk` ends. This run is the last one if it has the same chunk, and
-    /// otherwise a new one. Sorts first if there are many runs.
+    /// Ends the run of `chunk` at the index `end`. If the last run is not of this chunk, begins a new run. Sorts first
+    /// if there are many runs.
     #[inline]
     fn end_run(&mut self, chunk: u64, end: usize) {
         if self.is_unordered && self.runs.len() >= self.sorted.1 + RUNS {

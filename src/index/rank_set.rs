@@ -151,7 +151,7 @@ impl RankSet {
             .chain(above.filter(|id| *id != 0))
     }
 
-    /// Returns the chunk of an id, which is empty if there is none.
+    /// Returns the chunk of an id, or an empty chunk if there is none.
     #[inline]
     fn chunk(&self, id: i64) -> RankedChunk {
         let (number, _) = split(id);

@@ -1,4 +1,4 @@
-//! A sorted list of ids, which are looked for among the ids of objects that are mostly sorted, too.
+//! A sorted list of ids to look for among the ids of objects, which are mostly sorted, too.
 
 /// A list of ids in ascending order. Among the objects of a sorted file, a few ids are found without a look-up for each
 /// object.

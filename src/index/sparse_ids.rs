@@ -3,8 +3,8 @@
 use super::id_set::IdSet;
 use std::borrow::Cow;
 
-/// A set of ids that may seem to have further ids. It has a bit for each remainder of the division of an id by the
-/// number of bits, which is 64 times `WORDS`. The size in memory does not depend on the ids.
+/// A set that may also report ids that were not added. It consists of 64 times `WORDS` bits, one for each remainder of
+/// an id divided by the number of bits. Its size in memory does not depend on the ids.
 #[derive(Debug)]
 pub(crate) struct Remainders<const WORDS: usize>(Vec<u64>);
 
@@ -14,8 +14,8 @@ impl<const WORDS: usize> Remainders<WORDS> {
         (((id >> 6) as usize) % WORDS, (id & 63) as u32)
     }
 
-    /// Whether the set may have `id`. An id that differs from all ids of the set is found with a probability of at most
-    /// the number of ids divided by the number of bits.
+    /// Whether the set may have `id`. An id that was not added is reported with a probability of at most the number of
+    /// ids divided by the number of bits.
     #[inline]
     pub(crate) fn may_have(&self, id: i64) -> bool {
         let (word, bit) = Self::word_and_bit(id);
@@ -77,7 +77,7 @@ mod tests {
         let far = 1 << 19;
         for id in ids.ids() {
             assert!(sparse.contains(id));
-            // These ids have the same remainder, and the next one.
+            // The first two ids have the same remainder as `id`, and the third has the next one.
             for other in [
                 id.wrapping_add(far),
                 id.wrapping_sub(far),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Copies the owner, group, permissions, access control list and extended attributes from the file at `path` to `file`,
 /// which will replace it. An attribute that the process may not set keeps its value in `file`, but `file` is never
-/// accessible to more users than the old file. If the group cannot be kept, the new group and other users have the
-/// permissions that the old group and other users both had. Returns a warning if permissions of the old group, the
+/// accessible to more users than the old file. If the group cannot be kept, the new group and other users get only the
+/// permissions that the old group and other users had in common. Returns a warning if permissions of the old group, the
 /// access control list or extended attributes could not be kept. Does nothing if there is no file at `path`.
 #[cfg(unix)]
 pub(super) fn keep_attributes(path: &Path, file: &File) -> Option<String> {
@@ -48,10 +48,9 @@ pub(super) fn keep_attributes(path: &Path, file: &File) -> Option<String> {
     lost
 }
 
-/// Gives `file`, which replaces the files at `paths`, the access of the narrowest of these files, as
-/// [`keep_attributes`] does. The group and other users get only the permissions that they have for each of the files.
-/// The owner gets at least the permissions `least`. Returns the warning of [`keep_attributes`]. Does nothing if none of
-/// the files exists.
+/// Passes the narrowest access of the files at `paths` on to `file`, which replaces them, as [`keep_attributes`] does.
+/// The group and other users get only the permissions that they have for each of the files. The owner gets at least the
+/// permissions `least`. Returns the warning of [`keep_attributes`]. Does nothing if none of the files exists.
 #[cfg(unix)]
 pub(super) fn keep_narrowest(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
     use std::fs::Permissions;
@@ -86,8 +85,8 @@ const fn has_list(_: &Path) -> bool {
     false
 }
 
-/// Returns the mode for a file of another group: the new group and other users have the permissions that the old group
-/// and other users both had.
+/// Returns the mode for a file of another group: the new group and other users get only the permissions that the old
+/// group and other users had in common.
 #[cfg(unix)]
 const fn shared_mode(mode: u32) -> u32 {
     let shared = (mode >> 3) & mode & 0o7;

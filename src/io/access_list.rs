@@ -68,7 +68,7 @@ impl AccessList {
         u32::from(group & self.permissions(MASK).unwrap_or(0o7))
     }
 
-    /// Returns the permissions that the file's group and other users both have.
+    /// Returns the permissions that the file's group and other users have in common.
     pub(super) fn shared_permissions(&self) -> u32 {
         self.group_permissions() & self.other_permissions()
     }
@@ -78,9 +78,9 @@ impl AccessList {
         self.permissions(OTHER).map_or(0, u32::from)
     }
 
-    /// Returns the list for a file of another group. The new group and other users have the permissions that the old
-    /// group and other users both had: members of the new group were other users, and those of the old group become
-    /// other users.
+    /// Returns the list for a file of another group. The new group and other users get only the permissions that the
+    /// old group and other users had in common, because members of the new group were other users before, and those of
+    /// the old group become other users.
     pub(super) fn for_other_group(mut self) -> Self {
         let shared = self.shared_permissions() as u16;
         for entry in &mut self.0 {

@@ -65,7 +65,7 @@ enum EntryKind {
 }
 
 /// Returns the entries of a directory and of all directories below it, sorted by path. Returns an empty list if there
-/// is no directory at this path. If it cannot be created later, that error reports the cause.
+/// is no directory at this path. If the directory cannot be created later, that error reports the cause.
 fn entries(root: &Path, is_own: IsOwn) -> Vec<DirectoryEntry> {
     let mut found = Vec::new();
     list(root, Path::new(""), DEPTH, is_own, &mut found);

@@ -40,10 +40,11 @@ pub(crate) struct OutputDirectory {
 enum NamingPolicy {
     /// The staging directory gets the name of the directory. It replaces an older directory in one step where the
     /// system can do that, and otherwise in two. If the directory is a mount point or the working directory, cannot be
-    /// renamed, or has files that `is_own` does not recognise, its own files are replaced one after another instead.
+    /// renamed, or has files that `is_own` does not recognise, the files that `is_own` recognises are replaced one
+    /// after another instead.
     Replace { is_own: IsOwn, overwrite: bool },
-    /// The files have their final names from the start, in a directory that exists. Readers find the files that a list
-    /// names, and this list is replaced last.
+    /// The files have their final names from the start, in a directory that exists. Readers use only the files that a
+    /// list names, and this list is replaced last.
     List,
     /// The files are moved to the directory, in which other files stay as they are. Before that, the staging directory
     /// gets a mark. If the process is killed after the mark, the next update moves the rest of the files; if it is
@@ -137,7 +138,7 @@ impl OutputDirectory {
         }
     }
 
-    /// The directory in which the files are written, and in which there may be temporary files without names.
+    /// The directory in which the files are written. Unnamed temporary files may be created in it, too.
     pub(crate) fn scratch_directory(&self) -> &Path {
         self.staging.path()
     }
@@ -195,7 +196,7 @@ impl OutputDirectory {
             })
         });
         let named = named.and_then(|()| match self.policy {
-            // Once it has the mark, the staging directory stays until all of its files have been moved.
+            // The staging directory now has the mark, so it stays until all of its files have been moved.
             NamingPolicy::Update { .. } => {
                 staging::recover_update(self.staging.path(), &self.real)?;
                 flush_entries(&self.real)
@@ -238,7 +239,7 @@ impl OutputDirectory {
         output.commit_with(&self.staging.created).map(drop)
     }
 
-    /// Fails if the files cannot replace the files in the directory. Warns of files that stay in the directory.
+    /// Fails if the new files cannot replace those in the directory. Warns of files that stay in the directory.
     fn check_place(&self, is_own: IsOwn, overwrite: bool, ctx: &Context) -> Result<()> {
         let (root, real) = (&self.root, &self.real);
         let content = DirectoryContent::of(real, Some(self.staging.path()), is_own);

@@ -10,8 +10,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Gives a complete file, which is on disk, the path `place` in the same file system. Replaces an existing file at
-/// once, so that a reader sees the old file or the new one. The new file gets the permissions of the old one.
+/// Renames a complete file, which is on disk, to `place` in the same file system. Replaces an existing file atomically,
+/// so that a reader sees either the old file or the new one. The new file gets the permissions of the old one.
 pub(crate) fn publish(file: &Path, place: &Path, cancellation: &Cancellation) -> Result<()> {
     cancellation.check()?;
     let renamed = File::open(file).and_then(|opened| {

@@ -5,10 +5,9 @@ use super::directory_content::{IsOwn, own_files};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The permissions that the owner of each new file has at least, so that the file can be read again before it gets its
-/// name.
+/// The minimum permissions of the owner of each new file, so that the file can be read again before it gets its name.
 const OF_FILE: u32 = 0o400;
-/// The permissions that the owner of each new directory has at least, so that files can be created in it.
+/// The minimum permissions of the owner of each new directory, so that files can be created in it.
 const OF_DIRECTORY: u32 = 0o700;
 
 /// The files that a run replaces in a directory, and the directories in which they are.
@@ -46,19 +45,19 @@ impl ReplacedFiles {
         }
     }
 
-    /// Gives a new file, which will have the path `name` within the directory, the access of the old files. Returns a
-    /// warning if parts of the access could not be kept.
+    /// Passes the access of the old files on to a new file, which will have the path `name` within the directory.
+    /// Returns a warning if parts of the access could not be kept.
     pub(crate) fn pass_to_file(&self, name: &Path, new: &File) -> Option<String> {
         self.pass_access(&self.files, name, new, OF_FILE)
     }
 
-    /// Gives a new directory, which will have the path `name` within the directory, the access of the old directories.
-    /// Returns a warning if parts of the access could not be kept.
+    /// Passes the access of the old directories on to a new directory, which will have the path `name` within the
+    /// directory. Returns a warning if parts of the access could not be kept.
     pub(super) fn pass_to_directory(&self, name: &Path, new: &File) -> Option<String> {
         self.pass_access(&self.directories, name, new, OF_DIRECTORY)
     }
 
-    /// Gives the hidden directory in which the new files are written the access of the directory that it replaces.
+    /// Passes the access of the old directory on to the hidden directory in which the new files are written.
     pub(super) fn pass_to_root(&self, new: &File) -> Option<String> {
         access::keep_narrowest(std::slice::from_ref(&self.root), new, OF_DIRECTORY)
     }

@@ -17,8 +17,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The name of the mark of an update. This mark means that all files of the update are in the staging directory or
-/// moved, and on disk. The next run moves the rest of them.
+/// The name of a mark, a file in the staging directory of an update. It means that all files of the update are on disk,
+/// in the staging directory or already at their final paths. If the process was killed, the next run moves the
+/// remaining files.
 pub(super) const COMPLETE: &str = ".complete";
 /// The suffix of the temporary name of a directory that is being replaced. The directory is removed afterwards.
 const REPLACED: &str = "-replaced.tmp";
@@ -91,7 +92,8 @@ impl Staging {
         }
     }
 
-    /// Returns a value for files that are created with their final names in the existing directory `root`.
+    /// Returns a value without a staging directory, for files that are created with their final names in the existing
+    /// directory `root`.
     pub(super) const fn in_place(root: PathBuf) -> Self {
         Self {
             path: root,

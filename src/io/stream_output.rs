@@ -97,8 +97,8 @@ impl StreamOutput {
         Ok(())
     }
 
-    /// Replaces the first bytes of the output, which must not be a stream and must have as many bytes. Nothing can be
-    /// appended afterwards.
+    /// Overwrites the start of the output with `bytes`. The output must not be a stream, and must be at least as long
+    /// as `bytes`. Nothing can be appended afterwards.
     pub(crate) fn replace_start(&mut self, bytes: &[u8]) -> Result<()> {
         self.end()?;
         system::write_at(&self.file, bytes, 0).for_path(self.output.path(), "cannot write")

@@ -79,8 +79,9 @@ pub(super) fn version(headers: &HeaderMap) -> Option<String> {
     version.map(str::to_owned)
 }
 
-/// Returns the fault for a response in a content coding that was not asked for and that is not decoded. Gzip data is
-/// recognized by its content instead, because servers also state this coding for files that are stored as gzip data.
+/// Returns the fault for a response in a content coding that was not asked for and that is not decoded. Gzip is no such
+/// coding: gzip data is recognized by its content, because servers also state this coding for files that are stored as
+/// gzip data.
 pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
     const CODINGS: [&str; 5] = ["br", "compress", "deflate", "x-compress", "zstd"];
     let stated = text(headers, &CONTENT_ENCODING)?;

@@ -105,7 +105,7 @@ impl<'t> Fetcher<'t> {
         }
     }
 
-    /// Waits as long as after `failures` consecutive failed attempts. This is for callers that count failures
+    /// Waits for the pause that follows `failures` consecutive failed attempts. This is for callers that count failures
     /// themselves.
     pub(crate) fn pause_before_retry(&self, failures: u32) -> Result<(), Fault> {
         self.attempts.wait_after(failures)
@@ -201,7 +201,8 @@ mod tests {
     /// sent.
     type Step = Result<(usize, usize), Fault>;
 
-    /// Answers, each of which is from the next one of the versions. The last version stays.
+    /// The answers of a server, and the version of the file in each answer. The last version also counts for all
+    /// further answers.
     struct Steps(Mutex<VecDeque<Step>>, Mutex<Vec<Option<&'static str>>>);
 
     impl Transport for Steps {

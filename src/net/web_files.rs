@@ -112,10 +112,10 @@ impl WebFiles {
         Err(Fault::Permanent(format!("more than {REDIRECTS} redirects")))
     }
 
-    /// Sends a request. A body in chunks is transferred with a time limit, because a server may send extensions between
-    /// the chunks, or trailers after the last one, without end, and no read returns meanwhile. The limit is part of the
-    /// request, and would also break off long transfers of known length. So the request is first sent without the
-    /// limit, and repeated with it if the body comes in chunks.
+    /// Sends a request. A body in chunks (`Transfer-Encoding: chunked`) is transferred with a time limit, because a
+    /// server may send extensions of chunks or trailers without end, and no read returns meanwhile. The limit is part
+    /// of the request, and would also break off long transfers of known length. So the request is first sent without
+    /// the limit, and repeated with it if the body comes in chunks.
     fn call(&self, uri: &Uri, headers: &[(HeaderName, String)]) -> Result<Response<Body>, Fault> {
         if !self.has_sent_chunks.load(Ordering::Relaxed) {
             let response = self.send(uri, headers, None)?;
@@ -270,7 +270,8 @@ fn retry_after(text: &str) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// Whether the target of a redirect begins with a scheme, and is a URL by itself. A query may contain another URL.
+/// Whether the target of a redirect begins with a scheme, and so is an absolute URL. A scheme elsewhere does not count,
+/// because a query may contain another URL.
 fn has_scheme(target: &str) -> bool {
     target.split_once(':').is_some_and(|(scheme, _)| {
         let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);

@@ -121,7 +121,7 @@ impl MetadataCondition {
         else {
             return true;
         };
-        // Negative ids descend with their ranks, so both signs have a range of ranks of their own.
+        // Negative ids descend as their ranks ascend, so negative and positive ids need separate ranges of ranks.
         let mut ranks = ranges.iter().flat_map(|range| {
             let (start, end) = (*range.start(), *range.end());
             [
@@ -132,8 +132,9 @@ impl MetadataCondition {
         ranks.any(|range| range.is_some_and(|(start, end)| start <= last && first <= end))
     }
 
-    /// Returns the first word of an expression that would be a condition with an `@` before it, such as `version>1`. A
-    /// word with `=` may be a tag, so only comparisons count, and only in place of a key.
+    /// Returns the first word of an expression that would be a condition with an `@` before it, such as `version>1`.
+    /// Only `<` and `>` count as operators, because a word with `=` may be a tag. Words after the first `=` or `~`
+    /// belong to a value, and do not count.
     fn without_sign(text: &str) -> Option<&str> {
         let (key, _) = text.split_at(text.find(['=', '~']).unwrap_or(text.len()));
         let starts = |word: &str, name: &str| {

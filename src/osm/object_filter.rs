@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 /// An expression that selects objects by kind, and by tags, id or metadata. It has the form `[nwra/]key[=value]`,
 /// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions on id and metadata. `&` joins several tags,
-/// and `!` before one excludes the objects with it. The letters before the slash are kinds of objects; `a` means areas.
+/// and a `!` before a tag excludes the objects with this tag. The letters before the slash are kinds of objects; `a`
+/// means areas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectExpression {
     /// The kinds of objects that the expression applies to.

@@ -13,7 +13,7 @@ pub struct StringPool {
     lookup: HashTable<u32>,
 }
 
-/// The maximum size of the text of a pool without strings.
+/// The maximum number of bytes of memory for text that a pool keeps when it is cleared.
 const KEPT_TEXT: usize = 4 << 20;
 
 fn hash_of(text: &str) -> u64 {
@@ -70,7 +70,7 @@ impl StringPool {
         self.text.len()
     }
 
-    /// Removes all strings. Keeps the allocated memory, of the text up to 4 MiB.
+    /// Removes all strings. Keeps the allocated memory, but at most 4 MiB for the text.
     pub fn clear(&mut self) {
         self.text.clear();
         self.text.shrink_to(KEPT_TEXT);

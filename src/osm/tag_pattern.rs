@@ -113,7 +113,7 @@ fn split_conditions(text: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a string begins with a key, or a list of keys, and an operator, or with `!` and keys.
+/// Whether a string begins with a condition: one or more keys and an operator, or `!` and one or more keys.
 fn begins_with_condition(text: &str) -> bool {
     let text = text.trim_start();
     let (text, is_excluded) = match text.strip_prefix('!') {

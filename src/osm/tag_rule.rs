@@ -25,7 +25,7 @@ pub struct TagRule {
 pub enum TagAction {
     /// Removes the tags with these keys.
     Drop(KeyPatterns),
-    /// Removes the tags with other keys.
+    /// Removes all tags except those with these keys.
     Keep(KeyPatterns),
     /// Gives the key this value, whether the object has the key or not.
     Set(String, String),

@@ -46,7 +46,7 @@ pub(crate) struct FormatFacts {
     pub file: &'static str,
     /// The name of the format in reports of osmium.
     pub family: &'static str,
-    /// The content that the format stands for; `None` if files of the format have any content.
+    /// The content that the format stands for; `None` if files of the format can have any of these contents.
     pub content: Option<FileContent>,
     pub is_read: bool,
     /// The description in the help; `None` if the format is not written.
@@ -57,7 +57,7 @@ pub(crate) struct FormatFacts {
     pub magic: &'static [u8],
 }
 
-/// The facts of most formats.
+/// The defaults for [`FACTS`], which apply to most formats.
 const COMMON: FormatFacts = FormatFacts {
     format: TextFormat::Opl,
     names: &[],

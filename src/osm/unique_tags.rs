@@ -1,4 +1,4 @@
-//! Leaving out tags whose key an earlier tag has. OSM, maps and JSON objects allow only one value per key.
+//! Leaves out tags that have the same key as an earlier tag. OSM, maps and JSON objects allow only one value per key.
 
 use std::collections::HashSet;
 
@@ -52,7 +52,7 @@ impl<'t, I: Iterator<Item = (&'t str, &'t str)>> UniqueTags<'t, I> {
         }
     }
 
-    /// The number of tags that were left out so far, because an earlier tag has their key.
+    /// The number of tags that were left out so far, because they have the same key as an earlier tag.
     pub const fn repeated(&self) -> u64 {
         self.repeated
     }
@@ -73,7 +73,7 @@ impl<'t, I: Iterator<Item = (&'t str, &'t str)>> Iterator for UniqueTags<'t, I> 
     }
 }
 
-/// Removes the tags whose key an earlier tag has. Returns the number of removed tags.
+/// Removes the tags that have the same key as an earlier tag. Returns the number of removed tags.
 pub(crate) fn retain_unique<'t>(tags: &mut Vec<(&'t str, &'t str)>) -> u64 {
     let is_repeated = |(index, (key, _)): (usize, &(&str, &str))| {
         tags[..index].iter().any(|(earlier, _)| earlier == key)

@@ -26,7 +26,8 @@ impl AreaOfFile {
         (id.kind != ObjectKind::Node).then_some(Self::Id(id))
     }
 
-    /// Returns the area whose id is given instead of the path of a file; `None` if there is a file at the path.
+    /// Returns the area if `path` is an id instead of the path of a file. `None` if there is a file at the path, or if
+    /// the path is no id.
     pub fn of_path(path: &Path) -> Option<Self> {
         let area = Self::parse_id(path.to_str()?)?;
         (!path.exists()).then_some(area)
@@ -127,7 +128,7 @@ struct NamedBoundaries {
 const LISTED: usize = 10;
 
 impl NamedBoundaries {
-    /// Returns an empty value for each name of an area.
+    /// Returns an empty value for each name that is wanted.
     fn all(areas: &[AreaOfFile]) -> FxHashMap<&str, Self> {
         let names = areas.iter().filter_map(|area| match area {
             AreaOfFile::Id(_) => None,

@@ -47,8 +47,9 @@ pub struct ConfigExtract {
 pub type ConfigStrategy = (String, Vec<(String, String)>);
 
 /// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
-/// the config file. `corners` is the order of the corners of boxes. If no box crosses the antimeridian, areas and
-/// polygons are not cut there either. Ignores unknown fields. Errors name the extract, counted from 1, and the field.
+/// the config file. `corners` is the order of the corners of boxes. If boxes in this order cannot cross the
+/// antimeridian, areas and polygons are not cut there either. Ignores unknown fields. Errors name the extract, counted
+/// from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<ExtractConfig> {
     read_with(path, corners, None, &|_, cause| Err(cause))
 }
@@ -201,7 +202,8 @@ impl MemberParser<'_> {
         extract_of(fields, output, region)
     }
 
-    /// Returns an extract for each tile that touches the region of a grid. The output may have `{tile}` in it.
+    /// Returns an extract for each tile that touches the region of a grid. The name of the output must contain
+    /// `{tile}`; without a name, it is `{tile}.osm.pbf`.
     fn parse_grid(
         &mut self,
         fields: &ConfigFields,

@@ -197,7 +197,7 @@ fn filled_array<'a>(value: &'a Value, place: &str, what: &str) -> Result<&'a [Va
     }
 }
 
-/// Returns the name in messages of a part of `place`.
+/// Returns the name of a part of `place`, for messages.
 fn part_of(place: &str, part: &str, number: usize) -> String {
     match place {
         "" => format!("{part} {number}"),

@@ -16,8 +16,10 @@ pub(super) const AROUND_POLE: &str = "it crosses the antimeridian and has a poin
 /// Makes a shape from outer rings and holes. `group` finds the outer ring of each hole. If a ring jumps across the
 /// antimeridian, cuts the polygons there, unless `antimeridian` is [`Antimeridian::Keep`].
 ///
-/// # Errors `group` fails, or a polygon that has to be cut is not valid. Also fails if the rings cannot be cut, because
-/// they have a point at every longitude, or because they reach from pole to pole.
+/// # Errors
+///
+/// `group` fails, or a polygon that has to be cut is not valid. Also fails if the rings cannot be cut, because they
+/// have a point at every longitude, or because they reach from pole to pole.
 pub(super) fn on_map(
     outers: Vec<Ring>,
     holes: Vec<Ring>,
@@ -105,9 +107,9 @@ fn reaches_poles<'p>(points: impl Iterator<Item = &'p Point> + Clone) -> bool {
 /// Returns the vertex, counted from 1, after which a ring jumps across the antimeridian; `None` if the ring does not
 /// jump.
 ///
-/// A ring jumps along an edge that is wider than 180 degrees. An edge that ends at 180 or -180 degrees usually does not
-/// jump, because its author has chosen a side of the map, as in a box from -10 to 180. Such an edge jumps only if the
-/// points beyond that end are on the same side of the map as the end, as in 179, 180, -179.
+/// A ring jumps along an edge that is wider than 180 degrees. An edge with an end at 180 or -180 degrees usually does
+/// not jump, because its author has chosen a side of the map, as in a box from -10 to 180. Such an edge jumps only if
+/// the ring continues beyond that end on the same side of the map as the end, as in 179, 180, -179.
 fn jump_vertex(points: &[Point]) -> Option<usize> {
     let next = points.iter().cycle().skip(1);
     let mut edges = (1..).zip(points.iter().zip(next));
@@ -186,7 +188,7 @@ mod tests {
         let mut clockwise = boxed(179.0, -179.0);
         clockwise.reverse();
         assert_eq!(spans(&clockwise), halves);
-        // A vertex on the antimeridian does not keep a ring from jumping.
+        // A ring with vertices on the antimeridian jumps, too.
         for edge in [180.0, -180.0] {
             let mut places = vec![(179.0, -2.0), (edge, -2.0), (-179.0, -2.0)];
             places.extend([(-179.0, 2.0), (edge, 2.0), (179.0, 2.0)]);
@@ -242,7 +244,7 @@ mod tests {
         .unwrap();
         let shape = shape.checked().unwrap();
         assert_eq!(shape.polygons.len(), 2);
-        // The hole reaches the cut, so it is a part of the outline.
+        // The hole reaches the cut, so the hole becomes a part of the outlines.
         assert!(
             shape
                 .polygons

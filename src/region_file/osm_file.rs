@@ -15,9 +15,9 @@ use std::path::Path;
 /// ways that are not members of one of these relations. Geometry, not roles, determines which rings are holes. An area
 /// around a pole is an error if areas are cut at the antimeridian.
 ///
-/// If the file does not have a node of a way, the location that the way stores for the node counts. If the file does
-/// not have a member way, the nodes that the relation lists for the way count, as servers write them when geometry is
-/// requested.
+/// If the file does not have a node of a way, the location that the way stores for the node is used. If the file does
+/// not have a member way, the nodes that the relation lists for the way are used. Servers write such lists when
+/// geometry is requested.
 pub(super) fn read(path: &Path, antimeridian: Antimeridian) -> Result<Shape> {
     let objects = OsmObjects::read(path)?;
     shape_of(&objects, antimeridian).map_err(|cause| Error::file(path, cause))
@@ -86,10 +86,10 @@ fn assembled(
     Ok(polygons.collect())
 }
 
-/// The number of times that the relations of a file may have each of its nodes on average. Borders are shared by the
-/// areas on both sides, and by towns, counties, states and countries.
+/// The relations of a file may have at most this number of nodes for each node of the ways. Relations share nodes:
+/// borders belong to the areas on both sides, and to towns, counties, states and countries.
 const MAX_SHARING: usize = 16;
-/// The number of nodes that the relations of any file may have.
+/// The number of nodes that relations may have even if the ways have few nodes.
 const MIN_NODES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 /// Assembles the areas of all relations. Fails if they repeat ways too often.

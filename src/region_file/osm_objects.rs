@@ -115,8 +115,9 @@ impl OsmObjects {
         Ok(objects)
     }
 
-    /// Chooses the only area that the objects describe, and moves all other relations to `relations`. If the file does
-    /// not have the area, returns `false`, and the objects describe no area.
+    /// Makes the area `id` the only one that the objects describe, and moves all other relations to `relations`. Also
+    /// finds the area among the relations that an earlier call has moved there. If the file does not have the area,
+    /// returns `false`, and the objects describe no area.
     pub(super) fn choose(&mut self, id: ObjectId, relations: &mut Vec<AreaRelation>) -> bool {
         relations.append(&mut self.relations);
         self.closed_ways.clear();

@@ -36,7 +36,7 @@ pub(super) fn objects_of(answer: &Value) -> Result<OsmObjects, String> {
         let stored = locations(way);
         let refs: Option<Vec<i64>> = list(way, "nodes").iter().map(Value::as_i64).collect();
         let mut refs = refs.ok_or_else(|| format!("way {id}: a node is not an id"))?;
-        // Without the body of objects, ways have only locations.
+        // An answer without the bodies of objects gives the locations of a way, but no ids of nodes.
         if refs.is_empty() {
             refs.resize(stored.len(), NO_ID);
         }

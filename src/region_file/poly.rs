@@ -46,7 +46,7 @@ pub(crate) fn to_text(name: &str, shape: &Shape) -> String {
     for (number, (ring, is_hole)) in (1..).zip(shape.rings()) {
         let mark = if is_hole { "!" } else { "" };
         let _ = writeln!(text, "{mark}{number}");
-        // The format has closed rings.
+        // Closes the ring, as most files do.
         for point in ring.points.iter().chain(ring.points.first()) {
             let _ = writeln!(text, "   {:.7}   {:.7}", point.lon(), point.lat());
         }
@@ -116,8 +116,8 @@ fn position(text: &str) -> Result<Point, String> {
     }
 }
 
-/// Removes the last of more than three points if it equals the first point. The format does not require closed rings,
-/// but most files have them.
+/// Removes the last point if there are more than three points and it equals the first. The format does not require
+/// closed rings, but most files have them.
 fn drop_closing_point(points: &mut Vec<Point>) {
     if points.len() > 3 && points.first() == points.last() {
         points.pop();

@@ -12,16 +12,16 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ShapeFileKind {
-    /// GeoJSON (RFC 7946), in which a polygon that jumps across the antimeridian is cut there, or the answer of an
-    /// Overpass server in JSON, which is read like OSM data.
+    /// GeoJSON (RFC 7946), or the answer of an Overpass server in JSON, which is read like OSM data. A polygon of
+    /// GeoJSON that jumps across the antimeridian is cut there.
     GeoJson,
     /// A polygon filter file of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format"). A polygon that
     /// jumps across the antimeridian is cut there.
     Poly,
     /// OSM data, as PBF, XML or OPL. The region consists of the areas of multipolygon and boundary relations, and of
-    /// the closed ways that are not members of these relations. For a node that is not in the file, the location that a
-    /// way stores counts. For a way that is not in the file, the nodes that a relation lists count. Areas across the
-    /// antimeridian are cut there, and an area around a pole is an error.
+    /// the closed ways that are not members of these relations. If a node is not in the file, the location that a way
+    /// stores for it is used. If a way is not in the file, the nodes that a relation lists for it are used. Areas
+    /// across the antimeridian are cut there, and an area around a pole is an error.
     Osm,
 }
 
@@ -79,7 +79,7 @@ impl ShapeFileKind {
     }
 
     /// Returns the kind of the file at `path`, by its content or else by its name. A stream can be read only once, so
-    /// only its name counts.
+    /// its content is not examined if its name shows the kind.
     fn of_file(path: &Path) -> Result<Self> {
         let mut start = [0; 64];
         let named = Self::of_name(path);

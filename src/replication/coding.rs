@@ -1,6 +1,7 @@
 //! Removes the gzip coding in which some servers send files although none was asked for (`Content-Encoding: gzip`).
 //!
-//! The content decides, not the header, which servers also set for files that are stored as gzip data.
+//! Whether a file is coded is decided by its content, because servers also set the header for files that are stored as
+//! gzip data.
 
 use super::page::is_page;
 use crate::io::gunzip;
@@ -45,9 +46,9 @@ pub(super) fn start_of_content(data: &[u8]) -> Vec<u8> {
     start
 }
 
-/// Decodes a file of gzip data if its content is gzip data, too, or an HTML page: the server has then coded the file to
-/// send it. A damaged file stays as it is. Uses temporary files in `directory`. Fails if the result is longer than
-/// `limit` bytes.
+/// Decodes a file of gzip data if its content is gzip data, too, or an HTML page. In both cases, the server has coded
+/// the file only to send it. A damaged file stays as it is. Uses temporary files in `directory`. Fails if the result is
+/// longer than `limit` bytes.
 pub(super) fn decode_file(body: &mut GzipFile, directory: &Path, limit: u64) -> Result<(), Fault> {
     for _ in 0..CODINGS {
         let content = start_of_content(body.head());

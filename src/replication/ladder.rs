@@ -30,7 +30,7 @@ pub struct End {
 }
 
 impl End {
-    /// Whether no changes are wanted after a state of the finest server.
+    /// Whether a state of the finest server is at the end or after it, so that no further changes are wanted.
     pub(crate) fn is_reached(self, state: State) -> bool {
         self.sequence.is_some_and(|end| end <= state.sequence)
             || self.timestamp.is_some_and(|end| end <= state.timestamp)
@@ -134,7 +134,8 @@ impl<'s> Ladder<'s> {
     }
 
     /// Returns the last wanted state of the finest server, which is later than `start`. If the server has no state at
-    /// or shortly before the last wanted sequence number, the returned time is that of `start`, which is early enough.
+    /// or shortly before the last wanted sequence number, the returned time is that of `start`, so that no server with
+    /// a longer interval is used.
     fn last(&self, start: State, end: End) -> Result<State> {
         let (server, mut last) = self.finest_server();
         if let Some(timestamp) = end.timestamp.filter(|end| *end < last.timestamp) {

@@ -78,7 +78,7 @@ impl<'s> Server<'s> {
         format!("{}/{}", self.base, state_name(sequence))
     }
 
-    /// Returns the URL from which the server gives a file.
+    /// Returns the URL for requests of a file, with credentials.
     fn request_url(&self, name: &str) -> String {
         format!("{}/{name}", self.address)
     }

@@ -16,9 +16,9 @@ pub struct Batches<B> {
 }
 
 impl<B: Send + 'static> Batches<B> {
-    /// Calls `make` in a new thread, with a function that takes a batch. This function blocks while `ahead` batches
-    /// wait for the caller, and fails if the iterator was dropped. The context that is given to `make` is cancelled
-    /// when the iterator is dropped.
+    /// Calls `make` in a new thread, with a context and a function that takes a batch. The function blocks while
+    /// `ahead` batches wait for the caller, and fails once the iterator has been dropped. The context is cancelled when
+    /// the iterator is dropped.
     pub(crate) fn start(
         ahead: usize,
         ctx: &Context,
@@ -41,8 +41,8 @@ impl<B: Send + 'static> Batches<B> {
         }
     }
 
-    /// Waits for the next batch, at most as long as `time`. Returns `None` if the time is over, and otherwise what
-    /// [`next`](Iterator::next) returns.
+    /// Waits for the next batch, but no longer than `time`. Returns `None` if no batch arrives in that time, and
+    /// otherwise what [`next`](Iterator::next) returns.
     pub fn next_within(&mut self, time: Duration) -> Option<Option<Result<B>>> {
         let Some(batches) = &self.batches else {
             return Some(None);

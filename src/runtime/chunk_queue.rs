@@ -1,9 +1,9 @@
 //! Runs jobs that a caller adds one by one, and that each result in many chunks. The chunks are consumed in the order
 //! of the jobs.
 //!
-//! The chunks of a job wait in a bounded channel, and all chunks that wait have a bounded size, so the memory depends
-//! neither on the number of chunks nor on their size. Threads start the jobs in order, and the queue always drains the
-//! first unfinished job, so no thread waits forever.
+//! The chunks of a job wait in a bounded channel, and the total size of all waiting chunks is bounded, so the memory
+//! depends neither on the number of chunks nor on their size. Threads start the jobs in order, and the queue always
+//! drains the first unfinished job, so no thread waits forever.
 
 use super::{Cancellation, Context, JobQueue, lock};
 use crate::error::{Error, Result};
@@ -15,11 +15,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// The capacity of the channel of each job, in chunks. The chunks wait there while earlier jobs are drained.
 const MAX_CHUNKS: usize = 4;
 
-/// If the chunks that wait have this total size in bytes, the threads of all jobs but the first wait.
+/// Once the waiting chunks have this total size in bytes, the threads of all jobs except the first one block.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// The maximum number of jobs per thread that are not drained. Jobs that wait keep the threads busy while chunks are
-/// consumed.
+/// The maximum number of jobs per thread that are not drained. Queued jobs keep the threads busy while the caller
+/// consumes chunks.
 const MAX_JOBS: usize = 4;
 
 /// The sending half of the channel for the chunks of a job.
@@ -101,9 +101,9 @@ impl WaitingChunks {
     }
 }
 
-/// Wakes the thread that waits for chunks. A channel of crossbeam calls `sched_yield` before it sleeps. If all
-/// processors are busy, the thread then gives up its turn for some milliseconds, in which the other threads run out of
-/// jobs.
+/// Wakes the thread that waits for chunks. This thread does not wait on a channel, because a channel of crossbeam calls
+/// `sched_yield` before it sleeps. If all processors are busy, the thread would lose its turn for some milliseconds, in
+/// which the other threads run out of jobs.
 #[derive(Debug, Default)]
 struct Bell {
     has_rung: Mutex<bool>,

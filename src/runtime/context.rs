@@ -16,8 +16,8 @@ use std::thread::available_parallelism;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum IoMode {
-    /// [`IoMode::Parallel`] for a single large output file and for the rest of a long text or table, otherwise
-    /// [`IoMode::Buffered`].
+    /// [`IoMode::Parallel`] for a single large output file, otherwise [`IoMode::Buffered`]. A text or table that turns
+    /// out to be long switches to [`IoMode::Parallel`].
     #[default]
     Auto,
     /// Writes through the page cache, in the thread that produces the bytes.
@@ -82,10 +82,10 @@ pub struct Context {
     /// Whether inputs are change files. This matters for PBF and OPL, which look the same for changes and for a
     /// history.
     pub input_is_change: bool,
-    /// The format of the change files of commands that read data as well. [`input_format`](Self::input_format) is the
-    /// format of the data then.
+    /// The format of the change files, for commands that read both data and change files. For these commands,
+    /// [`input_format`](Self::input_format) is the format of the data.
     pub change_format: InputFormat,
-    /// Whether data is accepted as changes: each object is then created or modified.
+    /// Whether data files are accepted as change files. Each of their objects then counts as created or modified.
     pub data_as_changes: bool,
     /// The treatment of inputs that are not in canonical order or that are history files. Applies to the commands for
     /// which osmium needs ordered or current data.
@@ -174,14 +174,15 @@ impl Context {
         self
     }
 
-    /// Returns the open file that is read under a path; `None` if the path is one of the file system.
+    /// Returns the open file that commands read in place of `path`; `None` if they read `path` from the file system.
     pub(crate) fn file(&self, path: &Path) -> Option<&File> {
         let mut files = self.files.iter();
         let found = files.find(|(name, _)| name == path);
         found.map(|(_, file)| file.as_ref())
     }
 
-    /// Returns the context with a cancellation of its own. It is cancelled with this context, but not the reverse.
+    /// Returns the context with a cancellation of its own. Cancelling the original context also cancels the returned
+    /// one, but not the reverse.
     pub(crate) fn with_own_cancellation(self) -> Self {
         let cancellation = self.cancellation.child();
         Self {
@@ -190,8 +191,8 @@ impl Context {
         }
     }
 
-    /// Cancels the commands that run in this context at the check for cancelling with the given number, counted from 0.
-    /// Makes the moment of cancelling deterministic in tests.
+    /// Cancels the commands of this context when they check for cancellation for the `number`-th time, counted from 0.
+    /// Tests use this to make the moment of cancelling deterministic.
     #[cfg(feature = "unstable")]
     pub fn cancel_at_check(&self, number: u64) {
         self.cancellation.set_at_check(number);

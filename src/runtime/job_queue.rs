@@ -12,8 +12,8 @@ pub(crate) struct JobQueue<J> {
 }
 
 impl<J: Send + 'static> JobQueue<J> {
-    /// Starts threads that call `work` with the receiver of the jobs. `capacity` is the number of jobs that wait for a
-    /// thread. If the system refuses some threads, the others do the work.
+    /// Starts threads that call `work` with the receiver of the jobs. `capacity` is the maximum number of jobs that
+    /// wait for a thread. If the system refuses some threads, the others do the work.
     pub(crate) fn start(
         name: &'static str,
         threads: usize,

@@ -4,7 +4,7 @@ use crate::error::Advice;
 
 /// Receives the messages and the progress of a command. By default, messages and progress are ignored.
 pub trait Observer: Send + Sync {
-    /// Receives a line of the command's report. The line is printed even if messages are not printed.
+    /// Receives a line of the command's report. The program prints the line even if it prints no messages.
     fn notice(&self, _line: &str) {}
     /// Receives a problem that does not stop the command.
     fn warn(&self, _message: &str) {}

@@ -22,13 +22,13 @@ pub(crate) trait WorkItem: Send {
 pub(crate) struct Pass<'c> {
     name: &'static str,
     budget: u64,
-    /// The factor of the bytes that an item holds; `None` if each item counts as 1.
+    /// The factor by which the bytes of an item are multiplied; `None` if each item counts as 1.
     memory_factor: Option<u64>,
     ctx: &'c Context,
 }
 
-/// The number of items per thread that may be in flight if items are counted. Items that are done keep the threads busy
-/// while results are merged.
+/// The number of items per thread that may be in flight if items are counted. With more than one, a thread can process
+/// further items while the results of its earlier items wait to be merged.
 const ITEMS_PER_JOB: u64 = 4;
 
 /// The receiver of the results of one item of a pass.
@@ -46,7 +46,8 @@ impl<R> PassResults<'_, R> {
         self.send_sized(result, 0)
     }
 
-    /// Sends a result that takes `bytes` bytes of memory. Also waits while results of many bytes are not merged.
+    /// Sends a result that takes `bytes` bytes of memory. Also waits while the results that are not merged take too
+    /// many bytes.
     pub(crate) fn send_sized(&self, result: R, bytes: usize) -> Result<()> {
         self.0.send(PassMessage::Result(result), bytes as u64)
     }
@@ -84,7 +85,8 @@ impl<'c> Pass<'c> {
     }
 
     /// Limits the number of items in flight, and not their memory. This is for items whose results take more memory
-    /// than the items: a few results of each item wait to be merged.
+    /// than the items themselves. At most a few results of each item wait to be merged, so the number of items bounds
+    /// the memory.
     pub(crate) const fn counting_items(self) -> Self {
         Self {
             budget: ITEMS_PER_JOB * self.ctx.jobs as u64,
@@ -150,7 +152,8 @@ impl<'c> Pass<'c> {
     }
 
     /// Runs `work` over the items of an iterator, as [`run_stream`](Self::run_stream) does. `work` sends any number of
-    /// results. `after` is called with the scratch value after each item, while its results are merged.
+    /// results. After each item, `after` is called with the scratch value, while results of the item may still wait to
+    /// be merged.
     pub(crate) fn run_results<T: WorkItem, S, R: Send>(
         self,
         total_bytes: u64,

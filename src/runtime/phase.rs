@@ -24,13 +24,13 @@ pub(crate) struct PhaseLimits<'c> {
 
 /// If this many results of an item wait to be merged, the worker waits before it sends another one.
 const MAX_WAITING: usize = 4;
-/// The number of items with short work ([`SHORT_WORK`]) after which the merging thread is woken, while more than half
-/// of the budget is free. Waking the thread takes some microseconds.
+/// While the work on items is short ([`SHORT_WORK`]) and more than half of the budget is free, the merging thread is
+/// woken only when this many items have ended, because waking it takes some microseconds.
 const WAKING_ITEMS: usize = 8;
 /// If the work on an item takes less time than this, the merging thread need not be woken at once.
 const SHORT_WORK: Duration = Duration::from_micros(200);
-/// If the results of all items that wait to be merged have this total size in bytes or more, workers wait before they
-/// send another one. The worker of the first item does so only while a result of this item is not merged.
+/// Once the results of all items that wait to be merged have this total size in bytes, workers wait before they send
+/// another one. The worker of the first item waits only while a result of that item is not merged.
 const MAX_WAITING_BYTES: u64 = 32 << 20;
 
 /// Runs `work`, which returns one result, over the items of `source`. Otherwise does the same as
@@ -54,7 +54,8 @@ pub(crate) fn parallel_classify_phase<T: Send, S, R: Send>(
 ///   items are claimed while the claimed ones hold the budget or more, so that memory does not grow with the number of
 ///   items. A worker also waits before it sends a result, as [`ItemResults::send`] says.
 /// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
-/// - `after` is called with the scratch value after each item, whose last result may be merged meanwhile.
+/// - After each item, `after` is called with the scratch value. The last result of the item may be merged at the same
+///   time.
 /// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
 ///   all items before the error are merged. A panic in `source`, `cost`, `init`, `work` or `after` is an error, too. A
 ///   panic in `merge` is resumed when the threads have ended.
@@ -69,7 +70,8 @@ pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
     after: impl Fn(&mut S) + Sync,
     mut merge: impl FnMut(R) -> Result<()>,
 ) -> Result<()> {
-    // Only these functions know the types of items and results: all others are compiled once, and not for every phase.
+    // Only this function and its closures know the types of items and results. All other functions are compiled once,
+    // and not for every phase.
     let source = Mutex::new(source);
     let next = Mutex::new(None);
     let queue = Queue::new(limits);
@@ -105,7 +107,8 @@ pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
     })
 }
 
-/// A result on its way from its worker to the calling thread, which calls the function to get it.
+/// A result on its way from its worker to the calling thread, in the form of a function. The calling thread calls the
+/// function to get the result.
 type PendingResult<'q> = Box<dyn FnOnce() + Send + 'q>;
 
 /// Returns a function that puts `result` into `next`.
@@ -121,8 +124,8 @@ pub(crate) struct ItemResults<'q, R> {
 
 impl<R> ItemResults<'_, R> {
     /// Sends a result that takes `bytes` bytes of memory. Waits while [`MAX_WAITING`] results of the item are not
-    /// merged. Also waits while results of [`MAX_WAITING_BYTES`] or more of all items are not merged, except if the
-    /// item is the first one and none of its results waits. Fails if the phase has ended.
+    /// merged. Also waits while the results of all items that are not merged have [`MAX_WAITING_BYTES`] or more, unless
+    /// the item is the first one and none of its results waits. Fails if the phase has ended.
     pub(crate) fn send(&self, result: R, bytes: u64) -> Result<()> {
         (self.send)(result, bytes)
     }
@@ -209,7 +212,7 @@ struct State<'q> {
     /// Whether no more items are claimed.
     has_ended: bool,
     stopped: bool,
-    /// The first error of a worker between two items.
+    /// The first error that occurred in a worker after the end of its item.
     failure: Option<Error>,
     /// Whether the thread that merges waits for a result.
     merger_waits: bool,
@@ -234,10 +237,10 @@ struct ClaimedItem<'q> {
 struct Queue<'q> {
     state: Mutex<State<'q>>,
     limits: PhaseLimits<'q>,
-    /// Notified after results were merged, and at the end of the phase. The workers wait for it.
+    /// Notified after results were merged, and at the end of the phase. The workers wait for this.
     has_merged: Condvar,
-    /// Notified when the first item has a result, when it and several others have ended, and when a worker waits. The
-    /// thread that merges waits for it.
+    /// Notified when the first item has a result, when the first item and several others have ended, and when a worker
+    /// waits. The thread that merges waits for this.
     has_result: Condvar,
 }
 
@@ -251,8 +254,8 @@ impl<'q> Queue<'q> {
         }
     }
 
-    /// Calls `worker` on the threads of the phase. Calls each pending result, in the order of the items, and then
-    /// `merge`.
+    /// Calls `worker` on the threads of the phase. On the calling thread, calls each pending result in the order of the
+    /// items, and calls `merge` after each.
     fn run(&self, worker: &(dyn Fn() + Sync), merge: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let stop = || self.stop();
         scope(|scope| {
@@ -268,8 +271,8 @@ impl<'q> Queue<'q> {
         })
     }
 
-    /// Claims items by `claim`, which returns the number of bytes that the next item holds, and calls `run` with the
-    /// index of each, until no item is left or the phase has stopped. `run` ends the item unless it panics.
+    /// Claims one item after another and calls `run` with its index, until no item is left or the phase has stopped.
+    /// `claim` returns the number of bytes that the next item holds. `run` must end the item unless it panics.
     fn run_items(&self, claim: &dyn Fn() -> Option<Result<u64>>, run: &mut dyn FnMut(u64)) {
         while let Some((index, claimed)) = self.claim(claim) {
             let done = claimed.and_then(|()| {
@@ -385,8 +388,8 @@ impl<'q> Queue<'q> {
         self.has_result.notify_all();
     }
 
-    /// Waits for the next result of the first item that is not merged. Returns the number of bytes that are released
-    /// when it is merged, and the result. Returns `None` if all items are merged.
+    /// Waits for the next result of the first item that is not merged. Returns the number of bytes to release when the
+    /// result is merged, and the result. Returns `None` if all items are merged.
     fn next_result(&self) -> Result<Option<(u64, PendingResult<'q>)>> {
         let mut state = lock(&self.state);
         loop {

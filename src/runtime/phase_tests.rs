@@ -265,7 +265,8 @@ fn many_results_of_an_item_come_in_order_and_few_wait() {
             sent.chain(item.is_multiple_of(2).then_some((item, 100)))
         };
         assert_eq!(seen, (0..300).flat_map(of_item).collect::<Vec<_>>());
-        // Each of three items has four results that wait, and one more that is being sent or merged.
+        // Each of the three items in flight has at most four results that wait, one that is being sent, and one that is
+        // being merged.
         assert!(most.load(Ordering::SeqCst) <= 3 * 6);
     }
 }
@@ -353,7 +354,7 @@ fn results_of_many_bytes_wait_for_those_of_the_items_before() {
         seen,
         (0..100).flat_map(|item| [item; 5]).collect::<Vec<_>>()
     );
-    // Results of 32 MB, the four of the first item, and one that is merged.
+    // At most four results until they exceed 32 MB, four of the first item, and one that is being merged.
     assert!(most.load(Ordering::SeqCst) <= 4 + 4 + 1);
 }
 

@@ -37,8 +37,8 @@ impl OutputArgs {
         self.write.output(session, self.output.as_deref())
     }
 
-    /// Opens an input that is data or a change file, which decides what the output is. `content` is the content of the
-    /// input; if `None`, it is detected in the input. Also returns the options of the output.
+    /// Opens an input that is data or a change file. The output is of the same kind. `content` is the content of the
+    /// input; if it is `None`, the input is examined. Also returns the options of the output.
     pub fn open_input(
         &self,
         session: &Session,

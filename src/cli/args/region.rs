@@ -31,7 +31,7 @@ pub struct RegionArgs {
     area: Option<String>,
 }
 
-/// A region on the command line, of which at most one part is given.
+/// A region on the command line. At most one of the fields is given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GivenRegion<'a> {
     /// The edges of a box.

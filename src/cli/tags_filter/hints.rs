@@ -127,8 +127,8 @@ fn mistake_in_key(text: &str) -> Option<String> {
     })
 }
 
-/// If expressions look as if the user meant one object to have all of the tags, returns what the expressions mean
-/// instead. They look like this if only the first one has kinds before its tag.
+/// Returns what the expressions mean if the user probably meant one object that has all of the tags. This is likely if
+/// only the first expression has kinds before its tag.
 pub(super) fn separate_tags(texts: &[String]) -> Option<String> {
     let (first, others) = texts.split_first()?;
     let (kinds, _) = first.split_once('/').filter(|(_, tag)| tag.contains('='))?;

@@ -67,10 +67,10 @@ impl BoxPart {
 fn next_chains(mut ends: Vec<ChainEnd>, is_inside: bool, chains: usize) -> Vec<Option<NextChain>> {
     let mut next = vec![None; chains];
     let mut is_inside = ChainEnd::inside_after(&ends).unwrap_or(is_inside);
-    // Ends from which the edges lead on, and starts before which no end was met.
+    // The ends that no start has followed yet, and the starts that no end precedes.
     let (mut open, mut first_starts): (Vec<ChainEnd>, Vec<ChainEnd>) = (Vec::new(), Vec::new());
     for index in 0..ends.len() {
-        // If several chains begin or end at one point, takes their ends in an order in which starts and ends alternate.
+        // If several chains begin or end at one point, takes them in an order in which starts and ends alternate.
         let position = ends[index].position;
         let mut same = ends[index..]
             .iter()

@@ -34,12 +34,13 @@ pub(super) enum BaseNodes {
 
 impl BaseNodes {
     /// Determines from the header which nodes the base contains. Headers written by other programs do not declare this.
-    /// In this case, looks up a sample of the nodes of ways: the result is `Needed` if the base has fewer than half of
-    /// them, unless ways without locations need nodes, or the base has nodes that such a base would omit. The header of
-    /// the output declares the result, so that later runs do not have to decide again.
+    /// In this case, looks up a sample of the nodes of ways. The result is `Needed` if the base has fewer than half of
+    /// these nodes, every way stores locations, and every node of the base has tags or is a member of a relation.
+    /// Otherwise, the result is `Some`. The header of the output declares the result, so that later runs do not have to
+    /// decide again.
     fn of(source: PlannedFile<'_>) -> Result<Self> {
         match LocationForm::of(source.file, source.plan) {
-            // A base whose ways have no locations is refused. So this one has no ways.
+            // A `Plain` base has no ways, because a base whose ways have no locations has been refused.
             LocationForm::Plain | LocationForm::AllNodes => Ok(Self::All),
             LocationForm::NeededNodes => Ok(Self::Needed),
             LocationForm::Mixed if source.file.header.has(feature::SOME_NODES) => Ok(Self::Some),

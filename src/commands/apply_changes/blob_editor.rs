@@ -167,7 +167,7 @@ impl<'a> BlobEditor<'a> {
         Ok(())
     }
 
-    /// Encodes the edited block, and copies from the block and from its segments `old` what does not change. Returns
+    /// Encodes the edited block. Copies the unchanged parts from the block, and from its segments `old`. Returns
     /// `false` if the block has to be rebuilt.
     fn splice(
         &mut self,

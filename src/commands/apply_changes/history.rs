@@ -33,7 +33,7 @@ pub enum SameVersion {
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
-/// - A change file has data.
+/// - A change file has data instead of changes.
 pub fn apply_to_history(
     options: &Options,
     same_version: SameVersion,

@@ -40,8 +40,8 @@ pub(super) struct LocationUpdates {
     pub omitted: Option<OmittedNodes>,
 }
 
-/// Warns if the changes are older than the base. A base without untagged nodes lacks the versions of these nodes, so an
-/// older change is not recognized and may move ways back.
+/// Warns if the changes are older than the base. If the base lacks untagged nodes, their versions are not known. A
+/// change that is older than the base is then not recognized, and may move ways back.
 fn warn_of_old_changes(file: &PbfFile, changes: &ChangeSet, ctx: &Context) {
     let (base, new) = (&file.header, changes.replication());
     let is_older =
@@ -261,7 +261,8 @@ impl LocationUpdates {
     pub(super) fn locate(&self, changes: &mut ChangeSet) {
         changes.set_way_locations(|id, given| {
             if let Some(new) = self.moved.get(&id) {
-                // A node that the changes delete may be one that only ways need now. These ways store its location.
+                // The changes may delete a node because only ways need it now. These ways store the location of the
+                // node.
                 return location_of_reference(*new, given);
             }
             let node = self.known.get(&id).copied().flatten();

@@ -19,7 +19,7 @@ pub struct LocationsSummary {
     /// The number of new or changed nodes that were left out, because they have no tags and are members of no relation,
     /// and the base does not contain nodes of this kind.
     pub nodes_left_out: u64,
-    /// The number of new or changed nodes of this kind that were kept, because they are recent.
+    /// The number of new or changed nodes of this kind that were kept, because they are recent or a way needs them.
     pub nodes_kept: u64,
     /// The number of nodes of the base that were removed, because they have become too old, or because no relation or
     /// way needs them any more.

@@ -1,4 +1,4 @@
-//! The nodes that the output leaves out if the base contains only the nodes that are needed as nodes.
+//! The nodes that the output leaves out if the base lacks the nodes that only ways need.
 
 use super::locations_summary::LocationsSummary;
 use super::recent_nodes::RecentNodes;
@@ -10,8 +10,8 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 
 /// The nodes to leave out. These nodes have no tags, are members of no relation, and are not recent, and all ways that
-/// refer to them have their locations. A node of the base that was too old before is left out only if the changes
-/// replace an object that needed it.
+/// refer to them have their locations. A node that was too old already at the time of the base is left out only if the
+/// changes replace an object that needed it.
 #[derive(Debug)]
 pub(super) struct OmittedNodes {
     /// The nodes that are members of relations after the changes.

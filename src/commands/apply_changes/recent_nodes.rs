@@ -1,4 +1,4 @@
-//! The rule for how long changed nodes stay in a file that has only the nodes that are needed as nodes.
+//! The rule for how long changed nodes stay in a file without the nodes that only ways need.
 //!
 //! A node can come with one change file, and its way with a later one. Whether the node of a change stays depends on
 //! the node and on the header of the output alone. A node of the base goes when it has become too old since the time in
@@ -37,8 +37,8 @@ impl RecentNodes {
     /// Creates the rule. A node stays if its timestamp is at most `days` days before the day of `output`. `output` is
     /// the replication timestamp in the header of the output. If it is missing, or if the output is written without
     /// timestamps of objects, nodes do not age. `base` is the replication timestamp of the base. If it is missing, all
-    /// nodes of the base stay. If `days` is less than the default, nodes of the base that earlier runs with the default
-    /// have kept go, too.
+    /// nodes of the base stay. If `days` is less than the default, the rule also removes nodes of the base that earlier
+    /// runs with the default kept.
     pub(super) fn new(
         days: u32,
         base: Option<i64>,
@@ -63,7 +63,7 @@ impl RecentNodes {
         }
     }
 
-    /// Returns the same rule for the nodes of changes. No node of the base becomes too old by the returned rule.
+    /// Returns the same rule, except that no node of the base becomes too old.
     pub(super) fn without_sweep(self) -> Self {
         Self {
             swept_since: None,
@@ -117,7 +117,7 @@ mod tests {
         let rule = RecentNodes::new(30, Some(NOON), Some(NOON + 60), true);
         assert!(rule.is_recent(Some(70 * DAY)) && !rule.is_recent(Some(70 * DAY - 1)));
         assert!(rule.is_recent(None) && !rule.examines_base());
-        // The minutes of a day have one rule, and the next day has another.
+        // All times of a day give the same rule, and the next day gives another one.
         let late = RecentNodes::new(30, Some(NOON), Some(101 * DAY - 1), true);
         assert_eq!(rule, late);
         let next = RecentNodes::new(30, Some(NOON), Some(101 * DAY), true);
@@ -145,7 +145,7 @@ mod tests {
         );
         assert!(!rule.has_become_old(None));
         assert!(!goes(rule.without_sweep(), 70) && !rule.without_sweep().examines_base());
-        // Each day has its part.
+        // A node that a run over three days removes is removed by exactly one of three runs over one day each.
         for day in 60..80 {
             let days = (100..103).map(|day| {
                 RecentNodes::new(30, Some(day * DAY + 5), Some((day + 1) * DAY + 7), true)

@@ -81,8 +81,9 @@ pub(super) fn plan_steps(
     changes: &ChangeSet,
     is_rewritten: impl Fn(&BlobEntry) -> bool,
 ) -> Vec<ApplyStep> {
-    // Whether a blob has room for the objects of a part of the changes beside its object `end`. A blob with changes has
-    // to be re-encoded anyway, so its limit is higher than that of a blob that could be copied.
+    // Whether a blob has room for the objects of `part`, a part of the changes. `end` is the key of the first or the
+    // last object of the blob, next to which the new objects belong. A blob with changes has to be re-encoded anyway,
+    // so its limit is higher than that of a blob that could be copied.
     let has_room = |(entry, changes): &EditedBlob, end: Option<TypeThenId>, part: &[Change]| {
         let new = part.iter().filter(|change| !change.is_deletion()).count();
         let more = TARGET_ELEMENTS / 4 * usize::from(!changes.is_empty());
@@ -221,8 +222,8 @@ impl StepList {
         }
     }
 
-    /// Appends the steps for the blobs in `run`: one step if they are joined, and otherwise a step for each blob,
-    /// except that adjacent blobs which are copied are one step.
+    /// Appends the steps for the blobs in `run`. Joined blobs are one step. Otherwise, each edited blob is a step of
+    /// its own, and adjacent copied blobs are one step.
     fn end_run(&mut self) {
         (self.count, self.bytes) = (0, 0);
         let Self { steps, run, .. } = self;

@@ -30,7 +30,7 @@ impl WorkItem for Item<'_> {
         self.objects.map_or(0, |part| part.len as u64) + self.changes.len() as u64
     }
 
-    /// A long object takes up to a hundred times its input bytes. So few items are worked on at the same time.
+    /// A long object takes up to a hundred times its input bytes, so only a few items are worked on at the same time.
     fn held_bytes(&self) -> u64 {
         self.objects.map_or(0, |part| part.len).max(kept::PART) as u64
     }

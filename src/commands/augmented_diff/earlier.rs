@@ -16,11 +16,12 @@ const MOST: u64 = 16 << 20;
 /// The number of bytes at the start of a file by which an augmented diff in XML or a list of tiles is recognised.
 const HEAD: usize = 1 << 10;
 
-/// Whether a run that updates a file in place may replace the file at `path`: it does not exist, is empty, or looks
-/// like an augmented diff or a list of tiles as this program writes them. Returns `false` if the file cannot be read.
+/// Whether a run that updates a file in place may replace the file at `path`: it does not exist, is no regular file, is
+/// empty, or looks like an augmented diff or a list of tiles as this program writes them. Returns `false` if the file
+/// cannot be read.
 pub fn is_replaceable(path: &Path) -> bool {
     match path.metadata() {
-        // Devices and pipes are not replaced.
+        // A device or a pipe is written to, and not replaced.
         Ok(found) if found.is_file() && found.len() > 0 => is_own_output(path).unwrap_or(false),
         _ => true,
     }

@@ -1,5 +1,5 @@
-//! Augmented diffs as features: GeoJSON, GeoJSON text sequences, and Parquet. With them, another program can keep a
-//! table of features current.
+//! Augmented diffs as features: GeoJSON, GeoJSON text sequences, CSV, and Parquet. With them, another program can keep
+//! a table of features current.
 
 use super::Summary;
 use super::action::{Action, Encoder, LeftOut, SendPart};
@@ -119,9 +119,9 @@ impl<F> Rows<F> {
         };
         let new_object = (!is_deleted).then_some(object);
         let old_object = action.old.as_ref().map(|old| old.object);
-        // An export writes areas of relations without the tag `type`. Here, the tags of the last state decide for the
-        // old and the new tags, even if an area cannot be assembled. Otherwise, an area that breaks would look like one
-        // that gets a tag.
+        // An export leaves out the tag `type` of a relation that is an area. Here, the tags of the last state decide
+        // whether the old and the new tags are written without it, even if the area cannot be assembled. Otherwise, a
+        // relation whose area breaks would look like one that gets a tag.
         let is_area = new_object.or(old_object).is_some_and(is_relation_area);
         let without_type = is_area && !self.has_all_tags;
         let mut tags = |object: Option<&Object<'_>>| {

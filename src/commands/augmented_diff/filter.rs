@@ -98,8 +98,8 @@ impl Filter {
 }
 
 impl RegionFilter {
-    /// Whether the region shares a point with an object or with one of its members, as they are on the map: cut at the
-    /// antimeridian.
+    /// Whether the region shares a point with an object or with one of its members. Lines are compared as they are on
+    /// the map: cut at the antimeridian.
     fn meets(&self, state: &State<'_>, findings: &Findings<'_>) -> bool {
         let mut meets = false;
         let mut outlines = Outlines::of(&self.points);
@@ -117,7 +117,7 @@ impl RegionFilter {
         match (points, parts) {
             ([point], _) => self.region.has(*point),
             (points, None) => self.region.meets_line(points),
-            // All points have the same location.
+            // No part is left if all points of a line have the same location.
             ([point, ..], Some([])) => self.region.has(*point),
             (_, Some(parts)) => parts.iter().any(|part| self.region.meets_line(part)),
         }
@@ -137,7 +137,7 @@ fn unique_tags<'o>(object: &'o Object<'_>) -> Vec<(&'o str, &'o str)> {
     UniqueTags::new(object.tags.iter().copied()).collect()
 }
 
-/// Flags of the points that the outlines of an area enclose. A ray from an enclosed point to the north crosses an odd
+/// Tells which of some points the outlines of an area enclose. A ray from an enclosed point to the north crosses an odd
 /// number of segments of the outlines.
 struct Outlines<'p> {
     points: &'p [Point],
@@ -145,7 +145,8 @@ struct Outlines<'p> {
     on_map: Vec<bool>,
     /// For each point, whether the answer is different if the outlines are not cut at the antimeridian.
     differs: Vec<bool>,
-    /// The number of segments across the antimeridian. It is odd around a pole, where an area is not cut.
+    /// The number of segments across the antimeridian. It is odd if the area goes around a pole; such an area is not
+    /// cut.
     crossings: usize,
 }
 

@@ -107,7 +107,7 @@ pub(super) struct GeometryNeeds {
     pub follows_routes: bool,
 }
 
-/// The search for objects that changes concern. The changed nodes have been read, and not all ways yet.
+/// The search for objects that changes concern. The changed nodes have been read, but not yet all ways.
 pub(super) struct Search<'s, 'c> {
     base: Base<'s>,
     history: History<'c>,

@@ -55,7 +55,7 @@ impl Encoder for GroupRows<'_> {
             piece += 1;
         });
         rows.push_text(group, key, piece, &mut self.xml);
-        // The sorter reports its errors later, but a long text fails at once.
+        // The sorter keeps an error until it is asked. It is asked here, so that a long text fails at once.
         self.rows.sorter.check()
     }
 

@@ -13,7 +13,7 @@ use crate::pbf::{Object, ObjectBody};
 /// The routes that contain other relations.
 #[derive(Default)]
 pub(super) struct RouteGraph {
-    /// Pairs of a relation, and a relation that is a part of its line, in the base or in a change. In order.
+    /// Pairs of a relation and another relation that is a part of its line, in the base or in a change. In order.
     members: Vec<(i64, i64)>,
     /// For each pair of the base, the member and the relation that contains it. In order.
     parents: Vec<(i64, i64)>,
@@ -27,7 +27,7 @@ pub(super) struct RouteGraph {
     touched: IdSet,
 }
 
-/// The parts of a [`RouteGraph`] of some relations.
+/// The entries of a [`RouteGraph`] for some of the relations.
 #[derive(Default)]
 struct FoundRoutes {
     members: Vec<(i64, i64)>,

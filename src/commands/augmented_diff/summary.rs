@@ -37,8 +37,8 @@ pub struct Summary {
     pub files: Option<u64>,
     /// The number of tiles; `None` unless tiles are written.
     pub tiles: Option<u64>,
-    /// The number of geometries that are too large: polygons without the tiles inside of them, and lines and outlines
-    /// of more than 4,194,304 tiles, which are left out.
+    /// The number of geometries that are too large: polygons that are written without the tiles inside of them, and
+    /// lines and outlines that touch more than 4,194,304 tiles and are left out.
     pub unfilled: u64,
 }
 

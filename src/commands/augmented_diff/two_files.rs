@@ -29,9 +29,9 @@ options! {
         metadata: bool = true,
         /// The rules that select the actions.
         selection: Selection,
-        /// The maximum memory in bytes for the changes between the files; `None` for 64 MiB and 64 bytes for each byte
-        /// of the files, which is more than real data need. A row of a table has at most 64 MB for each GB; with
-        /// `None`, at most 64 MB.
+        /// The maximum memory in bytes for the changes between the files; `None` for 64 MiB plus 64 bytes for each byte
+        /// of the files, which is more than real data need. The maximum size of a row of a table is 64 MB for each GB
+        /// of this memory; with `None`, it is 64 MB.
         max_memory: Option<u64>,
     }
 }

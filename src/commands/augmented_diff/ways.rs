@@ -282,7 +282,7 @@ impl WayTally {
     }
 }
 
-/// Reads the blobs that may have ways that are searched for, except those that were already searched.
+/// Reads the blobs that may have wanted ways, except those that were already searched.
 pub(super) fn find_ways(
     base: &Base<'_>,
     finder: &WayFinder<'_, '_>,
@@ -300,18 +300,20 @@ pub(super) fn find_ways(
 /// The maximum size in bytes of the ways that are kept for relations while it is not known yet which relations are
 /// written.
 const MEMBER_MEMORY: usize = 128 << 20;
-/// The size in bytes of the blobs of relations up to which their member ways may fit into [`MEMBER_MEMORY`].
+/// The maximum size in bytes of the blobs of relations whose member ways are kept. The member ways of more relations
+/// are assumed not to fit into [`MEMBER_MEMORY`].
 const RELATION_BYTES: u64 = 64 << 20;
 
 /// The ways that are members of any relation. They are kept while all ways are read, because it is not known yet which
-/// relations are written, and reading ways again would take longer. In large files, there are too many of them.
+/// relations are written, and reading ways again would take longer. Large files have too many of these ways, so none
+/// are kept.
 pub(super) struct EarlyMembers {
     pub ids: MemberIds,
     pub kept: KeptMembers,
 }
 
-/// The ids of ways that are members of relations. With seven million members, a look-up also finds one in ten of the
-/// other ways.
+/// The ids of ways that are members of relations, and by mistake some others: with seven million members, a look-up
+/// also finds one in ten of the other ways.
 type WayIds = Remainders<{ 1 << 20 }>;
 
 /// The ids of the ways that are kept.

@@ -72,7 +72,7 @@ fn take_encoded(
     Ok((encoded, replaced))
 }
 
-/// Appends an action with both states. Calls `spill` while the text is long.
+/// Appends an action with both states. Calls `spill`, which may take the text, whenever the text is long.
 pub(super) fn put_action(
     xml: &mut AugmentedXml,
     action: &Action<'_>,

@@ -77,7 +77,7 @@ fn is_name(key: &str) -> bool {
     }
 }
 
-/// Whether the index keeps the tags of areas and places that have this key.
+/// Whether the index keeps a tag with this key of an area or a place.
 fn is_kept_of_areas(key: &str) -> bool {
     match key {
         "admin_level" | "boundary" | "place" | "postal_code" | "population" | "ISO3166-1"
@@ -157,8 +157,8 @@ pub(super) fn is_interpolation(tags: BlockTags<'_, '_>) -> bool {
     text_tag(tags, "addr:interpolation").is_some_and(|rule| !rule.eq_ignore_ascii_case("no"))
 }
 
-/// Whether a way with a value of `highway` is kept even without a name; `None` if it is no street. Planned streets, and
-/// objects that nobody travels on, are no streets.
+/// Whether a way with this value of `highway` is kept even without a name; `None` if the way is no street. Planned
+/// streets, and objects that nobody travels on, are no streets.
 fn is_kept_without_name(highway: &str) -> Option<bool> {
     match highway {
         "motorway" | "motorway_link" | "trunk" | "trunk_link" | "primary" | "primary_link"

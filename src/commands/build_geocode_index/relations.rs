@@ -151,7 +151,7 @@ impl Gathered {
         if self.houses.len() == before {
             return;
         }
-        // A relation may name a house any number of times.
+        // A house may be a member of a relation any number of times.
         let mut own = self.houses.split_off(before);
         own.sort_unstable();
         own.dedup();

@@ -1,4 +1,4 @@
-//! The names of streets, which may have other names than `name`.
+//! The names of streets. A street may have its name under another key than `name`.
 
 use crate::geocode::{entries, text_tag};
 use crate::osm::is_language;

@@ -356,7 +356,8 @@ impl KindCheck {
         Ok(found)
     }
 
-    /// Looks up the nodes of ways. A reference whose location the way stores is not missing.
+    /// Looks up the nodes of ways. A reference whose location the way stores is not missing, unless stored locations
+    /// are ignored.
     fn way_refs(
         &self,
         entry: &BlobEntry,
@@ -442,8 +443,8 @@ pub(super) fn way_ids(block: &Block<'_>) -> FormatResult<Vec<i64>> {
     Ok(ids)
 }
 
-/// Returns the location that a way stores for its reference with the given index; `None` if it stores none on the
-/// earth.
+/// Returns the location that a way stores for its reference with the given index; `None` if it stores no location, or
+/// one that is not on earth.
 pub(super) fn location_at(stored: Option<&[Option<Location>]>, index: usize) -> Option<Location> {
     let location = stored?.get(index).copied().flatten();
     location.filter(|location| location.is_on_earth())

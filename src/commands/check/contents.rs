@@ -223,8 +223,8 @@ fn false_features(
             "there are deleted versions, and the header does not declare HistoricalInformation";
         found.push((blob, what));
     }
-    // The header may declare locations only if all ways have them: other programs then do not look up the missing
-    // locations.
+    // The header may declare locations only if all ways have them, because other programs look up no locations in a
+    // file that declares them.
     let is_undeclared = !declares(feature::LOCATIONS) && !findings.has_bare_ways;
     if let Some(blob) = findings.located.filter(|_| is_undeclared) {
         let what = "ways have locations, and the header does not declare LocationsOnWays";

@@ -19,7 +19,7 @@ use twox_hash::XxHash3_64;
 
 /// The limits of the sort by content.
 const LIMITS: RowLimits = RowLimits::new(32 << 20, 48 << 20);
-/// The sort keys are hashes of 63 bits. They are counted by their highest bits.
+/// The sort keys are hashes of 63 bits. The sorter counts the keys by their 16 highest bits.
 const KEY: KeyBits = KeyBits::new(47, 63);
 /// The number of bytes of rows that are read at a time.
 const READ_MEMORY: usize = 24 << 20;

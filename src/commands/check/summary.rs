@@ -50,8 +50,9 @@ pub struct Summary {
     /// The form of the file with regard to the locations in ways: `plain`, `located, with all nodes`, `located, needed
     /// nodes only` or `mixed`; `None` if `nodes` is.
     pub form: Option<&'static str>,
-    /// The numbers of references of ways whose locations are known and unknown; `None` if neither the references of
-    /// ways nor, in a file whose ways have locations, the contents were checked.
+    /// The numbers of references of ways whose locations are known and unknown. They are counted if the references of
+    /// ways are checked without [`Options::needs_nodes`](super::Options::needs_nodes), or if the locations that ways
+    /// store are compared with those of the nodes; otherwise `None`.
     pub locations: Option<ReferenceLocations>,
     /// The number of nodes without tags to which no way and no relation refers, in a file without the nodes that only
     /// ways need; `None` for other files, and if references were not checked.

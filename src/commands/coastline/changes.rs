@@ -32,7 +32,8 @@ pub(super) fn concern_coast(options: &Options, ctx: &Context) -> Result<bool> {
             ObjectKind::Way | ObjectKind::Relation => {}
         }
     }
-    // The coastlines of the file are those of the directory, with the same nodes.
+    // No coastline itself has changed, so the coastlines of the input are those of the earlier run, with the same
+    // nodes.
     has_way_of(&nodes, options, ctx)
 }
 

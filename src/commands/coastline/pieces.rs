@@ -12,7 +12,7 @@ use crate::runtime::WorkItem;
 /// The maximum number of lines, polygons or problems of a piece.
 const ITEMS: usize = 256;
 /// The size in 1e-7 degree of the cells of water that is written whole. The cells of a wide region are smaller, because
-/// polygons are subtracted from each other exactly only in boxes of less than 214 degrees.
+/// the subtraction of polygons is exact only in boxes of less than 214 degrees.
 const WHOLE_E7: u32 = 3_600_000_000;
 const QUARTER_E7: u32 = 900_000_000;
 

@@ -538,8 +538,8 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
             }
             _ => return None,
         }
-        // While the part waits to be merged, the lists of a long object in `old` and `new` would take as much memory
-        // again.
+        // Frees the lists of a long object in `old` and `new`, which would take as much memory again while the part
+        // waits to be merged.
         (self.old, self.new) = Default::default();
         Some(StepFindings {
             text,

@@ -105,7 +105,8 @@ impl<'a> AreaBuffer<'a> {
         }
     }
 
-    /// Adds an area. `relation` is its relation, unless it is the area of a way. May block while the sorter is busy.
+    /// Adds an area. `relation` is the relation that has the area; `None` for the area of a way. May block while the
+    /// sorter is busy.
     pub(super) fn put(&mut self, area: &Feature<'_>, relation: Option<&Relation<'_>>) {
         let Completion { way, member } = Completion::of(area, relation);
         let text = &mut self.text;

@@ -1,4 +1,4 @@
-//! The functions of an output of features, and the data that it needs. Each format has one.
+//! The interface of an output of features, and the data that an output needs. Each format has its own output.
 
 use crate::area::WayStore;
 use crate::error::{FormatResult, Result};

@@ -185,9 +185,10 @@ impl Budget {
     }
 }
 
-/// Estimates the number of objects in each region from a sample of blobs; 0 for a single region. Nodes are counted, and
-/// ways if most of their nodes are not in the file, or if no node was found and the file may lack nodes. If the sample
-/// has no object in any region and [`Options::refuses_empty`] is set, counts the objects in all blobs.
+/// Estimates the number of objects in each region from a sample of blobs; 0 for a single region. Nodes are counted.
+/// Ways are counted, too, if the file lacks the nodes that only ways need, or if it may lack nodes and no node was
+/// found. If the sample has no object in any region and [`Options::refuses_empty`] is set, counts the objects in all
+/// blobs.
 fn nodes_in(areas: &AreaIndex, options: &Options, source: PlannedFile<'_>) -> Result<Vec<u64>> {
     let mut found = vec![0; options.extracts.len()];
     if found.len() < 2 {

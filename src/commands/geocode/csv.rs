@@ -110,7 +110,7 @@ impl RowForm {
         self.put_columns(out, line, names.each_ref().map(String::as_str));
     }
 
-    /// Appends a line of the table with the columns of its answer. Of a blank line, only the line break is kept.
+    /// Appends a line of the table with the columns of its answer. For a blank line, appends only its line break.
     pub(super) fn put_row(
         &self,
         out: &mut Vec<u8>,
@@ -143,8 +143,8 @@ impl RowForm {
     }
 }
 
-/// Returns a name that is not in `taken`: `name` itself, or with the lowest free number from 2 on, such as `city_2`.
-/// Names that differ only in case count as the same, because many programs do not tell them apart.
+/// Returns a name that is not in `taken`: `name` itself, or `name` with the lowest free number from 2 on, such as
+/// `city_2`. Names that differ only in case count as the same, because many programs do not tell them apart.
 fn distinct_name(name: &str, taken: &[String]) -> String {
     let is_taken = |name: &str| taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
     if !is_taken(name) {

@@ -24,7 +24,7 @@ impl RowFields {
         while let Some(byte) = row.get(at) {
             match *byte {
                 b'"' if fields.is_open => {
-                    // A quote before a quote does not end a field.
+                    // Two quotes in a row stand for one quote in the field, and do not end it.
                     if row.get(at + 1) == Some(&b'"') {
                         at += 1;
                     } else {
@@ -55,7 +55,7 @@ impl RowFields {
         parts.map_or((row, None), |(first, more)| (first, Some(more)))
     }
 
-    /// Returns a row from its field with the index `field` on.
+    /// Returns the part of a row that begins with the field at index `field`.
     pub(super) fn from<'r>(&self, row: &'r [u8], field: usize) -> &'r [u8] {
         let start = self.starts.get(field).copied();
         start.and_then(|start| row.get(start..)).unwrap_or_default()

@@ -69,7 +69,7 @@ impl InputLines {
         self.lines.len()
     }
 
-    /// The number of line breaks in all lines. A line at the end of the input that has none counts as well.
+    /// The number of line breaks in all lines. The last line of the input counts even if it has no line break.
     pub(super) const fn breaks(&self) -> u64 {
         self.breaks
     }
@@ -112,9 +112,9 @@ impl InputLines {
         self.lines.push(Line { end, breaks });
     }
 
-    /// Adds the next line of the text, up to the first line break, and restarts `scan` after it. Used if a quote would
-    /// make a row too long or endless, so that it probably does not begin a field. Returns `false` if the rest of the
-    /// text has no line break.
+    /// Adds the next line of the text, up to the first line break, and restarts `scan` after it. Used if a quoted field
+    /// would have no end, or would make its row too long: the quote then probably does not begin a field. Returns
+    /// `false` if the rest of the text has no line break.
     fn push_first_line(&mut self, scan: &mut LineScan) -> bool {
         let start = self.end();
         let Some(at) = memchr::memchr(b'\n', &self.text[start..]) else {
@@ -144,7 +144,7 @@ impl InputLines {
                 return false;
             };
             match (self.text[at], scan.is_quoted) {
-                // A quote before a quote does not end a field. The next byte may not have been read yet.
+                // Two quotes in a row do not end a field. The next byte may not have been read yet.
                 (b'"', true) => match self.text.get(at + 1) {
                     None => {
                         scan.at = at;
@@ -236,7 +236,8 @@ impl<R: Read> LineInput<R> {
             }
             let text = self.reader.fill_buf().for_path(&self.name, "cannot read")?;
             if text.is_empty() {
-                // A quote at the very end ends its field.
+                // If the last byte is a quote that ends its field, `split` has stopped before it. If `scan` is at the
+                // end, the field has no end.
                 let end = lines.text.len();
                 if scan.is_quoted && scan.at == end && lines.push_first_line(&mut scan) {
                     continue;

@@ -95,7 +95,7 @@ pub(super) struct LineForm {
 }
 
 impl LineForm {
-    /// Detects the form of a table by its first line, which may have its line break. `columns` are the indices of the
+    /// Detects the form of a table by its first line, with or without its line break. `columns` are the indices of the
     /// columns with the latitude and the longitude, if the user gave them.
     ///
     /// # Errors

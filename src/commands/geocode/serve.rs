@@ -32,8 +32,8 @@ pub const MAX_CONNECTIONS: u32 = 1024;
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of connections beyond the limit that are answered with the status 503 at a time.
 const TURNED_AWAY: usize = 64;
-/// The number of files that the process may open for connections that are turned away, and for everything but
-/// connections.
+/// The number of open files that served connections have to leave free: for connections that are turned away, and for
+/// everything else that the process opens.
 const OTHER_FILES: u64 = TURNED_AWAY as u64 + 64;
 /// The maximum number of connections that wait in the kernel to be accepted.
 const BACKLOG: u32 = 1024;
@@ -127,7 +127,7 @@ struct Rooms {
     count: usize,
     /// The time within which a request has to arrive, and within which a client has to accept some bytes of its answer.
     limit: Duration,
-    /// Whether no permit became free while the last client waited.
+    /// Whether the last client got no permit.
     is_full: bool,
 }
 

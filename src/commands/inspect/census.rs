@@ -7,8 +7,8 @@ use crate::error::FormatResult;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, RawElement};
 
-/// The requested statistics. Each of them needs a visit to every object, or to every object of one kind, unless only
-/// extended statistics are requested and the table of contents contains them.
+/// The requested statistics. Each of them needs a visit to every object, or to every object of one kind. Extended
+/// statistics alone need no visit if the table of contents contains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Whether to collect statistics of metadata and sizes.

@@ -91,8 +91,7 @@ impl NodeStatistics {
         })
     }
 
-    /// Counts the last node before `next`, the id of the node that follows, unless that is another version of the same
-    /// node.
+    /// Counts the last node, unless the next node is another version of it. `next` is the id of the next node.
     fn count_last_before(&mut self, next: i64) {
         if let Some(node) = self.last.take_if(|last| last.id != next) {
             self.count(node);
@@ -120,9 +119,9 @@ impl NodeStatistics {
         self.add_edges([(lon, id), (lat, id), (-lon, id), (-lat, id)]);
     }
 
-    /// Extends the bounding box of the nodes by `found`, the west, south, east and north edges of another box in
-    /// nanodegrees, each with the id of the node on the edge. East and north are negated, so the smaller of two edges
-    /// is always the outer one.
+    /// Extends the bounding box of the nodes by another box. `found` has the west, south, east and north edges of that
+    /// box in nanodegrees, each with the id of the node on the edge. East and north are negated, so the smaller of two
+    /// edges is always the outer one.
     fn add_edges(&mut self, found: [(i64, i64); 4]) {
         let edges = self.edges.get_or_insert(found);
         for (edge, found) in edges.iter_mut().zip(found) {

@@ -1,4 +1,4 @@
-// What the scripts of all pages share.
+// The functions and constants that the scripts of all pages share.
 'use strict';
 const data = JSON.parse(document.getElementById('data').textContent);
 const by_id = id => document.getElementById(id);
@@ -147,7 +147,7 @@ class CellMap {
     Object.assign(this, {least, shade, say, over});
     this.canvas = by_id('map');
     this.edge = 360 / 2 ** density.level;
-    // The place of the middle of the projection in the window, and its width, in pixels.
+    // The place of the middle of the projection in the window, and the width of the projection, in pixels.
     [this.x, this.y, this.size] = [0, 0, 1];
     this.shows_all = false;
     this.cells = density.cells.map(([column, row, ...counts]) => {
@@ -282,7 +282,7 @@ class CellMap {
       }
     });
     canvas.addEventListener('wheel', event => {
-      // A page that scrolls does not zoom, unless the map was clicked or a key is held.
+      // The wheel scrolls the page. It zooms only if the map was clicked or a key is held.
       if (!event.ctrlKey && !event.shiftKey && document.activeElement !== canvas) return;
       event.preventDefault();
       this.zoom(2 ** (-(event.deltaY || event.deltaX) / 240), event.offsetX, event.offsetY);

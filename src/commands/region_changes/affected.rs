@@ -25,8 +25,8 @@ pub(super) struct Affected {
     pub way_rows: WayNodes,
     /// The other ways that are members of the relations in `relation_rows`.
     pub member_ways: WayNodes,
-    /// The affected relations of the planet. Also the relations that, if a region completes them, keep an affected way
-    /// or a node that may leave the region.
+    /// The affected relations of the planet. Also the other relations that a region may complete, and that have a
+    /// member that is an affected way or a node that may leave a region.
     pub relation_rows: RelationRows,
     /// The relations that changed or have a member that entered a region or left it.
     pub direct: IdSet,
@@ -145,9 +145,9 @@ impl AffectedSearch<'_> {
         planet.relations(name, ids, regions, is_wanted, self.ctx)
     }
 
-    /// Adds the member ways of affected relations that a region may complete or may have completed. Returns the nodes
-    /// that may leave a region but that a completed relation may keep in it. If no region completes relations, adds and
-    /// returns nothing.
+    /// If a region may complete an affected relation, or may have completed it, adds the member ways of the relation.
+    /// Returns the nodes that may leave a region, but that a completed relation may keep in it. If no region completes
+    /// relations, adds and returns nothing.
     fn add_completed_members(&self, rows: &RelationRows, affected: &mut Affected) -> Result<IdSet> {
         let mut nodes = IdSet::default();
         if !self.regions.completes_relations() {

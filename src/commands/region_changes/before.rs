@@ -84,8 +84,8 @@ impl Before {
         }
     }
 
-    /// Returns the regions that contain a node which their own extracts lack and the extract of another region has. The
-    /// extracts of these regions are not of the state before the changes.
+    /// Returns the regions whose extracts lack a node that lies in the region and that the extract of another region
+    /// has. The extracts of these regions are not of the state before the changes.
     pub(super) fn contradicted(&self, algebra: &mut SetAlgebra<'_>) -> SetNumber {
         let mut all = EMPTY_SET;
         self.located.for_each(|id, located| {
@@ -100,7 +100,8 @@ impl Before {
         self.kept[kind as usize].get(id)
     }
 
-    /// Adds the regions whose extracts have ways that did not change.
+    /// Records which extracts have the given ways, which did not change. Each way comes with the regions of these
+    /// extracts.
     pub(super) fn add_ways(&mut self, ways: &[(i64, SetNumber)], regions: &Regions<'_>) {
         let mut algebra = SetAlgebra::new(&regions.sets);
         let kept = &mut self.kept[ObjectKind::Way as usize];
@@ -109,7 +110,7 @@ impl Before {
         }
     }
 
-    /// Adds the regions whose extracts have objects that did not change.
+    /// Records that the extract of a region has the objects in `found`, which did not change.
     pub(super) fn add_kept(&mut self, region: u32, found: &[ObjectId], regions: &Regions<'_>) {
         let own = regions.sets.of([region]);
         let mut algebra = SetAlgebra::new(&regions.sets);

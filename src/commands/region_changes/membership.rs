@@ -29,9 +29,9 @@ pub(super) struct Membership<'a> {
 }
 
 impl<'a> Membership<'a> {
-    /// Finds the regions that keep the objects that may change. Nodes that only unaffected ways keep stay undecided,
-    /// see [`undecided`](Self::undecided). `located` has the regions of all nodes that decide about other objects, and
-    /// of the changed nodes.
+    /// Finds the regions that keep the objects that may change. A node is not decided yet if only unaffected ways may
+    /// keep it, see [`undecided`](Self::undecided). `located` has the regions of all nodes that decide about other
+    /// objects, and of the changed nodes.
     pub(super) fn find(
         regions: &'a Regions<'a>,
         affected: &'a Affected,
@@ -142,8 +142,8 @@ impl<'a> Membership<'a> {
         (self.regions).completed_in(row.completion, direct, algebra, enough)
     }
 
-    /// Records that the member nodes of a relation may change in the regions that completed the relation or complete
-    /// it.
+    /// Records that the member nodes of a relation may change in the regions that completed the relation before the
+    /// changes, or complete it after them.
     fn concern_nodes(&mut self, id: i64, members: &[(ObjectKind, i64)], completed: SetNumber) {
         let before = self.before.kept_in(ObjectKind::Relation, id);
         let completing = self.regions.completing_relations;
@@ -155,7 +155,8 @@ impl<'a> Membership<'a> {
         }
     }
 
-    /// Adds the regions that keep a relation to those that keep its parents, until nothing changes.
+    /// Some regions keep the parents of all relations that they keep. Adds these regions to the regions of the parents,
+    /// until nothing changes.
     fn add_parents(&mut self) {
         let mut parents = FxHashMap::<i64, Vec<i64>>::default();
         let mut open = IdSet::default();
@@ -238,7 +239,7 @@ impl<'a> Membership<'a> {
             let inside = algebra.union(self.located.get(id), self.completed[kind].get(id));
             add_regions(kept, id, inside, algebra);
         });
-        // A region that had a changed node, and in which nothing concerns the node, keeps it.
+        // A region keeps a changed node that it had, if nothing so far concerns the node in this region.
         let mut stays = Vec::new();
         self.before.kept[kind].for_each(|id, set| {
             let unconcerned = algebra.difference(set, concerned.get(id));

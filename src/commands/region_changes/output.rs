@@ -107,7 +107,7 @@ impl<'a> NewVersions<'a> {
         Ok(files)
     }
 
-    /// Selects the objects of a block that a region gets, grouped by the set of these regions.
+    /// Selects the objects of a block that regions get. Objects with the same set of regions form a group.
     fn select(&self, block: &Block<'_>, selection: &mut Selection) -> Result<(), FormatError> {
         let mut groups = FxHashMap::<SetNumber, GroupId>::default();
         block.for_each_id(|kind, id| {

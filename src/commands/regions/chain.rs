@@ -81,13 +81,13 @@ impl RegionChain {
             }
         }
         let removed = old.len() as u64;
-        // The oldest first, so that a run that ends early leaves no gap.
+        // Removes the oldest first, so that a run that ends early leaves no gap.
         for sequence in old.into_iter().rev() {
             let state = layout.state(sequence);
             let _ = fs::remove_file(layout.changes(sequence));
             let _ = fs::remove_file(&state);
             if sequence % 1000 == 999 {
-                // The directory is empty.
+                // This was the last state in its directory, so the directory is empty.
                 let _ = state.parent().map(fs::remove_dir);
             }
         }

@@ -49,12 +49,12 @@ pub(super) struct RegionRecord {
     pub problem: Option<String>,
     /// The fingerprint of the area and the strategy.
     pub fingerprint: String,
-    /// The state of the planet from which the extract was made; `None` if the next run has to cut it out.
+    /// The state of the planet from which the extract was made; `None` if the next run has to cut out the region.
     #[serde(default)]
     pub planet: Option<DataIdentity>,
 }
 
-/// Returns a fingerprint of everything except the planet that decides which objects a region has.
+/// Returns a fingerprint of everything that decides which objects a region has, except the planet.
 pub(super) fn fingerprint(poly: &str, strategy: &Strategy, options: &Options) -> String {
     let rule = options.antimeridian;
     let text = format!("{} {strategy:?} {rule:?} {poly}", generator(None));
@@ -125,8 +125,8 @@ impl RegionRecord {
         })
     }
 
-    /// Sets the problem, and the fingerprint of the region with the state of the planet. `source` has the latter two;
-    /// `None` if the next run has to cut out the region.
+    /// Sets the problem and the source: the fingerprint of the region, and the state of the planet. `source` is `None`
+    /// if the next run has to cut out the region.
     pub(super) fn with_source(
         self,
         source: Option<(&str, &DataIdentity)>,
@@ -141,7 +141,7 @@ impl RegionRecord {
         }
     }
 
-    /// Whether the record has the files of a state.
+    /// Whether the record describes the files of a state.
     pub(super) fn is_at(&self, state: State) -> bool {
         let timestamp = parse_timestamp(&self.timestamp);
         self.sequence == state.sequence && timestamp == Some(state.timestamp)

@@ -25,7 +25,7 @@ pub(super) struct RegionPreparation<'p> {
     pub ctx: &'p Context,
 }
 
-/// The reason for which a region has to be cut out.
+/// The reason why a region has to be cut out.
 type Reason = String;
 
 impl RegionPreparation<'_> {
@@ -92,7 +92,8 @@ impl RegionPreparation<'_> {
         Ok(())
     }
 
-    /// Applies the changes of a region to its extract. Returns the numbers of changes and of objects.
+    /// Applies the changes of a region to its extract. Returns the numbers of changes and of objects, or the reason why
+    /// the region has to be cut out.
     fn apply(
         &self,
         run: &RegionRun<'_>,

@@ -1,4 +1,4 @@
-//! A region during a run: whether it has to be cut out, and how its new extract is published.
+//! A region during a run: whether it needs a new extract, and how the new extract is published.
 
 use super::chain::{RegionChain, RegionPublication};
 use super::index::{self, RegionIndex, RegionRecord};
@@ -98,7 +98,7 @@ impl<'o> RegionRun<'o> {
         (self.outcome, self.cause) = (outcome, Some(cause));
     }
 
-    /// Whether the region has to be cut out.
+    /// Whether the region needs a new extract.
     pub(super) fn is_due(&self, planet: &PlanetState) -> bool {
         let Ok(chain) = &self.chain else {
             return false;
@@ -167,8 +167,8 @@ impl<'o> RegionRun<'o> {
     }
 
     /// Decides whether a new extract is published. If `changes` is `None`, derives the changes from the published
-    /// extract, and writes the change file. Otherwise, the change file is written already, and `changes` has its
-    /// numbers.
+    /// extract, and writes the change file. Otherwise, the change file is written already, and `changes` has the
+    /// numbers of its changes.
     pub(super) fn prepare(
         &mut self,
         mut new: NewExtract,
@@ -293,7 +293,7 @@ fn check_size(old: &Path, new: &NewExtract, max_shrink: u8) -> Result<()> {
         len.map_err(|error| Error::io(path, "cannot read", error))
     };
     let (old_len, new_len) = (len(old)?, len(&new.path)?);
-    // Extracts without objects differ only in their headers.
+    // If the old extract has no objects either, the sizes are similar, because only the headers differ.
     if new.is_empty && max_shrink < 100 && new_len < old_len * 3 / 4 {
         let cause = "the new extract has no objects";
         let error = Error::file_of(old, ErrorKind::Shrunk, cause);

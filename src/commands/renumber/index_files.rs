@@ -29,8 +29,8 @@ pub(super) struct IndexFiles {
 
 impl IndexFiles {
     /// Opens the files before the work begins, so that the run fails early if the directory cannot be written or if
-    /// another run writes to it. Existing files will be replaced. If an `.idx` file exists without `start_ids`, it may
-    /// not come from an earlier run, so this function fails unless `overwrite` is set.
+    /// another run writes to it. Existing files will be replaced. An `.idx` file without `start_ids` beside it may be
+    /// something other than the output of an earlier run. In this case, fails unless `overwrite` is set.
     fn open(directory: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
         let has_starts = starts_path(directory).exists();
         for kind in ObjectKind::ALL {

@@ -21,7 +21,7 @@ impl<'n> CountedObjects<'n> {
         Self {
             numbering,
             next: first,
-            // The blob is not read yet, and the entry of a damaged table can have any number.
+            // The blob is not read yet, and the entry in a damaged table can state any number.
             old: Vec::with_capacity(entry.count.min(1 << 16) as usize),
         }
     }

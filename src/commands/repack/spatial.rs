@@ -66,7 +66,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     let (file, plan) = with_locations(file, plan, options, ctx)?;
     let mut header = file.header.clone();
     header.set_optional(feature::SORTED, false);
-    // If there are ways, they store locations. A file without ways need not declare them.
+    // If there are ways, they store locations. Without ways, the declaration is true as well.
     header.set_optional(feature::LOCATIONS, true);
     options.output.header.apply(&mut header);
     let write = options.output.write.for_header(&header);

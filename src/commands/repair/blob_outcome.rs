@@ -43,8 +43,8 @@ pub(super) fn find_displaced_blobs(
             if frame.entry.end() > range.end {
                 continue;
             }
-            // Data without a checksum may be the damaged data that the table of contents lists. If the Blob is damaged,
-            // only data with a checksum is searched for.
+            // Only data with a checksum counts as found, because other data may be the damaged data that the table of
+            // contents lists. If the Blob cannot be parsed, only streams with a checksum are searched for in it.
             let body = read_blob_message(input, &frame.entry)?;
             let is_zlib = |blob: Blob<'_>| blob.encoding == Encoding::Zlib;
             if frame.stream_in.is_some() || Blob::parse(&body).map_or(true, is_zlib) {
@@ -119,7 +119,7 @@ fn without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> Result<Ou
         Ok(outcome) => return outcome,
         Err(fault) => fault,
     };
-    // The blob is lost if its type is `OSMData`, except for a few wrong bytes.
+    // The blob counts as lost if its type is `OSMData` with only a few wrong bytes.
     const DATA: &[u8] = b"\x0a\x07OSMData";
     let start = FrameStart::read(input, frame.entry.offset)?;
     let found = start.bytes().iter().skip(FRAME_PREFIX_LEN);

@@ -68,7 +68,7 @@ impl FrameParts {
         header
     }
 
-    /// Whether `bytes` are all bytes of a frame after its data.
+    /// Whether `bytes` are exactly the bytes of a frame after its data.
     pub(super) fn is_tail(&self, bytes: &[u8]) -> bool {
         bytes.is_empty() || bytes == self.raw_size
     }

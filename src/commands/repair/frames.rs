@@ -79,8 +79,9 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Returns the frame at an offset, which ends where it says: the file ends there, the start of another frame is there,
-/// or the blob can be decoded. The inner result is an error if there is no such frame.
+/// Returns the frame at an offset. The inner result is an error if no frame begins there, or if nothing confirms the
+/// length of the frame. The length is confirmed if the file ends or another frame begins at the end of the frame, or if
+/// the blob can be decoded.
 fn frame_at(input: &Input, offset: u64) -> Result<FormatResult<Frame>> {
     let start = FrameStart::read(input, offset)?;
     let frame = match start.parse() {
@@ -107,8 +108,8 @@ pub(super) fn rescue(
         let cause = cause.to_owned();
         (!bytes.is_empty()).then_some(Piece::Gap { bytes, cause })
     };
-    // Reads the bytes around a stream, which may be the end of one frame and the start of the next: at most as many as
-    // these two can have.
+    // Reads the bytes before or after a stream. They may be the end of one frame and the start of the next, so no more
+    // bytes are read than these two parts can have.
     let around = |bytes: &Range<u64>| {
         let len = (bytes.end - bytes.start).min(u64::from(MAX_BLOB_HEADER_LEN) + 64);
         let mut found = vec![0; len as usize];

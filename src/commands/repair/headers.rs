@@ -75,7 +75,7 @@ fn declare_no_nodes(header: &mut HeaderBlock) {
     }
 }
 
-/// Whether two headers have replication states of the same server. Without URLs, this is assumed.
+/// Whether two headers have replication states of the same server. If neither header has a URL, this is assumed.
 fn are_of_one_server(header: &HeaderBlock, other: &HeaderBlock) -> bool {
     match (&header.replication_url, &other.replication_url) {
         (Some(one), Some(two)) => is_same_server(one, two),

@@ -96,8 +96,8 @@ impl Matches {
         Some(Self { found })
     }
 
-    /// Sets the ids of each loss to the ids of entries without an outcome. Removes a lost blob whose objects were found
-    /// elsewhere.
+    /// Distributes the entries without an outcome to the losses, and sets the ids of each loss. Adds losses for entries
+    /// of which no bytes are left. Removes a lost blob whose objects were found elsewhere.
     fn with_lost_ids(&self, outcomes: Vec<Outcome>, table: &[BlobEntry]) -> Vec<Outcome> {
         let mut known: HashMap<Content, Vec<usize>> = HashMap::new();
         for (number, outcome) in outcomes.iter().enumerate().rev() {

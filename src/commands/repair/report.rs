@@ -46,8 +46,8 @@ pub struct Report {
     /// Whether the output has a replication state. The state is left out if data was lost, because an update would not
     /// restore the data.
     pub keeps_replication: bool,
-    /// The number of the last change file whose changes all objects of the output have, if the output has a replication
-    /// state with a number.
+    /// The number of the last change file that the output contains completely, if the output has a replication state
+    /// with a number.
     pub replication_sequence: Option<i64>,
     /// The other file that lost objects were taken from.
     pub from: Option<Taken>,
@@ -95,9 +95,9 @@ pub struct Loss {
 pub struct LostIds {
     /// The kind of the objects.
     pub kind: ObjectKind,
-    /// The first id in canonical order that a lost object can have; `None` if that is any id of the kind.
+    /// The first id in canonical order that a lost object can have; `None` if there is no such limit.
     pub first: Option<i64>,
-    /// The last id in canonical order that a lost object can have; `None` if that is any id of the kind.
+    /// The last id in canonical order that a lost object can have; `None` if there is no such limit.
     pub last: Option<i64>,
     /// Whether `first` and `last` are the ids of the first and the last lost object, as the table of contents or the
     /// index of the blob has them. Otherwise they are limits.

@@ -40,11 +40,12 @@ pub(super) struct Survey {
     declared_len: u64,
 }
 
-/// The canonical order of blobs, in which each object comes once, or with all its versions in a history file.
+/// A check that blobs follow each other in canonical order, in which each object comes once, or with all its versions
+/// in a history file.
 #[derive(Debug)]
 pub(super) struct Order {
     last: Option<TypeThenId>,
-    /// The flag of blobs in this order.
+    /// The flag that a blob in this order has.
     flag: BlobFlags,
 }
 
@@ -111,8 +112,8 @@ impl Survey {
             let left = survey.read_header(input, piece, ctx)?;
             survey.pieces.extend(left);
         }
-        // If no header announces the table, another program has copied the strings of the table together with the last
-        // objects.
+        // A table that no readable header announces is not used: another program has copied its strings together with
+        // the last objects. If no header can be read, the table is used.
         if is_one_file && (survey.headers.is_empty() || survey.announces_table) {
             survey.table = losses::table_at_end(input, &survey.pieces)?;
         }
@@ -158,7 +159,7 @@ impl Survey {
     }
 
     /// Reads a header, also from a frame whose type is damaged, or from a stream within a damaged frame. Returns the
-    /// piece if it is no header, or its bytes if the header cannot be read.
+    /// piece if it is no header, a gap with its bytes if the header cannot be read, and `None` if the header was read.
     fn read_header(&mut self, input: &Input, piece: Piece, ctx: &Context) -> Result<Option<Piece>> {
         let Piece::Frame(frame) = &piece else {
             return Ok(Some(piece));

@@ -36,7 +36,7 @@ pub(super) fn repair(
         ..Report::default()
     };
     survey.report(&mut report);
-    // The blobs are those of the temporary file.
+    // The blobs are those of the temporary file, so they are not reported.
     report.whole_blobs = 0;
     report.mended.clear();
     match salvaged.damage {
@@ -66,7 +66,8 @@ pub(super) fn repair(
     Ok(report)
 }
 
-/// Whether the last line of OPL has no line break at its end. In uncompressed text, only this shows a cut.
+/// Whether a file is uncompressed OPL whose last line has no line break. In such a file, nothing else shows that the
+/// text was cut.
 fn ends_within_line(input: &Input, format: TextFormat) -> Result<bool> {
     let is_plain = FileCompression::of(input.start()?).is_none();
     match input.len().checked_sub(1) {

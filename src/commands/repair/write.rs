@@ -92,8 +92,8 @@ fn sort_saved(
     Ok(())
 }
 
-/// Writes a temporary file that is sorted into `output`. The file has the compression of the output, because sorting
-/// copies blobs that are in order. Returns the file and the result of `write`.
+/// Writes a temporary file that will be sorted into `output`. The file has the compression of the output, because
+/// sorting copies blobs that are in order. Returns the file and the result of `write`.
 fn write_scratch<T>(
     output: &OutputOptions,
     write: impl FnOnce(&OutputOptions) -> Result<T>,

@@ -1,5 +1,5 @@
-//! Counts tags for expressions that join several tags. These expressions have to be matched against all tags of an
-//! object together.
+//! Counts tags for expressions that join several tags or exclude tags. These expressions have to be matched against all
+//! tags of an object together.
 
 use super::table::CountTable;
 use crate::error::FormatResult;

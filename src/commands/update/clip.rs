@@ -31,14 +31,15 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Clipped {
-    /// The number of objects that the changes create or modify, and that are left out, because the file does not have
-    /// them and they lie outside of the region.
+    /// The number of created or modified objects that are left out, because the file does not have them and they lie
+    /// outside of the region.
     pub cut_away: u64,
     /// The number of references of changed ways to nodes that neither the file nor the changes have. In a file whose
     /// ways have locations, only references to nodes without a known location count. With [`Strategy::Simple`], no
     /// references count.
     pub missing_references: u64,
-    /// The number of ways that came into the file without all their nodes; counted as `missing_references`.
+    /// The number of ways that came into the file without all their nodes. The same references count as in
+    /// `missing_references`.
     pub incomplete_ways: u64,
     /// The number of relations that came into the file without all their members.
     pub incomplete_relations: u64,
@@ -73,7 +74,7 @@ impl<'a> RegionCut<'a> {
             incomplete_relations,
         } = self.clipped;
         ctx.stats.objects_cut_away.add(cut_away);
-        // Where ways have locations, unknown locations are reported with the other locations.
+        // In a file whose ways have locations, applying the changes already warns of these references.
         let is_located = self.facts.is_some_and(|facts| facts.is_located);
         let missing_references = if is_located { 0 } else { missing_references };
         if missing_references + incomplete_ways > 0 {

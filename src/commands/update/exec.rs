@@ -187,7 +187,7 @@ impl<'o> FollowUp<'o> {
     }
 
     /// Returns the update that the command has to follow if `step` is recorded. Returns `None` if the file was not
-    /// updated, because the run ended before.
+    /// updated, because the run ended before it replaced the file.
     fn followed_update(
         &self,
         step: UpdateStep,

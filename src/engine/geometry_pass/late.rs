@@ -1,8 +1,8 @@
-//! Looks up the nodes of ways that lack locations, although the ways of the file are declared to store them.
+//! Looks up the nodes of ways that lack locations, in a file whose ways are expected to store locations.
 //!
-//! Nodes are visited before ways. They are read again only if a needed way lacks a location. The thread that visits the
-//! first such way asks the thread that runs the pass for the locations, and waits for them. Other threads go on until
-//! they need locations, too. So each object is visited once, even if ways lack locations.
+//! Nodes are visited before ways. Nodes are read again only if a needed way lacks a location. The thread that visits
+//! the first such way asks the thread that runs the pass for the locations, and waits for them. Other threads go on
+//! until they need locations, too. So each object is visited once, even if ways lack locations.
 
 use crate::engine::way_locations::{BlobLocations, WayLocations};
 use crate::error::{FormatError, FormatResult};
@@ -10,7 +10,7 @@ use crate::osm::Location;
 use crate::pbf::{BlobEntry, Block, WayNodes};
 use std::sync::OnceLock;
 
-/// The locations of the nodes of all ways, which are looked up once they are asked for. Empty until then.
+/// The locations of the nodes of all ways. Empty until a thread asks for the locations and they are looked up.
 #[derive(Default)]
 pub(super) struct LateLocations(OnceLock<WayLocations>);
 
@@ -47,7 +47,7 @@ pub(super) struct WayBlob<'b> {
     pub ask: &'b AskForLocations<'b>,
 }
 
-/// The locations of the nodes of the ways of a blob, looked up once a way lacks one.
+/// The locations of the nodes of the ways of a blob. They are looked up when the first way lacks a location.
 pub(super) struct LateBlob<'b> {
     late: &'b LateLocations,
     blob: WayBlob<'b>,
@@ -55,8 +55,8 @@ pub(super) struct LateBlob<'b> {
     found: Option<BlobLocations<'b>>,
     /// The number of parts of the blob that were begun.
     begun: usize,
-    /// The number of parts of the blob whose locations were read from `found`, if it has the locations of all ways in
-    /// order.
+    /// The number of parts of the blob whose locations were read from `found`, if `found` returns the locations of all
+    /// ways in order.
     read: usize,
     /// The locations of the current part, if they were read.
     current: Option<PartLocations>,
@@ -111,7 +111,8 @@ impl<'b> LateBlob<'b> {
     }
 }
 
-/// Reads the locations of the parts of a block from number `first` to `end` (exclusive).
+/// Reads and discards the locations of the parts of a block from number `first` to `end` (exclusive), because `found`
+/// returns locations in order.
 fn skip_parts(
     found: &mut BlobLocations<'_>,
     block: &Block<'_>,

@@ -75,7 +75,7 @@ impl BlobSource<'_> {
 pub(super) struct PartSource<'s, 'b> {
     part: &'s Block<'s>,
     found: FoundFirst<'s, 'b>,
-    /// The result for a way, if it has locations that the way stores.
+    /// The locations of the current way, if some of them are stored in the way.
     locations: Vec<Option<Location>>,
     /// Scratch buffers for the nodes of a way, and their locations.
     refs: Vec<i64>,
@@ -89,8 +89,8 @@ enum FoundFirst<'s, 'b> {
 }
 
 impl<'s, 'b> PartSource<'s, 'b> {
-    /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`, if they are not taken
-    /// from the ways.
+    /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`, unless the locations are
+    /// taken from the ways.
     pub(super) fn of(
         source: &'s mut BlobSource<'b>,
         part: &'s Block<'_>,

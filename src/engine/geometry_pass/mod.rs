@@ -3,7 +3,7 @@
 //! First, relations are read for the ids of their member ways. Then nodes and ways are read once. Finally, when the
 //! nodes of the member ways are known, relations are read again and visited. Nodes are visited before ways, and ways
 //! before relations, each kind in file order. The locations of nodes are looked up, unless the ways of the file store
-//! them. Then they are looked up only if a way lacks one (`late`).
+//! them. In that case, nodes are looked up only if a way lacks a location (`late`).
 
 mod area_limit;
 mod blob;
@@ -196,8 +196,8 @@ impl<'a> GeometryPass<'a> {
     ///
     /// # Errors
     ///
-    /// The file is a history file, its objects are not in canonical order, or one is known to occur twice. If that is
-    /// not known yet, [`run`](Self::run) fails.
+    /// The file is a history file, its objects are not in canonical order, or an object is known to occur twice. If an
+    /// object occurs twice and this is not known yet, [`run`](Self::run) fails.
     pub(crate) fn open(
         file: &'a PbfFile,
         visits: Visits,

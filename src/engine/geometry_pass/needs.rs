@@ -39,7 +39,7 @@ pub(super) struct WayNeeds<'n> {
     pub selected: &'n Selected,
     /// Whether the block has only ways, so that a way has the same index among the ways and among the objects.
     pub is_plain: bool,
-    /// Whether ways that may not be visited are needed, too.
+    /// Whether ways that are not visited are needed, too.
     pub needs_others: bool,
 }
 

@@ -30,8 +30,8 @@ fn is_part_of_route<'t>(mut tags: impl Iterator<Item = (&'t str, &'t str)>) -> b
     type_of.is_none_or(|(_, value)| TYPES.contains(&value))
 }
 
-/// Returns the members that a relation adds to the line of a route of which the relation itself is a member. Returns
-/// none if its line is not part of that of the route. `tags` and `members` are those of the relation.
+/// Returns the members that a member relation of a route adds to the line of the route; none if the line of the route
+/// does not include that of the relation. `tags` and `members` are those of the member relation.
 pub(crate) fn nested_members<'t, 'm>(
     tags: impl Iterator<Item = (&'t str, &'t str)>,
     members: impl Iterator<Item = Member<'m>>,

@@ -2,8 +2,8 @@
 //!
 //! Two inputs may have different versions of a node, and only one version is written. The ways of the other input then
 //! have the wrong location for that node. Inputs may also lack a node, and their ways may store different locations for
-//! it. The output has one location for a node: that of the node, if an input has it, else the newest one that ways
-//! store.
+//! it. The output has one location for each node: the location of the node itself, if an input has the node, and
+//! otherwise the newest location that ways store.
 //!
 //! Locations are kept in memory only for three groups of nodes: nodes whose location differs between inputs, nodes
 //! whose location is missing in a way or in the input of the way, and nodes that no input has and for which ways store
@@ -42,7 +42,8 @@ pub(super) struct MovedNodes {
     /// Nodes whose location in a way cannot be checked against the input of the way, because the way has no location
     /// for the node, or because the input may lack the node.
     wanted: IdSet,
-    /// Nodes for which ways of several inputs store different locations. The location counts if no input has the node.
+    /// Nodes for which ways of several inputs store different locations, each with the newest location. This location
+    /// is used if no input has the node.
     stored: FxHashMap<i64, NewestLocation>,
     /// The locations that nodes have in the output, for the wanted nodes, for the nodes whose location differs between
     /// inputs, and for the nodes in `stored`.

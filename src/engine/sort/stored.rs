@@ -21,7 +21,7 @@ pub(super) struct LackingInput<'a> {
     pub refs: IdSet,
 }
 
-/// The newest location that ways store for a node. Ways of several inputs, or of one, store different locations.
+/// The newest location that ways store for a node, where ways of several inputs, or of one, store different locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NewestLocation {
     pub location: Location,
@@ -29,7 +29,8 @@ pub(super) struct NewestLocation {
     pub contradicts: bool,
 }
 
-/// The age of a location that a way stores. Fields decide in this order, and the greater one is newer.
+/// The age of a location that a way stores. Ages are compared field by field, in this order, and the greater age is
+/// newer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct StoredAge {
     /// The replication timestamp of the input, if all inputs have one.

@@ -107,8 +107,8 @@ impl<'t> EditedTags<'t> {
         is_absent
     }
 
-    /// Replaces the key `from` with `to`. If the object has a tag with the key `to` already, the tag with `from` is
-    /// removed if the values are equal; otherwise this is an error.
+    /// Replaces the key `from` with `to`. If the object already has a tag with the key `to`, removes the tag with the
+    /// key `from`. In this case, fails if the values of the two tags differ.
     pub(super) fn rename(&mut self, from: &str, to: &'t str) -> Result<bool, String> {
         let mut is_changed = false;
         while let Some(at) = self.find(from) {

@@ -36,7 +36,7 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Writes the sections of the table of ids that are not written yet, with a blob that was held back.
+    /// Writes the sections of the table of ids that are not written yet, together with a blob that was held back.
     fn write_id_sections(&mut self) -> Result<()> {
         let Some(mut parts) = self.id_parts.take() else {
             return Ok(());
@@ -46,7 +46,8 @@ impl PbfWriter {
             self.id_parts = Some(parts);
             return Ok(());
         }
-        // These blobs are left for the table of contents, and one for the directory of the table of ids.
+        // The number of blobs that must be left: those for the table of contents, and one for the directory of the
+        // table of ids.
         let reserved = parts.for_toc + 1;
         match self.write_id_host(IdParts::Sections, &sections, reserved)? {
             Some((position, ranges)) => {
@@ -132,7 +133,8 @@ impl PbfWriter {
         hosts: &[TableHost],
     ) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
         let start = self.position;
-        // The hosts are in the last blobs. The table has no entries for these blobs, because they contain the table.
+        // The objects of the hosts are those of the last blobs. The table has no entries for these blobs, because the
+        // hosts contain the table.
         self.entries.truncate(self.entries.len() - hosts.len());
         let flags = TocFlags {
             sorted: self.written.sorted,
@@ -166,8 +168,8 @@ impl PbfWriter {
     }
 }
 
-/// Reads the frames of a table of contents, and returns the entries of the blobs with objects among them, as a reader
-/// of the file gets them.
+/// Returns the entries of the hosts among the frames of a table of contents. Reads the frames as a reader of the file
+/// does, so that both get the same entries.
 fn entries_of_hosts(frames: &[u8], start: u64) -> FormatResult<Vec<BlobEntry>> {
     let mut reader = TocReader::new(start);
     reader.add(frames)?;

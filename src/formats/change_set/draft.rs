@@ -75,7 +75,7 @@ impl ChangeSet {
             end: end as u32,
         };
         let details = if draft.kind == ObjectKind::Relation {
-            // A node that a relation lists has no role.
+            // Each reference needs an entry in `roles`. A missing entry becomes a node without a role.
             let members = self.refs.len() - draft.refs_start;
             let roles = draft.roles_start + members;
             self.roles.resize(roles, (ObjectKind::Node, 0));
@@ -107,8 +107,8 @@ impl ChangeSet {
     }
 }
 
-/// Fails if an object has more than [`MAX_PARTS`] tags, nodes or members. `lens` are the lengths of the lists of
-/// strings of tags, of references and of locations.
+/// Fails if an object has more than [`MAX_PARTS`] tags, nodes or members. `lens` has the lengths of three lists: the
+/// strings of tags, the references, and the locations.
 fn check_parts(draft: &Draft, lens: [usize; 3]) -> Result<(), String> {
     let [tags, refs, _] = lens;
     let of_refs = match draft.kind {
@@ -116,7 +116,7 @@ fn check_parts(draft: &Draft, lens: [usize; 3]) -> Result<(), String> {
         ObjectKind::Relation => "members",
     };
     let parts = [
-        // A key and a value each.
+        // Each tag is two entries, a key and a value.
         ((tags - draft.tags_start) / 2, "tags"),
         (refs - draft.refs_start, of_refs),
     ];

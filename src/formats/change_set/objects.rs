@@ -21,8 +21,9 @@ impl ChangeSet {
         }
     }
 
-    /// Reads the payload of a blob. Each object becomes the change that led to its version. Calls `take` with sets of
-    /// some of the changes, in order, until it returns `false`: a blob can have more changes than fit into memory.
+    /// Reads the payload of a blob. Each object becomes the change that led to its version. Calls `take` with the
+    /// changes in several sets, in order, because a blob can have more changes than fit into memory. Stops when `take`
+    /// returns `false`.
     pub(in crate::formats) fn read_block(
         payload: &[u8],
         mut take: impl FnMut(Self) -> bool,

@@ -15,7 +15,7 @@ pub(crate) type OwnedTags = Vec<(String, String)>;
 #[derive(Debug, Clone)]
 pub(crate) struct ActionRow {
     pub action: ChangeAction,
-    /// Whether the object has no change of its own.
+    /// Whether the object itself is unchanged, and only its nodes or members have changed.
     pub is_indirect: bool,
     pub kind: ObjectKind,
     pub id: i64,

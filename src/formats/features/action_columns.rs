@@ -8,8 +8,8 @@ use crate::geometry::Point;
 use crate::osm::{Edges, ObjectKind};
 use crate::pbf::Info;
 
-/// The effect of changes on an object, with the geometries that an [`export`](crate::commands::export) of a table
-/// writes by default.
+/// The effect of changes on an object. The geometries are those that an [`export`](crate::commands::export) to a table
+/// has by default.
 #[derive(Debug, Clone, Copy)]
 pub struct ActionView<'a>(pub(crate) &'a ActionRow);
 
@@ -19,7 +19,7 @@ impl<'a> ActionView<'a> {
         self.0.action
     }
 
-    /// Whether the object has no change of its own: a node or a member of it has changed.
+    /// Whether the object itself is unchanged, and only its nodes or members have changed.
     pub const fn is_indirect(&self) -> bool {
         self.0.is_indirect
     }
@@ -182,7 +182,7 @@ pub(crate) const ACTION_CSV: [ActionColumn; 14] = {
     ]
 };
 
-/// Whether a file begins with the names of the columns of comma-separated values.
+/// Whether a file begins with the column names of [`ACTION_CSV`].
 pub(crate) fn is_action_csv(start: &[u8]) -> bool {
     let names = ACTION_CSV.map(|column| column.name);
     start.starts_with(names.join(",").as_bytes())

@@ -61,7 +61,8 @@ pub(super) fn put_row(
 ) {
     match id {
         None => {}
-        // The row begins with the number, which is inserted before its first comma.
+        // The row begins with the number of the feature. The number is inserted later, before the first comma of the
+        // row.
         Some(FeatureId::Number(positions)) => {
             positions.push(text.len());
             csv.text(None);
@@ -132,7 +133,7 @@ fn put_derived(csv: &mut CsvText, feature: &Feature<'_>, wanted: DerivedColumns)
     }
 }
 
-/// Appends the field of an attribute. The field of an unknown one is empty.
+/// Appends the field of an attribute. The field of an unknown attribute is empty.
 fn put_attribute(csv: &mut CsvText, feature: &Feature<'_>, attribute: Attribute) {
     let info = &feature.info;
     match attribute {

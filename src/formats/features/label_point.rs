@@ -56,7 +56,7 @@ fn halfway(points: &[Point]) -> Option<Point> {
     points.last().copied()
 }
 
-/// Returns a longitude in 1e-7 degree, which may lie beyond the antimeridian, as one from -180 to 180 degrees.
+/// Converts a longitude in 1e-7 degree, which may lie beyond the antimeridian, to the range from -180 to 180 degrees.
 fn longitude_e7(lon: f64) -> i32 {
     const HALF_TURN: f64 = 180.0 * DECIMICRO_PER_DEGREE as f64;
     let turned = match lon {
@@ -120,8 +120,8 @@ pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     [lon, lat].map(|e7| e7 / DECIMICRO_PER_DEGREE as f64)
 }
 
-/// Returns the [`MapTurn`] that puts the parts of a geometry side by side that was cut at the antimeridian; `None` if
-/// no parts meet at the antimeridian, or if they have points at all longitudes.
+/// Returns the [`MapTurn`] that joins the parts of a geometry that was cut at the antimeridian. Returns `None` if no
+/// parts meet at the antimeridian, or if the parts together have points at all longitudes.
 fn joining_turn(geometry: &Geometry<'_>) -> Option<MapTurn> {
     if !geometry.extent()?.is_wide() {
         return None;

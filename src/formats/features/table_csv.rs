@@ -10,7 +10,7 @@ pub(crate) fn put_table_header<T: RowType>(csv: &mut CsvText, columns: &[TableCo
     csv.header(&names);
 }
 
-/// Appends a row. Tags are JSON objects. The fields of values that are no text, number, time or tags are empty.
+/// Appends a row. Tags are JSON objects. The fields of lists, boxes and geometries are empty.
 pub(crate) fn put_table_row<T: RowType>(
     csv: &mut CsvText,
     columns: &[TableColumn<T>],

@@ -30,7 +30,7 @@ pub(crate) struct FeatureText {
 /// chunks, unless the second one continues the first one.
 pub(crate) struct FeatureChunk {
     pub(super) text: ChunkText,
-    /// The number of features that count with this chunk: 0 for most pieces of a long text.
+    /// The number of features that are attributed to this chunk: 0 for most pieces of a long text.
     pub(crate) features: u64,
     /// Whether the chunk continues the text of the chunk before.
     pub(super) is_continued: bool,
@@ -44,16 +44,16 @@ pub(super) enum ChunkText {
     Numbered(String, Vec<usize>),
 }
 
-/// The size in bytes of the pieces of a long text. The last piece may have twice as many.
+/// The size in bytes of the pieces of a long text. The last piece may be nearly twice as long.
 const PIECE: usize = 1 << 20;
 
-/// The text of long features, which is handed out in pieces. A feature may have 100 MB, and many chunks wait to be
-/// written.
+/// The text of long features, which is handed out in pieces: many chunks wait to be written, and a single feature may
+/// have 100 MB.
 struct LongText {
     text: String,
     /// The positions at which the numbers of features are inserted.
     numbers: Vec<usize>,
-    /// The number of features that do not count with a piece yet.
+    /// The number of features that are not attributed to a piece yet.
     features: u64,
     /// The number of bytes that were handed out.
     taken: usize,

@@ -90,7 +90,7 @@ impl O5mChunks {
         })
     }
 
-    /// From now on, returns the objects before damage as the last chunk.
+    /// Makes the iterator return the objects before damage as the last chunk, instead of an error.
     pub(in crate::formats) const fn salvage(&mut self) {
         self.salvages = true;
     }
@@ -247,7 +247,8 @@ impl O5mChunks {
         Ok(())
     }
 
-    /// Ends a file that has no end mark: fails if objects before damage are wanted, and otherwise warns.
+    /// Ends a file that has no end mark. If only the objects before damage are wanted, the missing mark is an error.
+    /// Otherwise, it is a warning.
     fn end_without_mark(&mut self) -> Result<()> {
         self.progress = Progress::Done;
         if self.salvages {
@@ -305,7 +306,7 @@ impl Iterator for O5mChunks {
         }
         match read {
             Ok(()) => Some(Ok(set)),
-            // Only an error in the data is damage, and not an error while reading the input.
+            // Only an error in the data is damage. An error while reading the input is not.
             Err(error @ Error::File { .. }) if self.salvages => {
                 self.failure = Some((error, self.dataset_start));
                 if !self.is_read {

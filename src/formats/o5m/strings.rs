@@ -65,9 +65,9 @@ impl O5mStrings {
         self.set += 1;
     }
 
-    /// Reads a string or, with `is_pair`, two of them, which are inline or a reference to an entry. `understand` parses
-    /// the strings, of which the second is empty if it is not read. `wrap` converts the result to a [`Meaning`], which
-    /// the entry caches. `known` converts a cached meaning of the wanted kind back to the result.
+    /// Reads a string or, with `is_pair`, a pair of strings. They are inline, or a reference to an entry. `understand`
+    /// parses the two strings, and ignores the second one if `is_pair` is false. `wrap` converts the parsed result to a
+    /// [`Meaning`], which the entry caches. `known` converts a cached meaning of the wanted kind back to the result.
     #[inline]
     pub(super) fn read<T: Copy>(
         &mut self,

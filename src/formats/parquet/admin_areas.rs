@@ -55,7 +55,7 @@ impl AdminAreas {
     }
 
     /// Returns the ids of the areas that contain a point, countries first. Omits the area of the relation `id`. If
-    /// `level` is given, also omits the areas whose admin level is not lower than `level`.
+    /// `level` is given, returns only areas whose admin level is lower than `level`.
     pub(super) fn parents_at(&self, point: Point, id: Option<i64>, level: Option<u8>) -> Vec<i64> {
         let above =
             |area: &&AdminArea| Some(area.id) != id && level.is_none_or(|level| area.level < level);

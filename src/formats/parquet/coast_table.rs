@@ -12,7 +12,7 @@ use crate::io::{OpenOutput, StreamOutput};
 use parquet::file::properties::WriterProperties;
 use serde_json::json;
 
-/// The number of points of the geometries of a row group. A row group has at least one row.
+/// The number of points in the geometries of a row group at which the row group ends.
 const GROUP_POINTS: usize = 1 << 20;
 
 /// A GeoParquet file that is being written.

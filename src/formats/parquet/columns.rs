@@ -48,8 +48,8 @@ pub(super) type Pages = TrackedWrite<Vec<u8>>;
 /// The typed values of a column, and their definition and repetition levels.
 pub(super) struct Values<T> {
     pub values: Vec<T>,
-    /// Definition levels: 1 for a value, 0 for an absent one. In lists that may be absent themselves: 2 for a value, 1
-    /// for an empty list, 0 for an absent one. Empty for a required column.
+    /// Definition levels: 1 for a value, 0 for an absent value or an empty list. If lists may be absent themselves: 2
+    /// for a value, 1 for an empty list, 0 for an absent list. A required column without lists has no levels.
     pub definition: Vec<i16>,
     /// Repetition levels: 0 for the first value of a list, 1 for its other values. Empty if the column has no lists.
     pub repetition: Vec<i16>,

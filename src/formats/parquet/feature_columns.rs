@@ -90,14 +90,14 @@ pub(super) struct FeatureColumn {
     pub value: FeatureValue,
 }
 
-/// The value of a feature that a column has.
+/// The part of a feature from which a column gets its values.
 #[derive(Clone, Copy)]
 pub(super) enum FeatureValue {
     Known(KnownColumn),
     Tags,
     /// The value of the tag whose key is the name of the column.
     Tag,
-    /// The value of the column of themes with this index.
+    /// The value of the theme column with this index.
     Theme(usize),
     /// The names in other languages.
     Names,

@@ -89,7 +89,7 @@ impl<'k> FeatureValues<'k> {
         Ok(len)
     }
 
-    /// Adds the values of a row except its geometry, which it appends to `wkb`.
+    /// Adds the values of a row, except the geometry, which is appended to `wkb`.
     fn add_row(
         &mut self,
         wkb: &mut Vec<u8>,
@@ -177,7 +177,7 @@ fn put_tags(
     Ok(())
 }
 
-/// Adds the names in other languages to the columns of the codes of languages and of the names.
+/// Adds the names in other languages: the codes of the languages to one column, and the names to another.
 fn put_names(
     tags: StoredTags<'_>,
     [languages, names]: &mut [Values<ByteArray>; 2],

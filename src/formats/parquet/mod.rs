@@ -67,7 +67,7 @@ pub enum PageCompression {
 }
 
 /// The level of zstd unless another one is given. Level 3 makes tables of features 2.6 % smaller, and takes a fifth
-/// longer: its work goes to coordinates, which hardly repeat.
+/// longer. The additional work goes into coordinates, which hardly repeat.
 const DEFAULT_LEVEL: u8 = 2;
 
 impl Default for PageCompression {

@@ -41,7 +41,7 @@ impl PartitionKey {
         }
     }
 
-    /// Returns the size in bits of the number of a value.
+    /// Each value of a key has a number. Returns the size of this number in bits.
     const fn bits(self) -> u32 {
         match self {
             Self::GeometryType => 2,

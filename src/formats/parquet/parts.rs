@@ -46,8 +46,8 @@ fn is_part_path(path: &Path) -> bool {
     directories.iter().all(has_key) && number.is_some_and(is_number)
 }
 
-/// Whether an open file is an augmented diff that this program has written, by the columns that the metadata in its
-/// footer names. Returns `false` if the file cannot be read.
+/// Whether an open file is an augmented diff that this program has written. The names of columns in the metadata of the
+/// footer show this. Returns `false` if the file cannot be read.
 pub(crate) fn is_action_table(file: &File) -> bool {
     own_tail(file).is_ok_and(|tail| tail.is_some_and(|tail| has(&tail, b"\"old_geometry\"")))
 }

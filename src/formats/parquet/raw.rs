@@ -253,7 +253,8 @@ impl ObjectRows {
         start..self.texts.len() as u32
     }
 
-    /// Adds an object, or leaves it out if its row would be too large. `payload_len` is the size of its block.
+    /// Adds an object, or leaves it out if its row would be too large. `payload_len` is the size in bytes of the block
+    /// that holds the object.
     pub(crate) fn push(&mut self, element: &Element<'_>, payload_len: usize) {
         if !self.limit.allows_object(element, payload_len) {
             return self.oversized.add(element.kind(), element.id());

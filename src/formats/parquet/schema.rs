@@ -43,7 +43,7 @@ impl TableForm {
     }
 }
 
-/// Returns the type of a column of values that are not groups.
+/// Returns the type of a column that is not a group of fields.
 pub(super) fn primitive(
     name: &str,
     physical: PhysicalType,

@@ -4,7 +4,7 @@ use crate::runtime::WorkItem;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The number of low bits of a counted key that are the index of its count within a page of counts. Pages are small,
+/// The number of low bits of a counted key that give the index of its count within a page of counts. Pages are small,
 /// because larger pages would consist mostly of zeros if many partitions have few rows each.
 const PAGE_BITS: u32 = 6;
 

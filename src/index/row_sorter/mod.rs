@@ -119,8 +119,8 @@ impl RowSorter {
         }
     }
 
-    /// Adds the rows of a batch, which is empty afterwards, if the batch is full. A thread calls this after each row,
-    /// because a blob can have gigabytes of rows.
+    /// If a batch is full, adds its rows and empties it. A thread calls this after each row, because a blob can have
+    /// gigabytes of rows.
     pub(crate) fn add_full(&self, rows: &mut RowBatch) {
         if rows.len() >= FULL_BATCH {
             self.add_all(rows);

@@ -6,8 +6,8 @@ use crate::error::Result;
 use std::ops::ControlFlow;
 
 /// The rows of a range that were not returned yet. Each part is found by one pass over the rest of the range. In each
-/// run, the pass begins with the rows of the part before, and ends after the rows of the part. So a row is read a few
-/// times at most, even if all rows have the same key.
+/// run, the pass begins at the block where the rows of the previous part began, and ends after the rows of the new
+/// part. So a row is read a few times at most, even if all rows have the same key.
 pub(crate) struct RowPortions<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
@@ -16,7 +16,7 @@ pub(crate) struct RowPortions<'s> {
     taken: u64,
     /// The last row that was returned.
     last: Option<LastRow>,
-    /// For each run, the start of the rows that may be left.
+    /// For each run, where the rows begin that may still have to be returned.
     starts: Vec<RunStart>,
 }
 
@@ -28,7 +28,7 @@ struct LastRow {
     equal: usize,
 }
 
-/// The start of the rows of a run that may be left.
+/// The place in a run where the rows begin that may still have to be returned.
 #[derive(Clone, Copy, Default)]
 struct RunStart {
     /// The index of the first block with such a row.
@@ -44,12 +44,13 @@ struct NextRows<'l> {
     last: Option<&'l LastRow>,
     /// The number of rows that equal `last` and were skipped.
     skipped: usize,
-    /// The last row of `held` after `held` was last cut. Rows that are not less than `end` are left for later parts.
+    /// The last row of `held` after `held` was most recently cut. Rows that are not less than this row are left for
+    /// later parts.
     end: Option<(u64, Vec<u8>)>,
 }
 
 impl NextRows<'_> {
-    /// Whether all rows of a run that begin at the given key and prefix are left for later parts.
+    /// Whether the rows of a run from the given key and prefix on are all left for later parts.
     fn ends_before(&self, first: (u64, RowPrefix)) -> bool {
         let end = self.end.as_ref();
         end.is_some_and(|(key, row)| first > (*key, prefix_of(row)))
@@ -140,7 +141,7 @@ impl<'s> RowPortions<'s> {
             if next.ends_before(start.first) {
                 continue;
             }
-            // The first row that is not before the last row, if any.
+            // The place of the first row of the run that does not precede the last returned row, if any.
             let mut first = None;
             run.for_each(
                 &keys,

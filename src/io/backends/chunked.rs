@@ -16,7 +16,8 @@ const COPY_LEN: u64 = 16 << 20;
 /// The minimum size in bytes of a range that is copied within the kernel. A shorter range is read into a chunk.
 const MIN_KERNEL_COPY: u64 = 256 << 10;
 
-/// The minimum length of bytes that are kept instead of being copied into a chunk.
+/// The minimum size in bytes of a buffer that becomes a segment of a chunk as it is. The bytes of a smaller buffer are
+/// copied.
 const MIN_OWNED_LEN: usize = 16 << 10;
 
 /// A part of a chunk: either bytes in memory, or a range of an input, given by its offset and its length in bytes.

@@ -38,8 +38,9 @@ pub(crate) trait Backend: Send {
     }
     /// Appends `len` bytes of an input file from `offset` on, if possible without reading them into the process.
     fn copy(&mut self, input: &Input, offset: u64, len: u64) -> Result<()>;
-    /// Returns the length in bytes of the blocks that the output shares with `input` if a range is copied whose offsets
-    /// in both files differ by a multiple of this length. Returns `None` if the output shares no blocks with the input.
+    /// Returns the length in bytes of the blocks that the output can share with `input`. A copied range shares its
+    /// blocks if its offsets in the two files differ by a multiple of this length. Returns `None` if the output shares
+    /// no blocks with the input.
     fn shared_block_len(&self, input: &Input) -> Option<u64>;
     /// Writes all buffered bytes, overwrites the start of the output with `start` and sets the size of the output to
     /// `len` bytes. A stream keeps its start and its size.

@@ -16,7 +16,7 @@ use crate::pbf::wire::{are_short_varints, check_varints};
 pub(crate) struct ContentFacts {
     /// The number of strings with characters that XML 1.0 does not allow.
     pub inexpressible: u64,
-    /// The tags that readers misunderstand.
+    /// The numbers of tags that readers misunderstand.
     pub faulty_tags: FaultyTags,
     /// Whether an object has a version or a changeset that other programs refuse.
     pub has_refused_info: bool,
@@ -85,7 +85,7 @@ fn check_user(id: u32, strings: &StringTable<'_>) -> FormatResult<()> {
 impl DenseNodes<'_> {
     /// Fails if a coordinate is malformed or does not fit into 64 bits.
     pub(in crate::pbf) fn check_coordinates(&self) -> FormatResult<()> {
-        // Short varints are below 2^49, so fewer than 2^14 of them have a sum that does not overflow. A column with so
+        // A short varint is below 2^49, so the sum of fewer than 2^14 short varints does not overflow. A column with so
         // few values, all of them short, needs no further check.
         let is_few = self.len() < 1 << 14;
         for column in [&self.lats, &self.lons] {

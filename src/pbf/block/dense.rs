@@ -146,10 +146,10 @@ impl<'a> DenseNodes<'a> {
         InfoCursor::new(self.raw_nodes())
     }
 
-    /// Calls `visit` with each selected node: its id, its stored latitude and longitude, and its metadata, of which
-    /// only the version and the visibility are set. `select` is called with the ids of consecutive nodes, and appends
-    /// the indices of the selected ones to `selected`, in ascending order. The coordinates of these nodes are read only
-    /// if `needs_location` returns `true` for one of them.
+    /// Calls `visit` with each selected node: its id, its stored latitude and longitude, and its metadata. Only the
+    /// version and the visibility are set in the metadata. `select` is called with the ids of consecutive nodes, and
+    /// appends the indices of the selected ones to `selected`, in ascending order. If `needs_location` returns `false`
+    /// for all nodes that one call of `select` has selected, their coordinates are not read.
     pub(super) fn visit_selected(
         &self,
         select: &mut impl FnMut(&[i64], &mut Vec<usize>),
@@ -161,7 +161,7 @@ impl<'a> DenseNodes<'a> {
         let mut infos = self.versions();
         infos.nodes.timestamps = Delta::NONE;
         let mut columns = [[0; STRIDE]; 3];
-        // The number of nodes before the current ones whose coordinates were not read.
+        // The number of nodes directly before the current ones that have been passed without reading their coordinates.
         let mut unread = 0;
         for start in (0..self.len).step_by(STRIDE) {
             let count = (self.len - start).min(STRIDE);
@@ -210,7 +210,7 @@ impl<'a> DenseNodes<'a> {
         Ok(())
     }
 
-    /// Returns a cursor like [`infos`](Self::infos) that does not read the changesets and users. Its results have none.
+    /// Returns a cursor like [`infos`](Self::infos), but without changesets and users. It does not read their columns.
     pub(super) fn versions(&self) -> InfoCursor<'_> {
         let mut nodes = self.raw_nodes();
         (nodes.changesets, nodes.uids, nodes.user_sids) = (Delta::NONE, Delta::NONE, Delta::NONE);
@@ -263,7 +263,7 @@ pub(crate) struct RawNodes<'a> {
 }
 
 impl<'a> RawNodes<'a> {
-    // Inlining is forced, so that the caller builds the large value in place.
+    // Inlining is forced, so that the large return value is built directly in the caller.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> FormatResult<Option<RawNode<'a>>> {
         if self.left == 0 {
@@ -393,9 +393,8 @@ pub(in crate::pbf) struct TagFacts {
     pub tags: u64,
 }
 
-/// Checks the tags in `keys_vals`, and returns facts about them. Calls `each_key` with the index of the node and the
-/// string id of every key.
-/// Fails if a key has no value, or if there are tags for more than `nodes` nodes.
+/// Checks the tags in `keys_vals`, and returns facts about them. For every key, calls `each_key` with the index of the
+/// node and the string id of the key. Fails if a key has no value, or if there are tags for more than `nodes` nodes.
 pub(in crate::pbf) fn check_tags(
     mut keys_vals: Varints<'_>,
     nodes: usize,
@@ -418,8 +417,8 @@ pub(in crate::pbf) fn check_tags(
         is_open = true;
         facts.largest_string = facts.largest_string.max(key).max(keys_vals.read()?);
     }
-    // Some writers omit the 0 after the tags of the last node. So tags that no 0 follows count as the tags of one more
-    // node.
+    // Some writers omit the 0 after the tags of the last node. So tags without a closing 0 count as the tags of one
+    // more node.
     if ended + usize::from(is_open) <= nodes {
         Ok(facts)
     } else {
@@ -441,7 +440,8 @@ pub(in crate::pbf) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
     put_packed_field(out, dense_nodes::KEYS_VALS, &vec![0; nodes]);
 }
 
-/// Skips the next nodes without tags in `keys_vals`, at most `most` nodes. Returns the number of skipped nodes.
+/// Skips nodes in `keys_vals` up to the next node with tags, but at most `most` nodes. Returns the number of skipped
+/// nodes.
 pub(super) fn skip_untagged(keys_vals: &mut Varints<'_>, most: usize) -> FormatResult<usize> {
     let ends = keys_vals.rest().iter().take(most);
     let untagged = ends.take_while(|byte| **byte == 0).count();

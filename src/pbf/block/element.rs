@@ -107,7 +107,7 @@ impl<'b> Tags<'b> {
     }
 
     /// Tags whose keys and values alternate in one run. The caller must have checked the string ids, because the
-    /// iteration ends at one that is out of range.
+    /// iteration ends at an id that is out of range.
     pub(crate) const fn of_one_run(strings: &'b StringTable<'b>, run: &'b [u8]) -> Self {
         Self {
             strings,
@@ -506,8 +506,8 @@ impl Block<'_> {
     }
 
     /// Does the same as [`try_for_each`](Self::try_for_each), but skips ways that `is_wanted` refuses. `is_wanted` is
-    /// called once for each way, in order. Whether the skipped ways are damaged is not checked. Without `way_info`, the
-    /// metadata of ways is empty and not checked either.
+    /// called once for each way, in order. Skipped ways are not checked for damage. Without `way_info`, the metadata of
+    /// ways is not checked either, and ways are visited with empty metadata.
     pub(crate) fn try_for_each_wanted<E: From<FormatError>>(
         &self,
         way_info: bool,

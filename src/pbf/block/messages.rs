@@ -248,8 +248,8 @@ pub(crate) struct WayMessage<'a> {
 }
 
 impl<'a> WayMessage<'a> {
-    // Inlining is forced, so that the caller builds the large value in place. Copying the value would take 4 % of the
-    // time of a visit of ways.
+    // Inlining is forced, so that the large return value is built directly in the caller. Copying the value would take
+    // 4 % of the time of a visit of ways.
     #[inline(always)]
     pub(crate) fn parse(message: &'a [u8]) -> FormatResult<Self> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
@@ -276,8 +276,8 @@ impl<'a> WayMessage<'a> {
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
-    /// Fails if a varint of the refs or coordinates is malformed, or if the way has coordinates, but not exactly one
-    /// latitude and one longitude for each ref.
+    /// Fails if a varint of the refs or coordinates is malformed, or if the way has coordinates whose number differs
+    /// from that of the refs.
     pub(crate) fn check(&self) -> FormatResult<()> {
         for (run, name) in [
             (&self.refs, "refs"),
@@ -292,7 +292,7 @@ impl<'a> WayMessage<'a> {
     }
 }
 
-/// Fails if a way has coordinates, but not exactly one latitude and one longitude for each of its `refs` refs.
+/// Fails if a way with `refs` refs has coordinates, and the number of latitudes or of longitudes differs from `refs`.
 pub(super) fn check_coordinate_counts(
     id: i64,
     refs: usize,
@@ -344,8 +344,8 @@ impl<'a> WayRefs<'a> {
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
-    /// Whether `test` returns `true` for any ref. A malformed ref after the first one for which `test` returns `true`
-    /// is not an error.
+    /// Whether `test` returns `true` for any ref. Stops at the first such ref, so a malformed ref after it is not an
+    /// error.
     pub(super) fn any(&self, test: impl FnMut(i64) -> bool) -> FormatResult<bool> {
         self.refs.values().any_sum(0, test)
     }

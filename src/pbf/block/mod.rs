@@ -10,9 +10,9 @@
 //! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`,
 //!   `stored_ways`. `node_versions` and `prefix` read the beginning of a block.
 //! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
-//!   `repeated_keys` (tags whose key occurs again, and tags without a key), `limits` (sizes of objects). `salvage`
-//!   reads what is left of a damaged block.
-//! - `list` has lists that are borrowed or owned.
+//!   `repeated_keys` (tags whose key occurs again, and tags without a key), `oddities` (objects that other programs
+//!   refuse), `limits` (sizes of objects). `salvage` reads what is left of a damaged block.
+//! - `list` has lists that are borrowed or owned. `row_info` encodes metadata for rows that are sorted on disk.
 
 pub(super) mod contents;
 pub(super) mod delta;

@@ -165,9 +165,9 @@ impl<'a> Object<'a> {
         self.fill_next(element, block, &mut None).map(drop)
     }
 
-    /// Does the same as [`fill`](Self::fill), except that this object keeps its metadata if the metadata of `element`
-    /// equals `last`. Returns whether they are equal, and sets `last` to the metadata of `element`. When called, `last`
-    /// must be the metadata of this object as `block` stores it, or `None` if that is unknown.
+    /// Does the same as [`fill`](Self::fill), but keeps the metadata of this object if that of `element` is the same.
+    /// `last` must be the metadata of this object as `block` stores it, or `None` if that is unknown. It is compared
+    /// with the metadata of `element`, and then set to it. Returns whether the two are equal.
     pub(crate) fn fill_next(
         &mut self,
         element: &RawElement<'_>,

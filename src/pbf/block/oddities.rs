@@ -20,7 +20,7 @@ pub(crate) struct Oddities {
     pub short_ways: u64,
     /// Whether a string has characters that XML 1.0 does not allow.
     pub has_inexpressible: bool,
-    /// Whether a node is beyond the earth.
+    /// Whether a node has coordinates outside of the world.
     pub has_outside: bool,
 }
 
@@ -77,7 +77,7 @@ impl DenseInfo<'_> {
 /// The strings of a block that are keys of tags.
 #[derive(Debug, Default)]
 pub(in crate::pbf) struct UsedKeys {
-    /// The last object that has the string as a key, for each string. 0 means that no object has.
+    /// For each string, the number of the last object that has the string as a key; 0 if no object has.
     last_objects: Vec<u32>,
     /// Whether an object has a string as the key of several tags.
     pub(in crate::pbf) has_repeated: bool,
@@ -106,7 +106,7 @@ impl UsedKeys {
         self.last_objects[string as usize] > 0
     }
 
-    /// Whether several strings of the table that are keys have the same text.
+    /// Whether two strings of the table have the same text and are both used as keys.
     pub(in crate::pbf) fn have_equal_texts(&self, string_table: &[u8]) -> FormatResult<bool> {
         let (mut texts, mut index) = (Vec::new(), 0);
         let mut fields = Fields::new(string_table);

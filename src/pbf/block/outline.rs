@@ -25,7 +25,7 @@ pub(in crate::pbf) fn check_string_count(count: usize) -> FormatResult<()> {
 }
 
 /// A part of a StringTable message that is UTF-8. Most messages are UTF-8 as a whole, including the bytes between the
-/// strings. To check many strings at once takes a fraction of the time of checking each string.
+/// strings. Checking many strings at once takes a fraction of the time of checking each one.
 #[derive(Default)]
 struct ValidText<'a> {
     /// The offset of the part in the message.
@@ -40,8 +40,8 @@ impl<'a> ValidText<'a> {
     fn text(&mut self, message: &'a [u8], bytes: &'a [u8], end: usize) -> Option<&'a str> {
         let start = end - bytes.len();
         self.text_between(start, end).or_else(|| {
-            // The encoded length of a string of 128 bytes or more is not UTF-8, so a part ends before it. The next part
-            // begins with the string.
+            // In front of a string of 128 bytes or more, the encoded length is not UTF-8. So a part ends before that
+            // length, and the next part begins with the string.
             let rest = &message[start..];
             let text = match std::str::from_utf8(rest) {
                 Ok(text) => text,

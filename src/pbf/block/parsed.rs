@@ -1,4 +1,4 @@
-//! Parsed blocks, with their strings, their units, and the messages of their groups with the columns of dense nodes.
+//! Parsed blocks: their strings, their units, the messages of their groups, and the columns of dense nodes.
 
 use super::delta::Delta;
 use super::dense::DenseNodes;
@@ -164,9 +164,9 @@ impl<'a> Block<'a> {
         visit(&self.with_groups(part)?)
     }
 
-    /// Appends the node references of the ways that `is_looked_at` and `is_wanted` accept to `refs`. For each of these
-    /// ways, appends to `ways` the id of the way and the end of its references in `refs` (exclusive). `is_looked_at` is
-    /// called for each way, before the way is read.
+    /// Appends to `refs` the node references of the ways that both `is_looked_at` and `is_wanted` accept. For each of
+    /// these ways, appends to `ways` the id of the way and the end of its references in `refs` (exclusive).
+    /// `is_looked_at` is called for each way, before the way is read.
     pub(crate) fn collect_refs(
         &self,
         mut is_looked_at: impl FnMut() -> bool,
@@ -188,9 +188,9 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Calls `visit` with the references of all ways, in batches of about `most`. The first argument of `visit` is the
-    /// node references of a batch. The second argument lists the ways of the batch, each with its id and the end of its
-    /// references in the first argument (exclusive). A long way may be split between batches.
+    /// Calls `visit` with the node references of all ways, in batches of about `most` references. The first argument of
+    /// `visit` has the references of a batch. The second argument lists the ways of the batch, each with its id and the
+    /// end of its references in the first argument (exclusive). A long way may be split between batches.
     pub(crate) fn for_refs(
         &self,
         most: usize,

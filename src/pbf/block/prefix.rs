@@ -4,7 +4,8 @@ use crate::osm::ObjectKind;
 use crate::pbf::wire::schema::{primitive_block, primitive_group};
 use crate::pbf::wire::{MAX_VARINT_LEN, read_varint};
 
-/// The number of bytes to read after a field. They have the tags and lengths of the next messages.
+/// The number of bytes to read beyond the end of a field. These bytes have the field numbers and lengths of the next
+/// messages.
 const LOOKAHEAD: usize = 48;
 
 /// The reason why fields were not found at the beginning of a payload.
@@ -52,7 +53,7 @@ pub(crate) fn bytes_to_first_kind(prefix: &[u8]) -> Option<usize> {
     Unread::needed_bytes(&first_kind(prefix))
 }
 
-/// Reads length-delimited fields at the beginning of a message, whose end may be missing.
+/// Reads length-delimited fields at the beginning of a message. The end of the message may be missing.
 pub(super) struct PrefixFields<'a> {
     prefix: &'a [u8],
     pos: usize,
@@ -64,7 +65,7 @@ impl<'a> PrefixFields<'a> {
         Self { prefix, pos: 0 }
     }
 
-    /// Returns the number of the next length-delimited field, which may not be larger than 15.
+    /// Returns the number of the next field. Fails unless the field is length-delimited and its number is at most 15.
     fn number(&self) -> Result<u32, Unread> {
         const LENGTH_DELIMITED: u8 = 2;
         match self.prefix.get(self.pos) {

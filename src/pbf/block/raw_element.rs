@@ -210,7 +210,8 @@ impl Block<'_> {
     }
 
     /// Calls `visit` with each selected node. `select` is called with the ids of consecutive nodes, and appends the
-    /// indices of the selected ones in ascending order. Nodes between them are skipped without a check.
+    /// indices of the selected ones in ascending order. The nodes between the selected ones are skipped without a
+    /// check.
     pub(crate) fn for_each_selected_node(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),

@@ -9,7 +9,7 @@ use crate::osm::UniqueTags;
 /// The numbers of tags that readers misunderstand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FaultyTags {
-    /// The number of tags whose key an earlier tag of the same object has.
+    /// The number of tags with the same key as an earlier tag of the object.
     pub repeated: u64,
     /// The number of objects that have tags without a key.
     pub without_key: u64,
@@ -33,7 +33,7 @@ impl FaultyTags {
         self.repeated > 0 || self.without_key > 0
     }
 
-    /// Adds the numbers of other objects.
+    /// Adds the numbers that were counted in other objects.
     pub(super) const fn add(&mut self, other: Self) {
         self.repeated += other.repeated;
         self.without_key += other.without_key;

@@ -17,7 +17,7 @@ pub(crate) struct RowInfo<'a> {
     pub user: Option<&'a [u8]>,
 }
 
-/// The attributes that an object has. [`InfoFields::VISIBLE`] is set for a deleted version.
+/// The attributes that an object has. In this set, [`InfoFields::VISIBLE`] means that the object is a deleted version.
 fn present_fields(info: &Info<'_>) -> InfoFields {
     let fields = [
         (info.version.is_some(), InfoFields::VERSION),

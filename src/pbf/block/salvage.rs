@@ -19,7 +19,7 @@ use std::borrow::Cow;
 /// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InvalidUtf8 {
-    /// Such bytes and characters become U+FFFD.
+    /// Bytes that are not UTF-8, and characters that XML does not allow, become U+FFFD.
     #[default]
     Replace,
     /// The tag, role or user name is left out.
@@ -34,13 +34,13 @@ pub struct Salvage {
     pub objects: u64,
     /// The number of objects that cannot be read.
     pub unreadable: u64,
-    /// Whether there are further objects that cannot be read, whose number is not known.
+    /// Whether there are further objects that cannot be read. Their number is not known.
     pub more_unreadable: bool,
-    /// The number of nodes that were left out because their coordinates are beyond the earth.
+    /// The number of nodes that were left out because their coordinates are outside of the world.
     pub outside: u64,
-    /// The number of tags, roles, user names, lists of locations, and metadata of objects that were left out in whole
-    /// or in part, because they are damaged. Tags without a key, tags whose key an earlier tag of the object has, and
-    /// versions and changesets that other programs refuse, count, too.
+    /// The number of parts of objects that were left out in whole or in part, because they are damaged: tags, roles,
+    /// user names, lists of locations, and metadata. This includes tags without a key, tags with the same key as an
+    /// earlier tag of the object, and versions and changesets that other programs refuse.
     pub parts_dropped: u64,
     /// The number of tags, roles and user names in which bytes that are not UTF-8, or characters that XML 1.0 does not
     /// allow, were replaced.
@@ -177,7 +177,8 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Passes an object to `take`, and counts it. `None` stands for a node outside of the world.
+    /// Passes an object to `take`, and counts it. `None` stands for a node that is left out because it is outside of
+    /// the world.
     fn take_object(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
         match object.map(|object| take(&object)) {
             None => self.found.outside += 1,
@@ -239,7 +240,7 @@ impl<'s> Reader<'s> {
         Ok(self.located_node(node.id, (node.lat, node.lon), node.info, tags))
     }
 
-    /// Returns a node; `None` if it is visible and beyond the earth.
+    /// Returns a node; `None` if the node is visible and outside of the world.
     fn located_node(
         &mut self,
         id: i64,
@@ -276,7 +277,8 @@ impl<'s> Reader<'s> {
         Ok(object)
     }
 
-    /// Returns the locations that a way with `count` nodes stores. Fails if it stores some, but not one for each node.
+    /// Returns the locations that a way with `count` nodes stores, or an empty list if the way stores none. Fails if
+    /// their number is neither 0 nor `count`.
     fn locations(&self, way: &WayMessage<'_>, count: usize) -> FormatResult<Vec<Option<Location>>> {
         let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
         let mut locations = Vec::new();
@@ -356,7 +358,7 @@ impl<'s> Reader<'s> {
         let texts = (self.read_text(key), self.read_text(value));
         match texts {
             (Some(key), Some(value)) if !key.is_empty() => {
-                // A tag counts once.
+                // A tag counts once, even if both its key and its value were replaced.
                 self.found.texts_replaced = self.found.texts_replaced.min(replaced + 1);
                 tags.push((key, value));
             }

@@ -124,7 +124,7 @@ impl LocatedWay<'_> {
 
     /// Replaces the contents of `locations` with the stored location of each node, or with nothing if the way stores
     /// none. `refs` is the number of node references of the way, `units` are those of its block. Fails if coordinates
-    /// are malformed, or if there is not one latitude and one longitude for each reference.
+    /// are malformed, or if the way stores some, but not `refs` latitudes and `refs` longitudes.
     pub(crate) fn read_locations(
         &self,
         refs: usize,

@@ -1,4 +1,4 @@
-//! Parsing of blocks with their strings, and a search for faulty strings and the objects that use them.
+//! Parses blocks with their strings, and finds faulty strings and the objects that use them.
 //!
 //! A string is faulty if it is not UTF-8, or has characters that XML 1.0 does not allow. The protobuf type of strings
 //! is `bytes`, so some writers store text in another encoding, or text that was cut within a character.
@@ -39,7 +39,7 @@ pub(crate) struct ContentFault {
     pub what: String,
     /// Whether the block can be read in spite of the fault.
     pub is_readable: bool,
-    /// Whether the fault is a tag whose key an earlier tag of the object has.
+    /// Whether the fault is a tag with the same key as an earlier tag of the object.
     pub is_repeated_key: bool,
 }
 
@@ -141,10 +141,15 @@ fn name_object(payload: &[u8], error: FormatError) -> FormatError {
     }
 }
 
-/// Checks all objects of the block in `payload`, and calls `take` with each use of a faulty string, with each tag whose
-/// key an earlier tag of the object has, with each tag without a key, with each version or changeset that other programs
-/// refuse, and with each object that has too many parts for most commands. Fails if the objects cannot be decoded for a
-/// reason other than a faulty string.
+/// Checks all objects of the block in `payload`, and calls `take` with each of these faults:
+///
+/// - a use of a faulty string, or a faulty string that no object uses;
+/// - a tag with the same key as an earlier tag of the object;
+/// - a tag without a key;
+/// - a version or a changeset that other programs refuse;
+/// - an object that has too many parts for most commands.
+///
+/// Fails if the objects cannot be decoded for a reason other than a faulty string.
 pub(crate) fn content_faults(
     payload: &[u8],
     mut take: impl FnMut(ContentFault),
@@ -158,7 +163,7 @@ pub(crate) fn content_faults(
         report_string_uses(&block, &faults, &mut take)?;
     }
     let facts = block.check_contents()?;
-    // A tag, node or member takes at least one byte, so a shorter payload has no such object.
+    // A tag, node or member takes at least one byte, so an object of a shorter payload cannot have too many of them.
     if payload.len() > MAX_PARTS {
         report_oversized_objects(&block, &mut take)?;
     }
@@ -174,8 +179,8 @@ pub(crate) fn content_faults(
     })
 }
 
-/// Calls `take` with each tag whose key an earlier tag of the same object has, and with each object that has a tag
-/// without a key.
+/// Calls `take` with each tag that has the same key as an earlier tag of the object, and with each other tag without a
+/// key.
 fn report_faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> FormatResult<()> {
     block.try_for_each(|element| {
         let mut seen = SeenKeys::default();

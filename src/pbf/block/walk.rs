@@ -17,7 +17,7 @@ pub(crate) struct BlockWalk<'a> {
     messages: Messages<'a>,
     current: Current<'a>,
     /// Reads the versions of the current dense nodes; `None` until the first request. This field is not in
-    /// [`DenseWalk`], so that nothing has to be dropped when the walk moves from one message to the next.
+    /// [`DenseWalk`], so that a `DenseWalk` has nothing to drop when the walk moves to the next message.
     versions: Option<Box<InfoCursor<'a>>>,
     /// Reads all metadata of the current dense nodes; `None` until the first request.
     infos: Option<Box<InfoCursor<'a>>>,

@@ -164,7 +164,8 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Sets the kind of the block, and returns an object with the tags from `tags_start` on, without roles and runs.
+    /// Sets the kind of the block, and returns an object without roles and runs. The tags of the object are those from
+    /// `tags_start` on.
     fn begin_object(
         &mut self,
         kind: ObjectKind,
@@ -330,7 +331,8 @@ impl BlockEncoder {
         }
     }
 
-    /// Replaces the string id of the user in `source` by the provisional id in this block.
+    /// Returns `info` with another string id of the user: the provisional id in this block instead of the id in
+    /// `source`.
     fn copy_info(
         &mut self,
         info: RawInfo,
@@ -427,7 +429,8 @@ impl BlockEncoder {
         );
         put_deltas(&mut columns.lats, self.lats.iter().copied());
         put_deltas(&mut columns.lons, self.lons.iter().copied());
-        // Writes the column of tags even if no node has tags, because some readers lose the nodes if it is absent.
+        // The column of tags is written even if no node has tags, because some readers lose the nodes if the column is
+        // absent.
         for object in &self.objects {
             for &id in &self.tags[object.tags.clone()] {
                 put_varint(&mut columns.keys_vals, u64::from(id));

@@ -160,7 +160,8 @@ impl Decompressor {
 }
 
 impl Decompressor {
-    /// Returns the payload of `blob`, which must be the blob that was decompressed last, without a copy of it.
+    /// Returns the payload of `blob`, which must be the blob that was decompressed last. Only a payload that is stored
+    /// uncompressed is copied.
     pub(crate) fn take_payload(&mut self, blob: &Blob<'_>) -> Vec<u8> {
         if blob.encoding == Encoding::Raw {
             return blob.data.to_vec();

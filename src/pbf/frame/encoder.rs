@@ -30,8 +30,8 @@ pub struct EncodedFrame {
 }
 
 impl EncodedFrame {
-    /// Returns the frame with `by` bytes more and the same payload. Returns `None` if the frame is not zlib, or if no
-    /// padding makes it longer by `by` bytes.
+    /// Returns a frame with the same payload that is longer by exactly `by` bytes. Returns `None` if the frame is not
+    /// zlib, or if no padding has this effect.
     pub(crate) fn padded(&self, by: usize) -> Option<Self> {
         /// The maximum number of bytes by which the encoded lengths in a frame can grow.
         const MAX_GROWTH: usize = 4;
@@ -178,9 +178,9 @@ impl FrameEncoder {
         self.add_frame(payload, old, entry)
     }
 
-    /// Adds the payload of a whole block as a frame. Copies kinds, number, ids, order, bounding box and flags from
-    /// `entry` without checking them, and computes the length and the hash. If `entry` has no hash, it may lack other
-    /// facts, too, so this method scans the payload instead.
+    /// Adds the payload of a whole block as a frame. Copies the facts about the objects from `entry` without checking
+    /// them (kinds, count, ids, order, bounding box, flags and statistics), and computes the length and the hash. If
+    /// `entry` has no hash, it may lack other facts, too, so this method scans the payload instead.
     pub(crate) fn add_payload_with_entry(
         &mut self,
         payload: &[u8],

@@ -23,8 +23,8 @@ pub mod feature {
     /// Optional. Used only by this program, together with [`LOCATIONS`]. When locations were added to the ways, nodes
     /// without tags were omitted from the file, except members of relations.
     pub const NEEDED_NODES: &str = "pbfhogg.NeededNodes";
-    /// Optional. Used only by this program, together with [`LOCATIONS`]. When locations were kept up to date, the file
-    /// had some of the nodes that only ways need, and none of these nodes are omitted.
+    /// Optional. Used only by this program, together with [`LOCATIONS`]. The file may lack nodes of its ways, but has
+    /// some of the nodes that only ways need. Updates of the file omit no nodes.
     pub const SOME_NODES: &str = "pbfhogg.SomeNodes";
     /// The features that declare which nodes of ways a file has. A file declares at most one of them.
     pub const NODES_OF_WAYS: [&str; 3] = [ALL_NODES, NEEDED_NODES, SOME_NODES];
@@ -99,9 +99,9 @@ pub(crate) struct TextFacts {
     pub josm_upload: Option<String>,
     /// The attribute `version` of the root element.
     pub version: Option<String>,
-    /// Whether the format is one of change files.
+    /// Whether files of the format are change files.
     pub is_change: bool,
-    /// Whether the format is one of data only. OPL has both data and changes.
+    /// Whether files of the format have data only. OPL files may have data or changes.
     pub is_data: bool,
 }
 

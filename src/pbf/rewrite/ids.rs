@@ -81,7 +81,7 @@ impl BlockWayIds {
     }
 
     /// Appends the block in `payload`, which must be the one that was read, with the ids that are now in `ways` and
-    /// `nodes`. Other objects than ways keep their ids.
+    /// `nodes`. Objects other than ways keep their ids.
     pub(crate) fn patch(&self, payload: &[u8], out: &mut Vec<u8>) -> FormatResult<()> {
         let (mut run, mut start) = (Vec::new(), 0);
         let mut ways = self.ways.iter().zip(&self.places);
@@ -115,8 +115,8 @@ fn patch_messages(
         put_bytes_head(out, field.number, group.len());
         let start = out.len();
         each_field(group, "PrimitiveGroup", |field, _| patch(field, out))?;
-        // Only now, the length of the new group is known. In most cases, it takes as many bytes as the old length, so
-        // that no content moves.
+        // The length of the new group is known only now. In most cases, the new length takes as many bytes as the old
+        // one, so that no content moves.
         let mut len = Vec::with_capacity(MAX_VARINT_LEN);
         put_varint(&mut len, (out.len() - start) as u64);
         out.splice(start - varint_len(group.len() as u64)..start, len);
@@ -230,7 +230,7 @@ impl<'m> WayPlaces<'m> {
     }
 }
 
-/// Appends the message of a way with a new id and the ids of new nodes, as a field of its group.
+/// Appends the message of a way with a new id and new node ids, as a field of its group.
 #[inline]
 fn put_way(
     message: &[u8],
@@ -394,7 +394,7 @@ mod tests {
         out
     }
 
-    /// Checks the new message of a way, with both ways to replace its ids.
+    /// Checks the new message of a way, as `patch_ids` and [`BlockWayIds`] produce it.
     #[track_caller]
     fn check_way(old: &[&[u8]], new: &[&[u8]]) {
         let other = [id_field(7), refs_field(&[70, 75])].concat();

@@ -84,8 +84,9 @@ pub(crate) struct WayNodeLocations {
 }
 
 impl WayNodeLocations {
-    /// Replaces unknown locations by those that the ways in `group` store. `group` consists of the messages of a group,
-    /// `nodes` has the references of its ways, and `units` are the units of the block.
+    /// Replaces unknown locations by those that the ways in `group` store. Ignores stored locations outside of the
+    /// world. `group` consists of the messages of a group, `nodes` has the references of its ways, and `units` are the
+    /// units of the block.
     fn keep_stored(
         &mut self,
         group: &[u8],
@@ -121,8 +122,8 @@ impl WayNodeLocations {
     }
 }
 
-/// Appends the block in `payload` to `out`, with new locations in place of the old ones in all its ways. A location
-/// that is not found stays as it is stored in the way.
+/// Appends the block in `payload` to `out`, with new locations in place of the old ones in all its ways. If a location
+/// is not found, the way keeps the location that it stores.
 ///
 /// Calls `find` with all ways of a group or, if the group has more than [`PART_LEN`] bytes, with consecutive parts of
 /// the group. The second argument of `find` is an empty vector, to which `find` must append one location for each
@@ -200,7 +201,7 @@ pub(crate) struct MovedWays {
     pub lost: u64,
     /// The number of ways with at least one of these references.
     pub incomplete: u64,
-    /// Whether `units` are not those of the block, because these cannot express all locations.
+    /// Whether `units` differ from the units of the block, which cannot express all locations.
     pub(crate) changes_units: bool,
     /// The units of the new locations.
     units: BlockUnits,
@@ -295,7 +296,7 @@ pub(super) struct MovedWayWriter<'m> {
 }
 
 impl<'m> MovedWayWriter<'m> {
-    /// Creates a writer of the first way.
+    /// Creates a writer that begins with the first way of the block.
     pub(super) fn new(moved: &'m MovedWays) -> Self {
         Self {
             moved,

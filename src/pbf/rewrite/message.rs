@@ -41,7 +41,7 @@ impl IdPlaces {
             _ => return,
         };
         if place.end == 0 {
-            // A blob has at most 32 MiB.
+            // An offset fits into 32 bits, because a blob has at most 32 MiB.
             *place = range.start as u32..range.end as u32;
         } else {
             self.has_repeats = true;

@@ -1,7 +1,8 @@
 //! Rewrites encoded blocks. Unchanged parts are copied byte for byte.
 //!
 //! `edit` removes, replaces and inserts objects as a `script` says, `ids` replaces ids, `locations` writes locations
-//! into ways, `metadata` removes attributes, and `tags` replaces tags. `message` replaces fields of a message.
+//! into ways, `metadata` removes attributes, and `tags` replaces tags. `message` replaces fields of a message, and
+//! `growing_table` appends strings to a string table.
 
 mod edit;
 mod growing_table;

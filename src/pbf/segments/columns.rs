@@ -183,7 +183,7 @@ mod tests {
         block.extend([17 << 3, 1, 100]);
         let parts = parts(&block);
         let lens: Vec<_> = parts.iter().map(|part| part.range.len()).collect();
-        // The tag and the length of a message count for the part of its first column.
+        // The field number and the length of a message belong to the part of its first column.
         let expected = [706, 2_003 + 8, 1_003 + 3, 3_003, 50_008, 50_008, 603 + 13];
         assert_eq!(lens, expected);
         let values: Vec<_> = parts.iter().map(|part| part.values).collect();

@@ -101,8 +101,8 @@ impl BlobEntry {
         self.offset + self.frame_len as u64
     }
 
-    /// Returns an entry with only the place of the blob, the lengths of its frame and its number, and whether it has a
-    /// table beside its objects.
+    /// Returns the entry with only these facts: the offset, the lengths and the number of the frame, and whether the
+    /// blob has a table beside its objects.
     pub(crate) fn without_facts(&self) -> Self {
         let mut entry = Self {
             offset: self.offset,

@@ -112,8 +112,8 @@ impl IdFacts {
         self.add_run(&run, last_version)
     }
 
-    /// Adds successive node ids, if they are positive and ascending, and come after all ids added before. Nearly all
-    /// blocks have such ids. Otherwise returns `false` and adds nothing. `last_version` must return the version of the
+    /// Adds successive node ids, if they are positive and ascending, and come after all ids added before. Otherwise,
+    /// returns `false` and adds nothing. Nearly all blocks have such ids. `last_version` must return the version of the
     /// last node.
     pub(super) fn add_run(
         &mut self,

@@ -129,7 +129,7 @@ pub(super) fn read_directory(frame: &[u8]) -> FormatResult<Vec<u8>> {
     STANDARD.decode(text).map_err(|_| damage_error())
 }
 
-/// Whether a whole Blob message has objects and a part of a table of ids.
+/// Whether `body`, a whole Blob message, has both objects and a part of a table of ids.
 pub(super) fn is_id_host(body: &[u8]) -> bool {
     let payload = payload_of(body).ok().flatten();
     payload.is_some_and(|payload| Host::parse(&payload, TITLE_OF_IDS).is_some())

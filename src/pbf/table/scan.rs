@@ -136,7 +136,7 @@ struct TableScan {
     counts: [ObjectCounts; 3],
     /// Whether odd objects are looked for.
     finds_odd: bool,
-    /// The odd objects, without nodes beyond the earth and faulty tags.
+    /// The odd objects that the scan itself finds. [`scan_for_oddities`] adds the others.
     odd: Oddities,
     /// The keys of tags, if odd objects are looked for.
     keys: UsedKeys,

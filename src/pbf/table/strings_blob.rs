@@ -131,7 +131,7 @@ pub fn may_be_table_blob(start: &[u8]) -> bool {
     start.windows(title.len()).any(|window| window == title)
 }
 
-/// Whether a whole Blob message is a part of a table about the file and has no objects.
+/// Whether `body`, a whole Blob message, has a part of a table about the file and no objects.
 pub fn is_table_blob(body: &[u8]) -> bool {
     let is_table = |strings: &StringTable<'_>| {
         let title = strings.get(1);

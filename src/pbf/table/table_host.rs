@@ -15,7 +15,7 @@ use crate::pbf::encode::intern::SourceStrings;
 use crate::pbf::wire::schema::{primitive_block, string_table};
 use crate::pbf::wire::{Fields, put_bytes_field, put_bytes_head};
 
-/// Objects near the end of a file, whose blob also gets a part of a table.
+/// The objects of a host. They are near the end of a file.
 #[derive(Debug, Clone)]
 pub struct TableHost {
     /// The payload of a block with the objects, which all have the same kind.

@@ -74,7 +74,7 @@ pub struct Toc {
     pub entries: Vec<BlobEntry>,
 }
 
-/// The numbers of the columns, of which the last known one is `LAST`. Readers skip unknown columns.
+/// The numbers of the columns. `LAST` is the largest known number; readers skip columns with larger ones.
 mod column {
     /// The number of blobs per entry. Occurs only in tables of version 1, if at least one entry covers several blobs.
     pub const BLOBS: u64 = 1;
@@ -264,9 +264,9 @@ impl Toc {
     /// Decodes a table of contents. The data frames of the file begin at offset `data_start`, and the file has
     /// `actual_len` bytes.
     ///
-    /// Fails if the table is damaged, has an unknown version, or has entries that cover several blobs. The file can be
-    /// read without its table. Does not decode the entries if [`data_end`](Self::data_end) lies beyond the end of the
-    /// file.
+    /// Fails if the table is damaged, has an unknown version, or has entries that cover several blobs. In these cases,
+    /// the file can be read without its table. Does not decode the entries if [`data_end`](Self::data_end) lies beyond
+    /// the end of the file.
     pub fn parse(bytes: &[u8], data_start: u64, actual_len: u64) -> Result<Self, FormatError> {
         let damaged = || FormatError::new("it is damaged");
         let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
@@ -320,8 +320,8 @@ impl Columns<'_> {
         let mut boxes = BoxColumns::new(self);
         let mut hashes = get(column::HASH, false);
         let mut statistics = StatisticsColumns::new(self);
-        // Each frame length has at least one byte, unless it equals the one before. So the column limits the memory
-        // that a wrong count can reserve.
+        // A frame length takes at least one byte of its column, unless it is a part of a run. So the length of the
+        // column limits the memory that a wrong count can reserve.
         let mut entries = Vec::with_capacity(count.min(plain.first().map_or(0, ColumnReader::len)));
         let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
         for _ in 0..count {

@@ -387,7 +387,7 @@ pub fn may_be_toc_blob(start: &[u8]) -> bool {
     memmem::find(start, TITLE.as_bytes()).is_some()
 }
 
-/// Whether a whole Blob message has a part of a table of contents, but not the last part.
+/// Whether `body`, a whole Blob message, has a part of a table of contents other than the last part.
 pub fn is_inner_part(body: &[u8]) -> bool {
     matches!(TocPart::parse(body), Ok(Some(part)) if part.number < part.of)
 }

@@ -50,7 +50,8 @@ pub(crate) fn scan_ids(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<()
     Ok(())
 }
 
-/// Whether a sorted blob has these nodes and no other objects, according to `entry`. May be `false` for negative ids.
+/// Whether `entry` shows that its blob is sorted and has exactly these nodes and no other objects. For negative ids,
+/// the result may be `false` even for such a blob.
 pub(crate) fn are_all_objects(nodes: &[i64], entry: &BlobEntry) -> bool {
     let ends = nodes.first().zip(nodes.last());
     entry.kinds == KindSet::of(ObjectKind::Node)

@@ -1,8 +1,8 @@
-//! The replacement of `wide` for other processors than x86-64: they do not have its registers.
+//! The replacement of `wide` for processors other than x86-64, which do not have its registers.
 
 use super::packed::PartialSums;
 
-/// Registers that the processor does not have, so that there is no value of this type.
+/// A type without values, because the processor does not have the registers.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NoRegisters {}
 

@@ -86,7 +86,7 @@ fn count_few_varints(run: &[u8]) -> usize {
     const LOWEST: u64 = CONTINUATION_BITS >> 7;
     let ends = |word: u64| (!word & CONTINUATION_BITS) >> 7;
     let (words, rest) = run.as_chunks::<8>();
-    // Each byte of the sum counts the ends among the bytes with one index modulo 8.
+    // Byte `i` of the sum counts the ends among the bytes at index `i` of all words.
     let mut sum: u64 = words
         .iter()
         .map(|word| ends(u64::from_le_bytes(*word)))
@@ -111,8 +111,8 @@ pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Whether `run` consists of whole varints of at most seven bytes, which are less than 2^49. The result may also be
-/// `false` if some varints have six or seven bytes.
+/// Whether `run` consists of whole varints of at most seven bytes, which are less than 2^49. May return `false` even
+/// for such a run, if some of its varints have six or seven bytes.
 #[inline]
 pub fn are_short_varints(run: &[u8]) -> bool {
     // A varint longer than seven bytes has at least seven consecutive bytes with continuation bits. Six of the seven
@@ -268,7 +268,7 @@ impl<'a> Varints<'a> {
         Some(join_7_bit_groups(word & (ends ^ (ends - 1))))
     }
 
-    /// Returns the remaining bytes as a little-endian number. There must be less than eight.
+    /// Returns the remaining bytes as a little-endian number. There must be fewer than eight.
     #[inline]
     fn last_word(&self) -> u64 {
         let left = self.run.len() - self.pos;

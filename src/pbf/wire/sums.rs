@@ -3,7 +3,7 @@
 use super::packed::Varints;
 use super::{CONTINUATION_BITS, FormatError, WideRegisters, word_at, zigzag_decode};
 
-/// The number of sums that are computed before they are tested. Most ways have fewer nodes.
+/// The number of sums that are computed together before each is tested. Most ways have fewer nodes.
 pub(in crate::pbf) const FEW_SUMS: usize = 32;
 
 impl Varints<'_> {
@@ -70,8 +70,8 @@ impl Varints<'_> {
     }
 
     /// Calls `f` with each prefix sum of the remaining zigzag-coded values, and a repeat count. Consecutive equal sums
-    /// may lead to one call or to several, with repeat counts that add up. Sums wrap around. Returns whether any sum
-    /// exceeded 64 bits.
+    /// lead to one call or to several, whose repeat counts add up to the number of these sums. Sums wrap around.
+    /// Returns whether any sum exceeded 64 bits.
     #[inline]
     pub fn for_each_sum(self, f: impl FnMut(i64, usize)) -> Result<bool, FormatError> {
         self.for_each_sum_with(WideRegisters::detect(), f)
@@ -84,7 +84,7 @@ impl Varints<'_> {
         registers: Option<WideRegisters>,
         mut f: impl FnMut(i64, usize),
     ) -> Result<bool, FormatError> {
-        // The sums of 64 values of eight bytes, which are less than 2^55, differ by less than 2^61.
+        // A value of at most eight bytes changes the sum by at most 2^55, so 64 such values change it by at most 2^61.
         const FAR_FROM_OVERFLOW: u64 = 1 << 62;
         let (mut sum, mut overflows, mut sums) = (0i64, false, [0; 64]);
         while !self.is_done() {
@@ -202,7 +202,7 @@ impl Varints<'_> {
             && (count == 0 || registers.is_none())
             && !self.is_done()
         {
-            // Most values have one byte, which is read fastest alone.
+            // Most values have one byte. Reading such values one by one is fastest.
             let value = match self.read_sint() {
                 Err(_) if count > 0 => break,
                 value => value?,
@@ -336,7 +336,7 @@ mod tests {
         (sums, ends, None)
     }
 
-    /// Compares all ways to read sums with a slow one, with at most `room` values at a time.
+    /// Compares all functions that read sums with [`slow_sums`], for at most `room` values at a time.
     fn check_run(run: &[u8], room: usize) {
         let (sums, ends, error) = slow_sums(run, -7);
         let count = room.min(sums.len());
@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    /// Compares the visit of all sums with a slow one.
+    /// Compares `for_each_sum` with [`slow_sums`].
     fn check_visit(run: &[u8]) {
         let (sums, _, error) = slow_sums(run, 0);
         let (mut sum, mut overflows, mut pos) = (0i128, false, 0);

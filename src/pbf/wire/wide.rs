@@ -55,7 +55,8 @@ impl WideRegisters {
         sums: &mut Vec<i64>,
         sum: i64,
     ) -> PartialSums {
-        // A value has at least one byte. The values of a longer run are counted, to reserve no more than is needed.
+        // A value has at least one byte, so a short run has at most as many values as bytes. The values of a longer run
+        // are counted, to reserve no more memory than is needed.
         let values = if run.len() <= 64 {
             run.len()
         } else {
@@ -100,7 +101,7 @@ fn store_totals(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> Pa
         let (window, filled) = load(&run[part.bytes..]);
         let continued = _mm512_movepi8_mask(window);
         let mut ends = !continued & filled;
-        // Eight bytes with continuation bits begin a value of more than eight bytes. The window ends before it.
+        // Eight bytes with continuation bits begin a value of more than eight bytes. The window ends before this value.
         let two = continued & (continued >> 1);
         let four = two & (two >> 2);
         let eight = four & (four >> 4);
@@ -113,7 +114,7 @@ fn store_totals(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> Pa
         if ends == 0 {
             break;
         }
-        // The first byte of each value, one after the other.
+        // The index in the window of the first byte of each value, one after the other.
         let mut starts = _mm512_maskz_compress_epi8(ends << 1 | 1, bytes);
         let count = ends.count_ones() as usize;
         let (now, later) = std::mem::take(&mut places).split_at_mut(count);
@@ -136,7 +137,7 @@ fn store_totals(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> Pa
     part
 }
 
-/// Returns the first 64 bytes, filled up with zeros, and a mask of the bytes that are not filled up.
+/// Returns the first 64 bytes of `bytes`, and a mask of the bytes that exist. Missing bytes are zeros.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn load(bytes: &[u8]) -> (__m512i, u64) {
@@ -147,7 +148,7 @@ fn load(bytes: &[u8]) -> (__m512i, u64) {
     (loaded, filled)
 }
 
-/// Stores the first of eight numbers, as many as `places` has. Panics if it has none or more than eight.
+/// Stores the first of eight numbers, one in each of `places`. Panics if there are no places or more than eight.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn store(numbers: __m512i, places: &mut [MaybeUninit<i64>]) {

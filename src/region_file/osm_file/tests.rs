@@ -262,7 +262,7 @@ fn an_area_around_a_pole_is_refused() {
         message.contains("way 1: it crosses the antimeridian"),
         "{message}"
     );
-    // Along the antimeridian, and not across it.
+    // This ring goes along the antimeridian, and does not cross it.
     let path = folder.osm(&ring(&[
         (-180, -60),
         (0, -60),
@@ -301,7 +301,7 @@ fn a_way_lies_where_it_says_unless_the_file_has_its_nodes() {
     let way = "<way id='3'><nd ref='21' lat='1' lon='1'/><nd ref='22' lat='1' lon='5'/>\
         <nd ref='23' lat='4' lon='5'/><nd ref='21' lat='1' lon='1'/></way>";
     assert_eq!(envelope(&folder.osm(way)), "1,1,5,4");
-    // The locations in the way are out of date, or unknown in the node.
+    // Node 23 has another location than the way stores. Node 22 is in the file, but has no location.
     let moved = "<node id='23' lat='8' lon='7'/><node id='22'/>".to_owned() + way;
     assert_eq!(envelope(&folder.osm(&moved)), "1,1,7,8");
     let opl = folder.file("a.opl", b"w3 v1 Nn1x1y1,n2x5y1,n3x5y4,n1x1y1\n");
@@ -340,7 +340,7 @@ fn a_member_way_lies_where_its_relation_says_if_it_is_not_in_the_file() {
     );
     let listed = boundary_of(&[&one, &other]);
     assert_eq!(envelope(&folder.osm(&listed)), "1,1,9,9");
-    // One way is in the file, with its nodes or with what the relation says.
+    // One member way is in the file. Its places come from its nodes or, if these are missing, from the relation.
     let in_file = nodes() + &way(2, &[99, 19, 11]) + &boundary_of(&[&one, ""]);
     assert_eq!(envelope(&folder.osm(&in_file)), "1,1,9,9");
     let without_nodes = way(2, &[99, 19, 11]) + &listed;
@@ -403,7 +403,7 @@ fn an_answer_in_json_is_read_like_one_in_xml() {
     let other = member(2, &geometry(&[(9, 9), (1, 9), (1, 1)]));
     let shape = read(&relation(&[one.clone(), other])).unwrap();
     assert_eq!(shape.envelope().to_string(), "1,1,9,9");
-    // The way with its nodes, with its geometry, and with its geometry alone.
+    // A way with ids and nodes, with ids and a geometry, and with a geometry only.
     let node = |id: i64, lon, lat| {
         format!("{{\"type\":\"node\",\"id\":{id},\"lat\":{lat},\"lon\":{lon}}}")
     };

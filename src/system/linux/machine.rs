@@ -60,7 +60,7 @@ fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
 }
 
 /// Returns the number of bytes of memory that a control group still allows. Returns `None` if the control group has no
-/// limit or does not exist. `read` must return the content of the file of the control group that has the given name.
+/// limit or does not exist. `read` must return the content of the control group's file with the given name.
 fn cgroup_available(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
     // The page cache counts as used memory, but inactive file pages count as available here, because the kernel frees

@@ -54,8 +54,8 @@ impl<'s> RegionLookup<'s> {
     }
 }
 
-/// Returns the form of a file with regard to the locations of its ways. A file with a blob whose entry does not tell
-/// whether its ways store locations may have located ways. A file without any node does not have all nodes, whatever
+/// Returns the form of a file with regard to the locations of its ways. If the entry of a blob does not tell whether
+/// its ways store locations, they are assumed to store some. A file without any node does not have all nodes, whatever
 /// its header says. In a history file, locations in ways do not count.
 pub(in crate::commands) fn form_of(file: &PbfFile, plan: &BlobPlan) -> LocationForm {
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {

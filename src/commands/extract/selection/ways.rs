@@ -254,7 +254,7 @@ impl RegionMembers<'_> {
         )
     }
 
-    /// Returns which of the nodes in `asked` the file has: [`WITH_LOCATION`] or [`WITHOUT_LOCATION`].
+    /// Returns those nodes in `asked` that the file has, each with the value [`WITH_LOCATION`] or [`WITHOUT_LOCATION`].
     fn nodes_in_file(&self, asked: &IdMap, source: PlannedFile<'_>) -> Result<IdMap> {
         let mut known = IdMap::default();
         source.scan("find nodes of ways").run(
@@ -317,7 +317,7 @@ impl RegionMembers<'_> {
         Ok(found)
     }
 
-    /// Sets the regions of the nodes that were not found, according to the locations that `ways` store.
+    /// Sets the regions of the nodes that were found in no region, according to the locations that `ways` store.
     fn locate_stored(
         &self,
         stored: StoredLocationRule<'_>,

@@ -139,7 +139,8 @@ impl BaseLookup<'_> {
         changes.filter(|change| change.kind() == ObjectKind::Way && !change.is_deletion())
     }
 
-    /// Returns the members of one kind of the changed relations that may be kept or completed because of their members.
+    /// Returns the members of the given kind in the changed relations. Relations whose members do not decide whether
+    /// the relation is kept or completed are ignored.
     fn wanted_members(&self, facts: &BaseFacts, kind: ObjectKind) -> IdSet {
         let is_smart = matches!(self.strategy, Strategy::Smart { .. });
         let mut wanted = IdSet::default();
@@ -270,7 +271,7 @@ impl BaseLookup<'_> {
     fn find_ways(&self, changed: &IdSets, facts: &mut BaseFacts) -> Result<()> {
         let mut wanted = changed.of(ObjectKind::Way).clone();
         wanted.extend(self.wanted_members(facts, ObjectKind::Way).ids());
-        // Without locations in ways, a node outside matters only where ways are completed.
+        // If ways do not store locations, a node outside of the region matters only to strategies that complete ways.
         let follows_nodes = facts.is_located || self.strategy.completes_ways();
         let absent = if follows_nodes {
             self.absent_nodes(changed, facts)
@@ -337,7 +338,7 @@ impl BaseLookup<'_> {
             found.outdated = self.outdated_ways(changed, block)?;
         }
         absent.for_each_present(&nodes.refs, |at| {
-            // Of a way with a new version, the nodes of the new version count.
+            // If the changes have a newer version of the way, the nodes of the newer version count instead.
             let way = nodes.way_id_of(at);
             if !changed.contains(kind, way) || found.outdated.contains(&way) {
                 found.referred.push(nodes.refs[at]);

@@ -37,7 +37,8 @@ pub struct ThemeColumn {
     /// The name of the column.
     pub name: String,
     /// The keys of tags. The value of the column comes from the first of these keys that an object has. If there are
-    /// several keys, tags are skipped if the filter of the theme asks for their key, but does not match them.
+    /// several keys, a tag is skipped if the filter of the theme has a condition on its key, but does not select the
+    /// object by this tag.
     pub keys: Vec<String>,
     /// The type of the column.
     pub column_type: ColumnType,

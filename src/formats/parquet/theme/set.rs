@@ -136,8 +136,8 @@ impl ThemeSet {
         found
     }
 
-    /// Whether the filter of a theme asks for the key of a tag, but does not select the feature by this tag. `tags` are
-    /// all tags of the feature.
+    /// Whether the filter of a theme has a condition on the key of a tag, but does not select the feature by this tag.
+    /// `tags` are all tags of the feature.
     pub(in super::super) fn rejects(
         &self,
         theme: usize,
@@ -165,8 +165,8 @@ impl ThemeSet {
     }
 }
 
-/// Whether an expression applies to a feature with a geometry, because it applies to the kind of the feature's object,
-/// or because it applies to areas and the feature is an area or a closed line.
+/// Whether an expression applies to a feature. This is so if the expression applies to the kind of the feature's
+/// object, or if it applies to areas and the feature is an area or a closed line.
 fn applies_to(expression: &ObjectExpression, kind: ObjectKind, geometry: &Geometry<'_>) -> bool {
     let is_area = || match (kind, geometry) {
         (ObjectKind::Way, Geometry::LineString(points)) => {

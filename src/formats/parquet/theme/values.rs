@@ -32,7 +32,7 @@ pub(in super::super) struct ThemeRow<'a> {
     pub geometry: &'a Geometry<'a>,
     pub tags: StoredTags<'a>,
     pub areas: Option<&'a AdminAreas>,
-    /// The tags as text, once they have been needed.
+    /// The tags as text; `None` until they are needed.
     pub texts: Option<Vec<(&'a str, &'a str)>>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> ThemeRow<'a> {
     }
 
     /// Returns the tag whose key comes first in `keys`, or `None` if no tag has one of the keys. If there are several
-    /// keys, skips tags by which the theme does not select the feature, so that the value never comes from such a tag.
+    /// keys, skips the tags that the theme [rejects](ThemeSet::rejects), so that the value never comes from such a tag.
     fn find(&mut self, keys: &[String]) -> FormatResult<Option<Tag<'a>>> {
         for wanted in keys {
             for tag in self.tags {
@@ -97,7 +97,7 @@ impl<'a> ThemeRow<'a> {
         Ok(None)
     }
 
-    /// Whether the theme does not select the feature by a tag.
+    /// Whether the theme [rejects](ThemeSet::rejects) a tag.
     fn is_rejected(&mut self, key: &[u8], value: &[u8]) -> bool {
         let all = self.texts.get_or_insert_with(|| texts(self.tags));
         let tag = std::str::from_utf8(key)

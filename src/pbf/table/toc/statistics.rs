@@ -14,7 +14,7 @@ struct StatisticsColumn {
     is_delta: bool,
     /// Whether only entries of ways or relations have a value.
     is_of_references: bool,
-    /// Returns the value of the statistics of a given number of objects.
+    /// Returns the value to store. The arguments are the number of objects, and their statistics.
     get: fn(u32, &ObjectStatistics) -> i64,
     /// Stores a value. The values of the earlier columns must be stored already. Returns `None` if the value is out of
     /// range.
@@ -35,7 +35,7 @@ macro_rules! column {
             },
         }
     };
-    // The share of the objects that have an attribute, as a difference from the share of another attribute.
+    // The share of the objects that have an attribute, or its difference from the share of another attribute.
     ($number:ident, share $field:ident $(- $other:ident)?) => {
         StatisticsColumn {
             get: |count, found| share(count, found.$field) $(- share(count, found.$other))?,
