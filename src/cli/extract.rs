@@ -218,7 +218,7 @@ impl Args {
             let format = extract.output_format.as_deref();
             let format = format.map(|text| FormatSpec::parse(session.conventions, text));
             let format = format.transpose().map_err(about)?;
-            if format.as_ref().is_some_and(FormatSpec::changes_pbf) {
+            if format.as_ref().is_some_and(FormatSpec::has_pbf_options) {
                 let cause = "the options of pbf are those of all extracts: give them with -f";
                 return Err(about(cause.into()).into());
             }

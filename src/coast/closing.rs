@@ -56,7 +56,7 @@ pub(super) fn close(
             by_place.then_with(|| key(one).cmp(&key(other)))
         });
         walk.match_ends(ring, border, ends);
-        rings.push(with_places(ring, border, ends));
+        rings.push(ring_with_coast_ends(ring, border, ends));
     }
     ClosedCoast {
         rings: walk.rings(pieces, problems),
@@ -70,7 +70,7 @@ const DOUBLED_HALF_WORLD: i128 = 3_600_000_000 * 1_800_000_000;
 
 /// Removes rings around more than half of the world. The coastline of such a ring, for example that of Antarctica, goes
 /// the wrong way round.
-pub(super) fn leave_out_worlds(rings: &mut Vec<CoastPath>, problems: &mut Vec<CoastProblem>) {
+pub(super) fn remove_world_rings(rings: &mut Vec<CoastPath>, problems: &mut Vec<CoastProblem>) {
     rings.retain(|ring| {
         let is_world = doubled_area(&ring.points) > DOUBLED_HALF_WORLD;
         if is_world {
@@ -87,7 +87,7 @@ fn not_closed(path: &CoastPath) -> CoastProblem {
 }
 
 /// Returns a ring of the border with the places at which coastlines meet it.
-fn with_places(ring: &[Point], border: &Border, ends: &[BorderEnd]) -> Vec<Point> {
+fn ring_with_coast_ends(ring: &[Point], border: &Border, ends: &[BorderEnd]) -> Vec<Point> {
     let mut points = Vec::with_capacity(ring.len() + ends.len());
     let mut ends = ends.iter().peekable();
     for (index, point) in ring.iter().enumerate() {

@@ -131,7 +131,7 @@ impl Gaps<'_> {
             for is_last in [false, true] {
                 self.queue_border(path, is_last);
             }
-            self.queue_start(path);
+            self.queue_nearest_start(path);
         }
         while let Some(Reverse(continuation)) = self.waiting.pop() {
             let (path, is_last) = continuation.end;
@@ -149,7 +149,7 @@ impl Gaps<'_> {
                     }
                 }
                 ContinuationTarget::Start(start) if self.is_joined(start, false) => {
-                    self.queue_start(path);
+                    self.queue_nearest_start(path);
                 }
                 ContinuationTarget::Start(start) => {
                     self.starts.remove(start);
@@ -210,7 +210,7 @@ impl Gaps<'_> {
     }
 
     /// Queues the continuation of the end of a path to the nearest start of a path, if the start is near enough.
-    fn queue_start(&mut self, path: usize) {
+    fn queue_nearest_start(&mut self, path: usize) {
         let close_distance_m = self.rules.close_distance_m;
         if close_distance_m <= 0.0 {
             return;

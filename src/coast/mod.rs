@@ -37,7 +37,7 @@ use crate::geometry::{Point, Shape};
 use crate::runtime::Context;
 pub(crate) use box_part::BoxPart;
 use clipping::{CoastPiece, clip, cut_at_antimeridian};
-use closing::{ClosedCoast, close, leave_out_worlds};
+use closing::{ClosedCoast, close, remove_world_rings};
 use gaps::{GapRules, close_gaps};
 pub(crate) use grid::{Grid, GridCells};
 use joining::join;
@@ -45,7 +45,7 @@ use land::{LandPolygons, land_of};
 use path::CoastPath;
 use problem::in_order;
 pub use problem::{CoastProblem, CoastProblemKind, ProblemPlace};
-use region::{CoastRegion, ShownSurfaces, Surroundings, polygons_with};
+use region::{CoastRegion, ShownSurfaces, Surroundings, polygons_of_border};
 use serde::Serialize;
 use std::path::PathBuf;
 use ways::CoastWays;
@@ -198,7 +198,7 @@ fn coast_of(
     let count = rings.len() as u64;
     let inside = match region.source {
         RegionSource::World => {
-            leave_out_worlds(&mut rings, &mut problems);
+            remove_world_rings(&mut rings, &mut problems);
             None
         }
         _ => surroundings.add_border(&mut rings, region, &is_met, &shown)?,
@@ -212,7 +212,7 @@ fn coast_of(
         land: polygons,
         is_turned,
         problems: in_order(problems),
-        region: polygons_with(border_rings, &owners),
+        region: polygons_of_border(border_rings, &owners),
         source: region.source,
         rings: count,
         inside,

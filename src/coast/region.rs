@@ -419,7 +419,7 @@ fn shape_of(rings: &[Vec<Point>]) -> Shape {
 }
 
 /// Returns the polygons that the rings of a border form. For each ring, `owners` has the index of its polygon.
-pub(super) fn polygons_with(border: Rings, owners: &[usize]) -> Vec<AreaPolygon> {
+pub(super) fn polygons_of_border(border: Rings, owners: &[usize]) -> Vec<AreaPolygon> {
     let mut polygons: Vec<Rings> = Vec::new();
     for (ring, owner) in border.into_iter().zip(owners) {
         polygons.resize_with(polygons.len().max(owner + 1), Rings::new);

@@ -327,7 +327,7 @@ fn write(
     if let Some(locations) = &mut locations {
         // The new locations in ways come only from those changes of nodes that have an effect. Whether a change is
         // older than the base turns out only when its node is written, so nodes are written before ways.
-        let ways = steps.split_off(steps.partition_point(|step| step.is_nodes(&changes)));
+        let ways = steps.split_off(steps.partition_point(|step| step.has_only_nodes(&changes)));
         let of_nodes = std::mem::replace(&mut steps, ways);
         let observer = nodes.as_ref().map(|nodes| nodes as &dyn BlockObserver);
         let editor = || BlobEditor::new(&changes, Some(locations), observer, encoding);

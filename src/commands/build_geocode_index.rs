@@ -245,7 +245,7 @@ impl IndexDirectory {
             return Err(error.advise(Advice::Replace));
         }
         let files = OutputDirectory::create_or_extend(path, is_own, ctx)?;
-        remove_unlisted(path, is_index_file, || Manifest::listed_in(path));
+        remove_unlisted(path, is_index_file, || Manifest::index_file_in(path));
         // The process id in the name keeps builds that run at the same time from writing the same file.
         let process = std::process::id();
         let name = |number: u32| format!("index-{process}-{number}.bin");
@@ -277,7 +277,7 @@ impl IndexDirectory {
             .complete_with_list(vec![output], Path::new(MANIFEST), &bytes, ctx)?;
         // Removes the old index file and the files of killed builds. A file that cannot be removed only wastes space.
         remove_unlisted(&self.path, is_index_file, || {
-            Manifest::listed_in(&self.path)
+            Manifest::index_file_in(&self.path)
         });
         Ok(())
     }

@@ -132,7 +132,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         }
         put_changesets(file, Placement::Behind, options, &mut sink, ctx)?;
     }
-    tell_repeats(&repeats, &files, options, ctx);
+    warn_of_repeats(&repeats, &files, options, ctx);
     let mut closed = sink.close()?;
     if let (Some(writer), [file]) = (closed.for_id_table(), files.as_slice()) {
         copy_id_table(file, writer, ctx)?;
@@ -159,7 +159,7 @@ fn are_in_order(files: &[PbfFile]) -> bool {
 
 /// Warns of objects that occur again in the output according to the entries of the blobs. Does not warn of histories
 /// and changes, which have several versions of an object.
-fn tell_repeats(repeats: &ProvenRepeats, files: &[PbfFile], options: &Options, ctx: &Context) {
+fn warn_of_repeats(repeats: &ProvenRepeats, files: &[PbfFile], options: &Options, ctx: &Context) {
     if options.accepts_mixture || files.iter().any(|file| is_versioned(file, ctx)) {
         return;
     }

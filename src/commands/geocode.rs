@@ -83,11 +83,11 @@ pub fn at(options: &Options, place: Location) -> Result<(String, bool)> {
     let mut line = Vec::new();
     put_answer(&mut line, options, &index.reverse(place, &options.query)?);
     let text = String::from_utf8(line).map_err(Error::internal)?;
-    Ok((text, is_exchanged(&index.bbox()?, place)))
+    Ok((text, looks_swapped(&index.bbox()?, place)))
 }
 
 /// Whether a place lies outside of a box, but would be in it if latitude and longitude were swapped.
-fn is_exchanged(bbox: &Bbox, place: Location) -> bool {
+fn looks_swapped(bbox: &Bbox, place: Location) -> bool {
     let (lat, lon) = (place.lat_e7(), place.lon_e7());
     !bbox.is_empty() && !bbox.contains(lat, lon) && bbox.contains(lon, lat)
 }
@@ -331,7 +331,7 @@ impl LookupRun<'_> {
         let answered: Result<Vec<_>> = questions.par_chunks(CHUNK).map(answer).collect();
         let is_exchanged = |(_, number, place): &Question| {
             let place = place.as_ref().ok()?;
-            is_exchanged(&self.bbox, *place).then(|| self.line_number(lines, *number))
+            looks_swapped(&self.bbox, *place).then(|| self.line_number(lines, *number))
         };
         let mut answers = Answers {
             chunks: Vec::new(),

@@ -65,7 +65,7 @@ options! {
 
 impl Options {
     /// Whether the report needs facts that the summary of a table of contents does not contain.
-    const fn concern_single_blobs(&self) -> bool {
+    const fn needs_single_blobs(&self) -> bool {
         let asked = self.statistics;
         asked.nodes
             || asked.locations
@@ -350,7 +350,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// Reports the content of a file. Also returns the counts of its objects, which are empty unless objects are visited
 /// one by one, and the plan of the file, which is empty if the summary of the table of contents is sufficient.
 fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summary, (C, BlobPlan))> {
-    let by_blobs = options.concern_single_blobs();
+    let by_blobs = options.needs_single_blobs();
     let file = if !by_blobs {
         input::open_for_summary(&options.input, ctx)?
     } else {

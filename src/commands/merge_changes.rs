@@ -11,7 +11,7 @@ use crate::formats::{
     read_changes, read_sources,
 };
 use crate::io::{Input, OutputTarget};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, parallel_single_result_phase};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -118,7 +118,7 @@ impl MergedOutput {
         /// The number of changes per chunk of text.
         const CHANGES_PER_CHUNK: usize = 4096;
         let _phase = ctx.phase("write changes", 0);
-        parallel_classify_phase(
+        parallel_single_result_phase(
             ctx.limits(ctx.jobs as u64 * 4),
             changes.changes().chunks(CHANGES_PER_CHUNK).map(Ok),
             |_| 1,

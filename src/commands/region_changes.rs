@@ -261,7 +261,7 @@ impl RegionUpdate<'_> {
     }
 
     /// The regions that do not have a result yet.
-    fn followed(&self) -> Vec<usize> {
+    fn pending_regions(&self) -> Vec<usize> {
         let outcomes = self.outcomes.iter().enumerate();
         let open = outcomes.filter(|(_, outcome)| outcome.is_none());
         open.map(|(region, _)| region).collect()
@@ -300,7 +300,7 @@ impl RegionUpdate<'_> {
     /// objects.
     fn order_extracts(&mut self) -> Result<()> {
         let mut extracts: Vec<(usize, Option<i64>)> = Vec::new();
-        for region in self.followed() {
+        for region in self.pending_regions() {
             let extract = self.open_extract(region)?;
             if let Some(obstacle) = extract.obstacle() {
                 let path = self.options.regions[region].extract.display();
@@ -370,8 +370,8 @@ impl RegionUpdate<'_> {
         }
         membership.settle(&self.changed);
         let ids = concerned_ids(&membership, self.regions);
-        let mut outcomes = self.changed_too_much(&ids);
-        let mut followed = self.followed();
+        let mut outcomes = self.outcomes_of_large_changes(&ids);
+        let mut followed = self.pending_regions();
         followed.retain(|region| outcomes.iter().all(|(other, _)| other != region));
         let followed: Vec<u32> = followed.into_iter().map(|region| region as u32).collect();
         for outputs in followed.chunks(REGIONS_PER_PASS) {
@@ -390,14 +390,17 @@ impl RegionUpdate<'_> {
 
     /// Returns the regions without a result in whose extracts too many objects can change, each with the result that
     /// says so.
-    fn changed_too_much(&self, ids: &FxHashMap<u32, IdSets>) -> Vec<(usize, RegionOutcome)> {
+    fn outcomes_of_large_changes(
+        &self,
+        ids: &FxHashMap<u32, IdSets>,
+    ) -> Vec<(usize, RegionOutcome)> {
         let max = self.options.max_percent;
         let reason = format!("more than {max} percent of its extract may change");
         let is_too_much = |region: &usize| {
             let concerned = ids.get(&(*region as u32)).map_or(0, IdSets::len);
             concerned * 100 > self.counts[*region].max(1) * u64::from(max)
         };
-        let regions = self.followed().into_iter().filter(is_too_much);
+        let regions = self.pending_regions().into_iter().filter(is_too_much);
         regions
             .map(|region| (region, RegionOutcome::CutAnew(reason.clone())))
             .collect()
@@ -490,7 +493,7 @@ impl RegionUpdate<'_> {
         mut undecided: FxHashMap<u32, IdSet>,
         affected: &Affected,
     ) -> Result<Vec<(u32, IdSet)>> {
-        let followed = self.followed();
+        let followed = self.pending_regions();
         undecided.retain(|region, _| followed.contains(&(*region as usize)));
         let had: IdSet = self.before.ways.refs.iter().copied().collect();
         let mut found = affected.holders.clone();

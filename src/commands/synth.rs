@@ -17,7 +17,7 @@ use crate::file::Written;
 use crate::io::{OutputTarget, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{FrameEncoder, HeaderBlock, feature};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, parallel_single_result_phase};
 pub use changes::DaySummary;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -129,7 +129,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
         towns.chain((1..=options.day).map(move |day| GeneratedObjects::Created(kind, day)))
     });
     let _phase = ctx.phase("synth", 0);
-    parallel_classify_phase(
+    parallel_single_result_phase(
         ctx.limits(ctx.byte_budget()),
         portions.map(Ok),
         |_| 8 << 20,

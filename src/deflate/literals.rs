@@ -46,14 +46,14 @@ impl LiteralEncoder {
         if self.repeats.are_in(bytes) {
             None
         } else {
-            self.encode_with(bytes, run_len(bytes), out)
+            self.encode_with(bytes, count_bytes_in_runs(bytes), out)
         }
     }
 
     /// Encodes as [`encode`](Self::encode) does, but only if nearly all bytes are in runs. Returns `None` if they are
     /// not.
     pub(crate) fn encode_runs(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
-        let run_len = run_len(bytes);
+        let run_len = count_bytes_in_runs(bytes);
         if bytes.len() - run_len < bytes.len() / MIN_SHARE_OF_RUNS {
             self.encode_with(bytes, run_len, out)
         } else {
@@ -99,7 +99,7 @@ impl LiteralEncoder {
     /// Writes the header of a block with the given code lengths of symbols and distances.
     fn put_header(&mut self, lens: &[u8], out: &mut BitWriter<'_>) -> Option<()> {
         self.lengths.clear();
-        run_lengths(lens, &mut self.lengths);
+        run_length_encode(lens, &mut self.lengths);
         let mut counts = [0; 19];
         for (symbol, ..) in &self.lengths {
             counts[usize::from(*symbol)] += 1;
@@ -156,7 +156,7 @@ impl LiteralEncoder {
 const MIN_SHARE_OF_RUNS: usize = 64;
 
 /// Estimates the number of bytes in runs. Counts the bytes that equal the next two bytes.
-fn run_len(bytes: &[u8]) -> usize {
+fn count_bytes_in_runs(bytes: &[u8]) -> usize {
     let (Some(next), Some(second)) = (bytes.get(1..), bytes.get(2..)) else {
         return 0;
     };
@@ -308,7 +308,7 @@ fn put_tokens(tokens: &[u16], codes: &[Code; SYMBOLS], out: &mut BitWriter<'_>) 
 }
 
 /// Run-length encodes code lengths. Symbol 16 repeats the length before it; symbols 17 and 18 stand for runs of zeros.
-fn run_lengths(lens: &[u8], out: &mut Vec<(u8, u8, u8)>) {
+fn run_length_encode(lens: &[u8], out: &mut Vec<(u8, u8, u8)>) {
     for run in lens.chunk_by(|a, b| a == b) {
         let (len, mut left) = (run[0], run.len());
         if len != 0 {

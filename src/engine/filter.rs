@@ -16,7 +16,7 @@ use crate::file::{BlobPass, BlobPlan, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block, HeaderBlock, InfoFields, StringTable, clean_block};
-use crate::runtime::{Cancellation, Context, PhaseLimits, WorkItem, parallel_classify_phase};
+use crate::runtime::{Cancellation, Context, PhaseLimits, WorkItem, parallel_single_result_phase};
 pub(crate) use selection::{GroupId, Selected, Selection};
 use worker::FilterWorker;
 
@@ -391,7 +391,7 @@ impl<'f> FilteredWriter<'f> {
         }
         let mut summaries = Vec::with_capacity(files.len());
         let _phase = self.ctx.phase("flush", 0);
-        parallel_classify_phase(
+        parallel_single_result_phase(
             PhaseLimits {
                 jobs: AT_ONCE.min(files.len()),
                 budget: u64::MAX,

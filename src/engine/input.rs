@@ -30,7 +30,7 @@ pub(crate) fn open_for_summary(path: &Path, ctx: &Context) -> Result<PbfFile> {
     match format {
         None => PbfFile::read(input, TocNeeds::Summary, ctx),
         Some(format) => {
-            without_changesets(converted_to_pbf(input, format, Compression::Lz4, ctx), ctx)
+            warn_of_changesets(converted_to_pbf(input, format, Compression::Lz4, ctx), ctx)
         }
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn open_with_changesets(
 }
 
 /// Returns `file`. If the file has changesets, also warns how many of them are left out.
-fn without_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
+fn warn_of_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
     file.inspect(|file| super::changesets::note_left_out(file, ctx))
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<Text
 
 fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
-    without_changesets(to_pbf(input, format, compression, ctx), ctx)
+    warn_of_changesets(to_pbf(input, format, compression, ctx), ctx)
 }
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with

@@ -6,7 +6,7 @@ use crate::error::{FormatResult, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanItem, PlanNeeds, PlannedFile};
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, BlobFlags, Block, NodeVersions, StringTable, VersionedNodes, are_all_objects,
+    BlobEntry, BlobFlags, Block, NodeVersions, StringTable, VersionedNodes, has_exactly_nodes,
     scan_order,
 };
 use crate::runtime::{Context, WorkItem};
@@ -198,7 +198,7 @@ impl<'a> Scan<'a> {
                 if !needs_locations(entry) && !entry.flags.has(BlobFlags::HAS_TABLE) {
                     let prefix = stored.prefix(NodeVersions::needed_bytes)?;
                     if let Ok(versions) = NodeVersions::in_prefix(prefix)
-                        && are_all_objects(versions.ids(), entry)
+                        && has_exactly_nodes(versions.ids(), entry)
                     {
                         let found = find(VersionedNodes::Versions(&versions));
                         self.ctx.stats.blobs_decoded.add(1);

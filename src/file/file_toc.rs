@@ -71,7 +71,7 @@ impl PbfFile {
             Ok(found) => self.take_toc(found, start),
             Err(problem) => {
                 self.reject_toc(&problem);
-                if !self.exclude_damaged_toc(start)? {
+                if !self.recognize_damaged_toc(start)? {
                     self.check_frame_at(start)?;
                 }
             }
@@ -138,7 +138,7 @@ impl PbfFile {
         };
         match found {
             Ok(found) => self.take_toc(found, start),
-            Err(problem) if self.exclude_damaged_toc(start)? => self.reject_toc(&problem),
+            Err(problem) if self.recognize_damaged_toc(start)? => self.reject_toc(&problem),
             // No table begins at `start`. This offset comes from the trailer at the end of the file, so the trailer
             // belongs to another file.
             Err(_) => return self.handle_missing_toc(),
@@ -149,7 +149,7 @@ impl PbfFile {
     /// Whether the frames from offset `start` to the end of the file look like a table of contents, which means that
     /// the first bytes of each frame contain the title of the table. The table may be damaged. If no frame of such a
     /// table can have objects, sets the end of the data to `start`.
-    fn exclude_damaged_toc(&mut self, start: u64) -> Result<bool> {
+    fn recognize_damaged_toc(&mut self, start: u64) -> Result<bool> {
         let (mut at, mut are_alone) = (start, true);
         while at < self.input.len() {
             let frame_start = FrameStart::read(&self.input, at)?;
@@ -204,7 +204,7 @@ impl PbfFile {
         match last.map(|entry| entry.offset).filter(|_| !is_cut_off) {
             // Without a valid trailer, the offset of the table is unknown. So the last frame is treated as the table if
             // it looks like one.
-            Some(start) if self.exclude_damaged_toc(start)? => {
+            Some(start) if self.recognize_damaged_toc(start)? => {
                 self.reject_toc(&FormatError::new("it is damaged"));
                 Ok(())
             }

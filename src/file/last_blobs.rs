@@ -132,7 +132,7 @@ impl LastBlobs {
 
     /// Removes and returns the first blob, if at least two other blobs stay, which have at least `hosts` objects in
     /// total.
-    pub fn next_before(&mut self, hosts: u64) -> Option<OutputBlob> {
+    pub fn pop_front_if_left(&mut self, hosts: u64) -> Option<OutputBlob> {
         let first = self.blobs.front()?;
         let stays = self.objects - object_count(first);
         if self.blobs.len() > 2 && stays >= hosts {

@@ -184,8 +184,8 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
             let error = Error::file_of(input.path(), ErrorKind::NotOsm, cause);
             return Err(error.advise(Advice::ConvertToPbf));
         }
-        let kind =
-            other_kind(&frame).map_or(String::new(), |kind| format!(" (it looks like {kind})"));
+        let kind = guess_other_format(&frame)
+            .map_or(String::new(), |kind| format!(" (it looks like {kind})"));
         let cause = format!("not an OSM file{kind}");
         return Err(Error::file_of(input.path(), ErrorKind::NotOsm, cause));
     }
@@ -262,12 +262,12 @@ fn text_format(start: &[u8]) -> Option<&'static str> {
 
 /// Guesses a format other than PBF from `start`, the first bytes of a file. Returns `None` if the bytes match no known
 /// format.
-fn other_kind(start: &[u8]) -> Option<&'static str> {
+fn guess_other_format(start: &[u8]) -> Option<&'static str> {
     let is_text = || {
         let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
         start.iter().take(512).all(is_plain)
     };
-    binary_kind(start).or(match start {
+    guess_binary_format(start).or(match start {
         [0x1f, 0x8b, ..] => Some("gzip data without OSM data"),
         [b'B', b'Z', b'h', ..] => Some("bzip2 data without OSM data"),
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
@@ -289,7 +289,7 @@ pub(crate) const fn begins_like_pbf(start: &[u8]) -> bool {
 
 /// Guesses a binary format from `start`, the first bytes of a file. Knows only formats that this program cannot read.
 /// Returns `None` if the bytes match no known format.
-pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
+pub(crate) fn guess_binary_format(start: &[u8]) -> Option<&'static str> {
     Some(match start {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",
         [b'P', b'K', 3 | 5, ..] => "a zip archive",

@@ -255,7 +255,7 @@ impl PbfWriter {
     fn next_to_write(&mut self) -> Option<OutputBlob> {
         let hosts = self.host_count();
         if !self.options.has_spatial_layout {
-            return self.last.next_before(hosts as u64);
+            return self.last.pop_front_if_left(hosts as u64);
         }
         // In a spatial layout, whole blobs get parts of the tables. One of the two additional blobs is for the
         // directory of the table of ids. The other one is needed if the table of contents gets one more part after this
@@ -304,7 +304,7 @@ impl PbfWriter {
         self.flush()?;
         self.ctx.stats.blobs_rewritten.add(1);
         let index = self.entries.len();
-        self.take_entry(frame.entry, frame.entry.header_len, frame.entry.frame_len);
+        self.place_entry(frame.entry, frame.entry.header_len, frame.entry.frame_len);
         self.held = Some(HeldFrame { frame, index });
         Ok(())
     }
@@ -320,7 +320,7 @@ impl PbfWriter {
         let keep = !self.options.blob_index && entry.header_len == plain_header_len(blob_len);
         if keep {
             self.copy_range(input, entry.offset, u64::from(entry.frame_len))?;
-            self.take_entry(*entry, entry.header_len, entry.frame_len);
+            self.place_entry(*entry, entry.header_len, entry.frame_len);
             return Ok(());
         }
         let index = if self.options.blob_index {
@@ -335,7 +335,7 @@ impl PbfWriter {
         self.backend.write(&header)?;
         let body = entry.offset + u64::from(entry.header_len);
         self.copy_range(input, body, u64::from(blob_len))?;
-        self.take_entry(*entry, header.len() as u32, header.len() as u32 + blob_len);
+        self.place_entry(*entry, header.len() as u32, header.len() as u32 + blob_len);
         Ok(())
     }
 
@@ -413,7 +413,7 @@ impl PbfWriter {
     }
 
     /// Adds the entry of a frame at the current position, and moves the position to the end of the frame.
-    fn take_entry(&mut self, mut entry: BlobEntry, header_len: u32, frame_len: u32) {
+    fn place_entry(&mut self, mut entry: BlobEntry, header_len: u32, frame_len: u32) {
         entry.offset = self.position;
         entry.header_len = header_len;
         entry.frame_len = frame_len;

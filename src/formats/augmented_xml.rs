@@ -284,7 +284,7 @@ impl XmlAction {
     }
 
     /// Whether the last line of a text ends an action or a comment. The last line begins at byte `start`.
-    pub(crate) fn ends_with_line(text: &str, start: usize) -> bool {
+    pub(crate) fn last_line_ends_action(text: &str, start: usize) -> bool {
         let is_comment = start == 0 && text.starts_with(NOTHING);
         is_comment || &text[start..] == ACTION_END
     }

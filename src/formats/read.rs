@@ -8,11 +8,11 @@ use super::o5m::{self, O5mChunks};
 use super::text_chunks::{TextChunk, TextChunks, TextDamage};
 use super::xml::{MAX_REMARKS, WayNodesIn};
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::{BlobDecoder, HeaderWalker, PbfFile, begins_like_pbf, binary_kind};
+use crate::file::{BlobDecoder, HeaderWalker, PbfFile, begins_like_pbf, guess_binary_format};
 use crate::io::Input;
 use crate::osm::TextFormat;
 use crate::pbf::BlobEntry;
-use crate::runtime::{Context, parallel_classify_phase, parallel_results_phase};
+use crate::runtime::{Context, parallel_results_phase, parallel_single_result_phase};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -369,7 +369,7 @@ pub(crate) fn salvage_texts<S, T: Send>(
     chunks.salvage();
     // Chunks after damage that a worker has found are parsed as well, but their results are dropped.
     let mut found: Option<(Damage, bool)> = None;
-    let read = parallel_classify_phase(
+    let read = parallel_single_result_phase(
         ctx.limits(BUDGET),
         chunks.by_ref(),
         InputChunk::cost,
@@ -429,7 +429,7 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
         return Err(Error::file(path, "the file is empty"));
     }
     let start = input.start()?;
-    let cause = match (begins_like_pbf(start), binary_kind(start)) {
+    let cause = match (begins_like_pbf(start), guess_binary_format(start)) {
         (true, _) => format!("this is a PBF file, not {}", format.name()),
         (_, Some(kind)) => format!("not an OSM file (it looks like {kind})"),
         (_, None) => return Ok(()),

@@ -307,7 +307,7 @@ impl XmlCutter {
     }
 
     fn cut(&mut self, text: &[u8]) -> Option<usize> {
-        while let Some(end) = self.markup_len(text) {
+        while let Some(end) = self.markup_end(text) {
             self.at = end;
         }
         let (cut, section) = self.cut.take()?;
@@ -317,7 +317,7 @@ impl XmlCutter {
     }
 
     /// Reads the next part of markup and returns the offset of its end; `None` if it is not complete yet.
-    fn markup_len(&mut self, text: &[u8]) -> Option<usize> {
+    fn markup_end(&mut self, text: &[u8]) -> Option<usize> {
         let rest = text.get(self.at..)?;
         let Some(start) = memchr(b'<', rest) else {
             self.at = text.len();

@@ -68,7 +68,7 @@ impl<'i> Query<'i, '_> {
         let is_smaller = |size: f64| area.as_ref().is_none_or(|(other, _)| size < *other);
         if let Some((size, building)) = building
             && is_smaller(size)
-            && let Some(node) = self.node_in(&building.found.item, None)?
+            && let Some(node) = self.nearest_numbered_node_in(&building.found.item, None)?
         {
             return Ok(Some(node));
         }
@@ -87,7 +87,7 @@ impl<'i> Query<'i, '_> {
     /// Returns the node whose address replaces the address of `area`, which contains the query point.
     fn node_replacing(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         let item = &area.found.item;
-        if let Some(node) = self.node_in(item, None)? {
+        if let Some(node) = self.nearest_numbered_node_in(item, None)? {
             let is_same =
                 house_number(&area.tags).is_none() || is_same_address(&node.tags, &area.tags);
             // If the addresses of the node and of the area differ, the node replaces the area if the query point is at
@@ -97,7 +97,7 @@ impl<'i> Query<'i, '_> {
             let id = Some(node.found.item.id);
             if is_same
                 || distance <= AT_NODE
-                || distance <= BESIDE && self.node_in(item, id)?.is_some()
+                || distance <= BESIDE && self.nearest_numbered_node_in(item, id)?.is_some()
             {
                 return Ok(Some(node));
             }
@@ -150,7 +150,11 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the nearest node with a house number in an area. Ignores the node with the id `but`.
-    fn node_in(&self, area: &LeafItem<'i>, but: Option<i64>) -> Result<Option<Near<'i>>> {
+    fn nearest_numbered_node_in(
+        &self,
+        area: &LeafItem<'i>,
+        but: Option<i64>,
+    ) -> Result<Option<Near<'i>>> {
         let lines = area
             .lines()
             .map_err(|error| self.index.damage_error(&error))?;
@@ -180,7 +184,7 @@ impl<'i> Query<'i, '_> {
         if has_number && area.street().is_some() {
             return Ok(None);
         }
-        let node = self.node_in(&area.found.item, None)?;
+        let node = self.nearest_numbered_node_in(&area.found.item, None)?;
         let is_more = |node: &Near<'i>| {
             !has_number || node.street().is_some() && is_same_address(&node.tags, &area.tags)
         };

@@ -152,7 +152,7 @@ fn numbered_nodes(list: &str) -> impl Iterator<Item = (usize, String)> {
 
 /// Whether two neighbouring house numbers of an interpolation way have more than [`MAX_STEPS`] steps between them, so
 /// that no number is interpolated. `list` is the value of [`NUMBERS`], and `rule` that of `addr:interpolation`.
-pub(super) fn has_too_many(list: &str, rule: &str) -> bool {
+pub(super) fn has_too_many_steps(list: &str, rule: &str) -> bool {
     let Some(rule) = InterpolationRule::parse(rule) else {
         return false;
     };
@@ -343,14 +343,14 @@ mod tests {
         ] {
             let found = numbers(from, to, rule);
             assert_eq!(!found.is_empty(), has_numbers, "{from} {to} {rule}");
-            let is_refused = has_too_many(&format!("0:{from},7:{to}"), rule);
+            let is_refused = has_too_many_steps(&format!("0:{from},7:{to}"), rule);
             assert_eq!(is_refused, !has_numbers, "{from} {to} {rule}");
             // A way is refused because of one pair, whatever its other pairs are.
             let list = format!("0:1,1:3,2:{from},7:{to}");
-            assert!(has_numbers || has_too_many(&list, rule), "{list}");
+            assert!(has_numbers || has_too_many_steps(&list, rule), "{list}");
         }
         for list in ["", "0:1", "0:,1:9", "x", "0:1,1:12;14", "0:1,1:4294967296"] {
-            assert!(!has_too_many(list, "odd"), "{list}");
+            assert!(!has_too_many_steps(list, "odd"), "{list}");
         }
     }
 

@@ -86,7 +86,7 @@ impl<'i> Query<'i, '_> {
             return Ok(None);
         }
         let named = match parts.street.take() {
-            Some((written, _)) => self.street_named(written, street)?,
+            Some((written, _)) => self.find_street(written, street)?,
             None => None,
         };
         if let Some((written, _)) = parts.suburb.take() {
@@ -109,7 +109,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the nearest street with a name that is a spelling of `written`.
-    fn street_named(
+    fn find_street(
         &self,
         written: &'i str,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,

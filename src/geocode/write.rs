@@ -3,7 +3,7 @@
 use super::area::{EncodedArea, encode_area, size_m2};
 use super::container::ContainerWriter;
 use super::house_numbers::{HouseNumbers, NodeAddress, addresses_of};
-use super::interpolation::has_too_many;
+use super::interpolation::has_too_many_steps;
 use super::item::{BROKEN, NAMESAKE, RowItem, SIZE, tag};
 use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::leaf::LEAF_ITEMS;
@@ -114,7 +114,7 @@ impl Encoded {
                 let of_rows = of_rows.collect::<Result<Vec<String>, _>>()?;
                 let with_too_many = parsed.iter().zip(&of_rows).filter(|(row, of_row)| {
                     let rule = tag(&row.tags, "addr:interpolation");
-                    rule.is_some_and(|rule| has_too_many(of_row, rule))
+                    rule.is_some_and(|rule| has_too_many_steps(of_row, rule))
                 });
                 encoded.not_interpolated = with_too_many.map(|(row, _)| row.id).collect();
                 let completed = parsed.iter().zip(&of_rows).map(|(row, of_row)| {

@@ -113,7 +113,7 @@ impl AreaIndex {
         let contacts = self.contacts(bbox);
         let is_flat = bbox.min_lat_e7 == bbox.max_lat_e7 || bbox.min_lon_e7 == bbox.max_lon_e7;
         let inside = if is_flat {
-            self.inside_flat(bbox, &contacts)
+            self.regions_around_flat_box(bbox, &contacts)
         } else {
             self.enclosing_regions(bbox, &contacts)
         };
@@ -208,7 +208,7 @@ impl AreaIndex {
 
     /// Returns the regions that contain a box without an area, which is a point or a line. If it is a line, regions
     /// with an edge that meets the line are omitted.
-    fn inside_flat(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
+    fn regions_around_flat_box(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
         let point = corner_of(bbox);
         let is_point = bbox.max_lat_e7 == point.lat_e7 && bbox.max_lon_e7 == point.lon_e7;
         let mut regions = self.regions_at(bbox, |cell, part| self.tree.contains(cell, part, point));

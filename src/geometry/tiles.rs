@@ -102,7 +102,7 @@ impl TileSet {
 
     /// Adds the tiles that a line touches, unless they are too many.
     pub(crate) fn add_line(&mut self, points: &[Point]) {
-        if self.is_too_long(points.windows(2).map(|pair| (pair[0], pair[1]))) {
+        if self.count_if_too_large(points.windows(2).map(|pair| (pair[0], pair[1]))) {
             return;
         }
         points.iter().for_each(|point| self.add_point(*point));
@@ -112,7 +112,7 @@ impl TileSet {
     }
 
     /// Whether the segments of a line or polygon touch too many tiles. If so, counts it as too large.
-    fn is_too_long(&mut self, segments: impl Iterator<Item = (Point, Point)>) -> bool {
+    fn count_if_too_large(&mut self, segments: impl Iterator<Item = (Point, Point)>) -> bool {
         let shift = self.shift();
         let tiles = segments.map(|(from, to)| {
             let (from, to) = (position(from), position(to));
@@ -150,7 +150,7 @@ impl TileSet {
             let ends = ring.iter().skip(1).chain(ring.first());
             ring.iter().copied().zip(ends.copied())
         });
-        if self.is_too_long(all) {
+        if self.count_if_too_large(all) {
             return;
         }
         let shift = self.shift();

@@ -52,7 +52,7 @@ pub(super) fn keep_attributes(path: &Path, file: &File) -> Option<String> {
 /// The group and other users get only the permissions that they have for each of the files. The owner gets at least the
 /// permissions `least`. Returns the warning of [`keep_attributes`]. Does nothing if none of the files exists.
 #[cfg(unix)]
-pub(super) fn keep_narrowest(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
+pub(super) fn pass_narrowest_access(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
     use std::fs::Permissions;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let mut old: Vec<_> = paths
@@ -101,7 +101,7 @@ pub(super) const fn keep_attributes(_: &Path, _: &File) -> Option<String> {
 
 /// Does nothing, because a new file has the permissions of its directory.
 #[cfg(windows)]
-pub(super) const fn keep_narrowest(_: &[PathBuf], _: &File, _: u32) -> Option<String> {
+pub(super) const fn pass_narrowest_access(_: &[PathBuf], _: &File, _: u32) -> Option<String> {
     None
 }
 

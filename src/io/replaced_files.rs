@@ -59,7 +59,7 @@ impl ReplacedFiles {
 
     /// Passes the access of the old directory on to the hidden directory in which the new files are written.
     pub(super) fn pass_to_root(&self, new: &File) -> Option<String> {
-        access::keep_narrowest(std::slice::from_ref(&self.root), new, OF_DIRECTORY)
+        access::pass_narrowest_access(std::slice::from_ref(&self.root), new, OF_DIRECTORY)
     }
 
     fn pass_access(&self, old: &[PathBuf], name: &Path, new: &File, least: u32) -> Option<String> {
@@ -70,6 +70,6 @@ impl ReplacedFiles {
         } else {
             old.iter().map(|old| self.root.join(old)).collect()
         };
-        access::keep_narrowest(&old, new, least)
+        access::pass_narrowest_access(&old, new, least)
     }
 }

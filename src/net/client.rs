@@ -37,7 +37,7 @@ pub(super) fn body_time(read_time: Option<Duration>) -> Duration {
 }
 
 /// Whether a request that failed with the given HTTP status may succeed if it is tried again.
-pub(super) const fn may_pass(status: u16) -> bool {
+pub(super) const fn is_retryable(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }
 

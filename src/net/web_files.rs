@@ -192,7 +192,7 @@ impl WebFiles {
             429 | 503 => {
                 Fault::Busy(client::text(response.headers(), &RETRY_AFTER).and_then(retry_after))
             }
-            status if client::may_pass(status) => Fault::Transient(cause),
+            status if client::is_retryable(status) => Fault::Transient(cause),
             _ => Fault::Permanent(cause),
         }
     }

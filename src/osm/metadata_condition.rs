@@ -135,7 +135,7 @@ impl MetadataCondition {
     /// Returns the first word of an expression that would be a condition with an `@` before it, such as `version>1`.
     /// Only `<` and `>` count as operators, because a word with `=` may be a tag. Words after the first `=` or `~`
     /// belong to a value, and do not count.
-    fn without_sign(text: &str) -> Option<&str> {
+    fn condition_without_at(text: &str) -> Option<&str> {
         let (key, _) = text.split_at(text.find(['=', '~']).unwrap_or(text.len()));
         let starts = |word: &str, name: &str| {
             let rest = word.strip_prefix(name);
@@ -158,7 +158,7 @@ impl MetadataCondition {
             .filter_map(|at| Some((at, ConditionStart::parse(&text[at..])?)))
             .collect();
         let before = starts.first().map_or(text, |(at, _)| &text[..*at]);
-        if let Some(word) = Self::without_sign(before) {
+        if let Some(word) = Self::condition_without_at(before) {
             return Err(format!(
                 "a condition on metadata begins with @, as in '@{word}'"
             ));

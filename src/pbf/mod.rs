@@ -48,7 +48,7 @@ pub use table::id_table::{
     ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdSectionBytes, IdTableBuilder,
     MAX_TABLE_FRAME_LEN, id_fingerprint, max_table_len,
 };
-pub(crate) use table::verify::{are_all_objects, scan_ids, stale_index, verify_entry};
+pub(crate) use table::verify::{has_exactly_nodes, scan_ids, stale_index, verify_entry};
 
 pub(crate) use block::contents::ContentFacts;
 pub use block::list::List;

@@ -101,9 +101,10 @@ impl FileEnds {
     fn lacking_end(&self) -> Option<&'static str> {
         let last = self.end.last().copied();
         let (is_whole, lack) = match ChangeForm::of(&self.start) {
-            None | Some(ChangeForm::Xml) => {
-                (self.is_of_changes(), "it does not end with </osmChange>")
-            }
+            None | Some(ChangeForm::Xml) => (
+                self.ends_with_root_element(),
+                "it does not end with </osmChange>",
+            ),
             Some(ChangeForm::Opl) => (last == Some(b'\n'), "its last line does not end"),
             Some(ChangeForm::O5c) => (
                 last == Some(0xfe),
@@ -116,7 +117,7 @@ impl FileEnds {
 
     /// Whether the text ends with the end tag of the root element of a change file, or with an empty root element.
     /// White space and comments may follow.
-    fn is_of_changes(&self) -> bool {
+    fn ends_with_root_element(&self) -> bool {
         let mut text = self.end.trim_ascii_end();
         while let Some(comment) = text.strip_suffix(b"-->") {
             let Some(start) = comment.windows(4).rposition(|bytes| bytes == b"<!--") else {

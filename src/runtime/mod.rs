@@ -27,6 +27,6 @@ pub use observer::{NoObserver, Observer, human_bytes};
 pub(crate) use parallel_sort::{sort_by, sort_unstable_by};
 pub(crate) use pass::{Pass, PassResults, WorkItem};
 pub(crate) use payload_watch::PayloadWatch;
-pub(crate) use phase::{PhaseLimits, parallel_classify_phase, parallel_results_phase};
+pub(crate) use phase::{PhaseLimits, parallel_results_phase, parallel_single_result_phase};
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};
 pub(crate) use ticket_lock::{TicketLock, Turn};

@@ -1,6 +1,6 @@
 //! A parallel phase over parts of input files, with progress and a memory limit.
 
-use super::phase::{ItemResults, parallel_classify_phase, parallel_results_phase};
+use super::phase::{ItemResults, parallel_results_phase, parallel_single_result_phase};
 use super::{Context, Phase};
 use crate::error::Result;
 
@@ -135,7 +135,7 @@ impl<'c> Pass<'c> {
         mut merge: impl FnMut(R) -> Result<()>,
     ) -> Result<()> {
         let phase = self.phase::<T>(total_bytes);
-        parallel_classify_phase(
+        parallel_single_result_phase(
             self.ctx.limits(self.budget),
             items,
             |item| self.held_bytes(item),

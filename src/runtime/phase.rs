@@ -35,7 +35,7 @@ const MAX_WAITING_BYTES: u64 = 32 << 20;
 
 /// Runs `work`, which returns one result, over the items of `source`. Otherwise does the same as
 /// [`parallel_results_phase`].
-pub(crate) fn parallel_classify_phase<T: Send, S, R: Send>(
+pub(crate) fn parallel_single_result_phase<T: Send, S, R: Send>(
     limits: PhaseLimits<'_>,
     source: impl Iterator<Item = Result<T>> + Send,
     cost: impl Fn(&T) -> u64 + Sync,

@@ -3,7 +3,9 @@
 mod drawn;
 
 use super::Cancellation;
-use super::phase::{ItemResults, PhaseLimits, parallel_classify_phase, parallel_results_phase};
+use super::phase::{
+    ItemResults, PhaseLimits, parallel_results_phase, parallel_single_result_phase,
+};
 use crate::error::Error;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -48,7 +50,7 @@ fn results_come_in_item_order_whatever_the_workers_do() {
             Ok(item * 2)
         };
         let source = (0..200).map(Ok);
-        parallel_classify_phase(
+        parallel_single_result_phase(
             limits(jobs, 10),
             source,
             |_| 1,
@@ -81,7 +83,7 @@ fn the_first_error_in_item_order_wins_and_what_came_before_is_merged() {
             Ok(item)
         }
     });
-    let error = parallel_classify_phase(
+    let error = parallel_single_result_phase(
         limits(4, 8),
         source,
         |_| 1,
@@ -103,7 +105,7 @@ fn no_more_than_the_budget_is_held_at_a_time() {
         most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         Ok(item)
     };
-    parallel_classify_phase(
+    parallel_single_result_phase(
         limits(8, 3),
         (0..500).map(Ok),
         |_| 1,
@@ -121,7 +123,7 @@ fn no_more_than_the_budget_is_held_at_a_time() {
 #[test]
 fn a_panic_in_a_worker_becomes_an_error() {
     let work = |(): &mut (), item: u64| if item == 5 { panic!("oops") } else { Ok(item) };
-    let result = parallel_classify_phase(
+    let result = parallel_single_result_phase(
         limits(2, 8),
         (0..100).map(Ok),
         |_| 1,
@@ -136,7 +138,7 @@ fn a_panic_in_a_worker_becomes_an_error() {
 fn a_panic_where_results_are_merged_ends_the_phase_and_its_threads() {
     let alive = AtomicI64::new(0);
     let phase = || {
-        parallel_classify_phase(
+        parallel_single_result_phase(
             limits(4, 8),
             (0..100).map(Ok),
             |_| 1,
@@ -162,7 +164,7 @@ fn a_panic_in_the_source_becomes_an_error() {
         merged += 1;
         Ok(())
     };
-    let result = parallel_classify_phase(limits(2, 8), source, |_| 1, || (), work, count);
+    let result = parallel_single_result_phase(limits(2, 8), source, |_| 1, || (), work, count);
     assert!(result.unwrap_err().to_string().contains("oops"));
     assert_eq!(merged, 5);
 }
@@ -187,7 +189,7 @@ fn threads_have_ended_when_the_phase_has() {
         LAST_WORDS.with(|_| ());
     };
     let work = |(): &mut (), item: u64| Ok(item);
-    parallel_classify_phase(
+    parallel_single_result_phase(
         limits(3, 8),
         (0..100).map(Ok),
         |_| 1,
@@ -211,7 +213,7 @@ fn a_cancelled_phase_claims_and_merges_nothing_more() {
         jobs: 3,
         ..ctx.limits(8)
     };
-    let result = parallel_classify_phase(
+    let result = parallel_single_result_phase(
         limits,
         (0..1000).map(Ok),
         |_| 1,

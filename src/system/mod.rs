@@ -270,7 +270,7 @@ pub(crate) fn is_large(bytes: u64) -> bool {
 /// Raises the process's limit of open files to the hard limit and returns the hard limit. If this fails, returns the
 /// current limit.
 #[cfg(unix)]
-pub(crate) fn max_open_files() -> u64 {
+pub(crate) fn raise_open_file_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -285,7 +285,7 @@ pub(crate) fn max_open_files() -> u64 {
 
 /// Returns the maximum number of open files. Windows has no relevant limit.
 #[cfg(windows)]
-pub(crate) const fn max_open_files() -> u64 {
+pub(crate) const fn raise_open_file_limit() -> u64 {
     u64::MAX
 }
 

@@ -266,7 +266,7 @@ impl FormatSpec {
     }
 
     /// Whether options for PBF are given.
-    pub fn changes_pbf(&self) -> bool {
+    pub fn has_pbf_options(&self) -> bool {
         matches!(self.kind, Some(FormatKind::Pbf { .. })) && !self.options.is_empty()
     }
 

@@ -96,7 +96,7 @@ impl LocationUpdates {
         if let Some(members) = members {
             let mut leaving = leaving.without(&in_ways.needed);
             let released = in_ways.released;
-            leaving.extend(found.leaving_of(base, changes, released, &members.now, recent)?);
+            leaving.extend(found.released_nodes(base, changes, released, &members.now, recent)?);
             let is_lost = |id: &i64| !found.known.contains_key(id) && !found.moved.contains_key(id);
             found.omitted = Some(OmittedNodes {
                 lost: members.new.ids().filter(is_lost).count() as u64,
@@ -159,7 +159,7 @@ impl LocationUpdates {
     /// Returns the nodes of the base that have to go because they were needed only by ways that the changes replace.
     /// `released` are the nodes of such ways, and `members` are the nodes that are members of relations after the
     /// changes. Reads the ways of the base again if the base has such nodes, which is rare.
-    fn leaving_of(
+    fn released_nodes(
         &self,
         base: &LocatedBase<'_>,
         changes: &ChangeSet,
@@ -172,7 +172,7 @@ impl LocationUpdates {
         let rule = LeavingRule {
             members,
             no_longer_needed: &released,
-            recent: recent.without_sweep(),
+            recent: recent.keeping_old_nodes(),
         };
         let leaving = LeavingNodes::find(base.source, &rule)?;
         let search = WaySearch {

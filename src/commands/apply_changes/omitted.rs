@@ -82,7 +82,7 @@ impl LeavingRule<'_> {
     }
 
     /// Returns the nodes of a block that have to go, each with whether it has a location.
-    fn leaving_of(&self, block: &Block<'_>) -> FormatResult<Vec<(i64, bool)>> {
+    fn released_nodes(&self, block: &Block<'_>) -> FormatResult<Vec<(i64, bool)>> {
         let mut candidates = Vec::new();
         block.for_each_node(|id, location, has_tags| {
             if !has_tags && self.may_take(id) {
@@ -126,7 +126,7 @@ impl LeavingNodes {
         }
         source.scan("old nodes").run(
             |entry| rule.may_have(entry),
-            |_, block| rule.leaving_of(block),
+            |_, block| rule.released_nodes(block),
             |found| {
                 for (id, is_located) in found {
                     leaving.all.insert(id);

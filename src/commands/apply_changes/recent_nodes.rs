@@ -64,7 +64,7 @@ impl RecentNodes {
     }
 
     /// Returns the same rule, except that no node of the base becomes too old.
-    pub(super) fn without_sweep(self) -> Self {
+    pub(super) fn keeping_old_nodes(self) -> Self {
         Self {
             swept_since: None,
             ..self
@@ -144,7 +144,7 @@ mod tests {
             [false, true, true, false]
         );
         assert!(!rule.has_become_old(None));
-        assert!(!goes(rule.without_sweep(), 70) && !rule.without_sweep().examines_base());
+        assert!(!goes(rule.keeping_old_nodes(), 70) && !rule.keeping_old_nodes().examines_base());
         // A node that a run over three days removes is removed by exactly one of three runs over one day each.
         for day in 60..80 {
             let days = (100..103).map(|day| {

@@ -51,7 +51,7 @@ impl WorkItem for ApplyStep {
 
 impl ApplyStep {
     /// Whether the step contains only nodes.
-    pub(super) fn is_nodes(&self, changes: &ChangeSet) -> bool {
+    pub(super) fn has_only_nodes(&self, changes: &ChangeSet) -> bool {
         let kind = match self {
             Self::Copy(blobs) => blobs.first().and_then(|entry| entry.kinds.single()),
             Self::Edit(blobs) => blobs.first().and_then(|(entry, _)| entry.kinds.single()),

@@ -1,7 +1,7 @@
 //! Actions for callers that make batches of them, such as tables in memory.
 
 use super::actions::ActionSource;
-use super::feed::for_rows;
+use super::feed::encode_rows;
 use super::{Selection, find, with_changes};
 use crate::formats::KeptVersions;
 use crate::formats::features::{ActionRow, ActionView};
@@ -51,7 +51,7 @@ pub fn batches<M: ActionMaker>(
                 findings: &findings,
                 selection: &selection,
             };
-            for_rows(source, new_encode, |batches| {
+            encode_rows(source, new_encode, |batches| {
                 batches.into_iter().try_for_each(&mut *take)
             })?;
             Ok(())

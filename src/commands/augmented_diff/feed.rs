@@ -42,7 +42,7 @@ struct Rows<F> {
 /// Finds the actions of features, and calls `take` with the encoded parts of their rows, in order. `new_encode` creates
 /// the encoder of a thread. With [`Selection::whole_objects`], rows have all tags of objects, and objects without tags
 /// have geometries, too.
-pub(super) fn for_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
+pub(super) fn encode_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
     source: ActionSource<'_>,
     new_encode: impl Fn() -> F + Sync,
     take: impl FnMut(T) -> Result<()>,
@@ -60,7 +60,7 @@ pub(super) fn for_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
     for_each(source, &filter, new_rows, take)
 }
 
-/// The argument `new_encode` of [`for_rows`] with which `take` gets the rows themselves.
+/// The argument `new_encode` of [`encode_rows`] with which `take` gets the rows themselves.
 fn as_rows() -> fn(Vec<ActionRow>) -> Vec<ActionRow> {
     identity
 }
@@ -237,7 +237,7 @@ pub(super) fn write_text(
         move |rows: Vec<ActionRow>| form.encode(&rows, &mut text, &mut csv)
     };
     let mut is_first = true;
-    let summary = for_rows(source, new_encode, |text| {
+    let summary = encode_rows(source, new_encode, |text| {
         if text.is_empty() {
             return Ok(());
         }
@@ -274,7 +274,7 @@ pub(super) fn list(source: ActionSource<'_>) -> Result<ActionList> {
     let mut found = ActionList::default();
     let mut untagged = Vec::new();
     let (mut points, mut bytes) = (0, 0);
-    for_rows(source, as_rows, |rows: Vec<_>| {
+    encode_rows(source, as_rows, |rows: Vec<_>| {
         for mut row in rows {
             found.total += 1;
             let geometries = row.old_geometry.iter().chain(&row.new_geometry);
@@ -349,7 +349,7 @@ impl Encoder for ActionIds {
 /// Returns the actions as groups, and the numbers of actions.
 pub(super) fn group(source: ActionSource<'_>, by: GroupBy) -> Result<(Vec<EditGroup>, Summary)> {
     let mut groups = EditGroups::new(by);
-    let summary = for_rows(source, as_rows, |rows: Vec<_>| {
+    let summary = encode_rows(source, as_rows, |rows: Vec<_>| {
         rows.iter().for_each(|row| groups.add(row));
         Ok(())
     })?;
@@ -371,7 +371,7 @@ pub(super) fn write_table(source: ActionSource<'_>, target: &OutputTarget) -> Re
         points: 0,
         bytes: 0,
     };
-    let summary = for_rows(source, as_rows, |rows| writer.add(rows))?;
+    let summary = encode_rows(source, as_rows, |rows| writer.add(rows))?;
     writer.end_group()?;
     let metadata = writer.facts.metadata();
     let written = writer.file.finish(Some(("geo", metadata)))?.commit()?;

@@ -292,7 +292,7 @@ impl EarlierActions {
                     Err(self.foreign_file_error())
                 };
             }
-            if XmlAction::ends_with_line(&text, start) {
+            if XmlAction::last_line_ends_action(&text, start) {
                 break;
             }
         }

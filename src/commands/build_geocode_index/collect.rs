@@ -149,9 +149,9 @@ impl Visitor for Collector<'_> {
         // A way with a missing node, or with a node outside of the world, has no geometry.
         if points.len() == locations.len() && points.len() > 1 {
             if layers.is_wanted && points.len() > 3 && is_closed(locations) {
-                self.closed_area(way, locations, &tags);
+                self.add_closed_area(way, locations, &tags);
             }
-            self.located_way(way, &mut points, &tags, &layers);
+            self.add_located_way(way, &mut points, &tags, &layers);
         }
         self.points = points;
         Ok(())
@@ -272,7 +272,7 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds a way whose nodes have locations.
-    fn located_way(
+    fn add_located_way(
         &mut self,
         way: &Way<'_>,
         points: &mut [Point],
@@ -409,7 +409,7 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds the area of a closed way.
-    fn closed_area(
+    fn add_closed_area(
         &mut self,
         way: &Way<'_>,
         locations: &[Option<Location>],

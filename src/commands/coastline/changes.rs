@@ -34,7 +34,7 @@ pub(super) fn concern_coast(options: &Options, ctx: &Context) -> Result<bool> {
     }
     // No coastline itself has changed, so the coastlines of the input are those of the earlier run, with the same
     // nodes.
-    has_way_of(&nodes, options, ctx)
+    has_coastline_with(&nodes, options, ctx)
 }
 
 fn is_coastline(tag: (&str, &str)) -> bool {
@@ -42,7 +42,7 @@ fn is_coastline(tag: (&str, &str)) -> bool {
 }
 
 /// Returns whether a coastline of the input has one of the nodes.
-fn has_way_of(nodes: &IdSet, options: &Options, ctx: &Context) -> Result<bool> {
+fn has_coastline_with(nodes: &IdSet, options: &Options, ctx: &Context) -> Result<bool> {
     let reader = open_any(&options.coast.input, ctx)?;
     let reader = reader.kinds(KindSet::of(ObjectKind::Way));
     let found = reader.par_fold(

@@ -406,7 +406,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         let may_differ = old.object.key.0 == ObjectKind::Way && locations.has_dropped_nodes();
         if !may_differ
             && self.shares_strings(old.block, new.block)
-            && old.object.is_bitwise_equal(&new.object)
+            && old.object.is_stored_alike(&new.object)
         {
             return Ok(true);
         }

@@ -64,7 +64,7 @@ impl Budget {
     ) -> Result<Self> {
         let regions = options.extracts.len();
         let most_files =
-            (system::max_open_files().saturating_sub(OTHER_FILES) / FILES_PER_OUTPUT).max(1);
+            (system::raise_open_file_limit().saturating_sub(OTHER_FILES) / FILES_PER_OUTPUT).max(1);
         let most_files = usize::try_from(most_files).unwrap_or(usize::MAX);
         Ok(Self {
             nodes: nodes_in(areas, options, source)?,

@@ -191,7 +191,7 @@ impl Rooms {
 
 /// Returns the maximum number of connections: `wanted`, or fewer if the process may not open as many files.
 fn connections_allowed(wanted: u32, log: &(dyn Fn(&str) + Sync)) -> usize {
-    let files = crate::system::max_open_files();
+    let files = crate::system::raise_open_file_limit();
     let allowed = files.saturating_sub(OTHER_FILES).max(1);
     if allowed < wanted.into() {
         log(&format!(

@@ -100,11 +100,11 @@ impl<'a> Membership<'a> {
                 );
             }
             if row.completion.is_possible() && affected.direct.contains(row.id) {
-                self.concern_nodes(row.id, members, completed);
+                self.mark_member_nodes(row.id, members, completed);
             }
         }
         for (row, members) in self.before.relations.iter() {
-            self.concern_nodes(row.id, members, EMPTY_SET);
+            self.mark_member_nodes(row.id, members, EMPTY_SET);
         }
         self.add_parents();
         for id in affected.relations.ids() {
@@ -144,7 +144,7 @@ impl<'a> Membership<'a> {
 
     /// Records that the member nodes of a relation may change in the regions that completed the relation before the
     /// changes, or complete it after them.
-    fn concern_nodes(&mut self, id: i64, members: &[(ObjectKind, i64)], completed: SetNumber) {
+    fn mark_member_nodes(&mut self, id: i64, members: &[(ObjectKind, i64)], completed: SetNumber) {
         let before = self.before.kept_in(ObjectKind::Relation, id);
         let completing = self.regions.completing_relations;
         let before = intersection(&mut self.algebra, before, completing);

@@ -66,7 +66,7 @@ pub(super) fn outcomes_of(
     ctx: &Context,
 ) -> Result<Vec<Outcome>> {
     if frame.kind == BlobKind::Unknown || frame.stream_in.is_some() {
-        return Ok(vec![without_frame(input, &frame, mender)?]);
+        return Ok(vec![outcome_without_frame(input, &frame, mender)?]);
     }
     let mut entry = frame.entry;
     if !entry.is_indexed() {
@@ -104,7 +104,7 @@ pub(super) fn outcomes_of(
 
 /// Returns the outcome for a blob whose frame is damaged: a zlib stream that was found without its frame, or a frame of
 /// unknown type. The latter has objects only if its type is damaged.
-fn without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> Result<Outcome> {
+fn outcome_without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> Result<Outcome> {
     let cause = match &frame.stream_in {
         Some(cause) => format!("the frame around the data is damaged: {cause}"),
         None => "the type of the blob is damaged".into(),
@@ -141,11 +141,11 @@ fn outcomes_within(
 ) -> Result<Vec<Outcome>> {
     let entry = &frame.entry;
     let (mut found, mut is_lost) = (Vec::new(), false);
-    for piece in frames::rescue(input, entry.offset..entry.end(), &cause.to_string(), ctx)? {
+    for piece in frames::find_streams(input, entry.offset..entry.end(), &cause.to_string(), ctx)? {
         let outcome = match piece {
             Piece::Frame(mut stream) => {
                 stream.entry.number = entry.number;
-                without_frame(input, &stream, mender)?
+                outcome_without_frame(input, &stream, mender)?
             }
             Piece::Gap { .. } => Outcome::Empty,
         };

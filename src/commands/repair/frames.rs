@@ -66,7 +66,7 @@ pub(super) fn find(
         let accepts = |offset| Ok(frame_at(input, offset)?.is_ok());
         let next = search_frame(input, at + 1..input.len(), check, accepts)?;
         let next = next.unwrap_or(input.len());
-        found.extend(rescue(input, at..next.min(range.end), &cause, ctx)?);
+        found.extend(find_streams(input, at..next.min(range.end), &cause, ctx)?);
         at = next;
     }
     let mut next = number;
@@ -98,7 +98,7 @@ fn frame_at(input: &Input, offset: u64) -> Result<FormatResult<Frame>> {
 
 /// Finds the zlib streams in damaged bytes, and the bytes between them. Bytes that are only the damaged frame around a
 /// stream are left out. `cause` describes the damage.
-pub(super) fn rescue(
+pub(super) fn find_streams(
     input: &Input,
     bytes: Range<u64>,
     cause: &str,

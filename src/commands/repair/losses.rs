@@ -55,7 +55,7 @@ pub(super) fn with_lost_ids(outcomes: Vec<Outcome>, table: Option<&[BlobEntry]>)
     let matches = table.and_then(|table| Some((table, Matches::of(&outcomes, table)?)));
     match matches {
         Some((table, matches)) => matches.with_lost_ids(outcomes, table),
-        None => named_by_neighbours(outcomes),
+        None => with_ids_of_neighbours(outcomes),
     }
 }
 
@@ -175,7 +175,7 @@ impl Loss {
 }
 
 /// Sets the ids of lost objects from the index of each lost blob, or from the objects before and after the blob.
-fn named_by_neighbours(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+fn with_ids_of_neighbours(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
     let mut behind: Vec<Option<TypeThenId>> = Vec::with_capacity(outcomes.len());
     let mut first = None;
     for outcome in outcomes.iter().rev() {

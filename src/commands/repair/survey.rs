@@ -60,7 +60,7 @@ impl Order {
     }
 
     /// Whether the objects of the next blob are in order, and after the objects of the previous blobs.
-    pub(super) fn goes_on_with(&mut self, entry: &BlobEntry) -> bool {
+    pub(super) fn accept_next(&mut self, entry: &BlobEntry) -> bool {
         let is_next =
             entry.count == 0 || (entry.flags.has(self.flag) && entry.first_key() > self.last);
         self.last = entry.last_key().max(self.last);
@@ -183,7 +183,7 @@ impl Survey {
         let (mut found, bytes) = (parse(frame)?, frame.entry.offset..frame.entry.end());
         if let Err(cause) = &found {
             let cause = cause.to_string();
-            for piece in frames::rescue(input, bytes.clone(), &cause, ctx)? {
+            for piece in frames::find_streams(input, bytes.clone(), &cause, ctx)? {
                 match piece {
                     Piece::Frame(stream) if found.is_err() => found = parse(&stream)?,
                     _ => {}
@@ -245,7 +245,7 @@ impl Survey {
         report.had_replication = self.headers.iter().any(HeaderBlock::has_replication);
         let mut order = Order::new(self.is_history());
         let mut written = self.outcomes.iter().flat_map(Outcome::written);
-        report.was_sorted = written.all(|entry| order.goes_on_with(entry));
+        report.was_sorted = written.all(|entry| order.accept_next(entry));
         for outcome in &self.outcomes {
             match outcome {
                 Outcome::Whole { short_ways, .. } => {

@@ -58,7 +58,7 @@ impl WholeCopy {
     /// Copies the next blob. Returns `None` if there is something to repair.
     pub(super) fn add(mut self, input: &Input, outcome: &Outcome) -> Result<Option<Self>> {
         match outcome {
-            Outcome::Whole { entry, .. } if self.order.goes_on_with(entry) => {
+            Outcome::Whole { entry, .. } if self.order.accept_next(entry) => {
                 self.sink.add(input, BlobOutcome::Copy(*entry))?;
                 Ok(Some(self))
             }

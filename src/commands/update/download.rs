@@ -5,7 +5,7 @@ use crate::formats::{ChangeReader, ChangeSet, ChangeState, KeptVersions, Replica
 use crate::io::Input;
 use crate::osm::format_timestamp;
 use crate::replication::{ChangeFile, Ladder, Leg, Server, State};
-use crate::runtime::{Context, PhaseLimits, parallel_classify_phase};
+use crate::runtime::{Context, PhaseLimits, parallel_single_result_phase};
 use std::path::{Path, PathBuf};
 
 /// The number of files that are fetched at the same time.
@@ -176,7 +176,7 @@ impl<'d> Downloader<'d> {
             ..self.ctx.limits(u64::MAX)
         };
         let mut files = Vec::new();
-        parallel_classify_phase(
+        parallel_single_result_phase(
             limits,
             sequences.map(Ok),
             |_| 0,

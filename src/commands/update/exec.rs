@@ -197,7 +197,7 @@ impl<'o> FollowUp<'o> {
         if position.is_at(&step.after) {
             return Some(step.into());
         }
-        if step.is_ahead_of(position) {
+        if step.is_not_applied_to(position) {
             return None;
         }
         ctx.warn(format!(
@@ -346,7 +346,7 @@ fn leave_pending(options: &Options, position: &FilePosition, ctx: &Context) {
     };
     let message = match record.read() {
         Ok(None) => return,
-        Ok(Some(Ok(step))) if step.is_ahead_of(position) => return record.remove(),
+        Ok(Some(Ok(step))) if step.is_not_applied_to(position) => return record.remove(),
         Ok(Some(Ok(step))) => format!(
             "{}: the command after the update from sequence number {} to {} is pending",
             options.file.display(),

@@ -25,7 +25,7 @@ pub(super) struct UpdateStep {
 
 impl UpdateStep {
     /// Whether a file still has the state before the step, because the run ended before it replaced the file.
-    pub(super) fn is_ahead_of(&self, position: &FilePosition) -> bool {
+    pub(super) fn is_not_applied_to(&self, position: &FilePosition) -> bool {
         !position.is_at(&self.after) && position.header == self.replaced
     }
 }

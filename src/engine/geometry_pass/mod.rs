@@ -254,7 +254,8 @@ impl<'a> GeometryPass<'a> {
         } else {
             Default::default()
         };
-        let (locations, mut index_type) = self.begin_ways(looks_up, &init, &mut take)?;
+        let (locations, mut index_type) =
+            self.visit_nodes_and_locate(looks_up, &init, &mut take)?;
         let late = locations.late().cloned();
         let needs_ways = visits.ways || !wanted.is_empty();
         let ways = if needs_ways { ways } else { Vec::new() };
@@ -288,7 +289,7 @@ impl<'a> GeometryPass<'a> {
 
     /// Visits the nodes, and looks up the locations of all nodes if `looks_up` is set. Returns the source of the
     /// locations of ways, and the index type that was used for the look-up.
-    fn begin_ways<V: Visitor>(
+    fn visit_nodes_and_locate<V: Visitor>(
         &self,
         looks_up: bool,
         init: &(impl Fn() -> V + Sync),

@@ -289,7 +289,8 @@ impl Memory {
         let fits = |ranges: &u64| needed(*ranges) <= self.limit;
         // Each range has an open temporary file. Half of the permitted files stay free, because there may be more
         // ranges than planned.
-        let most = MAX_PARTITIONS.min(system::max_open_files().saturating_sub(OTHER_FILES) / 2);
+        let most =
+            MAX_PARTITIONS.min(system::raise_open_file_limit().saturating_sub(OTHER_FILES) / 2);
         let most = most.max(1);
         let ranges = match options.ranges {
             Some(ranges) => Some(ranges.min(most)),

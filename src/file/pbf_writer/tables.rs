@@ -86,7 +86,7 @@ impl PbfWriter {
             self.backend.write(&frame.bytes)?;
             self.ctx.stats.blobs_rewritten.add(1);
             let entry = frame.entry;
-            self.take_entry(entry, entry.header_len, entry.frame_len);
+            self.place_entry(entry, entry.header_len, entry.frame_len);
             return Ok(Some((position, ranges)));
         }
         Ok(None)

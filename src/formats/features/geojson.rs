@@ -99,7 +99,7 @@ fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point
     text.put_ascii(points.len() * POINT_LEN + POINT_LEN, |space| {
         let mut len = 0;
         for point in points {
-            len += put_point_before_comma(&mut space[len..len + POINT_LEN], point);
+            len += put_point_and_comma(&mut space[len..len + POINT_LEN], point);
         }
         // Cuts off the comma after the last point.
         len.saturating_sub(1)
@@ -108,12 +108,12 @@ fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point
 }
 
 fn put_point(text: &mut TextBuffer, point: Point) {
-    text.put_ascii(POINT_LEN, |space| put_point_before_comma(space, point) - 1);
+    text.put_ascii(POINT_LEN, |space| put_point_and_comma(space, point) - 1);
 }
 
 /// Writes a point and a comma to a buffer of [`POINT_LEN`] bytes, and returns their length in bytes.
 #[inline(always)]
-fn put_point_before_comma(space: &mut [u8], point: Point) -> usize {
+fn put_point_and_comma(space: &mut [u8], point: Point) -> usize {
     let (lon, lon_len) = degrees(point.lon_e7);
     let (lat, lat_len) = degrees(point.lat_e7);
     let mut put = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);

@@ -48,7 +48,7 @@ fn halfway(points: &[Point]) -> Option<Point> {
             let part = left / length;
             return Some(Point::new(
                 (f64::from(pair[0].lat_e7) + part * lat).round() as i32,
-                longitude_e7(f64::from(pair[0].lon_e7) + part * lon),
+                wrapped_longitude_e7(f64::from(pair[0].lon_e7) + part * lon),
             ));
         }
         left -= length;
@@ -57,7 +57,7 @@ fn halfway(points: &[Point]) -> Option<Point> {
 }
 
 /// Converts a longitude in 1e-7 degree, which may lie beyond the antimeridian, to the range from -180 to 180 degrees.
-fn longitude_e7(lon: f64) -> i32 {
+fn wrapped_longitude_e7(lon: f64) -> i32 {
     const HALF_TURN: f64 = 180.0 * DECIMICRO_PER_DEGREE as f64;
     let turned = match lon {
         lon if lon > HALF_TURN => lon - 2.0 * HALF_TURN,

@@ -25,7 +25,7 @@ pub(super) fn put_row(
         id.put(text, feature, "");
         text.push('\t');
     }
-    put_hex(text, feature);
+    put_hex_wkb(text, feature);
     text.push('\t');
     for (attribute, _) in attributes.iter() {
         put_attribute(text, times, feature, attribute);
@@ -42,7 +42,7 @@ pub(super) fn put_row(
     text.push('\n');
 }
 
-fn put_hex(text: &mut TextBuffer, feature: &Feature<'_>) {
+fn put_hex_wkb(text: &mut TextBuffer, feature: &Feature<'_>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut wkb = Vec::new();
     put_wkb(&mut wkb, &feature.geometry, Some(WGS_84));

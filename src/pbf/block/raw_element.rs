@@ -116,7 +116,7 @@ impl<'a> RawElement<'a> {
     /// Whether two elements are stored identically, except for the ids of dense nodes, which are not compared. The
     /// result is meaningful only if the blocks [share a string table](super::parsed::Block::shares_string_table). Even
     /// then, `false` does not mean that the objects differ.
-    pub(crate) fn is_bitwise_equal(&self, other: &Self) -> bool {
+    pub(crate) fn is_stored_alike(&self, other: &Self) -> bool {
         match (&self.form, &other.form) {
             (RawForm::Dense(one), RawForm::Dense(two)) => {
                 one.info == two.info

@@ -214,17 +214,17 @@ impl BlockEncoder {
             }
             (RawForm::Message(bytes), ObjectKind::Node) => {
                 let mut node = NodeMessage::parse(bytes)?;
-                drop_unless(tagged, &mut node.keys, &mut node.values);
+                clear_tags_if_untagged(tagged, &mut node.keys, &mut node.values);
                 self.add_node_message(&node, source)
             }
             (RawForm::Message(bytes), ObjectKind::Way) => {
                 let mut way = WayMessage::parse(bytes)?;
-                drop_unless(tagged, &mut way.keys, &mut way.values);
+                clear_tags_if_untagged(tagged, &mut way.keys, &mut way.values);
                 self.add_way_message(&way, source)
             }
             (RawForm::Message(bytes), ObjectKind::Relation) => {
                 let mut relation = RelationMessage::parse(bytes)?;
-                drop_unless(tagged, &mut relation.keys, &mut relation.values);
+                clear_tags_if_untagged(tagged, &mut relation.keys, &mut relation.values);
                 self.add_relation_message(&relation, source)
             }
         }
@@ -477,7 +477,7 @@ fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
 }
 
 /// Removes the keys and values unless `tagged` is set.
-fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
+fn clear_tags_if_untagged(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
     if !tagged {
         (*keys, *values) = (Packed::default(), Packed::default());
     }

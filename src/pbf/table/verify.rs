@@ -52,7 +52,7 @@ pub(crate) fn scan_ids(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<()
 
 /// Whether `entry` shows that its blob is sorted and has exactly these nodes and no other objects. For negative ids,
 /// the result may be `false` even for such a blob.
-pub(crate) fn are_all_objects(nodes: &[i64], entry: &BlobEntry) -> bool {
+pub(crate) fn has_exactly_nodes(nodes: &[i64], entry: &BlobEntry) -> bool {
     let ends = nodes.first().zip(nodes.last());
     entry.kinds == KindSet::of(ObjectKind::Node)
         && entry.flags.has(BlobFlags::SORTED)
