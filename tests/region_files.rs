@@ -3,9 +3,11 @@
 use crate::common::extracts::{Strategy, extracted};
 use crate::common::questions::{assert_same_objects, file_in_blocks};
 use crate::common::regions::{DEGREE, Region, box_of_degrees, feature, written};
-use crate::common::{Arg, Kind, Object, decode, node, relation, run_ok, way};
+use crate::common::{Arg, Kind, Object, decode, node, pbfhogg, relation, run_ok, way};
 use crate::extract_regions::{ring, small_file};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 #[test]
 fn closed_ways_of_a_region_file_count_beside_multipolygons() {
@@ -287,5 +289,33 @@ fn polygons_that_overlap_are_joined() {
         cut(&input, &[&"-p", &file], &output);
         let found = decode::objects(&output);
         assert_same_objects(&found, &expected, &format!("{region:?}"));
+    }
+}
+
+#[test]
+fn a_region_of_any_form_comes_from_a_pipe() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data.opl");
+    std::fs::write(&data, "n1 v1 x5 y5\nn2 v1 x15 y5\n").unwrap();
+    let nodes = [(1, 0, 0), (2, 10, 0), (3, 10, 10), (4, 0, 10)];
+    let nodes = nodes.map(|(id, lon, lat)| format!("n{id} v1 x{lon} y{lat}\n"));
+    let regions = [
+        "square\n1\n0 0\n10 0\n10 10\n0 10\n0 0\nEND\nEND\n".to_owned(),
+        "{\"type\":\"Polygon\",\"coordinates\":[[[0,0],[10,0],[10,10],[0,10],[0,0]]]}".to_owned(),
+        nodes.concat() + "w1 v1 Nn1,n2,n3,n4,n1\n",
+    ];
+    for region in regions {
+        let mut command = pbfhogg();
+        command.args(["extract", "-f", "opl", "-o", "-", "-p", "/dev/stdin"]);
+        command.arg(&data).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let pipe = child.stdin.take();
+        pipe.unwrap().write_all(region.as_bytes()).unwrap();
+        let found = child.wait_with_output().unwrap();
+        let text = String::from_utf8(found.stdout).unwrap();
+        assert!(
+            found.status.success() && text.starts_with("n1 ") && !text.contains("n2"),
+            "{region}: {text}"
+        );
     }
 }

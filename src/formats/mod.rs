@@ -204,15 +204,19 @@ pub(crate) fn change_states<P: AsRef<Path>>(
 /// that a relation lists for its member ways. Fails if the objects take more than 256 MB of memory, which is about
 /// three million nodes. A larger file has to be converted to PBF.
 pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
-    let input = Input::open(path)?;
-    let format = match TextFormat::of(&input)? {
+    read_osm_input(&Input::open(path)?)
+}
+
+/// Reads an open input as [`read_osm_file`] does.
+pub(crate) fn read_osm_input(input: &Input) -> Result<ChangeSet> {
+    let format = match TextFormat::of(input)? {
         Some(format) if !format.is_change() => format,
         _ => TextFormat::Osm,
     };
     let ctx = Context::default();
     let objects = NewestChanges::new(SameTime::LastRead, KeptVersions::Newest);
     let mut objects = objects.max_memory(256 << 20);
-    let source = ObjectSource::geometry(&input, format);
+    let source = ObjectSource::geometry(input, format);
     read::read_all(&[source], 0, &mut objects, &ctx)?;
     Ok(objects.finish(&ctx))
 }

@@ -8,6 +8,7 @@ use crate::geometry::{
     BoxRegion, CornerOrder, MAX_ZOOM, Point, Polygon, Shape, TileSet, bbox_of_degrees, box_of_tile,
     for_message,
 };
+use crate::io::Input;
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
@@ -87,7 +88,7 @@ fn read_with(
     data: Option<(&Path, &Context)>,
     stand_in: &StandIn<'_>,
 ) -> Result<ExtractConfig> {
-    let config = json::parse(&read_text(path)?);
+    let config = json::parse(&read_text(&Input::open(path)?)?);
     let config = config.and_then(|config| {
         let mut reader = MemberParser {
             directory: path.parent().unwrap_or(Path::new("")),

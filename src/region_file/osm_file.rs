@@ -7,9 +7,9 @@ use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble_for, is_around_po
 use crate::error::{Error, Result};
 use crate::formats::NO_ID;
 use crate::geometry::{Antimeridian, Polygon, Ring, Shape, vertex_message};
+use crate::io::Input;
 use crate::osm::Location;
 use rustc_hash::FxHashSet;
-use std::path::Path;
 
 /// Reads the areas in an OSM file. Areas are the relations with `type=multipolygon` or `type=boundary`, and the closed
 /// ways that are not members of one of these relations. Geometry, not roles, determines which rings are holes. An area
@@ -18,9 +18,9 @@ use std::path::Path;
 /// If the file does not have a node of a way, the location that the way stores for the node is used. If the file does
 /// not have a member way, the nodes that the relation lists for the way are used. Servers write such lists when
 /// geometry is requested.
-pub(super) fn read(path: &Path, antimeridian: Antimeridian) -> Result<Shape> {
-    let objects = OsmObjects::read(path)?;
-    shape_of(&objects, antimeridian).map_err(|cause| Error::file(path, cause))
+pub(super) fn read(input: &Input, antimeridian: Antimeridian) -> Result<Shape> {
+    let objects = OsmObjects::read(input)?;
+    shape_of(&objects, antimeridian).map_err(|cause| Error::file(input.path(), cause))
 }
 
 /// Returns the areas that objects describe, as [`read`] does.

@@ -3,8 +3,8 @@
 use crate::engine::ElementReader;
 use crate::engine::geometry_pass::is_area;
 use crate::error::{Error, Result};
-use crate::file::begins_like_pbf;
-use crate::formats::{Change, ChangeSet, NO_ID, read_osm_file};
+use crate::file::{PbfFile, begins_like_pbf};
+use crate::formats::{Change, ChangeSet, NO_ID, read_osm_input};
 use crate::geometry::{Point, point_of_e7};
 use crate::io::Input;
 use crate::osm::{KindSet, Location, ObjectId, ObjectKind};
@@ -65,8 +65,8 @@ pub(super) struct OsmObjects {
 impl OsmObjects {
     /// Reads the relations that describe areas, then their member ways and all closed ways, and finally the nodes of
     /// the ways.
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        let source = Source::open(path, &Context::default())?;
+    pub(super) fn read(input: &Input) -> Result<Self> {
+        let source = Source::open(input, &Context::default())?;
         let mut objects = Self::default();
         source.relations(|relation| objects.relations.push(relation))?;
         if let Source::Xml(set) = &source {
@@ -75,14 +75,15 @@ impl OsmObjects {
             }
         }
         objects.read_ways(&source)?;
-        objects.read_nodes(&source, path)?;
+        objects.read_nodes(&source, input.path())?;
         Ok(objects)
     }
 
     /// Reads the objects of the areas with the given ids: the relations with their member ways, the ways, and the nodes
     /// of all these ways. Areas that the file does not have are missing in the result.
     pub(super) fn of_areas(path: &Path, ids: &[ObjectId], ctx: &Context) -> Result<Self> {
-        let mut source = Source::open(path, ctx)?.restricted_to(ids.iter().copied());
+        let input = Input::open_in(path, ctx)?;
+        let mut source = Source::open(&input, ctx)?.restricted_to(ids.iter().copied());
         let mut objects = Self::default();
         let of_kind = |kind: ObjectKind| ids.iter().filter(move |id| id.kind == kind);
         let wanted: FxHashSet<i64> = of_kind(ObjectKind::Relation).map(|id| id.id).collect();
@@ -204,14 +205,15 @@ enum Source {
 }
 
 impl Source {
-    fn open(path: &Path, ctx: &Context) -> Result<Self> {
+    fn open(input: &Input, ctx: &Context) -> Result<Self> {
         let mut start = [0; 5];
-        let found = Input::open_in(path, ctx)?.read_at(&mut start, 0)?;
+        let found = input.read_at(&mut start, 0)?;
         if begins_like_pbf(&start[..found]) {
-            let reader = ElementReader::with_context(path, ctx.clone())?;
+            let file = PbfFile::of_input(input.clone(), ctx)?;
+            let reader = ElementReader::of_file(file, ctx.clone());
             Ok(Self::Pbf(Box::new(reader)))
         } else {
-            Ok(Self::Xml(Box::new(read_osm_file(path)?)))
+            Ok(Self::Xml(Box::new(read_osm_input(input)?)))
         }
     }
 
@@ -295,7 +297,7 @@ pub(super) fn for_each_area(
     ctx: &Context,
     mut visit: impl FnMut(i64, &[(&str, &str)]),
 ) -> Result<()> {
-    match Source::open(path, ctx)? {
+    match Source::open(&Input::open_in(path, ctx)?, ctx)? {
         Source::Xml(set) => for_each(&set, ObjectKind::Relation, |object| {
             if is_area(object.tags.iter().copied()) {
                 visit(object.id, &object.tags);

@@ -78,17 +78,12 @@ impl ShapeFileKind {
         }
     }
 
-    /// Returns the kind of the file at `path`, by its content or else by its name. A stream can be read only once, so
-    /// its content is not examined if its name shows the kind.
-    fn of_file(path: &Path) -> Result<Self> {
+    /// Returns the kind of a file, by its content or else by its name.
+    fn of_file(input: &Input) -> Result<Self> {
         let mut start = [0; 64];
-        let named = Self::of_name(path);
-        let found = match named {
-            Some(_) if !path.is_file() => 0,
-            _ => Input::open(path)?.read_at(&mut start, 0)?,
-        };
+        let found = input.read_at(&mut start, 0)?;
         let shown = start.get(..found).and_then(Self::of_content);
-        Ok(shown.or(named).unwrap_or(Self::Poly))
+        Ok(shown.or(Self::of_name(input.path())).unwrap_or(Self::Poly))
     }
 }
 
@@ -114,11 +109,13 @@ pub fn read_shape_as(
         let cause = "a region is read from a file, not from standard input";
         return Err(Error::Usage(cause.to_owned()));
     }
-    let kind = kind.map_or_else(|| ShapeFileKind::of_file(path), Ok)?;
+    // A stream can be opened only once.
+    let input = Input::open(path)?;
+    let kind = kind.map_or_else(|| ShapeFileKind::of_file(&input), Ok)?;
     let shape = match kind {
-        ShapeFileKind::GeoJson => shape_of_json(&read_text(path)?, antimeridian),
-        ShapeFileKind::Poly => poly::parse(&read_text(path)?, antimeridian),
-        ShapeFileKind::Osm => Ok(osm_file::read(path, antimeridian)?),
+        ShapeFileKind::GeoJson => shape_of_json(&read_text(&input)?, antimeridian),
+        ShapeFileKind::Poly => poly::parse(&read_text(&input)?, antimeridian),
+        ShapeFileKind::Osm => Ok(osm_file::read(&input, antimeridian)?),
     };
     shape
         .and_then(Shape::checked)
@@ -136,16 +133,15 @@ fn shape_of_json(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, Strin
 }
 
 /// Reads a text file and removes a byte order mark. Fails if the file is empty.
-pub(super) fn read_text(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read_text(input: &Input) -> Result<Vec<u8>> {
     /// The maximum size of a file in bytes. No file that describes a region is nearly as large.
     const LONGEST: u64 = 1 << 30;
-    let input = Input::open(path)?;
     if input.is_empty() {
-        return Err(Error::file(path, "the file is empty"));
+        return Err(Error::file(input.path(), "the file is empty"));
     }
     if input.len() > LONGEST {
         let cause = format!("{} bytes are too many for this kind of file", input.len());
-        return Err(Error::file(path, cause));
+        return Err(Error::file(input.path(), cause));
     }
     let mut bytes = vec![0; input.len() as usize];
     let found = input.read_at(&mut bytes, 0)?;

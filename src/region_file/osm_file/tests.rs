@@ -3,6 +3,7 @@
 use super::*;
 use crate::region_file::read::{read_shape, read_shape_as};
 use std::io::Write;
+use std::path::Path;
 use std::path::PathBuf;
 
 /// Returns the nodes from 11 to 99, except ids with a digit 0. The digits of an id are the coordinates of the node.
