@@ -86,12 +86,13 @@ fn troubled(files: Files, seed: u64, canary: &str) -> Web {
     Web::new(files, decide)
 }
 
-/// The program and the arguments of a command.
+/// The words of a command line. A transfer without data ends after a second, and not after a minute.
 fn words(command: &Command) -> Vec<PathBuf> {
+    let limit = ["env", "PBFHOGG_HTTP_TIMEOUT=1"].map(PathBuf::from);
     let words = [command.get_program()]
         .into_iter()
         .chain(command.get_args());
-    words.map(PathBuf::from).collect()
+    limit.into_iter().chain(words.map(PathBuf::from)).collect()
 }
 
 /// Runs a command beside a server that makes trouble. Returns what is wrong with the end of the command, or its status.
