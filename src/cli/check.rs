@@ -102,7 +102,7 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
         full: args.full,
         places: both || args.full,
         refs: refs || both || args.check_relations,
-        // osmium counts every node that is not in the file.
+        // Like osmium, --refs alone counts a node as missing even if the way stores the location of the node.
         needs_nodes: refs_only && session.conventions.reports_like_osmium,
         relations: args.check_relations,
         index: args.index,

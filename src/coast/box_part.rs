@@ -15,7 +15,8 @@ pub(crate) struct BoxPart {
     chains: Vec<Vec<Point>>,
     /// Rings that do not touch the edges of the box.
     rings: Vec<Vec<Point>>,
-    /// Whether the edges of the box lie in the area, if the ends of chains do not show it.
+    /// Whether the edges of the box lie in the area. Only used if there are no chains: otherwise, the ends of the chains
+    /// show which parts of the edges lie in the area.
     is_edge_inside: bool,
 }
 

@@ -36,7 +36,7 @@ enum Inside {
     Land,
     /// Water within land.
     Water,
-    /// The same as outside of the patch.
+    /// The surface that surrounds the patch.
     Same,
 }
 

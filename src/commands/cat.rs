@@ -4,7 +4,7 @@
 use super::changesets;
 use crate::engine::changesets::{Placement, has_room, note_left_out, put};
 use crate::engine::headers::{header_of_part, merged_header};
-use crate::engine::input_content::refuse_mixture;
+use crate::engine::input_content::refuse_data_beside_changes;
 use crate::engine::repeat_count::{ProvenRepeats, is_versioned};
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
@@ -106,7 +106,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let files = files.map(|(input, format)| input::to_pbf(input, format, compression, ctx));
     let files = files.collect::<Result<Vec<_>>>()?;
     if !options.accepts_mixture {
-        refuse_mixture(&files, ctx)?;
+        refuse_data_beside_changes(&files, ctx)?;
     }
     let mut header = header(&files, options)?;
     let locations = if options.keeps_locations {

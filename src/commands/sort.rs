@@ -2,7 +2,7 @@
 
 use crate::engine::OutputOptions;
 use crate::engine::input;
-use crate::engine::input_content::refuse_mixture;
+use crate::engine::input_content::refuse_data_beside_changes;
 pub use crate::engine::sort::{Dedupe, EqualVersions, LastChange, Summary};
 use crate::engine::sort::{SortJob, sort_files};
 use crate::error::Result;
@@ -93,7 +93,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         })
         .collect::<Result<_>>()?;
     if !options.accepts_mixture {
-        refuse_mixture(&files, ctx)?;
+        refuse_data_beside_changes(&files, ctx)?;
     }
     sort_files(files, &job, ctx)
 }

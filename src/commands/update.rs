@@ -121,8 +121,8 @@ options! {
         augmented_diffs: Vec<AugmentedDiff>,
         /// The command that runs after the file was replaced; `None` for none.
         exec: Option<Exec>,
-        /// The time to wait for another run that is replacing the file, or is waiting for its command. After this time,
-        /// the update fails with an error of the kind [`ErrorKind::Locked`].
+        /// The time to wait while another run replaces the file, or while the command of the other run is still
+        /// running. After this time, the update fails with an error of the kind [`ErrorKind::Locked`].
         wait: Duration = Duration::ZERO,
         /// The pause before a second attempt to get a file. The next pauses are longer.
         first_pause: Duration = Duration::from_secs(1),

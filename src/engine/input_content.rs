@@ -115,7 +115,7 @@ pub(crate) fn refuse_changes(file: &PbfFile, cause: &str, ctx: &Context) -> Resu
 
 /// Fails if some of the files have current data and others have changes: together, their objects are neither. Decodes
 /// blobs as [`content_of`] does, but only if one of the files has current data.
-pub(crate) fn refuse_mixture(files: &[PbfFile], ctx: &Context) -> Result<()> {
+pub(crate) fn refuse_data_beside_changes(files: &[PbfFile], ctx: &Context) -> Result<()> {
     let is_data = |file: &&PbfFile| evident_content(file, ctx) == Some(FileContent::Data);
     let Some(data) = files.iter().find(is_data) else {
         return Ok(());

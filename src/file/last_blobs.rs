@@ -154,7 +154,7 @@ impl LastBlobs {
 
     /// Returns one host for each of up to `count` blobs at the end, in file order. Stops at a blob that cannot have a
     /// part of a table.
-    pub fn whole_hosts(&self, count: usize, ctx: &Context) -> Result<Vec<TableHost>> {
+    pub fn hosts_of_last_blobs(&self, count: usize, ctx: &Context) -> Result<Vec<TableHost>> {
         let mut hosts = VecDeque::new();
         for blob in self.blobs.iter().rev().take(count) {
             match blob.as_host(ctx)? {

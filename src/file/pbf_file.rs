@@ -21,10 +21,11 @@ pub struct PbfFile {
     pub input: Input,
     /// The decoded header blob.
     pub header: HeaderBlock,
-    /// The table of contents; `None` if the file has no table, or only one that does not fit the file.
+    /// The table of contents; `None` if the file has no table, if its table does not fit the file, or if the summary was
+    /// enough to open the file.
     pub(crate) toc: Option<Toc>,
     /// The summary of the table of contents, from the header; `None` if the header has no summary, or if the table of
-    /// contents is not used. If only the summary was needed to open the file, `toc` is `None`.
+    /// contents is not used.
     pub(crate) summary: Option<Box<TocSummary>>,
     /// The reason why the file's table of contents is not used; `None` if the table is used or the file has none.
     pub toc_problem: Option<String>,

@@ -3,7 +3,7 @@
 use super::change_set::ChangeSet;
 use super::encoding::decoded;
 use crate::error::{Error, Result};
-use crate::io::{Input, rest_len};
+use crate::io::{Input, count_to_end};
 use crate::osm::TextFormat;
 use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr};
 use std::io::Read;
@@ -177,7 +177,7 @@ impl TextChunks {
                 let failed = self.error_at_end(cause);
                 if self.salvages {
                     let chunk = self.last_chunk(Some(failed));
-                    self.start += len + rest_len(&mut self.reader);
+                    self.start += len + count_to_end(&mut self.reader);
                     return Ok(chunk);
                 }
                 return Err(failed);

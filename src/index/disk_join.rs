@@ -206,7 +206,7 @@ impl DiskJoin {
         let mut parts = Vec::with_capacity(self.locations.len());
         for file in &self.locations {
             let part = ListPart::begin(file, list);
-            parts.push(part.map_err(|error| FormatError::with(self.read_error(&error)))?);
+            parts.push(part.map_err(|error| FormatError::with(self.read_error_text(&error)))?);
         }
         Ok(ListReader {
             join: self,
@@ -224,7 +224,7 @@ impl DiskJoin {
         }
     }
 
-    fn read_error(&self, error: &std::io::Error) -> String {
+    fn read_error_text(&self, error: &std::io::Error) -> String {
         let directory = self.directory.display();
         format!("cannot read a temporary file in {directory}: {error}")
     }
@@ -295,7 +295,7 @@ impl ListReader<'_> {
             let part = &mut self.parts[range];
             if part.is_short() {
                 let read = part.read_on(&self.join.locations[range]);
-                read.map_err(|error| FormatError::with(self.join.read_error(&error)))?;
+                read.map_err(|error| FormatError::with(self.join.read_error_text(&error)))?;
             }
             let mut rest = Varints::new(&part.bytes[part.position..]);
             out.push(read_location(&mut rest, &mut part.last).map_err(|_| lost_error())?);

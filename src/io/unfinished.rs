@@ -72,7 +72,7 @@ pub fn abandon_unfinished() {
             let _ = fs::remove_dir_all(tree);
         }
     }
-    // Never releases the locks, so that an output that is about to get its name waits for them until the process exits.
+    // The locks are never released. A thread that is about to name an output waits for them until the process exits.
     std::mem::forget(names);
     std::mem::forget(trees);
     std::mem::forget(together);

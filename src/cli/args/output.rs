@@ -182,8 +182,8 @@ impl WriteArgs {
     /// standard output. The format is --output-format or, without that option, the format that the file name ends with.
     /// Without --output-format, standard output and devices get PBF.
     ///
-    /// Fails if the file name does not show the format, if an option of the format has an invalid value, or if the
-    /// output is PBF and standard output is a terminal.
+    /// Fails if neither --output-format nor the file name gives the format, if an option of the format has an invalid
+    /// value, or if PBF would be written to standard output, which is a terminal.
     pub fn output(&self, session: &Session, path: Option<&Path>) -> Result<OutputOptions> {
         self.output_as(session, path, None)
     }

@@ -93,7 +93,7 @@ impl<'a> BlobEditor<'a> {
                         && !self.splice(entry, &block, &blob, segments.found())?
                     {
                         // Spreads the objects evenly over the blocks, because a small last block would stay small.
-                        let count = blob.script.count_after();
+                        let count = blob.script.edited_object_count();
                         let blocks = count.div_ceil(TARGET_ELEMENTS);
                         self.encoder.set_max_objects(count.div_ceil(blocks));
                         self.rebuild(&block, &blob)?;
@@ -176,7 +176,7 @@ impl<'a> BlobEditor<'a> {
         blob: &BlobChanges<'_>,
         old: Option<Segmented<'_>>,
     ) -> FormatResult<bool> {
-        let count = blob.script.count_after();
+        let count = blob.script.edited_object_count();
         if count == 0 {
             return Ok(true);
         }

@@ -40,7 +40,7 @@ pub(super) struct BlobFindings {
     pub references: u64,
     /// The number of references of ways to nodes that are not in the file, and whose locations the ways store.
     pub stored: u64,
-    /// Further missing nodes and ways that are members of relations. Each counts once.
+    /// The missing nodes and ways that are members of relations and are not listed in `dangling`. Each counts once.
     pub more_members: MissingMembers,
     /// Whether a relation refers to a relation.
     pub has_nested: bool,

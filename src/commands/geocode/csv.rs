@@ -29,11 +29,8 @@ pub(super) struct RowForm {
 }
 
 impl RowForm {
-    /// Returns the form of the rows of a table.
-    ///
-    /// # Errors
-    ///
-    /// Columns are separated by spaces, or lines are JSON.
+    /// Returns the form of rows that are written like the lines of `table`. Fails if `table` separates columns by
+    /// spaces, or has lines of JSON.
     pub(super) fn of(table: &LineForm) -> Result<Self, String> {
         Ok(Self {
             separator: table.csv_separator()?,

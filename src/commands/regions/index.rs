@@ -142,7 +142,7 @@ impl RegionRecord {
     }
 
     /// Whether the record describes the files of a state.
-    pub(super) fn is_at(&self, state: State) -> bool {
+    pub(super) fn is_of_state(&self, state: State) -> bool {
         let timestamp = parse_timestamp(&self.timestamp);
         self.sequence == state.sequence && timestamp == Some(state.timestamp)
     }

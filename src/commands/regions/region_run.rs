@@ -104,7 +104,7 @@ impl<'o> RegionRun<'o> {
             return false;
         };
         let is_same = |record: &RegionRecord| {
-            let is_named = chain.state.is_some_and(|state| record.is_at(state));
+            let is_named = chain.state.is_some_and(|state| record.is_of_state(state));
             let is_of_planet = record.planet.as_ref() == Some(&planet.identity);
             is_named && is_of_planet && record.fingerprint == self.fingerprint
         };
@@ -120,7 +120,10 @@ impl<'o> RegionRun<'o> {
             return false;
         };
         let len = fs::metadata(&self.layout.extract).map(|metadata| metadata.len());
-        let known = self.record.as_ref().filter(|record| record.is_at(state));
+        let known = self
+            .record
+            .as_ref()
+            .filter(|record| record.is_of_state(state));
         let reason = match known {
             _ if step.after != planet.identity => "the planet was replaced since its update",
             None => "the index does not have the state of the extract",
@@ -249,7 +252,10 @@ impl<'o> RegionRun<'o> {
             let record = self.record.clone();
             return Ok(record.map(|record| record.with_source(None, cause)));
         };
-        let known = self.record.clone().filter(|record| record.is_at(state));
+        let known = self
+            .record
+            .clone()
+            .filter(|record| record.is_of_state(state));
         let is_failed = matches!(self.outcome, RunOutcome::Withheld | RunOutcome::Failed);
         // A region that was not published is cut out again by the next run.
         let source = (!is_failed).then_some((self.fingerprint.as_str(), &planet.identity));
@@ -302,7 +308,7 @@ fn check_size(old: &Path, new: &NewExtract, max_shrink: u8) -> Result<()> {
     check_shrink(old, old_len, new_len, max_shrink)
 }
 
-/// Writes the changes from the extract `old` to the new one.
+/// Writes the change file that leads from the extract `old` to the extract `new`.
 fn derive(old: &Path, new: &NewExtract, ctx: &Context) -> Result<RegionChanges> {
     let target = OutputTarget::file(&new.changes);
     let format = diff::Format::Osc(Deletions::default());

@@ -276,7 +276,7 @@ impl<V: Visitor> Visit<'_, V> {
         let counter = needs.counter();
         block.try_for_each_wanted(
             self.visits.info,
-            || counter.is_needed(),
+            || counter.next_is_needed(),
             |element| {
                 let index = counter.next_index();
                 element.check_size()?;

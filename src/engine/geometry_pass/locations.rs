@@ -203,7 +203,7 @@ impl NodeLocations {
                 || (needs.may_visit(index) && needs.has_key(|keys| way.has_key_among(keys)))
         };
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        block.collect_refs(|| counter.is_needed(), is_needed, &mut refs, &mut ways)?;
+        block.collect_refs(|| counter.next_is_needed(), is_needed, &mut refs, &mut ways)?;
         let mut locations = Vec::with_capacity(refs.len());
         found.find(&refs, &mut locations)?;
         let ends: Vec<usize> = ways.into_iter().map(|(_, end)| end).collect();

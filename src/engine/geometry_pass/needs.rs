@@ -53,8 +53,9 @@ pub(super) struct WayCounter<'n> {
 }
 
 impl WayCounter<'_> {
-    /// Whether the next way is needed. Counts the way among the ways and, if it is not needed, also among the objects.
-    pub(super) fn is_needed(&self) -> bool {
+    /// Moves to the next way, and returns whether it is needed. If it is not, also moves to the next object, because no
+    /// call of [`next_index`](Self::next_index) follows.
+    pub(super) fn next_is_needed(&self) -> bool {
         let needs = self.needs;
         let is_needed = needs.needs_others || needs.may_visit(self.next.get());
         if !is_needed {

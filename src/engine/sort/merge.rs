@@ -205,8 +205,8 @@ fn cut_cluster(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
 }
 
 impl Runs {
-    /// Replaces the shards of the clusters that were sorted into runs with steps that merge these runs. `file` is the
-    /// index of the temporary file among the inputs.
+    /// Some clusters were sorted into runs. Puts steps that merge these runs in the place of the shards of these
+    /// clusters. `file` is the index of the temporary file among the inputs.
     pub(crate) fn replace(
         &self,
         steps: Vec<MergeStep>,

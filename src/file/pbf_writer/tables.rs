@@ -118,7 +118,9 @@ impl PbfWriter {
     /// Removes and returns the last blobs of an output with a spatial layout, which get the table of contents. Returns
     /// no blobs if the last one is longer than `MAX_HOST_LEN`.
     pub(super) fn take_whole_hosts(&mut self) -> Result<Vec<TableHost>> {
-        let hosts = self.last.whole_hosts(self.host_count(), &self.ctx)?;
+        let hosts = self
+            .last
+            .hosts_of_last_blobs(self.host_count(), &self.ctx)?;
         let last = hosts.last().map_or(0, |host| host.payload.len());
         if last > MAX_HOST_LEN {
             return Ok(Vec::new());

@@ -5,7 +5,7 @@ use super::varint::{self, Varint};
 use super::{DatasetError, O5M_MAGIC_LEN};
 use crate::error::{Error, Result};
 use crate::formats::change_set::ChangeSet;
-use crate::io::{FileCompression, Input, decompressed, rest_len};
+use crate::io::{FileCompression, Input, count_to_end, decompressed};
 use crate::osm::{ObjectKind, TextFormat};
 use crate::runtime::Context;
 use std::io::Read;
@@ -310,7 +310,7 @@ impl Iterator for O5mChunks {
             Err(error @ Error::File { .. }) if self.salvages => {
                 self.failure = Some((error, self.dataset_start));
                 if !self.is_read {
-                    self.skipped = rest_len(&mut self.reader);
+                    self.skipped = count_to_end(&mut self.reader);
                 }
                 Some(Ok(set))
             }

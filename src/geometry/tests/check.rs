@@ -140,7 +140,7 @@ fn is_crossing(a: (Point, Point), b: (Point, Point)) -> bool {
 /// Whether a polygon with vertices on multiples of three is valid. If no edges cross, every face
 /// has its corners on multiples of three, so the face contains a point with integer coordinates that
 /// is on no edge. The winding number at that point is that of the whole face.
-fn is_sound(polygon: &Polygon, limit: i32) -> bool {
+fn is_valid_by_winding(polygon: &Polygon, limit: i32) -> bool {
     let rings: Vec<&Ring> = std::iter::once(&polygon.outer)
         .chain(&polygon.holes)
         .collect();
@@ -169,7 +169,7 @@ fn any_scribble_on_a_small_grid_is_judged_by_its_faces() {
         let expected = scribble
             .polygons
             .iter()
-            .all(|polygon| is_sound(polygon, 15));
+            .all(|polygon| is_valid_by_winding(polygon, 15));
         assert_eq!(result.is_ok(), expected, "{result:?} {scribble:?}");
         if expected {
             sound += 1;

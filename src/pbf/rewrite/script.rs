@@ -67,7 +67,7 @@ impl EditScript {
     }
 
     /// Returns the number of objects in the edited block.
-    pub fn count_after(&self) -> usize {
+    pub fn edited_object_count(&self) -> usize {
         let count = |edit: &EditOp| match edit {
             EditOp::Keep(count) => *count,
             EditOp::Drop(_) => 0,
