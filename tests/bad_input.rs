@@ -158,9 +158,9 @@ fn every_rule_of_the_format_that_is_broken_is_told_by_every_command() {
     let trial = Trial::new();
     let mut wrong = Vec::new();
     for (turn, bad) in bad_files().into_iter().enumerate() {
-        // In short runs, a file that every command has to refuse is tested with a twelfth of them, in turn, any other
-        // with a quarter of them.
-        let turns = if bad.may_pass { 4 } else { 12 };
+        // In short runs, a file that every command has to refuse is tested with an eighteenth of them, in turn, any
+        // other with a quarter of them.
+        let turns = if bad.may_pass { 4 } else { 18 };
         std::fs::write(&trial.input, &bad.bytes).unwrap();
         let mut refused = 0;
         for command in in_turn(turn, turns, commands()) {

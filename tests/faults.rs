@@ -60,7 +60,7 @@ impl Bench {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let base = directory.path().join("base.osm.pbf");
-        let objects = if is_long() { 60_000 } else { 24_000 };
+        let objects = if is_long() { 60_000 } else { 16_000 };
         let world = synth::Options::new(objects, OutputOptions::file(base).overwrite())
             .changes(Some((1, directory.path().to_owned())));
         synth::run(&world, &context(IoMode::Buffered)).unwrap();
@@ -158,14 +158,14 @@ fn modes(job: Job, turn: usize) -> Vec<IoMode> {
 
 /// Returns the positions in the sequence of calls at which a call is made to fail. These are all positions below `all`,
 /// and from there on one in `step`. Jobs that decode every object get fewer positions, because they are slow and make
-/// the same calls as other jobs. If tests do not run in their long version, `step` is three times as large.
+/// the same calls as other jobs. If tests do not run in their long version, `step` is five times as large.
 fn places(job: Job) -> impl Iterator<Item = u64> {
     let (all, step) = match job {
         Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),
         Job::CatText | Job::Renumber => (3, 127),
         _ => (10, 7),
     };
-    let step = if is_long() { step } else { 3 * step };
+    let step = if is_long() { step } else { 5 * step };
     (1..all).chain((all..).step_by(step))
 }
 

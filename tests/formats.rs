@@ -172,7 +172,7 @@ fn written_formats() -> Vec<String> {
 #[test]
 fn every_command_writes_every_format() {
     let dir = tempfile::tempdir().unwrap();
-    let input = world(dir.path(), if is_long() { "20000" } else { "12000" });
+    let input = world(dir.path(), if is_long() { "20000" } else { "6000" });
     let other = dir.path().join("other.osm.pbf");
     run_ok(&[&"cat", &"-t", &"node", &input, &"-o", &other]);
     let day = dir.path().join("001.osc.gz");
@@ -216,7 +216,7 @@ fn every_command_writes_every_format() {
         };
         run(&["-O", "-o", out.to_str().unwrap()]);
         let jobs = (turn % 4 + 1).to_string();
-        for form in in_turn(turn, 2, &forms) {
+        for form in in_turn(turn, 4, &forms) {
             let expected = run_ok(&[&"cat", &out, &"-f", form]).stdout;
             let found = run(&["-f", form, "--jobs", &jobs]);
             assert!(

@@ -103,7 +103,7 @@ fn the_peak_stays_below_the_limit_on_sorted_shuffled_and_hostile_input() {
         .enumerate()
     {
         // In short runs, only the hostile file has all commands.
-        let turns = if input == &hostile { 1 } else { 3 };
+        let turns = if input == &hostile { 1 } else { 6 };
         for (words, megabytes) in in_turn(turn, turns, &commands) {
             let limit = format!("{megabytes}M");
             let mut args: Vec<Arg> = words.iter().map(|word| word as Arg).collect();

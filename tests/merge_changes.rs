@@ -248,7 +248,7 @@ fn a_large_change_file_passes_through_in_little_memory() {
     ];
     args.extend(std::iter::repeat_n(
         &large as &dyn AsRef<std::ffi::OsStr>,
-        if is_long() { 6 } else { 3 },
+        if is_long() { 6 } else { 2 },
     ));
     run_ok(&args);
     let stats: serde_json::Value =

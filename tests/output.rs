@@ -125,7 +125,7 @@ fn three_changes(dir: &Path, file: &Path) -> PathBuf {
 #[test]
 fn an_updated_file_shares_what_did_not_change_with_the_file_before() {
     let dir = tempfile::tempdir().unwrap();
-    let input = world(dir.path(), if is_long() { "600000" } else { "400000" });
+    let input = world(dir.path(), if is_long() { "600000" } else { "200000" });
     let elsewhere = dir.path().join("updated.osm.pbf");
     on_sharing_systems(dir.path(), |kind, root| {
         let (base, output) = (root.join("world.osm.pbf"), root.join("out.osm.pbf"));
@@ -298,7 +298,7 @@ fn falls_back_and_warns_when_io_uring_is_refused() {
 fn rounds() -> u64 {
     let asked = std::env::var("PBFHOGG_KILLS").ok();
     let asked = asked.and_then(|asked| asked.parse().ok());
-    asked.unwrap_or(if is_long() { 24 } else { 15 })
+    asked.unwrap_or(if is_long() { 24 } else { 9 })
 }
 
 #[test]

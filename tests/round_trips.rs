@@ -152,7 +152,7 @@ fn every_format_and_back_is_what_osmium_makes_of_it() {
     inputs.extend(small_real_files());
     let jobs = inputs.iter().enumerate().flat_map(|(turn, input)| {
         let is_tiny = std::fs::metadata(input).unwrap().len() < 20_000;
-        let formats = in_turn(turn, if is_tiny { 4 } else { 8 }, FORMATS);
+        let formats = in_turn(turn, if is_tiny { 6 } else { 12 }, FORMATS);
         formats.map(move |format| (input, format))
     });
     let jobs = Mutex::new(jobs);

@@ -421,8 +421,8 @@ fn each_command_does_the_same_under_the_second_name_with_files_of_other_programs
     let unknown: Vec<&str> = keys.filter(|key| !reasons.contains(*key)).collect();
     assert!(unknown.is_empty(), "no rows for {unknown:?}");
     let shapes = writers::shapes();
-    // In short runs, each line has its turn with one file.
-    let turns = shapes.len();
+    // In short runs, every second line has its turn with one file.
+    let turns = 2 * shapes.len();
     let shapes = Mutex::new(shapes.into_iter().enumerate());
     let findings = Mutex::new(Findings::default());
     let work = || {

@@ -30,7 +30,7 @@ fn made_anew(path: &Path) -> PathBuf {
 
 #[test]
 fn months_of_days_lose_nothing_and_leave_a_healthy_file() {
-    let last = if is_long() { 365 } else { 60 };
+    let last = if is_long() { 365 } else { 40 };
     let dir = tempfile::tempdir().unwrap();
     let elements = if is_long() { "300000" } else { "15000" };
     let [world, current, expected] =

@@ -30,7 +30,7 @@ fn parts_are_the_whole_object_for_object() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("parts");
     let mut inputs = small_real_files();
-    inputs.push(world(dir.path(), "200000"));
+    inputs.push(world(dir.path(), "100000"));
     for (turn, input) in inputs.iter().enumerate() {
         let all = decode::objects(input);
         let lists = [
@@ -40,7 +40,7 @@ fn parts_are_the_whole_object_for_object() {
             &["--size", "100k"],
             &["--size", "1"],
         ];
-        for options in in_turn(turn, 3, lists) {
+        for options in in_turn(turn, 5, lists) {
             let (parts, summary) = split(input, &root, options);
             let joined: Vec<_> = parts
                 .iter()

@@ -37,7 +37,7 @@ pub struct World {
 /// The worlds of a theme, each with its turn. Each theme has worlds of its own: a few in short runs; in long runs those
 /// of all themes are two thousand.
 pub fn worlds(theme: u64) -> impl Iterator<Item = (usize, World)> {
-    let count = if is_long() { 72 } else { 6 };
+    let count = if is_long() { 72 } else { 4 };
     (0..count).map(move |turn| (turn, World::new(theme * 1000 + turn as u64)))
 }
 
