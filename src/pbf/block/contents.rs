@@ -38,9 +38,10 @@ impl Block<'_> {
         while let Some(message) = messages.next()? {
             let info = match message {
                 BlockMessage::Dense(dense) => {
-                    facts.has_deleted |= !dense.check_contents(strings)?;
+                    let (is_visible, has_refused) = dense.check_contents(strings)?;
+                    facts.has_deleted |= !is_visible;
+                    facts.has_refused_info |= has_refused;
                     facts.faulty_tags.add(dense.faulty_tags(strings)?);
-                    facts.has_refused_info |= dense.info.has_refused()?;
                     continue;
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
@@ -96,18 +97,16 @@ impl DenseNodes<'_> {
         Ok(())
     }
 
-    /// Checks all columns, and returns whether all nodes are visible.
-    fn check_contents(&self, strings: &StringTable<'_>) -> FormatResult<bool> {
+    /// Checks all columns. Returns whether all nodes are visible, and whether a node has a version or a changeset that
+    /// other programs refuse.
+    fn check_contents(&self, strings: &StringTable<'_>) -> FormatResult<(bool, bool)> {
         let info = &self.info;
-        for column in [
-            &self.ids,
-            &info.versions,
-            &info.timestamps,
-            &info.changesets,
-            &info.uids,
-        ] {
+        for column in [&self.ids, &info.timestamps, &info.uids] {
             check_varints(column.as_bytes()).map_err(|error| error.within("DenseNodes"))?;
         }
+        let has_refused = info
+            .has_refused()
+            .map_err(|error| error.within("DenseNodes"))?;
         self.check_coordinates()?;
         let tags = check_tags(self.keys_vals.values(), self.len(), |_, _| ())?;
         if tags.tags > 0 {
@@ -122,7 +121,7 @@ impl DenseNodes<'_> {
         while !flags.is_done() {
             is_visible &= flags.read()? != 0;
         }
-        Ok(is_visible)
+        Ok((is_visible, has_refused))
     }
 }
 
