@@ -203,12 +203,7 @@ pub(crate) fn change_states<P: AsRef<Path>>(
 /// The file is read for geometry: a node of a way may have a location without an id, and the set also has the nodes
 /// that a relation lists for its member ways. Fails if the objects take more than 256 MB of memory, which is about
 /// three million nodes. A larger file has to be converted to PBF.
-pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
-    read_osm_input(&Input::open(path)?)
-}
-
-/// Reads an open input as [`read_osm_file`] does.
-pub(crate) fn read_osm_input(input: &Input) -> Result<ChangeSet> {
+pub fn read_osm_file(input: &Input) -> Result<ChangeSet> {
     let format = match TextFormat::of(input)? {
         Some(format) if !format.is_change() => format,
         _ => TextFormat::Osm,

@@ -11,6 +11,10 @@ fn file(text: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
+fn open(file: &tempfile::NamedTempFile) -> Input {
+    Input::open(file.path()).unwrap()
+}
+
 fn error(result: Result<ChangeSet>) -> String {
     let message = result.unwrap_err().to_string();
     assert!(!message.contains('\n'), "{message}");
@@ -29,7 +33,7 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
         <node id='9' lat='3' lon='4' action='delete'/>
         <node id='8' visible='false'/>
         </osm>";
-    let set = read_osm_file(file(text).path()).unwrap();
+    let set = read_osm_file(&open(&file(text))).unwrap();
     let seen: Vec<_> = set
         .changes()
         .iter()
@@ -62,7 +66,7 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
 #[test]
 fn an_opl_file_gives_its_objects_too() {
     let text = b"# by hand\nw5 v2 Nn1,n-2\nn1 Ta=%3c%b x-2.25 y1.5\nn9 dD x y\n";
-    let set = read_osm_file(file(text).path()).unwrap();
+    let set = read_osm_file(&open(&file(text))).unwrap();
     let seen: Vec<_> = set
         .changes()
         .iter()
@@ -77,7 +81,7 @@ fn an_opl_file_gives_its_objects_too() {
 fn a_file_of_the_other_kind_is_named() {
     let change = file(b"<osmChange version='0.6'><create/></osmChange>");
     let plain = file(b"<osm version='0.6'><node id='1' lat='1' lon='1'/></osm>");
-    let message = error(read_osm_file(change.path()));
+    let message = error(read_osm_file(&open(&change)));
     assert!(
         message.ends_with("this is an OsmChange file (<osmChange>), not an OSM XML file (<osm>)"),
         "{message}"
@@ -88,7 +92,7 @@ fn a_file_of_the_other_kind_is_named() {
         "{message}"
     );
     let pbf = file(&[0, 0, 0, 13, 10, 9]);
-    let message = error(read_osm_file(pbf.path()));
+    let message = error(read_osm_file(&open(&pbf)));
     assert!(
         message.ends_with("this is a PBF file, not an OSM XML file"),
         "{message}"
@@ -113,7 +117,7 @@ fn broken_osm_files_are_refused() {
         ),
         (b"<!-- -->", "this is not an OSM XML file: <osm> is missing"),
     ] {
-        let message = error(read_osm_file(file(text).path()));
+        let message = error(read_osm_file(&open(&file(text))));
         assert!(message.ends_with(cause), "{message}");
     }
 }

@@ -4,7 +4,7 @@ use crate::engine::ElementReader;
 use crate::engine::geometry_pass::is_area;
 use crate::error::{Error, Result};
 use crate::file::{PbfFile, begins_like_pbf};
-use crate::formats::{Change, ChangeSet, NO_ID, read_osm_input};
+use crate::formats::{Change, ChangeSet, NO_ID, read_osm_file};
 use crate::geometry::{Point, point_of_e7};
 use crate::io::Input;
 use crate::osm::{KindSet, Location, ObjectId, ObjectKind};
@@ -213,7 +213,7 @@ impl Source {
             let reader = ElementReader::of_file(file, ctx.clone());
             Ok(Self::Pbf(Box::new(reader)))
         } else {
-            Ok(Self::Xml(Box::new(read_osm_input(input)?)))
+            Ok(Self::Xml(Box::new(read_osm_file(input)?)))
         }
     }
 

@@ -17,7 +17,7 @@ use pbfhogg::unstable::pbf::{
     encode_toc_frames, parse_header, scan_order, scan_payload, scan_places,
 };
 use pbfhogg::unstable::region_file::{read_config, read_shape};
-use pbfhogg::{Context, ElementReader, Error, Location, ObjectKind};
+use pbfhogg::{Context, ElementReader, Error, Input, Location, ObjectKind};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -525,7 +525,7 @@ fn change_files() -> Vec<Vec<u8>> {
 
 fn osm_text(bytes: &[u8]) {
     let file = TemporaryFile::new(bytes, ".osm");
-    sound(read_osm_file(file.path()));
+    sound(read_osm_file(&Input::open(file.path()).unwrap()));
 }
 
 fn osm_texts() -> Vec<Vec<u8>> {
@@ -540,7 +540,7 @@ fn o5m(bytes: &[u8]) {
     for (start, suffix) in [(b"\xff\xe0\x04o5m2", ".o5m"), (b"\xff\xe0\x04o5c2", ".o5c")] {
         let file = TemporaryFile::new(&[start, bytes].concat(), suffix);
         let read = match suffix {
-            ".o5m" => read_osm_file(file.path()),
+            ".o5m" => read_osm_file(&Input::open(file.path()).unwrap()),
             _ => read_change_files(&[file.path()], &Context::new(1)),
         };
         if let Err(error) = &read {
