@@ -20,7 +20,7 @@ use std::path::PathBuf;
 ///
 /// --full decodes all objects, and finds everything in a file that another command would refuse: strings that are not
 /// UTF-8, indices beyond the string table, columns of different lengths. It also names tags without a key or with a key
-/// that the object has already, and versions and changesets that other programs refuse, and compares the objects with
+/// that the object has already, and versions and changesets that other programs refuse. It compares the objects with
 /// the features that the header declares, and the locations that ways store with the nodes.
 ///
 /// If a way stores the location of a node that is not in the file, the node is not missing. The report names the form

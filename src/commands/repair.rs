@@ -101,9 +101,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     survey.examine(&input, &mender, add_to_copy, ctx)?;
     survey.add_missing_end(&input, report.unpacked_in_part);
     survey.report(&mut report);
-    let mut written = survey.outcomes.iter().flat_map(Outcome::written);
     // A whole file may have no objects.
-    if written.next().is_none() && !(report.is_complete() && report.lost.is_empty()) {
+    let is_whole = report.is_complete() && report.lost.is_empty();
+    if !survey.saves_objects() && !is_whole {
         return Err(nothing_saved(&input));
     }
     write::write(&input, &survey, &mender, copy, options, &mut report, ctx)?;

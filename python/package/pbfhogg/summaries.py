@@ -556,7 +556,7 @@ class DiffSummary(TypedDict):
 
 
 class SalvageCounts(TypedDict):
-    """The changes of mended blobs."""
+    """The changes of mended blobs or of text."""
 
     objects: int
     unreadable: int

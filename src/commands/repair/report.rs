@@ -26,13 +26,13 @@ pub struct Report {
     pub headers: u64,
     /// The error of the frame around a readable header.
     pub header_fault: Option<String>,
-    /// The number of blobs that are whole.
+    /// The number of blobs that are whole; 0 for text.
     pub whole_blobs: u64,
-    /// The blobs that were saved in part or with changes, in file order.
+    /// The blobs that were saved in part or with changes, in file order; none for text, whose changes are in `changes`.
     pub mended: Vec<MendedBlob>,
     /// The lost bytes and blobs, in file order.
     pub lost: Vec<Loss>,
-    /// The numbers of objects in mended blobs, and of their parts that were left out or changed.
+    /// The numbers of objects in mended blobs or in text, and of their parts that were left out or changed.
     pub changes: Salvage,
     /// The number of ways with fewer than two nodes, which are kept.
     pub short_ways: u64,

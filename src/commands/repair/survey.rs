@@ -238,6 +238,12 @@ impl Survey {
                 .any(|header| header.has(feature::HISTORY))
     }
 
+    /// Whether an object can be saved.
+    pub(super) fn saves_objects(&self) -> bool {
+        let mut written = self.outcomes.iter().flat_map(Outcome::written);
+        written.any(|entry| entry.count > 0)
+    }
+
     /// Puts the findings into a report.
     pub(super) fn report(&self, report: &mut Report) {
         report.headers = self.headers.len() as u64;

@@ -47,11 +47,7 @@ pub(super) fn repair(
             report.lost.push(loss);
         }
     }
-    if survey
-        .outcomes
-        .iter()
-        .all(|outcome| outcome.keys().is_none())
-    {
+    if !survey.saves_objects() {
         return Err(nothing);
     }
     write::write(
