@@ -207,10 +207,8 @@ fn found_text(report: &Report, name: &str) -> String {
     let hidden = |count: usize| count.saturating_sub(LISTED) as u64;
     let more = hidden(report.lost.len()) + hidden(report.mended.len());
     if more > 0 {
-        add(format!(
-            "  and {} more; --report has all",
-            show::number(more)
-        ));
+        let more = show::number(more);
+        add(format!("  and {more} more; --report has all"));
     }
     out
 }
