@@ -199,7 +199,7 @@ impl FormatArgs {
             || self.max_file_size.is_some()
     }
 
-    /// Returns a format of tables. Fails if an option for text is given.
+    /// Returns the table format that the options select. Fails if an option that only text formats have is given.
     fn tables(&self, path: &Path) -> Result<ExportFormat> {
         let is_stream = path.as_os_str() == "-";
         for (is_given, option) in [

@@ -15,8 +15,8 @@ pub(crate) struct BoxPart {
     chains: Vec<Vec<Point>>,
     /// Rings that do not touch the edges of the box.
     rings: Vec<Vec<Point>>,
-    /// Whether the edges of the box lie in the area. Only used if there are no chains: otherwise, the ends of the chains
-    /// show which parts of the edges lie in the area.
+    /// Whether the edges of the box lie in the area. Only used if there are no chains: otherwise, the ends of the
+    /// chains show which parts of the edges lie in the area.
     is_edge_inside: bool,
 }
 
@@ -148,8 +148,8 @@ impl ChainEnd {
         shown.next().map(|balance| balance > 0)
     }
 
-    /// Compares two ends at the same point. A walk counter-clockwise along the edge, slightly inside the box, meets the
-    /// chain of the lesser end first.
+    /// Compares two ends at the same point. The lesser one is that whose chain comes first on a counter-clockwise walk
+    /// along the edge, slightly inside the box.
     fn cmp_direction(&self, other: &Self) -> Ordering {
         let along = |(along, away): (i64, i64)| if away == 0 { along.signum() } else { 0 };
         let ((a, b), (c, d)) = (self.direction, other.direction);

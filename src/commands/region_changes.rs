@@ -27,9 +27,9 @@ use crate::geometry::{Antimeridian, Shape};
 use crate::index::{EMPTY_SET, IdMap, IdSet, IdSets, SetAlgebra};
 use crate::io::{Input, OutputTarget, ScratchFile};
 use crate::osm::ObjectKind;
-use crate::runtime::Context;
+use crate::runtime::{Context, run_tasks};
 use affected::{Affected, AffectedSearch};
-use before::Before;
+use before::{Before, read_changed};
 use membership::Membership;
 use output::{Differing, NewVersions, concerned_ids, write_changes};
 use regions::{MAX_STRATEGIES, Regions};
@@ -130,7 +130,8 @@ pub enum RegionOutcome {
 /// changes; the nodes and members of affected ways and relations; and for each region, the objects that may change in
 /// it. 8 bytes for each node of an affected way or of a way that is a member of an affected relation, and 16 bytes for
 /// each member of an affected relation, each pair of nested relations, and each pair of a node that a changed way had
-/// and another way that has it. Each region has an open temporary file.
+/// and another way that has it. Up to [`Context::jobs`] extracts are read at the same time, each with a base memory of
+/// one job. Each region has an open temporary file.
 ///
 /// # Errors
 ///
@@ -201,7 +202,7 @@ fn update_regions(
     outcomes.map(|outcome| outcome.ok_or_else(none)).collect()
 }
 
-/// Returns the objects that change files name.
+/// Returns the ids of all objects in the change files.
 fn changed_ids(paths: &[PathBuf], ctx: &Context) -> Result<Option<IdSets>> {
     let _phase = ctx.phase("read changes", 0);
     let inputs = paths.iter().map(|path| Input::open_in(path, ctx));
@@ -271,21 +272,64 @@ impl RegionUpdate<'_> {
         SortedFile::open(&self.options.regions[region].extract, self.ctx)
     }
 
+    /// Calls `read` with each extract that can be used and with the ids to look up in it, several extracts at a time.
+    /// Calls `take` with the number of the region and the result. `take` returns the ids that the extract has.
+    ///
+    /// The ids are `ids`, or for a region within another region, those that the extract of the outer region has. The
+    /// results of outer regions therefore come first.
+    fn read_extracts<T: Send>(
+        &self,
+        name: &'static str,
+        ids: &IdSets,
+        read: impl Fn(&SortedFile, &IdSets, &Context) -> Result<T> + Sync,
+        mut take: impl FnMut(u32, T) -> IdSets,
+    ) -> Result<()> {
+        let mut found = FxHashMap::<usize, IdSets>::default();
+        let mut waiting = self.order.clone();
+        while !waiting.is_empty() {
+            let is_ready = |(_, around): &(usize, Option<usize>)| {
+                around.is_none_or(|around| found.contains_key(&around))
+            };
+            let (ready, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_ready);
+            let tasks = ready.into_iter().map(|(region, around)| {
+                let outer = around.and_then(|around| found.get(&around));
+                ((region, outer.unwrap_or(ids)), self.counts[region])
+            });
+            let mut new = Vec::new();
+            run_tasks(
+                name,
+                tasks.collect(),
+                self.ctx,
+                |(region, ids), ctx| {
+                    let path = &self.options.regions[region].extract;
+                    Ok((region, read(&SortedFile::open(path, ctx)?, ids, ctx)?))
+                },
+                |(region, result)| {
+                    new.push((region, take(region as u32, result)));
+                    Ok(())
+                },
+            )?;
+            found.extend(new);
+            waiting = later;
+        }
+        Ok(())
+    }
+
     /// Reads the changed objects in the extracts. For a region within another region, looks up only the objects that
     /// the extract of the outer region has.
     fn read_before(&mut self) -> Result<()> {
-        let mut found = FxHashMap::<usize, IdSets>::default();
         self.order_extracts()?;
-        for (region, around) in self.order.clone() {
-            let extract = self.open_extract(region)?;
-            let ids = around.and_then(|around| found.get(&around));
-            let ids = ids.unwrap_or(&self.changed);
-            let (regions, ctx) = (self.regions, self.ctx);
-            let asked = (ids, self.directory.as_path());
-            let (ids, old) = (self.before).read(region as u32, &extract, asked, regions, ctx)?;
-            self.old.insert(region as u32, old);
-            found.insert(region, ids);
-        }
+        let (mut before, mut old) = (Before::default(), FxHashMap::default());
+        self.read_extracts(
+            "find old versions",
+            &self.changed,
+            |extract, ids, ctx| read_changed(extract, (ids, &self.directory), self.regions, ctx),
+            |region, (found, file)| {
+                old.insert(region, file);
+                before.add(region, found, self.regions)
+            },
+        )?;
+        (self.before, self.old) = (before, old);
         let mut algebra = SetAlgebra::new(&self.regions.sets);
         let contradicted = self.before.contradicted(&mut algebra);
         for region in self.regions.sets.members(contradicted) {
@@ -420,7 +464,7 @@ impl RegionUpdate<'_> {
         };
         let headers = outputs.iter().map(header);
         let files = objects.write(&self.planet, headers, &self.directory, self.ctx)?;
-        let write = |(region, new): (&u32, ScratchFile)| {
+        let write = |(region, new): (&u32, ScratchFile), ctx: &Context| {
             let ids = ids.get(region).into_iter().flat_map(IdSets::ids);
             let unchanged = ids.filter(|id| !self.changed.contains(id.kind, id.id));
             let missing = || Error::Internal("a region has no old objects".into());
@@ -430,9 +474,19 @@ impl RegionUpdate<'_> {
                 unchanged: unchanged.collect(),
             };
             let region = &self.options.regions[*region as usize];
-            write_changes(self.options, region, &differing, &self.directory, self.ctx)
+            write_changes(self.options, region, &differing, &self.directory, ctx)
         };
-        outputs.iter().zip(files).map(write).collect()
+        let tasks = outputs.iter().zip(files).map(|(region, new)| {
+            let size = ids.get(region).map_or(0, IdSets::len);
+            ((region, new), size)
+        });
+        let mut written = Vec::new();
+        let take = |summary| {
+            written.push(summary);
+            Ok(())
+        };
+        run_tasks("compare", tasks.collect(), self.ctx, write, take)?;
+        Ok(written)
     }
 
     /// Finds the regions that contain each of `nodes`. Looks up the nodes in the planet, except those that were looked
@@ -476,14 +530,18 @@ impl RegionUpdate<'_> {
         if ids.is_empty() {
             return Ok(());
         }
-        let mut found = FxHashMap::<usize, IdSets>::default();
-        for (region, around) in self.order.clone() {
-            let ids = around.and_then(|around| found.get(&around)).unwrap_or(&ids);
-            let extract = self.open_extract(region)?;
-            let present = extract.present("find old objects", ids, self.ctx)?;
-            (self.before).add_kept(region as u32, &present, self.regions);
-            found.insert(region, present.into_iter().collect());
-        }
+        let mut before = std::mem::take(&mut self.before);
+        let name = "find old objects";
+        self.read_extracts(
+            name,
+            &ids,
+            |extract, ids, ctx| extract.present(name, ids, ctx),
+            |region, present| {
+                before.add_kept(region, &present, self.regions);
+                present.into_iter().collect()
+            },
+        )?;
+        self.before = before;
         Ok(())
     }
 

@@ -256,7 +256,9 @@ impl PlanetState {
 ///
 /// The largest of the memory of [`extract::run`](crate::commands::extract::run),
 /// [`diff::run`](crate::commands::diff::run) and, with a step,
-/// [`region_changes::run`](crate::commands::region_changes::run).
+/// [`region_changes::run`](crate::commands::region_changes::run). With a step, up to [`Context::jobs`] extracts are
+/// updated at the same time, each with the memory of [`apply_changes::run`](crate::commands::apply_changes::run) for one
+/// job.
 ///
 /// # Errors
 ///

@@ -51,7 +51,8 @@ options! {
         directory: Option<PathBuf>,
         /// The handling of references to objects that are not in the file.
         orphans: Orphans,
-        /// Whether the input may be a change file, although its objects then have other ids than in the data.
+        /// Whether the input may be a change file. After renumbering, its ids do not match those of the data to which
+        /// the changes belong.
         accepts_changes: bool,
     }
 }

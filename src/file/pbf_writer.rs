@@ -42,7 +42,7 @@ pub struct Written {
 #[derive(Debug)]
 struct HeldFrame {
     frame: EncodedFrame,
-    /// The index of its entry.
+    /// The index of the frame's entry in the entries of the writer.
     index: usize,
 }
 

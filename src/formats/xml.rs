@@ -146,7 +146,8 @@ struct XmlObjectParser {
     member_way: Option<MemberWay>,
     /// The text of the remark that is open.
     remark: String,
-    /// The offset of the object that is open or, outside objects, of the event that was read last.
+    /// The offset up to which the document is read completely: the start of the open object or, outside of objects, of
+    /// the event that was read last.
     whole_until: usize,
     seen_root: bool,
     /// Whether the chunk has the start tag of the root element, with its attributes.

@@ -33,9 +33,9 @@ pub fn state_at(
         halves = !halves;
         match existing_state(guess, &search.left, &mut state_of)? {
             Some(state) => search.narrow_range(state, target),
-            // No state near the guess exists. While no older state is known, the wanted state must be above the guess.
-            // Once an older state is known, the search goes on below the guess, because a state before the missing ones
-            // is good enough.
+            // No state near the guess exists. If no state before the target is known yet, the server has probably
+            // deleted all states up to the guess, so the search goes on with later ones. Otherwise it goes on with
+            // earlier ones, because a state before the gap is good enough.
             None if search.lower.is_none() => search.left.start = guess + 1,
             None => search.left.end = guess,
         }

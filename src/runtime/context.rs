@@ -102,6 +102,8 @@ pub struct Context {
     pub(crate) cancellation: Cancellation,
     /// The watch over the blobs that are decoded; `None` if there is none.
     pub(crate) watch: Option<Arc<dyn PayloadWatch>>,
+    /// Whether phases are reported to the observer and recorded in the statistics.
+    pub(crate) reports_phases: bool,
 }
 
 impl std::fmt::Debug for Context {
@@ -138,6 +140,17 @@ impl Context {
             files: Vec::new(),
             cancellation: Cancellation::default(),
             watch: None,
+            reports_phases: true,
+        }
+    }
+
+    /// Returns the context of a task that runs beside others within a phase. It has `jobs` worker threads, and its
+    /// phases are not reported.
+    pub(super) fn of_task(&self, jobs: usize) -> Self {
+        Self {
+            jobs,
+            reports_phases: false,
+            ..self.clone()
         }
     }
 
@@ -265,12 +278,15 @@ impl Context {
 
     /// Announces `more` further phases, so that progress can be shown for the whole command.
     pub fn expect_phases(&self, more: u64) {
-        self.observer.phases_expected(more);
+        if self.reports_phases {
+            self.observer.phases_expected(more);
+        }
     }
 
     /// Begins a phase that processes `total_bytes` bytes of input, 0 if unknown. The phase ends when the returned
     /// [`Phase`] is dropped.
     pub fn phase(&self, name: &'static str, total_bytes: u64) -> Phase {
-        Phase::start(name, total_bytes, self.observer.clone(), self.stats.clone())
+        let receivers = || (self.observer.clone(), self.stats.clone());
+        Phase::start(name, total_bytes, self.reports_phases.then(receivers))
     }
 }

@@ -14,6 +14,7 @@ mod phase;
 #[cfg(test)]
 mod phase_tests;
 mod stats;
+mod tasks;
 mod threads;
 mod ticket_lock;
 
@@ -29,4 +30,5 @@ pub(crate) use pass::{Pass, PassResults, WorkItem};
 pub(crate) use payload_watch::PayloadWatch;
 pub(crate) use phase::{PhaseLimits, parallel_results_phase, parallel_single_result_phase};
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};
+pub(crate) use tasks::run_tasks;
 pub(crate) use ticket_lock::{TicketLock, Turn};

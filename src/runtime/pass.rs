@@ -105,7 +105,7 @@ impl<'c> Pass<'c> {
     fn phase<T: WorkItem>(&self, total_bytes: u64) -> Phase {
         let phase = self.ctx.phase(self.name, total_bytes);
         if T::COUNTS_ROWS {
-            self.ctx.observer.counts_rows();
+            phase.counts_rows();
         }
         phase
     }

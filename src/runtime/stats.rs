@@ -118,8 +118,8 @@ pub struct Phase {
     name: &'static str,
     started: Instant,
     cpu_before: Duration,
-    observer: Arc<dyn Observer>,
-    stats: Arc<Stats>,
+    /// The receivers of the progress and of the times; `None` if the phase is not reported.
+    receivers: Option<(Arc<dyn Observer>, Arc<Stats>)>,
 }
 
 impl std::fmt::Debug for Phase {
@@ -134,33 +134,45 @@ impl Phase {
     pub(crate) fn start(
         name: &'static str,
         total_bytes: u64,
-        observer: Arc<dyn Observer>,
-        stats: Arc<Stats>,
+        receivers: Option<(Arc<dyn Observer>, Arc<Stats>)>,
     ) -> Self {
-        observer.phase_started(name, total_bytes);
+        if let Some((observer, _)) = &receivers {
+            observer.phase_started(name, total_bytes);
+        }
         Self {
             name,
             started: Instant::now(),
             cpu_before: cpu_time(),
-            observer,
-            stats,
+            receivers,
+        }
+    }
+
+    /// Reports that the progress of the phase counts rows, not bytes.
+    pub(super) fn counts_rows(&self) {
+        if let Some((observer, _)) = &self.receivers {
+            observer.counts_rows();
         }
     }
 
     /// Reports that the phase has processed `bytes` more bytes of input.
     pub fn advance(&self, bytes: u64) {
-        self.observer.advanced(bytes);
+        if let Some((observer, _)) = &self.receivers {
+            observer.advanced(bytes);
+        }
     }
 }
 
 impl Drop for Phase {
     fn drop(&mut self) {
+        let Some((observer, stats)) = &self.receivers else {
+            return;
+        };
         let times = PhaseTimes {
             name: self.name,
             wall_seconds: self.started.elapsed().as_secs_f64(),
             cpu_seconds: cpu_time().saturating_sub(self.cpu_before).as_secs_f64(),
         };
-        self.stats.phases().push(times);
-        self.observer.phase_ended();
+        stats.phases().push(times);
+        observer.phase_ended();
     }
 }

@@ -21,8 +21,8 @@ const HEAD: usize = 1 << 10;
 /// cannot be read.
 pub fn is_replaceable(path: &Path) -> bool {
     match path.metadata() {
-        // A device or a pipe is written to, and not replaced.
         Ok(found) if found.is_file() && found.len() > 0 => is_own_output(path).unwrap_or(false),
+        // Nothing is lost: the file does not exist or is empty, or it is a device or a pipe, to which is written.
         _ => true,
     }
 }

@@ -140,11 +140,13 @@ impl<'f> GroupFiles<'f> {
 /// The file of a group.
 struct GroupFile {
     name: String,
-    /// The actions of an earlier run that were not written yet; `None` if there is no earlier file.
+    /// The actions in the file of an earlier run that still have to be copied to the new file; `None` if there is no
+    /// earlier file.
     earlier: Option<EarlierActions>,
     /// The file; `None` while the group has no effect, so that it needs no file.
     output: Option<TextOutput>,
-    /// Comments on objects that the group creates and deletes again, which were added before the file was opened.
+    /// The XML comments that were added before the file was opened. They tell of objects that the group creates and
+    /// deletes again.
     comments: String,
     /// The action of an earlier run on the current object, and the pieces of the new one.
     joined: Option<(XmlAction, String)>,

@@ -538,8 +538,8 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
             }
             _ => return None,
         }
-        // Frees the lists of a long object in `old` and `new`, which would take as much memory again while the part
-        // waits to be merged.
+        // `old` and `new` of a long object have lists as large as the part. They are freed here, and not held while the
+        // part waits to be merged.
         (self.old, self.new) = Default::default();
         Some(StepFindings {
             text,

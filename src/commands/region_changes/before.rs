@@ -28,7 +28,7 @@ pub(super) struct Before {
 
 /// The changed objects of a blob of an extract.
 #[derive(Default)]
-struct ChangedInBlob {
+pub(super) struct ChangedInBlob {
     /// The nodes, each with the regions that contain its location.
     nodes: Vec<(i64, SetNumber)>,
     ways: WayNodes,
@@ -36,35 +36,25 @@ struct ChangedInBlob {
 }
 
 impl Before {
-    /// Adds the objects of the extract of region `region` that are in `changed`, and writes them to a temporary file in
-    /// `directory`. Returns their ids, and the file.
-    pub(super) fn read(
+    /// Adds the changed objects of the extract of region `region`. Returns their ids.
+    pub(super) fn add(
         &mut self,
         region: u32,
-        extract: &SortedFile,
-        (changed, directory): (&IdSets, &Path),
+        found: Vec<ChangedInBlob>,
         regions: &Regions<'_>,
-        ctx: &Context,
-    ) -> Result<(IdSets, ScratchFile)> {
+    ) -> IdSets {
         let mut ids = IdSets::default();
         let own = regions.sets.of([region]);
         let mut algebra = SetAlgebra::new(&regions.sets);
-        let (file, _) = extract.copy(
-            "find old versions",
-            changed,
-            directory,
-            |entry, block| changed_in(entry, block, changed, regions),
-            |found| {
-                ids.extend(found.ids());
-                self.take(found, own, &mut algebra);
-            },
-            ctx,
-        )?;
-        Ok((ids, file))
+        for found in found {
+            ids.extend(found.ids());
+            self.add_blob(found, own, &mut algebra);
+        }
+        ids
     }
 
     /// Adds the objects of a blob of an extract. `own` is the set that has only the region of the extract.
-    fn take(&mut self, found: ChangedInBlob, own: SetNumber, algebra: &mut SetAlgebra<'_>) {
+    fn add_blob(&mut self, found: ChangedInBlob, own: SetNumber, algebra: &mut SetAlgebra<'_>) {
         let [nodes, ways, relations] = &mut self.kept;
         for (id, located) in found.nodes {
             add_regions(nodes, id, own, algebra);
@@ -123,6 +113,26 @@ impl Before {
             );
         }
     }
+}
+
+/// Writes the objects of an extract that are in `changed` to a temporary file in `directory`. Returns the objects of
+/// each blob, and the file.
+pub(super) fn read_changed(
+    extract: &SortedFile,
+    (changed, directory): (&IdSets, &Path),
+    regions: &Regions<'_>,
+    ctx: &Context,
+) -> Result<(Vec<ChangedInBlob>, ScratchFile)> {
+    let mut all = Vec::new();
+    let (file, _) = extract.copy(
+        "find old versions",
+        changed,
+        directory,
+        |entry, block| changed_in(entry, block, changed, regions),
+        |found| all.push(found),
+        ctx,
+    )?;
+    Ok((all, file))
 }
 
 impl ChangedInBlob {

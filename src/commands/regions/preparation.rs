@@ -13,7 +13,9 @@ use crate::commands::{apply_changes, diff};
 use crate::engine::OutputOptions;
 use crate::error::{ErrorKind, Result};
 use crate::io::OutputTarget;
-use crate::runtime::Context;
+use crate::runtime::{Context, run_tasks};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 use std::fs;
 use std::path::PathBuf;
 
@@ -75,21 +77,55 @@ impl RegionPreparation<'_> {
             }
             outcomes => outcomes?,
         };
-        for (index, outcome) in known.into_iter().zip(outcomes) {
-            let run = &mut runs[index];
-            let new = self.new_extract(index, run);
-            match self.apply(run, &new, outcome) {
-                Ok(Ok((changes, objects))) => {
-                    run.is_followed = true;
-                    due.retain(|other| *other != index);
-                    self.take(run, new, objects, Some(changes))?;
-                }
-                Ok(Err(reason)) => run.cut_out = Some(reason),
-                Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
-                Err(error) => run.cut_out = Some(error.to_string()),
+        let mut outcomes: FxHashMap<usize, RegionOutcome> =
+            known.into_iter().zip(outcomes).collect();
+        let all = runs.iter_mut().enumerate();
+        let mut tasks: Vec<_> = all
+            .filter_map(|(index, run)| {
+                let size = fs::metadata(&run.layout.extract).map_or(0, |metadata| metadata.len());
+                let outcome = outcomes.remove(&index)?;
+                Some(((index, run, outcome), size))
+            })
+            .collect();
+        // The largest extract does not begin last, when the other threads have nothing left to do.
+        tasks.sort_by_key(|(_, size)| Reverse(*size));
+        let update = |(index, run, outcome): (usize, &mut RegionRun<'_>, _), ctx: &Context| {
+            let is_followed = self.update_extract(index, run, outcome, ctx)?;
+            Ok(is_followed.then_some(index))
+        };
+        let take = |followed: Option<usize>| {
+            due.retain(|index| Some(*index) != followed);
+            Ok(())
+        };
+        run_tasks("update extracts", tasks, self.ctx, update, take)
+    }
+
+    /// Updates the extract of a region. Returns false if the region has to be cut out. Fails only if the run is
+    /// cancelled.
+    fn update_extract(
+        &self,
+        index: usize,
+        run: &mut RegionRun<'_>,
+        outcome: RegionOutcome,
+        ctx: &Context,
+    ) -> Result<bool> {
+        let new = self.new_extract(index, run);
+        match self.apply(run, &new, outcome, ctx) {
+            Ok(Ok((changes, objects))) => {
+                run.is_followed = true;
+                self.take(run, new, objects, Some(changes), ctx)?;
+                Ok(true)
+            }
+            Ok(Err(reason)) => {
+                run.cut_out = Some(reason);
+                Ok(false)
+            }
+            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+            Err(error) => {
+                run.cut_out = Some(error.to_string());
+                Ok(false)
             }
         }
-        Ok(())
     }
 
     /// Applies the changes of a region to its extract. Returns the numbers of changes and of objects, or the reason why
@@ -99,6 +135,7 @@ impl RegionPreparation<'_> {
         run: &RegionRun<'_>,
         new: &NewExtract,
         outcome: RegionOutcome,
+        ctx: &Context,
     ) -> Result<Result<(RegionChanges, Option<u64>), Reason>> {
         let derived = match outcome {
             RegionOutcome::Written(derived) => derived,
@@ -114,7 +151,7 @@ impl RegionPreparation<'_> {
         );
         let header = extract::header_of(&self.planet.header, strategy, &header, None);
         apply.header = Some(header);
-        let applied = apply_changes::run(&apply, self.ctx)?;
+        let applied = apply_changes::run(&apply, ctx)?;
         let effect = RegionChanges {
             created: applied.created,
             modified: applied.modified,
@@ -152,7 +189,7 @@ impl RegionPreparation<'_> {
         for (&index, extracted) in due.iter().zip(&cut.extracts) {
             let run = &mut runs[index];
             let new = self.new_extract(index, run);
-            self.take(run, new, extracted.kept.written.objects, None)?;
+            self.take(run, new, extracted.kept.written.objects, None, self.ctx)?;
         }
         Ok(cut.passes)
     }
@@ -165,12 +202,13 @@ impl RegionPreparation<'_> {
         mut new: NewExtract,
         objects: Option<u64>,
         changes: Option<RegionChanges>,
+        ctx: &Context,
     ) -> Result<()> {
         new.is_empty = objects == Some(0);
-        match run.prepare(new, changes, self.options, self.planet, self.ctx) {
+        match run.prepare(new, changes, self.options, self.planet, ctx) {
             Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
             Err(error) => {
-                run.fail(RunOutcome::Failed, error.to_string(), self.ctx);
+                run.fail(RunOutcome::Failed, error.to_string(), ctx);
                 Ok(())
             }
             Ok(()) => Ok(()),

@@ -82,7 +82,8 @@ pub(super) struct PartSource<'s, 'b> {
     nodes: Vec<Option<Location>>,
 }
 
-/// The locations that are looked at first.
+/// The source of the locations that take precedence: the nodes, or the ways. With the ways comes the later lookup of
+/// nodes whose locations a way lacks; `None` if they are not looked up.
 enum FoundFirst<'s, 'b> {
     Nodes(NodeLocations),
     Ways(Option<&'s mut LateBlob<'b>>),

@@ -48,7 +48,7 @@ pub(super) struct WayCounter<'n> {
     needs: &'n WayNeeds<'n>,
     /// The index of the next object.
     next: Cell<usize>,
-    /// The number of ways up to the current one.
+    /// The number of ways so far, including the current one.
     ways: Cell<usize>,
 }
 

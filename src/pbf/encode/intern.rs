@@ -67,8 +67,8 @@ impl Interner {
     }
 }
 
-/// The strings of a source block and their provisional ids in an [`Interner`]. Each string is hashed once per table,
-/// not once per use.
+/// The strings of a source block and their provisional ids in an [`Interner`]. A string is hashed only at its first
+/// use in each table that the interner makes.
 #[derive(Debug)]
 pub struct SourceStrings<'a> {
     strings: &'a StringTable<'a>,

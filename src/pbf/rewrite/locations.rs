@@ -453,8 +453,8 @@ fn inexact_error(units: &BlockUnits) -> FormatError {
     FormatError::with(cause).advise(Advice::Sort)
 }
 
-/// Returns the size in bytes of a packed field with a number below 16. Returns 0 for an empty run, which is not
-/// written.
+/// Returns the size in bytes of a packed field that contains `run` and whose field number is below 16. Returns 0 if
+/// `run` is empty, because the field is not written then.
 const fn packed_field_len(run: &[u8]) -> usize {
     match run.len() {
         0 => 0,
