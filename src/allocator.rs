@@ -17,19 +17,19 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
-        or_end(unsafe { self.0.alloc(layout) }, layout.size())
+        non_null_or_end(unsafe { self.0.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        or_end(unsafe { self.0.alloc_zeroed(layout) }, layout.size())
+        non_null_or_end(unsafe { self.0.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `realloc`.
-        or_end(unsafe { self.0.realloc(block, layout, size) }, size)
+        non_null_or_end(unsafe { self.0.realloc(block, layout, size) }, size)
     }
 
     #[inline]
@@ -61,9 +61,9 @@ pub const fn give_back_large_blocks() {}
 
 /// Returns `block`, or ends the process if it is null.
 #[inline]
-fn or_end(block: *mut u8, size: usize) -> *mut u8 {
+fn non_null_or_end(block: *mut u8, size: usize) -> *mut u8 {
     if block.is_null() {
-        end(size);
+        end_without_memory(size);
     }
     block
 }
@@ -72,7 +72,7 @@ fn or_end(block: *mut u8, size: usize) -> *mut u8 {
 /// hold. The system removes outputs that are still unnamed temporary files.
 #[cold]
 #[inline(never)]
-fn end(size: usize) -> ! {
+fn end_without_memory(size: usize) -> ! {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
     // If several threads fail, only the first one writes the message. The others wait here until that thread ends the
     // process.
@@ -88,13 +88,13 @@ fn end(size: usize) -> ! {
     );
     let left = rest.len();
     let said = line.get(..line.len() - left).unwrap_or_default();
-    leave(said)
+    write_and_exit(said)
 }
 
 /// Writes a line to standard error, and ends the process without running its exit handlers, because these may wait for
 /// a lock that this thread holds.
 #[cfg(target_os = "linux")]
-fn leave(line: &[u8]) -> ! {
+fn write_and_exit(line: &[u8]) -> ! {
     // SAFETY: the pointer and the length are those of a slice, and `_exit` has no precondition.
     unsafe {
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
@@ -103,7 +103,7 @@ fn leave(line: &[u8]) -> ! {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn leave(line: &[u8]) -> ! {
+fn write_and_exit(line: &[u8]) -> ! {
     let _ = std::io::stderr().write_all(line);
     std::process::exit(2)
 }

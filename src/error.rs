@@ -59,7 +59,7 @@ pub enum ErrorKind {
 #[non_exhaustive]
 pub enum Error {
     /// A system call on a file failed.
-    #[error("{}: {action}: {}", shown(path), io_reason(source))]
+    #[error("{}: {action}: {}", display_path(path), io_reason(source))]
     #[non_exhaustive]
     Io {
         /// The file concerned.
@@ -70,7 +70,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A blob violates the PBF format.
-    #[error("{}: blob {number} at byte {offset}: {source}", shown(path))]
+    #[error("{}: blob {number} at byte {offset}: {source}", display_path(path))]
     #[non_exhaustive]
     Blob {
         /// The file concerned.
@@ -83,7 +83,7 @@ pub enum Error {
         source: FormatError,
     },
     /// A text input violates its format, for example a change file, OSM XML or OPL.
-    #[error("{}: line {line}, column {column}: {cause}", shown(path))]
+    #[error("{}: line {line}, column {column}: {cause}", display_path(path))]
     #[non_exhaustive]
     Text {
         /// The file concerned.
@@ -96,7 +96,7 @@ pub enum Error {
         cause: String,
     },
     /// A file as a whole cannot be used.
-    #[error("{}: {cause}", shown(path))]
+    #[error("{}: {cause}", display_path(path))]
     #[non_exhaustive]
     File {
         /// The file concerned.
@@ -128,7 +128,7 @@ pub(crate) const ENDS_EARLY: &str = "data ends early";
 
 /// Returns the name of an input in messages. The path `-` stands for standard input. The credentials in a URL are
 /// omitted.
-pub(crate) fn shown(path: &Path) -> impl fmt::Display + '_ {
+pub(crate) fn display_path(path: &Path) -> impl fmt::Display + '_ {
     if path.as_os_str() == "-" {
         Cow::Borrowed("standard input")
     } else {
@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_long_cause_the_beginning_and_the_end_are_kept() {
+    fn a_long_cause_keeps_its_beginning_and_its_end() {
         let long = format!("string '{}' is too long", "é".repeat(1_000_000));
         let expected = |cause: &str| {
             assert!(cause.len() < 2100, "{} bytes", cause.len());

@@ -8,20 +8,20 @@ use crate::geometry::{Antimeridian, MapTurn, Point, Rings, goes_around_pole};
 
 /// Assembles the polygons that are bounded by ways, as [`assemble`] does. Cuts them at the antimeridian if
 /// `antimeridian` is [`Antimeridian::Cut`].
-pub(crate) fn assemble_for(
+pub(crate) fn assemble_and_cut_if(
     ways: &[AreaWay<'_>],
     antimeridian: Antimeridian,
     open_rings: OpenRings,
 ) -> Assembly {
     match antimeridian {
-        Antimeridian::Cut => assemble_on_map(ways, open_rings),
+        Antimeridian::Cut => assemble_and_cut(ways, open_rings),
         Antimeridian::Keep => assemble(ways, open_rings),
     }
 }
 
 /// Assembles the polygons that are bounded by ways, as [`assemble`] does, and cuts them at the antimeridian. An area
 /// around a pole has a point at every longitude and is not cut.
-fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
+fn assemble_and_cut(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
     let Some(turn) = MapTurn::of(paths(ways)) else {
         return assemble(ways, open_rings);
     };
@@ -58,7 +58,7 @@ fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
 }
 
 /// Cuts polygons that were assembled without regard to the antimeridian. Returns `None` if there is nothing to cut.
-pub(crate) fn polygons_on_map(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>> {
+pub(crate) fn cut_polygons(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>> {
     let closed = |ring: &Vec<Point>| {
         let points = ring.iter().chain(ring.first());
         points
@@ -82,7 +82,7 @@ pub(crate) fn polygons_on_map(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygo
         })
         .collect();
     MapTurn::of(paths(&ways))?;
-    let polygons = assemble_on_map(&ways, OpenRings::Refuse).polygons;
+    let polygons = assemble_and_cut(&ways, OpenRings::Refuse).polygons;
     (!polygons.is_empty()).then_some(polygons)
 }
 
@@ -161,7 +161,7 @@ mod tests {
             nodes(&[(-179.0, 1.0), (179.0, 1.0), (179.0, 0.0)]),
             nodes(&[(179.0, 0.0), (-179.0, 0.0), (-179.0, 1.0)]),
         ];
-        let assembly = assemble_on_map(&ways(&halves), OpenRings::Refuse);
+        let assembly = assemble_and_cut(&ways(&halves), OpenRings::Refuse);
         assert!(assembly.is_valid());
         assert_eq!(
             spans(&assembly.polygons),
@@ -170,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn a_part_at_greenwich_does_not_keep_the_other_from_being_cut() {
+    fn a_part_at_greenwich_does_not_prevent_the_cut_of_another_part() {
         let rings = [
             nodes(&square(179.0, -179.0, -17.0)),
             nodes(&square(-1.0, 1.0, 51.0)),
         ];
-        let assembly = assemble_on_map(&ways(&rings), OpenRings::Refuse);
+        let assembly = assemble_and_cut(&ways(&rings), OpenRings::Refuse);
         assert_eq!(
             spans(&assembly.polygons),
             [(-180.0, -179.0), (-1.0, 1.0), (179.0, 180.0)]
@@ -183,18 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn polygons_that_were_not_cut_are_the_same_on_the_map_as_those_that_were() {
+    fn polygons_are_cut_after_assembly_as_they_are_during_it() {
         let rings = [nodes(&square(178.0, -178.0, 0.0))];
         let plain = assemble(&ways(&rings), OpenRings::Refuse).polygons;
         assert_eq!(spans(&plain), [(-178.0, 178.0)]);
-        let cut = polygons_on_map(&plain).unwrap();
+        let cut = cut_polygons(&plain).unwrap();
         assert_eq!(spans(&cut), [(-180.0, -178.0), (178.0, 180.0)]);
         assert_eq!(
             cut,
-            assemble_on_map(&ways(&rings), OpenRings::Refuse).polygons
+            assemble_and_cut(&ways(&rings), OpenRings::Refuse).polygons
         );
         let ordinary = assemble(&ways(&[nodes(&square(7.0, 8.0, 0.0))]), OpenRings::Refuse);
-        assert_eq!(polygons_on_map(&ordinary.polygons), None);
+        assert_eq!(cut_polygons(&ordinary.polygons), None);
     }
 
     #[test]
@@ -208,6 +208,6 @@ mod tests {
         let ways = ways(&polar);
         assert!(is_around_pole(&ways));
         let plain = assemble(&ways, OpenRings::Refuse);
-        assert_eq!(assemble_on_map(&ways, OpenRings::Refuse), plain);
+        assert_eq!(assemble_and_cut(&ways, OpenRings::Refuse), plain);
     }
 }

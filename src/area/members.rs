@@ -1,7 +1,7 @@
 //! The member ways of a relation.
 
 use super::way_store::{StoredWay, WayStore};
-use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble_for, too_many_nodes};
+use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble_and_cut_if, too_many_nodes};
 use crate::geometry::Antimeridian;
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
@@ -75,7 +75,7 @@ impl MemberWays {
         self.ways.is_empty()
     }
 
-    /// Assembles the area, as [`assemble_for`](super::assemble_for()) does. `nodes` is the list that
+    /// Assembles the area, as [`assemble_and_cut_if`](super::assemble_and_cut_if()) does. `nodes` is the list that
     /// [`read`](Self::read) has filled.
     pub(crate) fn assemble(
         &self,
@@ -91,6 +91,6 @@ impl MemberWays {
             role: *role,
             nodes: &nodes[range.clone()],
         });
-        assemble_for(&ways.collect::<Vec<_>>(), antimeridian, open_rings)
+        assemble_and_cut_if(&ways.collect::<Vec<_>>(), antimeridian, open_rings)
     }
 }

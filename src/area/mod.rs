@@ -16,7 +16,7 @@
 //!
 //! No step backtracks. Where rings touch, they are cut so that the inside of each polygon is connected.
 //!
-//! [`assemble`] takes coordinates as they are. `assemble_for` may give the area as it is on a map: cut at the
+//! [`assemble`] takes coordinates as they are. `assemble_and_cut_if` may give the area as it is on a map: cut at the
 //! antimeridian (`antimeridian`).
 
 mod antimeridian;
@@ -37,14 +37,14 @@ mod way_store;
 use crate::geometry::Point;
 use crate::osm::format_e7;
 use crate::runtime::lock;
-pub(crate) use antimeridian::{assemble_for, is_around_pole, polygon_of, polygons_on_map};
+pub(crate) use antimeridian::{assemble_and_cut_if, cut_polygons, is_around_pole, polygon_of};
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
 pub(crate) use nested::{MAX_DEPTH, MAX_KEPT, NestedRelations, RouteMember};
 use problems::ProblemList;
-pub(crate) use segment::{AreaSegment, Meeting, from_west, intersection, meeting};
+pub(crate) use segment::{AreaSegment, Meeting, compare_west_to_east, intersection, meeting};
 use segments::Segments;
-pub(crate) use simple::simple_polygon;
+pub(crate) use simple::set_polygon_if_simple;
 use std::fmt;
 use std::sync::Mutex;
 pub(crate) use sweep::{OrderedSweep, first_crossing};
@@ -296,7 +296,7 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
 /// Returns the result of an assembly whose ways have too many nodes.
 fn too_many_nodes() -> Assembly {
     let mut problems = ProblemList::default();
-    problems.add_of_area(ProblemKind::TooManyNodes, None);
+    problems.add_for_area(ProblemKind::TooManyNodes, None);
     Assembly {
         polygons: Vec::new(),
         problems: problems.finish(&[]),
@@ -311,7 +311,7 @@ fn polygons_bounded_by(
 ) -> Vec<AreaPolygon> {
     let count: usize = ways.iter().map(|way| way.nodes.len()).sum();
     if count > MAX_NODES {
-        problems.add_of_area(ProblemKind::TooManyNodes, None);
+        problems.add_for_area(ProblemKind::TooManyNodes, None);
         return Vec::new();
     }
     let _one = (count >= MANY_NODES).then(|| lock(&LARGE_AREA));
@@ -336,7 +336,7 @@ fn polygons_bounded_by(
         // missing. Inside and outside are then swapped in this hole and in all rings within the hole. Leaving out the
         // hole corrects the rings within it.
         if open_rings == OpenRings::LeaveOut
-            && let Some(is_kept) = rings.without_lone_holes(&segments)
+            && let Some(is_kept) = rings.segments_kept_without_lone_holes(&segments)
         {
             segments.retain(is_kept);
             corners = sides::Corners::of(&segments);
@@ -345,6 +345,6 @@ fn polygons_bounded_by(
         rings.check_roles(&segments, problems);
         return rings.into_polygons();
     }
-    problems.add_of_area(ProblemKind::NoArea, first_way);
+    problems.add_for_area(ProblemKind::NoArea, first_way);
     Vec::new()
 }

@@ -43,7 +43,9 @@ pub(crate) enum RouteMember {
 impl RouteMember {
     /// Returns the members that are part of the line of a route. Leaves out platforms and stops, which lie beside the
     /// line, and relations of tributaries and of traffic messages (TMC).
-    pub(crate) fn of<'m>(members: impl Iterator<Item = Member<'m>>) -> impl Iterator<Item = Self> {
+    pub(crate) fn line_members<'m>(
+        members: impl Iterator<Item = Member<'m>>,
+    ) -> impl Iterator<Item = Self> {
         let begins_with =
             |role: &str, starts: &[&str]| starts.iter().any(|start| role.starts_with(start));
         members
@@ -99,7 +101,7 @@ impl NestedRelations {
         members: impl Iterator<Item = Member<'m>>,
     ) -> RouteWays {
         let (mut ways, mut above) = (RouteWays::default(), vec![id]);
-        self.add_ways(RouteMember::of(members), &mut above, &mut ways);
+        self.add_ways(RouteMember::line_members(members), &mut above, &mut ways);
         ways
     }
 
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
 
     /// A route that has the relation `id` as its member.
-    fn route_of(nested: &NestedRelations, id: i64) -> RouteWays {
+    fn ways_of_route_with(nested: &NestedRelations, id: i64) -> RouteWays {
         let member = Member {
             kind: ObjectKind::Relation,
             id,
@@ -157,28 +159,28 @@ mod tests {
                 vec![RouteMember::Way(id), RouteMember::Relation(id + 1)],
             );
         }
-        let found = route_of(&nested, 1);
+        let found = ways_of_route_with(&nested, 1);
         assert_eq!(found.ids, (1..16).collect::<Vec<_>>());
         assert!(found.lack_relations);
         nested.add(15, vec![RouteMember::Way(15)]);
-        let found = route_of(&nested, 1);
+        let found = ways_of_route_with(&nested, 1);
         assert_eq!(found.ids, (1..16).collect::<Vec<_>>());
         assert!(!found.lack_relations);
     }
 
     #[test]
-    fn relations_that_contain_each_other_many_times_have_an_end() {
+    fn relations_nested_many_times_are_followed_up_to_a_limit() {
         let mut nested = NestedRelations::default();
         for id in 1..16 {
             nested.add(id, vec![RouteMember::Relation(id + 1); 20]);
         }
         nested.add(15, vec![RouteMember::Way(1); 20]);
-        let found = route_of(&nested, 1);
+        let found = ways_of_route_with(&nested, 1);
         assert!(found.ids.len() < MAX_NESTED && found.lack_relations);
         // Relations in a circle are followed once.
         nested.add(1, vec![RouteMember::Relation(2), RouteMember::Way(1)]);
         nested.add(2, vec![RouteMember::Relation(1), RouteMember::Way(2)]);
-        let found = route_of(&nested, 1);
+        let found = ways_of_route_with(&nested, 1);
         assert_eq!(found.ids, [2, 1]);
         assert!(!found.lack_relations);
     }

@@ -29,7 +29,7 @@ impl ProblemList {
     }
 
     /// Adds a problem that concerns the whole area. It has no location, and names `way` if given.
-    pub(super) fn add_of_area(&mut self, kind: ProblemKind, way: Option<i64>) {
+    pub(super) fn add_for_area(&mut self, kind: ProblemKind, way: Option<i64>) {
         self.add(AreaProblem::new(kind, None, [way, None]));
     }
 

@@ -118,14 +118,14 @@ impl AreaRings {
         debug_assert!(points.len() > 2 && points.len() <= segments.list.len());
         let boundary = self.polygon.len() - 1;
         self.rings.push(SimpleRing {
-            points: from_least(points),
+            points: rotate_to_westernmost(points),
             is_outer,
             boundary,
         });
     }
 
     /// Returns the root of a boundary in the disjoint-set forest.
-    fn polygon_of(&self, mut boundary: usize) -> usize {
+    fn root_of(&self, mut boundary: usize) -> usize {
         while self.polygon[boundary] != boundary {
             boundary = self.polygon[boundary];
         }
@@ -134,7 +134,7 @@ impl AreaRings {
 
     /// Makes two boundaries belong to the same polygon.
     fn join(&mut self, inner: usize, outer: usize) {
-        let (inner, outer) = (self.polygon_of(inner), self.polygon_of(outer));
+        let (inner, outer) = (self.root_of(inner), self.root_of(outer));
         self.polygon[inner] = outer;
     }
 
@@ -168,7 +168,10 @@ impl AreaRings {
     /// A lone hole is an outer ring whose ways all have the role `inner`, which means that the ring around the hole is
     /// missing. If the bounding boxes of lone holes are nested, only the outermost lone holes are left out. The nested
     /// ones are kept, because they may be holes of other rings once the outermost lone holes are gone.
-    pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
+    pub(super) fn segments_kept_without_lone_holes(
+        &self,
+        segments: &Segments<'_>,
+    ) -> Option<Vec<bool>> {
         let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
             if segments.ways[segment.way as usize].role != Role::Inner {
@@ -224,14 +227,14 @@ impl AreaRings {
             rings
         };
         for outer in sorted(outers) {
-            index_of[self.polygon_of(outer.boundary)] = polygons.len();
+            index_of[self.root_of(outer.boundary)] = polygons.len();
             polygons.push(AreaPolygon {
                 outer: outer.points,
                 holes: Vec::new(),
             });
         }
         for hole in sorted(holes) {
-            let index = index_of[self.polygon_of(hole.boundary)];
+            let index = index_of[self.root_of(hole.boundary)];
             polygons[index].holes.push(hole.points);
         }
         polygons
@@ -245,7 +248,7 @@ fn compare(a: &[Point], b: &[Point]) -> Ordering {
 }
 
 /// Rotates a ring so that its westernmost corner comes first.
-fn from_least(mut points: Vec<Point>) -> Vec<Point> {
+fn rotate_to_westernmost(mut points: Vec<Point>) -> Vec<Point> {
     let least = westernmost(&points);
     points.rotate_left(least);
     points

@@ -15,7 +15,7 @@ pub(crate) struct AreaSegment {
 }
 
 /// Compares two points: west before east, then south before north.
-pub(crate) fn from_west(a: Point, b: Point) -> Ordering {
+pub(crate) fn compare_west_to_east(a: Point, b: Point) -> Ordering {
     (a.lon_e7, a.lat_e7).cmp(&(b.lon_e7, b.lat_e7))
 }
 
@@ -26,7 +26,7 @@ pub(super) fn side_of_line(a: Point, b: Point, point: Point) -> i128 {
 
 impl AreaSegment {
     pub(crate) fn new(a: Point, b: Point, way: u32) -> Self {
-        let (first, second) = match from_west(a, b) {
+        let (first, second) = match compare_west_to_east(a, b) {
             Ordering::Greater => (b, a),
             _ => (a, b),
         };

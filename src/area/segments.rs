@@ -1,7 +1,7 @@
 //! The segments of the ways that bound an area.
 
 use super::problems::{MOST_OF_KIND, ProblemList};
-pub(super) use super::segment::{AreaSegment, from_west, side_of_line};
+pub(super) use super::segment::{AreaSegment, compare_west_to_east, side_of_line};
 use super::segment::{Meeting, intersection, meeting};
 use super::sweep::first_crossing;
 use super::{AreaProblem, AreaWay, ProblemKind};
@@ -15,10 +15,10 @@ pub(super) struct Segments<'a> {
     pub list: Vec<AreaSegment>,
 }
 
-/// Returns the index of the first point in the order of [`from_west`]; 0 if there are no points.
+/// Returns the index of the first point in the order of [`compare_west_to_east`]; 0 if there are no points.
 pub(super) fn westernmost(points: &[Point]) -> usize {
     let indices = 0..points.len();
-    let first = indices.min_by(|a, b| from_west(points[*a], points[*b]));
+    let first = indices.min_by(|a, b| compare_west_to_east(points[*a], points[*b]));
     first.unwrap_or(0)
 }
 
@@ -41,7 +41,7 @@ impl<'a> Segments<'a> {
         for (index, way) in (0..).zip(ways) {
             if !known.insert(way.id) {
                 if repeated.insert(way.id) {
-                    problems.add_of_area(ProblemKind::DuplicateWay, Some(way.id));
+                    problems.add_for_area(ProblemKind::DuplicateWay, Some(way.id));
                 }
                 continue;
             }
@@ -61,7 +61,8 @@ impl<'a> Segments<'a> {
             }
         }
         let order = |a: &AreaSegment, b: &AreaSegment| {
-            let ends = from_west(a.first, b.first).then(from_west(a.second, b.second));
+            let ends = compare_west_to_east(a.first, b.first)
+                .then(compare_west_to_east(a.second, b.second));
             ends.then(a.way.cmp(&b.way))
         };
         segments.list.sort_unstable_by(order);
@@ -162,9 +163,10 @@ impl<'a> Segments<'a> {
         for (index, segment) in self.list.iter().enumerate() {
             ends.extend([(segment.first, index), (segment.second, index)]);
         }
-        ends.sort_unstable_by(|a, b| from_west(a.0, b.0).then(a.1.cmp(&b.1)));
+        ends.sort_unstable_by(|a, b| compare_west_to_east(a.0, b.0).then(a.1.cmp(&b.1)));
         let at = |point: Point| {
-            let start = ends.partition_point(|end| from_west(end.0, point) == Ordering::Less);
+            let start =
+                ends.partition_point(|end| compare_west_to_east(end.0, point) == Ordering::Less);
             ends[start..].iter().take_while(move |end| end.0 == point)
         };
         let mut is_kept = vec![true; self.list.len()];

@@ -1,7 +1,7 @@
 //! Determines on which side of each segment the inside of the area lies.
 
 use super::problems::ProblemList;
-use super::segments::{AreaSegment, Segments, from_west, side_of_line};
+use super::segments::{AreaSegment, Segments, compare_west_to_east, side_of_line};
 use super::sweep::OrderedSweep;
 use super::{AreaProblem, ProblemKind};
 use crate::geometry::Point;
@@ -57,7 +57,7 @@ impl Corners {
             }
         };
         ends.sort_unstable_by(|a, b| {
-            from_west(a.point, b.point).then_with(|| {
+            compare_west_to_east(a.point, b.point).then_with(|| {
                 let (to_a, to_b) = (other(a), other(b));
                 let halves = is_western(a.point, to_a).cmp(&is_western(b.point, to_b));
                 halves.then_with(|| 0.cmp(&side_of_line(a.point, to_a, to_b)))
@@ -262,11 +262,11 @@ impl<'a> Sweep<'a> {
 fn is_above(one: &AreaSegment, other: &AreaSegment) -> bool {
     // Compares the more eastern of the two western ends with the other segment. If that end lies on the other segment,
     // compares the more western of the two eastern ends.
-    let by = match from_west(one.first, other.first) {
+    let by = match compare_west_to_east(one.first, other.first) {
         Ordering::Less => one.side(other.first).reverse(),
         _ => other.side(one.first),
     };
-    let by = by.then_with(|| match from_west(one.second, other.second) {
+    let by = by.then_with(|| match compare_west_to_east(one.second, other.second) {
         Ordering::Greater => one.side(other.second).reverse(),
         _ => other.side(one.second),
     });

@@ -9,7 +9,7 @@ const MAX_CORNERS: usize = 64;
 
 /// Replaces `polygon` with a closed ring if the ring is simple and has at most [`MAX_CORNERS`] corners. Otherwise
 /// returns `false`, and [`assemble`](super::assemble) has to decide about the ring.
-pub(crate) fn simple_polygon(ring: &[Point], polygon: &mut AreaPolygon) -> bool {
+pub(crate) fn set_polygon_if_simple(ring: &[Point], polygon: &mut AreaPolygon) -> bool {
     let Some((_, corners)) = ring.split_last() else {
         return false;
     };

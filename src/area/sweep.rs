@@ -1,7 +1,7 @@
 //! Decides whether segments cross, and finds the segment below a point, in time that grows with the number of segments
 //! and not with the number of pairs.
 
-use super::segment::{AreaSegment, Meeting, from_west, meeting};
+use super::segment::{AreaSegment, Meeting, compare_west_to_east, meeting};
 use crate::geometry::Point;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -19,15 +19,15 @@ impl Ord for Met {
             return Ordering::Equal;
         }
         // The segment that begins later in the order of the sweep lies on one side of the other one.
-        let (early, late, is_swapped) = match from_west(a.first, b.first) {
+        let (early, late, is_swapped) = match compare_west_to_east(a.first, b.first) {
             Ordering::Greater => (b, a, false),
             _ => (a, b, true),
         };
         let side = early.side(late.first).then_with(|| early.side(late.second));
         let side = if is_swapped { side.reverse() } else { side };
         // Segments on one line overlap, or meet at an end. Any order will do.
-        side.then_with(|| from_west(a.first, b.first))
-            .then_with(|| from_west(a.second, b.second))
+        side.then_with(|| compare_west_to_east(a.first, b.first))
+            .then_with(|| compare_west_to_east(a.second, b.second))
             .then(a.way.cmp(&b.way))
     }
 }
@@ -96,7 +96,7 @@ impl<'a> OrderedSweep<'a> {
     pub(crate) fn new(segments: &'a [AreaSegment]) -> Self {
         let mut by_end: Vec<u32> = (0..segments.len() as u32).collect();
         let end = |index: &u32| segments[*index as usize].second;
-        by_end.sort_unstable_by(|a, b| from_west(end(a), end(b)).then(a.cmp(b)));
+        by_end.sort_unstable_by(|a, b| compare_west_to_east(end(a), end(b)).then(a.cmp(b)));
         Self {
             segments,
             begun: 0,
@@ -111,13 +111,13 @@ impl<'a> OrderedSweep<'a> {
     /// west to east, and must not lie on a segment that begins further west.
     pub(crate) fn segment_below(&mut self, point: Point) -> Option<usize> {
         while let Some(next) = self.segments.get(self.begun)
-            && from_west(next.first, point) == Ordering::Less
+            && compare_west_to_east(next.first, point) == Ordering::Less
         {
-            self.end_before(next.first);
+            self.remove_ended(next.first);
             self.line.0.insert(Met(*next));
             self.begun += 1;
         }
-        self.end_before(point);
+        self.remove_ended(point);
         let at = Met(AreaSegment {
             first: point,
             second: point,
@@ -126,17 +126,17 @@ impl<'a> OrderedSweep<'a> {
         let [below, _] = self.line.neighbours(&at);
         let below = below?;
         let order = |segment: &AreaSegment| {
-            let first = from_west(segment.first, below.first);
-            first.then_with(|| from_west(segment.second, below.second))
+            let first = compare_west_to_east(segment.first, below.first);
+            first.then_with(|| compare_west_to_east(segment.second, below.second))
         };
         self.segments.binary_search_by(order).ok()
     }
 
     /// Removes the segments that end at `point` or west of it.
-    fn end_before(&mut self, point: Point) {
+    fn remove_ended(&mut self, point: Point) {
         while let Some(ended) = self.by_end.get(self.ended)
             && let ended = &self.segments[*ended as usize]
-            && from_west(ended.second, point) != Ordering::Greater
+            && compare_west_to_east(ended.second, point) != Ordering::Greater
         {
             self.line.0.remove(&Met(*ended));
             self.ended += 1;
@@ -146,7 +146,7 @@ impl<'a> OrderedSweep<'a> {
 
 /// Returns two segments if they cross or overlap. The one that begins further west comes first.
 fn pair_if_crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> {
-    let [a, b] = match from_west(a.first, b.first) {
+    let [a, b] = match compare_west_to_east(a.first, b.first) {
         Ordering::Greater => [b, a],
         _ => [a, b],
     };
@@ -158,12 +158,14 @@ fn pair_if_crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> 
 /// the line (M. Shamos, D. Hoey, "Geometric intersection problems", 1976).
 pub(crate) fn first_crossing(segments: &[AreaSegment]) -> Option<[AreaSegment; 2]> {
     let mut by_end = segments.to_vec();
-    by_end.sort_unstable_by(|a, b| from_west(a.second, b.second));
+    by_end.sort_unstable_by(|a, b| compare_west_to_east(a.second, b.second));
     let mut ends = by_end.into_iter().peekable();
     let mut line = SweepLine::default();
     for segment in segments {
         // A segment that ends where this one begins leaves the line first, because the two may share this point.
-        let is_over = |end: &AreaSegment| from_west(end.second, segment.first) != Ordering::Greater;
+        let is_over = |end: &AreaSegment| {
+            compare_west_to_east(end.second, segment.first) != Ordering::Greater
+        };
         while let Some(ended) = ends.next_if(is_over) {
             if let Some(found) = line.remove(ended) {
                 return Some(found);
@@ -190,14 +192,14 @@ mod tests {
     fn sorted(mut segments: Vec<AreaSegment>) -> Vec<AreaSegment> {
         let ends = |segment: &AreaSegment| [segment.first, segment.second];
         segments.sort_unstable_by(|a, b| {
-            from_west(a.first, b.first).then(from_west(a.second, b.second))
+            compare_west_to_east(a.first, b.first).then(compare_west_to_east(a.second, b.second))
         });
         segments.dedup_by_key(|segment| ends(segment));
         segments
     }
 
     #[test]
-    fn a_sweep_finds_a_crossing_where_pairs_have_one() {
+    fn a_sweep_finds_a_crossing_if_a_comparison_of_pairs_finds_one() {
         let mut random = Random(7);
         let mut found = [0, 0];
         for round in 0..20_000u64 {

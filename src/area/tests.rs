@@ -130,7 +130,7 @@ fn rings_that_touch_are_cut_where_they_touch() {
 }
 
 #[test]
-fn every_problem_has_its_place() {
+fn every_problem_names_the_node_where_it_occurs() {
     use ProblemKind::*;
     assert_eq!(
         problems(&[&[0, 30, 33]]),
@@ -380,7 +380,7 @@ fn lines_of_ring(ring: &[Point]) -> Vec<Line> {
 }
 
 #[test]
-fn random_ways_are_valid_if_no_pair_of_segments_crosses_and_no_end_is_single() {
+fn random_ways_are_valid_if_no_segments_cross_or_have_open_ends() {
     let mut random = Random(7);
     let mut valid = 0;
     for round in 0..rounds(60_000) {
@@ -441,7 +441,7 @@ fn random_ways_are_valid_if_no_pair_of_segments_crosses_and_no_end_is_single() {
 }
 
 #[test]
-fn a_simple_ring_is_the_polygon_that_its_segments_make() {
+fn a_simple_ring_becomes_the_polygon_that_assemble_returns() {
     let mut random = Random(11);
     let (mut simple, mut polygon) = (0, AreaPolygon::default());
     for _ in 0..rounds(200_000) {
@@ -460,7 +460,7 @@ fn a_simple_ring_is_the_polygon_that_its_segments_make() {
         nodes.extend(nodes.first().copied());
         let points: Vec<Point> = nodes.iter().map(|node| node.point).collect();
         let assembly = assemble(&area_ways(&[(1, nodes)]), OpenRings::Refuse);
-        if simple_polygon(&points, &mut polygon) {
+        if set_polygon_if_simple(&points, &mut polygon) {
             simple += 1;
             assert_eq!(assembly.polygons, [polygon.clone()], "{points:?}");
             assert_eq!(assembly.problems, []);
@@ -495,7 +495,7 @@ fn a_way_that_is_a_member_many_times_is_reported_once() {
 }
 
 #[test]
-fn an_area_of_a_hundred_thousand_open_rings_has_a_thousand_problems_with_their_nodes() {
+fn problems_of_many_open_rings_are_limited_and_name_their_nodes() {
     let line = |at: i64| (at, vec![node_at(at * 2, 0), node_at(at * 2 + 1, 1)]);
     let ways: Vec<_> = (0..100_000).map(line).collect();
     let assembly = assemble(&area_ways(&ways), OpenRings::Refuse);

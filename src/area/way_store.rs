@@ -69,7 +69,7 @@ impl WayStore {
     }
 
     /// Returns the number of nodes of the longest way that was added.
-    pub(crate) const fn longest(&self) -> usize {
+    pub(crate) const fn longest_node_count(&self) -> usize {
         self.longest
     }
 
@@ -201,7 +201,7 @@ impl WayBatch {
     }
 
     /// The size of the batch in memory, in bytes.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn memory_size(&self) -> usize {
         self.bytes.len() + self.ways.len() * size_of::<(u64, u32)>()
     }
 }
@@ -243,7 +243,10 @@ mod tests {
             }
             assert_eq!(read(12), (StoredWay::Unlocated(-4), Vec::new()));
             let counts = [5, -5, 9, 12, 13, 14].map(|way| store.node_count(way));
-            assert_eq!((counts, store.longest()), ([3, 0, 5, 0, 0, 0], 5));
+            assert_eq!(
+                (counts, store.longest_node_count()),
+                ([3, 0, 5, 0, 0, 0], 5)
+            );
             assert_eq!(read(13), (StoredWay::Missing, Vec::new()));
             assert_eq!(read(14), (StoredWay::Missing, Vec::new()));
         }

@@ -78,7 +78,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         return session.answer(conventions.index_types);
     }
     let ctx = args.run.context(session);
-    let joined = Joined::of(session, &args.inputs, args.temp_dir.as_deref(), &ctx)?;
+    let joined = Joined::join(session, &args.inputs, args.temp_dir.as_deref(), &ctx)?;
     let options = add_locations_to_ways::Options {
         input: joined.path.clone(),
         output: args.output.options(session)?.with_way_locations(),
@@ -127,7 +127,7 @@ struct Joined {
 
 impl Joined {
     /// Returns the only input, or joins all inputs in a temporary file.
-    fn of(
+    fn join(
         session: &Session,
         inputs: &[PathBuf],
         temp_dir: Option<&Path>,

@@ -10,16 +10,16 @@ pub fn explain(error: &Error) -> String {
     let Some(advice) = error.advice() else {
         return error.to_string();
     };
-    let mut message = joined(&error.to_string(), &advice);
+    let mut message = with_advice(&error.to_string(), &advice);
     let is_damage = matches!(error, Error::Blob { .. }) && error.kind() == ErrorKind::Damaged;
     if is_damage && advice != Advice::Repair {
-        message = joined(&message, &Advice::Repair);
+        message = with_advice(&message, &Advice::Repair);
     }
     message
 }
 
 /// Returns a message that is continued by advice: by a clause, or by a remark in parentheses.
-pub fn joined(message: &str, advice: &Advice) -> String {
+pub fn with_advice(message: &str, advice: &Advice) -> String {
     let words = words(advice);
     let mark = if words.starts_with('(') { " " } else { "; " };
     format!("{message}{mark}{words}")

@@ -1,4 +1,4 @@
-use super::args::{InputKind, RunArgs, WriteArgs, names_history};
+use super::args::{InputKind, RunArgs, WriteArgs, is_history_file_name};
 use super::augmented_diff::EffectArgs;
 use super::conventions::parse_with;
 use super::session::Session;
@@ -86,7 +86,7 @@ pub struct Args {
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.context(session)?;
     let output = if args.in_place {
-        args.write.in_place(session, &args.base)?
+        args.write.in_place_output(session, &args.base)?
     } else {
         args.write.output(session, args.output.as_deref())?
     };
@@ -96,7 +96,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         output
     };
     let is_output_history =
-        args.output.as_deref().is_some_and(names_history) || args.write.is_history_format();
+        args.output.as_deref().is_some_and(is_history_file_name) || args.write.is_history_format();
     let is_named_history = args.is_base_history() && is_output_history;
     let is_one_named = args.is_base_history() || args.redact;
     if session.conventions.needs_history_names
@@ -108,8 +108,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     }
     let may_replace = |path: &Path| args.write.overwrite || args.in_place && is_replaceable(path);
     let actions = args.augmented_diff.as_ref();
-    let actions = actions.map(|path| args.effects.actions(session, path, may_replace(path)));
-    let tiles = args.effects.tiles(session, may_replace)?;
+    let actions = actions.map(|path| args.effects.action_output(session, path, may_replace(path)));
+    let tiles = args.effects.tile_output(session, may_replace)?;
     let outputs = actions.transpose()?.into_iter().chain(tiles);
     let options = apply_changes::Options {
         base: args.base.clone(),
@@ -125,7 +125,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     };
     let explain = |error: Error| {
         let output = args.output.as_deref();
-        wrong_files::of_apply(session, error.into(), &args.base, &args.changes, output)
+        wrong_files::explain_apply_error(session, error.into(), &args.base, &args.changes, output)
     };
     let base = apply_changes::open_base(&options, &ctx).map_err(explain)?;
     let is_history = args.with_history
@@ -146,7 +146,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
 impl Args {
     /// Whether -F or, without -F, the name of the base says that it is a history file.
     fn is_base_history(&self) -> bool {
-        let named = || names_history(&self.base);
+        let named = || is_history_file_name(&self.base);
         self.run
             .input_format
             .map_or_else(named, InputKind::has_versions)

@@ -106,17 +106,17 @@ pub struct EffectArgs {
 
 impl EffectArgs {
     /// Returns the output of actions. `path` is that of a file or, with --split, that of a directory.
-    pub fn actions(&self, session: &Session, path: &Path, overwrite: bool) -> Result<Output> {
+    pub fn action_output(&self, session: &Session, path: &Path, overwrite: bool) -> Result<Output> {
         if self.split {
-            by_changeset(session, path)
+            changeset_output(session, path)
         } else {
-            one_file(session, path, overwrite, None)
+            single_file_output(session, path, overwrite, None)
         }
     }
 
     /// Returns the output for the tiles of --expire-tiles; `None` without this option. `may_replace` tells whether a
     /// file at the path of the output may be replaced.
-    pub fn tiles(
+    pub fn tile_output(
         &self,
         session: &Session,
         may_replace: impl Fn(&Path) -> bool,
@@ -185,7 +185,7 @@ pub fn form_of_name(path: &Path) -> Option<DiffFormArg> {
 }
 
 /// Whether the ending of a path is that of an augmented diff in one file, in any form.
-pub fn names_file(path: &Path) -> bool {
+pub fn is_diff_file_name(path: &Path) -> bool {
     form_of_name(path).is_some()
 }
 
@@ -206,13 +206,13 @@ const NAMED: Implied<'_> = Implied {
 };
 
 /// Whether a file name is that of an augmented diff in XML.
-pub fn names_xml_file(path: &Path) -> bool {
+pub fn is_xml_file_name(path: &Path) -> bool {
     let name = path.to_string_lossy().to_ascii_lowercase();
     TextCompression::split_name(&name).0.ends_with(".adiff")
 }
 
 /// Returns the output of an augmented diff in one file. The name of the file determines its form unless it is given.
-pub fn one_file(
+pub fn single_file_output(
     session: &Session,
     path: &Path,
     overwrite: bool,
@@ -249,14 +249,14 @@ impl Args {
             });
         }
         if !self.split {
-            return one_file(session, &self.output, self.overwrite, self.format);
+            return single_file_output(session, &self.output, self.overwrite, self.format);
         }
-        by_changeset(session, &self.output)
+        changeset_output(session, &self.output)
     }
 }
 
 /// Returns the output that has a file for each changeset, in a directory.
-fn by_changeset(session: &Session, directory: &Path) -> Result<Output> {
+fn changeset_output(session: &Session, directory: &Path) -> Result<Output> {
     if directory == Path::new("-") {
         bail!("--split writes many files: the output names their directory");
     }
@@ -276,7 +276,13 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let summary = augmented_diff::run(&options, &ctx);
     let output = (!is_stdout(&args.output)).then_some(args.output.as_path());
     let summary = summary.map_err(|error| {
-        wrong_files::of_augmented(session, error.into(), &args.base, &args.changes, output)
+        wrong_files::explain_augmented_error(
+            session,
+            error.into(),
+            &args.base,
+            &args.changes,
+            output,
+        )
     })?;
     let stdout = Stdout::free_if(!is_stdout(&args.output));
     session.report(&args.run, &ctx, &summary, stdout, || report(&summary))

@@ -76,7 +76,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let options = cat::Options {
         inputs: args.inputs.clone(),
         output,
-        kinds: args.kinds.set(),
+        kinds: args.kinds.kind_set(),
         changesets: args.kinds.has_changesets(),
         clean: AttributeArg::all_of(&args.clean),
         blobs: args.blobs.clone(),

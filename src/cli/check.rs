@@ -1,11 +1,11 @@
 use super::args::{KindArgs, RunArgs, text_target};
-use super::check_areas::{self, left_out, put_count};
+use super::check_areas::{self, put_count, put_left_out};
 use super::export_format::format_of;
 use super::session::Session;
 use super::{CommandAnswer, show};
 use crate::cli::args::Stdout;
 use crate::commands::check::{self, Dangling, IndexCheck, Missing, ProblemFile, Summary};
-use crate::error::shown;
+use crate::error::display_path;
 use crate::formats::FeatureOptions;
 use crate::osm::ObjectKind;
 use anyhow::{Result, bail};
@@ -109,7 +109,7 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
         areas: args.areas,
         doubled: args.doubled,
         problem_file,
-        kinds: args.kinds.set(),
+        kinds: args.kinds.kind_set(),
         max_listed: match args.max_errors.unwrap_or(if refs_only { 0 } else { 100 }) {
             0 => usize::MAX,
             most => most,
@@ -127,7 +127,7 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
             put_dangling(&mut ids, &summary);
         }
         session.print(&ids)?;
-        session.complain(&osmium_text(args, &summary));
+        session.print_to_stderr(&osmium_text(args, &summary));
         ctx.observer.finished();
     } else {
         let report = || text(args, &summary);
@@ -182,7 +182,7 @@ fn text(args: &Args, summary: &Summary) -> String {
     if args.show_ids {
         put_dangling(&mut out, summary);
     }
-    let path = shown(&args.input);
+    let path = display_path(&args.input);
     if let Some(index) = &summary.index {
         index_text(&mut out, &path.to_string(), index);
     }
@@ -195,7 +195,7 @@ fn text(args: &Args, summary: &Summary) -> String {
 
 /// Appends the findings about ids, contents, references and locations.
 fn put_objects(out: &mut String, args: &Args, summary: &Summary) {
-    let path = shown(&args.input);
+    let path = display_path(&args.input);
     let counts = [summary.nodes, summary.ways, summary.relations].map(Option::unwrap_or_default);
     let _ = writeln!(out, "{path}: {}", show::kinds(counts));
     if summary.out_of_order.is_some()
@@ -217,7 +217,7 @@ fn put_dangling(out: &mut String, summary: &Summary) {
         let _ = writeln!(out, "{kind}{} in {in_kind}{}", dangling.id, dangling.in_id);
     }
     let missing = summary.missing.map_or(0, |missing| missing.total());
-    left_out(out, missing, summary.listed_refs.len());
+    put_left_out(out, missing, summary.listed_refs.len());
 }
 
 /// Appends the listed violations of the order and uniqueness of ids, and the total numbers of violations.
@@ -232,7 +232,7 @@ fn put_ids(out: &mut String, summary: &Summary) {
         let (id, blob) = (violation.id, violation.blob);
         let _ = writeln!(out, "  {letter}{id} in blob {blob} {problem}");
     }
-    left_out(out, summary.id_violations(), summary.listed_ids.len());
+    put_left_out(out, summary.id_violations(), summary.listed_ids.len());
     let Some(out_of_order) = summary.out_of_order else {
         put_spatial(out, summary);
         return;
@@ -288,7 +288,7 @@ fn put_contents(out: &mut String, summary: &Summary) {
             node.id, node.blob, node.lat, node.lon
         );
     }
-    left_out(out, outside, summary.listed_outside.len());
+    put_left_out(out, outside, summary.listed_outside.len());
     put_count(out, "nodes outside of the world", outside);
     for fault in &summary.listed_faults {
         let what = &fault.what;
@@ -300,7 +300,7 @@ fn put_contents(out: &mut String, summary: &Summary) {
             (_, _, blob) => writeln!(out, "  blob {blob}: {what}"),
         };
     }
-    left_out(out, faults, summary.listed_faults.len());
+    put_left_out(out, faults, summary.listed_faults.len());
     put_count(out, "faults of the contents", faults);
     let inexpressible =
         "strings with characters that XML does not know, such as control characters";
@@ -333,7 +333,7 @@ fn put_locations(out: &mut String, args: &Args, summary: &Summary) {
             found.in_id, found.id
         );
     }
-    left_out(
+    put_left_out(
         out,
         summary.contradicting(),
         summary.listed_contradictions.len(),

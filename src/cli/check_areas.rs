@@ -28,7 +28,7 @@ fn put_areas(out: &mut String, found: &AreaCheck) {
         for one in &listed {
             let _ = writeln!(out, "  {} {}: {}", one.kind.name(), one.id, one.what);
         }
-        left_out(out, count, listed.len());
+        put_left_out(out, count, listed.len());
     }
     let _ = writeln!(
         out,
@@ -71,7 +71,7 @@ fn put_doubled(out: &mut String, found: &DoubledCheck) {
             (None, None) => Ok(()),
         };
     }
-    left_out(out, found.total(), found.listed.len());
+    put_left_out(out, found.total(), found.listed.len());
     let _ = match found.total() {
         0 => writeln!(out, "doubled: nothing"),
         _ => writeln!(
@@ -92,7 +92,7 @@ pub fn put_count(out: &mut String, what: &str, count: u64) {
 }
 
 /// Appends a line with the number of violations that are not listed, if there are any.
-pub fn left_out(out: &mut String, found: u64, listed: usize) {
+pub fn put_left_out(out: &mut String, found: u64, listed: usize) {
     let more = found.saturating_sub(listed as u64);
     if more > 0 {
         let more = show::number(more);

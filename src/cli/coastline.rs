@@ -116,7 +116,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let options = options(session, args, &ctx)?;
     let mut report = |problem: &coastline::CoastProblem| {
         if !args.run.quiet && (args.run.verbose || problem.kind.is_error()) {
-            session.complain(&format!("{problem}\n"));
+            session.print_to_stderr(&format!("{problem}\n"));
         }
     };
     let summary = coastline::run(&options, &mut report, &ctx)?;
@@ -129,7 +129,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             0 => String::new(),
             count => format!(" (and {} more)", show::number(count as u64)),
         };
-        session.complain(&format!(
+        session.print_to_stderr(&format!(
             "{}: error: {first}{more}: nothing was written; --max-shrink sets how much may be lost\n",
             session.conventions.name
         ));

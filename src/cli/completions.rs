@@ -69,7 +69,7 @@ fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
     if let Some((.., values)) = found {
         return Some(values.split(' ').collect());
     }
-    let written = TextFormat::written().map(|facts| facts.names[0]);
+    let written = TextFormat::writable().map(|facts| facts.names[0]);
     match (command, option) {
         ("show", "output-format") => Some(written.collect()),
         (_, "output-format") => {

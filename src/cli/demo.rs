@@ -97,7 +97,7 @@ struct Demonstration {
 
 impl Demonstration {
     /// Returns the options for generating the world after `day` days, with `changes` change files.
-    fn world(&self, name: &str, day: u32, changes: u32) -> synth::Options {
+    fn world_options(&self, name: &str, day: u32, changes: u32) -> synth::Options {
         // The demonstration imitates files from other programs, and most of these have no table of contents.
         let write = WriteOptions {
             toc: false,
@@ -113,8 +113,8 @@ impl Demonstration {
 
     fn make_data(&self, session: &Session) -> Result<(PathBuf, Vec<PathBuf>)> {
         let started = Instant::now();
-        let summary = synth::run(&self.world("world.osm.pbf", 0, DAYS), &self.ctx)?;
-        step(
+        let summary = synth::run(&self.world_options("world.osm.pbf", 0, DAYS), &self.ctx)?;
+        print_step(
             session,
             "made",
             started,
@@ -137,7 +137,7 @@ impl Demonstration {
             OutputOptions::file(output.clone()).overwrite(),
         );
         let summary = cat::run(&options, &self.ctx)?;
-        step(
+        print_step(
             session,
             "indexed",
             started,
@@ -163,7 +163,7 @@ impl Demonstration {
             let written = OutputOptions::file(next.clone()).overwrite();
             let options = apply_changes::Options::new(current, vec![change.clone()], written);
             let summary = apply_changes::run(&options, &self.ctx)?;
-            step(
+            print_step(
                 session,
                 "applied",
                 started,
@@ -189,7 +189,7 @@ impl Demonstration {
         let options = diff::Options::new(indexed, updated);
         let summary = super::diff::write_page(&options, Selection::default(), page, &self.ctx)?;
         let total = summary.total();
-        step(
+        print_step(
             session,
             "drew",
             started,
@@ -226,7 +226,7 @@ impl Demonstration {
         );
         if outcome_known {
             let expected = self.folder.join("expected.osm.pbf");
-            synth::run(&self.world("expected.osm.pbf", DAYS, 0), &self.ctx)?;
+            synth::run(&self.world_options("expected.osm.pbf", DAYS, 0), &self.ctx)?;
             let same = digest(updated)? == digest(&expected)?;
             good &= same;
             text += if same {
@@ -235,7 +235,7 @@ impl Demonstration {
                 "; OBJECTS DIFFER from what was expected"
             };
         }
-        step(session, "checked", started, &text)?;
+        print_step(session, "checked", started, &text)?;
         Ok(good)
     }
 }
@@ -293,7 +293,7 @@ fn digest(path: &Path) -> crate::Result<u64> {
 }
 
 /// Prints a line about a step that is done.
-fn step(session: &Session, name: &str, started: Instant, text: &str) -> Result<()> {
+fn print_step(session: &Session, name: &str, started: Instant, text: &str) -> Result<()> {
     let seconds = started.elapsed().as_secs_f64();
     session.print(&format!(
         "{name:>8}  {seconds:>6.2} s  {text}

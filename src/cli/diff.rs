@@ -1,7 +1,7 @@
 use super::args::names::Implied;
 use super::args::{
-    FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, is_stdout, kind_of_name, names_changes,
-    parse_size, text_target,
+    FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, is_change_file_name, is_stdout,
+    kind_of_name, parse_size, text_target,
 };
 use super::augmented_diff::DiffFormArg;
 use super::conventions::{Conventions, parse_with};
@@ -131,13 +131,13 @@ pub struct Args {
 
 pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
-    let other = other_format(session, args, derive_changes)?;
+    let other = converted_output(session, args, derive_changes)?;
     let makes_changes = derive_changes || other.is_some();
     if makes_changes && (args.by.is_some() || args.scope.is_given()) {
         bail!(WHOLE_CHANGES);
     }
     if let Some(output) = other {
-        let derived = derive_in(session, args, output, &ctx);
+        let derived = derive_and_convert(session, args, output, &ctx);
         return derived.map_err(|error| derive_error(session, args, error));
     }
     let files = ComparedFiles {
@@ -157,14 +157,14 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
     let silent = to_stdout
         && (args.run.json.is_some() || args.html.is_some() || (args.run.quiet && !is_osc));
     let target = (!silent).then(|| text_target(session, &args.output, args.overwrite));
-    let selection = args.scope.given(session, &files, &ctx)?;
+    let selection = args.scope.selection_if_given(session, &files, &ctx)?;
     if is_osc && selection.is_some() {
         bail!(WHOLE_CHANGES);
     }
     let mut options = options(session, args, derive_changes);
     options.output = target.transpose()?.map(|target| (format, target));
     if let Some(selection) = &selection {
-        options.only = Some(diff_changes::selected(&files, selection, &ctx)?);
+        options.only = Some(diff_changes::selected_ids(&files, selection, &ctx)?);
     }
     let summary = compare(session, args, &options, selection.unwrap_or_default(), &ctx)?;
     warn(&summary, is_osc, &ctx);
@@ -196,7 +196,7 @@ const WHOLE_CHANGES: &str =
 fn options(session: &Session, args: &Args, derive_changes: bool) -> diff::Options {
     let is_strict = session.conventions.diffs_in_pairs && !derive_changes;
     diff::Options::new(&args.old, &args.new)
-        .kinds(args.kinds.set())
+        .kinds(args.kinds.kind_set())
         .equality(Equality {
             tag_order: is_strict,
             metadata: args.metadata || is_strict,
@@ -280,7 +280,7 @@ fn form_of_changes(
         Some(DiffFormat::Changes(form)) => Some(*form),
         Some(_) => None,
         None if derive_changes => None,
-        None if augmented_diff::names_xml_file(&args.output) => Some(DiffFormArg::Xml),
+        None if augmented_diff::is_xml_file_name(&args.output) => Some(DiffFormArg::Xml),
         None if conventions.diffs_in_pairs => None,
         None => augmented_diff::form_of_name(&args.output),
     }
@@ -308,7 +308,7 @@ fn write_changes(
         exit_code: args.exit_code,
         run: &args.run,
     };
-    let scope = (&args.scope, args.kinds.set());
+    let scope = (&args.scope, args.kinds.kind_set());
     let written = match (args.by, form) {
         (Some(_), None) if matches!(&args.format, Some(DiffFormat::Objects(_))) => {
             bail!("--by writes text, csv, geojson, geojsonseq or parquet")
@@ -317,7 +317,7 @@ fn write_changes(
             if form.is_none() {
                 LINES.check_name(session, &args.output)?;
             }
-            diff_changes::write_by(session, files, scope, (by, form), &target, ctx)?
+            diff_changes::write_grouped(session, files, scope, (by, form), &target, ctx)?
         }
         (None, Some(form)) => diff_changes::write(session, files, scope, form, &target, ctx)?,
         (None, None) => return Ok(None),
@@ -328,14 +328,14 @@ fn write_changes(
 /// Prints the counts to standard error if an option asks for them.
 fn print_summary(session: &Session, args: &Args, summary: &Summary) {
     if args.summary {
-        session.complain(&text(summary));
+        session.print_to_stderr(&text(summary));
     } else if args.osmium_summary {
-        session.complain(&format!("Summary: {}\n", counts(&summary.total())));
+        session.print_to_stderr(&format!("Summary: {}\n", counts(&summary.total())));
     }
 }
 
 fn derive_error(session: &Session, args: &Args, error: anyhow::Error) -> anyhow::Error {
-    wrong_files::of_derive(session, error, &args.old, &args.new, &args.output)
+    wrong_files::explain_derive_error(session, error, &args.old, &args.new, &args.output)
 }
 
 /// An output format for the differences.
@@ -369,12 +369,12 @@ impl DiffFormat {
 
 /// Returns the output if it is a change file in PBF or, for `derive-changes`, if its format is not OsmChange; `None`
 /// for other outputs.
-fn other_format(
+fn converted_output(
     session: &Session,
     args: &Args,
     derive_changes: bool,
 ) -> Result<Option<OutputOptions>> {
-    let changes = change_pbf(session, args)?;
+    let changes = change_pbf_output(session, args)?;
     if changes.is_some() || !derive_changes {
         return Ok(changes);
     }
@@ -399,7 +399,7 @@ fn other_format(
 
 /// Returns the output if its format or, without a format, its name is `osc.pbf`; `None` otherwise. Always returns
 /// `None` under the conventions of osmium.
-fn change_pbf(session: &Session, args: &Args) -> Result<Option<OutputOptions>> {
+fn change_pbf_output(session: &Session, args: &Args) -> Result<Option<OutputOptions>> {
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => spec.clone(),
         Some(DiffFormat::Lines | DiffFormat::Changes(_)) => return Ok(None),
@@ -429,15 +429,15 @@ fn change_pbf(session: &Session, args: &Args) -> Result<Option<OutputOptions>> {
 }
 
 /// Writes the changes in a format other than OsmChange, by deriving a temporary change file and converting it.
-fn derive_in(
+fn derive_and_convert(
     session: &Session,
     args: &Args,
     output: OutputOptions,
     ctx: &Context,
 ) -> Result<CommandAnswer> {
-    let is_change_file = change_pbf(session, args)?.is_some();
+    let is_change_file = change_pbf_output(session, args)?.is_some();
     if !is_change_file {
-        session.complain(&format!(
+        session.print_to_stderr(&format!(
             "{}: warning: the output is not a change file: -f osc makes one\n",
             session.conventions.name
         ));
@@ -446,7 +446,7 @@ fn derive_in(
     let changes = directory.path().join("changes.osc");
     let target = OutputTarget::file(&changes);
     let mut options = diff::Options::new(&args.old, &args.new);
-    options.kinds = args.kinds.set();
+    options.kinds = args.kinds.kind_set();
     // The temporary file has all attributes of objects. The conversion omits those that the format of the output
     // excludes.
     let mut text = TextOptions::new(TextFormat::OsmChange);
@@ -511,7 +511,7 @@ fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format
     }
     let is_osc = match &args.format {
         Some(format) => matches!(format, DiffFormat::Objects(_)),
-        None => derive_changes || names_changes(&args.output),
+        None => derive_changes || is_change_file_name(&args.output),
     };
     let to_stdout = is_stdout(&args.output);
     if derive_changes && to_stdout && spec.is_none() && session.conventions.needs_format {
@@ -531,7 +531,7 @@ fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format
         Ok(Format::Osc(deletions(
             session,
             args,
-            change_text(session, args)?,
+            change_text_options(session, args)?,
         )?))
     } else {
         Ok(Format::Text {
@@ -542,7 +542,7 @@ fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format
 }
 
 /// Returns the attributes that objects have in a change file.
-fn change_text(session: &Session, args: &Args) -> Result<TextOptions> {
+fn change_text_options(session: &Session, args: &Args) -> Result<TextOptions> {
     let changes = FormatSpec::changes();
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => spec,

@@ -2,7 +2,7 @@
 //! as features and tables, and changes by user or by changeset.
 
 use super::args::{RegionArgs, RunArgs, Stdout, is_stdout, text_target};
-use super::augmented_diff::{DiffFormArg, one_file};
+use super::augmented_diff::{DiffFormArg, single_file_output};
 use super::session::Session;
 use super::{CommandAnswer, augmented_diff, show};
 use crate::commands::augmented_diff::{
@@ -49,7 +49,7 @@ impl ScopeArgs {
     }
 
     /// Returns the rules that select objects; `None` if all objects count.
-    pub fn given(
+    pub fn selection_if_given(
         &self,
         session: &Session,
         files: &ComparedFiles<'_>,
@@ -79,7 +79,7 @@ impl ComparedFiles<'_> {
 }
 
 /// Returns the objects that differ in any way and that the selection keeps.
-pub fn selected(
+pub fn selected_ids(
     files: &ComparedFiles<'_>,
     selection: &Selection,
     ctx: &Context,
@@ -114,7 +114,7 @@ pub fn write(
     // differences as lines of text.
     let pair = files.pair(selection.direct_only(!is_xml));
     let pair = pair.metadata(is_xml || files.metadata);
-    let output = one_file(session, target.path, target.overwrite, Some(form))?;
+    let output = single_file_output(session, target.path, target.overwrite, Some(form))?;
     let summary = between(&pair, &output, ctx)?;
     let stdout = Stdout::free_if(!is_stdout(target.path));
     session.report(target.run, ctx, &summary, stdout, || {
@@ -143,7 +143,7 @@ pub fn parse_by(text: &str) -> Result<GroupBy, String> {
 }
 
 /// Writes the numbers of changes by user or by changeset: as lines, or in the given form.
-pub fn write_by(
+pub fn write_grouped(
     session: &Session,
     files: &ComparedFiles<'_>,
     (scope, kinds): (&ScopeArgs, KindSet),

@@ -124,7 +124,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     if let (true, ExportFormat::Text(features)) = (args.run.verbose, &options.format)
         && let FeatureFormat::Postgres { tags } = features.format
     {
-        session.complain(&statements(features, tags, options.target.path()));
+        session.print_to_stderr(&statements(features, tags, options.target.path()));
     }
     let mut report = |problem: &Problem| match problem.severity() {
         Severity::Error if args.stop_on_error => Err(crate::Error::file(
@@ -134,14 +134,14 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         Severity::Error | Severity::Incomplete if !args.show_errors => Ok(()),
         Severity::Warning if !args.show_warnings => Ok(()),
         _ => {
-            session.complain(&format!("{problem}\n"));
+            session.print_to_stderr(&format!("{problem}\n"));
             Ok(())
         }
     };
     let reports = args.show_errors || args.show_warnings || args.stop_on_error;
     let summary = export::run(&options, reports.then_some(&mut report), &ctx)?;
-    warn_of_way_nodes(&options, &summary, &ctx);
-    if !args.show_errors && has_warnings(session, args, &options) {
+    warn_of_missing_way_nodes(&options, &summary, &ctx);
+    if !args.show_errors && may_warn(session, args, &options) {
         export::warn_of_left_out(&summary, options.rules.incomplete, &ctx);
     }
     let answer = session.report(&args.run, &ctx, &summary, &options.target, || {
@@ -170,7 +170,7 @@ fn config(session: &Session, args: &Args, ctx: &Context) -> Result<Config> {
 
 /// Whether warnings say what the output lacks. osmium has no such warnings. A JSON report on standard error already has
 /// the numbers, and no other text may follow it there.
-fn has_warnings(session: &Session, args: &Args, options: &Options) -> bool {
+fn may_warn(session: &Session, args: &Args, options: &Options) -> bool {
     let has_report = args.run.json.is_some() && options.target.is_stream();
     !session.conventions.reports_like_osmium && !has_report
 }
@@ -186,7 +186,7 @@ fn refuse_incomplete(options: &Options, summary: &Summary) -> crate::Result<()> 
 }
 
 /// Warns if the ids of nodes were asked for, and there are areas, which do not have them.
-fn warn_of_way_nodes(options: &Options, summary: &Summary, ctx: &Context) {
+fn warn_of_missing_way_nodes(options: &Options, summary: &Summary, ctx: &Context) {
     if let ExportFormat::Text(features) = &options.format
         && features.attributes.has(Attribute::WayNodes)
         && summary.areas > 0
@@ -236,7 +236,7 @@ fn options(session: &Session, args: &Args, config: Config, ctx: &Context) -> Res
         .temp_dir(args.temp_dir.clone())
         .max_memory(args.max_memory);
     options.areas_last = session.conventions.exports_areas_last;
-    options.warns_of_nothing = has_warnings(session, args, &options);
+    options.warns_of_nothing = may_warn(session, args, &options);
     Ok(options)
 }
 

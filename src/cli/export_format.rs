@@ -137,9 +137,9 @@ impl FormatArgs {
     pub fn format(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
         if self.raw || self.is_geoparquet(path) {
             self.check_name(session, path)?;
-            self.tables(path)
+            self.table_format(path)
         } else {
-            self.text(session, path, config)
+            self.text_format(session, path, config)
         }
     }
 
@@ -200,7 +200,7 @@ impl FormatArgs {
     }
 
     /// Returns the table format that the options select. Fails if an option that only text formats have is given.
-    fn tables(&self, path: &Path) -> Result<ExportFormat> {
+    fn table_format(&self, path: &Path) -> Result<ExportFormat> {
         let is_stream = path.as_os_str() == "-";
         for (is_given, option) in [
             (!self.attributes.is_empty(), "--attributes"),
@@ -264,7 +264,7 @@ impl FormatArgs {
     }
 
     /// Returns a format of text. Fails if an option for tables is given.
-    fn text(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
+    fn text_format(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
         let (format, compression) = format_of(session, self.output_format.as_deref(), path)?;
         let is_csv = format.is_table();
         if !is_csv && !self.columns.is_empty() {
@@ -422,13 +422,13 @@ pub(super) fn format_of(
     let has_name = format.is_some() == (ending == name);
     match FeatureFormat::of_name(ending).filter(|_| has_name) {
         Some(format) => Ok((format, compression)),
-        None => Err(anyhow!(of_gdal(ending, path).unwrap_or(problem))),
+        None => Err(anyhow!(gdal_format_error(ending, path).unwrap_or(problem))),
     }
 }
 
 /// Returns the error message for a format that GDAL writes from GeoJSON, with the commands to run; `None` for another
 /// format.
-fn of_gdal(name: &str, path: &Path) -> Option<String> {
+fn gdal_format_error(name: &str, path: &Path) -> Option<String> {
     let (format, ending) = match name {
         "fgb" | "flatgeobuf" => ("FlatGeobuf", "fgb"),
         "gpkg" | "geopackage" => ("GeoPackage", "gpkg"),

@@ -54,7 +54,7 @@ impl SelectionArgs {
         rules: &mut FeatureRules,
         ctx: &Context,
     ) -> Result<()> {
-        rules.kinds = self.kinds.set();
+        rules.kinds = self.kinds.kind_set();
         rules.filter = self.filter.clone();
         for path in &self.expressions {
             let read = read_expressions(session, path, ObjectExpression::parse)?;

@@ -286,7 +286,12 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
 fn report(summary: &Summary) -> String {
     let mut out = String::new();
     for Extracted { output, kept } in &summary.extracts {
-        let _ = writeln!(out, "{}: {}", output.display(), show::size(&kept.written));
+        let _ = writeln!(
+            out,
+            "{}: {}",
+            output.display(),
+            show::objects_and_size(&kept.written)
+        );
     }
     if summary.extracts.len() > 1 || summary.passes > 1 {
         let regions = show::counted(summary.extracts.len() as u64, "region");

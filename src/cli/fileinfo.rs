@@ -65,7 +65,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let options = fileinfo::Options::new(&path)
         .extended(args.extended)
         .checksum(args.crc || wants_sum || (wants_json && !args.no_crc))
-        .kinds(args.kinds.set());
+        .kinds(args.kinds.kind_set());
     let ctx = args.run.context(session);
     let summary = fileinfo::run(&options, &ctx)?;
     ctx.observer.finished();
@@ -140,7 +140,7 @@ struct FileSummary<'a> {
 const BUFFER: u64 = 1 << 20;
 
 /// Returns the number of buffers that osmium needs for the objects.
-const fn buffers(facts: &Facts) -> u64 {
+const fn buffer_count(facts: &Facts) -> u64 {
     facts.buffer_bytes.div_ceil(BUFFER)
 }
 
@@ -171,12 +171,14 @@ impl FileSummary<'_> {
             "header.boxes" if summary.boxes.is_empty() => return Ok(None),
             "header.boxes" => {
                 let boxes = summary.boxes.iter();
-                boxes.map(boxed).collect::<Vec<_>>().join("\n")
+                boxes.map(format_box).collect::<Vec<_>>().join("\n")
             }
-            "data.bbox" => of_facts(|facts| boxed(&facts.bbox)),
-            "data.multiple_versions" => {
-                of_facts(|facts| versions(facts).map_or("unknown", yes_or_no).into())
-            }
+            "data.bbox" => of_facts(|facts| format_box(&facts.bbox)),
+            "data.multiple_versions" => of_facts(|facts| {
+                has_several_versions(facts)
+                    .map_or("unknown", yes_or_no)
+                    .into()
+            }),
             _ => {
                 let json = serde_json::to_value(self.json())?;
                 let found = match key.strip_prefix("header.option.") {
@@ -209,7 +211,7 @@ impl FileSummary<'_> {
         }
         out.push_str("Header:\n  Bounding boxes:\n");
         for bbox in &summary.boxes {
-            let _ = writeln!(out, "    {}", boxed(bbox));
+            let _ = writeln!(out, "    {}", format_box(bbox));
         }
         let _ = writeln!(out, "  With history: {}", yes_or_no(summary.with_history));
         out.push_str("  Options:\n");
@@ -261,7 +263,7 @@ const fn yes_or_no(is: bool) -> &'static str {
 }
 
 /// Formats a box in parentheses, as osmium does.
-fn boxed(bbox: &Bbox) -> String {
+fn format_box(bbox: &Bbox) -> String {
     if bbox.is_empty() {
         "(undefined)".into()
     } else {
@@ -278,13 +280,13 @@ fn time(seconds: i64) -> String {
 }
 
 /// Whether the file has several versions of an object; `None` if this is unknown because the file is not ordered.
-fn versions(facts: &Facts) -> Option<bool> {
+fn has_several_versions(facts: &Facts) -> Option<bool> {
     facts.is_ordered().then_some(facts.has_versions())
 }
 
 /// Returns the name, the plural, the number of objects and the range of ids of each kind of object. Changesets come
 /// first.
-fn of_kinds(facts: &Facts) -> [(&'static str, &'static str, u64, IdBounds); 4] {
+fn facts_by_kind(facts: &Facts) -> [(&'static str, &'static str, u64, IdBounds); 4] {
     let counts = facts.counts();
     let of = |kind: ObjectKind| {
         let index = kind as usize;
@@ -302,7 +304,7 @@ fn of_kinds(facts: &Facts) -> [(&'static str, &'static str, u64, IdBounds); 4] {
 }
 
 fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
-    let _ = writeln!(out, "Data:\n  Bounding box: {}", boxed(&facts.bbox));
+    let _ = writeln!(out, "Data:\n  Bounding box: {}", format_box(&facts.bbox));
     if let Some((first, last)) = facts.timestamps() {
         let _ = writeln!(out, "  Timestamps:\n    First: {}", time(first));
         let _ = writeln!(out, "    Last: {}", time(last));
@@ -310,7 +312,7 @@ fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
     let ordered = yes_or_no(facts.is_ordered());
     let _ = writeln!(out, "  Objects ordered (by type and id): {ordered}");
     out.push_str("  Multiple versions of same object: ");
-    match versions(facts) {
+    match has_several_versions(facts) {
         None => out.push_str("unknown (because objects in file are unordered)\n"),
         Some(has) => {
             let _ = writeln!(out, "{}", yes_or_no(has));
@@ -326,7 +328,7 @@ fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
         }
         None => out.push_str("not calculated (use --crc/-c to enable)\n"),
     }
-    let kinds = of_kinds(facts);
+    let kinds = facts_by_kind(facts);
     for (_, plural, count, _) in kinds {
         let _ = writeln!(out, "  Number of {plural}: {count}");
     }
@@ -347,7 +349,7 @@ fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
 }
 
 fn put_buffers(out: &mut String, facts: &Facts) {
-    let count = buffers(facts);
+    let count = buffer_count(facts);
     let _ = write!(out, "  Number of buffers: {count}");
     if let Some(average) = facts.total().checked_div(count) {
         let _ = write!(out, " (avg {average} objects per buffer)");
@@ -447,7 +449,7 @@ struct JsonKinds<T> {
 impl<T> JsonKinds<T> {
     fn of(facts: &Facts, value: impl Fn(u64, IdBounds) -> T) -> Self {
         let [changesets, nodes, ways, relations] =
-            of_kinds(facts).map(|(_, _, count, ids)| value(count, ids));
+            facts_by_kind(facts).map(|(_, _, count, ids)| value(count, ids));
         Self {
             changesets,
             nodes,
@@ -472,7 +474,7 @@ struct JsonMetadata {
 
 impl JsonData {
     fn of(facts: &Facts) -> Self {
-        let buffers = buffers(facts);
+        let buffers = buffer_count(facts);
         Self {
             bbox: (!facts.bbox.is_empty()).then_some(facts.bbox),
             timestamp: facts.timestamps().map(|(first, last)| JsonTimes {
@@ -480,7 +482,7 @@ impl JsonData {
                 last: time(last),
             }),
             objects_ordered: facts.is_ordered(),
-            multiple_versions: versions(facts),
+            multiple_versions: has_several_versions(facts),
             crc32: facts.checksum().map(|sum| format!("{sum:x}")),
             count: JsonKinds::of(facts, |count, _| count),
             minid: JsonKinds::of(facts, |_, ids| ids.min()),

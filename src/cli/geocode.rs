@@ -221,7 +221,7 @@ pub struct Args {
 fn warn_of_exchanged(session: &Session, summary: &geocode::Summary) {
     if summary.exchanged > 0 {
         let [lat, lon] = summary.columns;
-        session.complain(&format!(
+        session.print_to_stderr(&format!(
             "pbfhogg: warning: line {}: this place is outside of the index, and inside with latitude and longitude \
              exchanged ({} like it): --columns {},{} exchanges them\n",
             summary.first_exchanged,
@@ -268,7 +268,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             let (answer, is_exchanged) = geocode::at(&options, place)?;
             if is_exchanged {
                 let [lat, lon] = [place.lon_e7(), place.lat_e7()].map(format_e7);
-                session.complain(&format!(
+                session.print_to_stderr(&format!(
                     "pbfhogg: warning: this place is outside of the index, and inside with latitude and longitude \
                      exchanged: did you mean {lat} {lon}?\n"
                 ));

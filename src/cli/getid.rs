@@ -2,7 +2,7 @@ use super::args::{IdArgs, OutputArgs, RunArgs};
 use super::session::Session;
 use super::{CommandAnswer, show};
 use crate::commands::getid;
-use crate::error::shown;
+use crate::error::display_path;
 use crate::index::IdSets;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
@@ -64,8 +64,9 @@ pub fn run(session: &Session, args: &Args, invert: bool) -> Result<CommandAnswer
         output: args.output.options(session)?,
     };
     if args.remove_tags && !args.add_referenced {
-        session
-            .complain("warning: --remove-tags (-t) has no effect without --add-referenced (-r)\n");
+        session.print_to_stderr(
+            "warning: --remove-tags (-t) has no effect without --add-referenced (-r)\n",
+        );
     }
     let summary = getid::run(&options, &ctx)?;
     args.ids.print(session, "asked for", &summary.wanted);
@@ -73,10 +74,10 @@ pub fn run(session: &Session, args: &Args, invert: bool) -> Result<CommandAnswer
     let complete = summary.missing.is_empty() || invert || args.history;
     if !complete && !args.ids.verbose_ids {
         let missing = missing(&summary.missing);
-        ctx.warn(format!("{}: {missing}", shown(&args.input)));
+        ctx.warn(format!("{}: {missing}", display_path(&args.input)));
     }
     session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
-        show::size(&summary.kept.written)
+        show::objects_and_size(&summary.kept.written)
     })?;
     Ok(CommandAnswer::yes_if(complete))
 }

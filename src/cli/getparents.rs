@@ -39,6 +39,6 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let summary = getparents::run(&options, &ctx)?;
     args.ids.print(session, "asked for", &summary.wanted);
     session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
-        show::size(&summary.kept.written)
+        show::objects_and_size(&summary.kept.written)
     })
 }

@@ -43,7 +43,7 @@ fn text_of(words: &[String]) -> Option<String> {
             .any(|topic| *topic == name || topic.strip_suffix('s') == Some(&name))
     };
     let found = TOPICS.into_iter().find(|(topic, _)| is_named(topic));
-    let described = TextFormat::written().filter_map(|facts| Some((facts.names[0], facts.help?)));
+    let described = TextFormat::writable().filter_map(|facts| Some((facts.names[0], facts.help?)));
     let formats: String = described
         .map(|(name, help)| format!("  {name:<8} {help}\n"))
         .collect();
@@ -78,14 +78,14 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         };
         command = found.clone();
     }
-    if !(std::io::stdout().is_terminal() && shows_page(&command)?) {
+    if !(std::io::stdout().is_terminal() && show_page(&command)?) {
         session.print(&command.render_long_help().to_string())?;
     }
     Ok(CommandAnswer::Yes)
 }
 
 /// Shows the manual page of a command with the program `man`. Returns `false` if `man` is missing or fails.
-fn shows_page(command: &clap::Command) -> Result<bool> {
+fn show_page(command: &clap::Command) -> Result<bool> {
     let mut page = tempfile::NamedTempFile::new()?;
     page.write_all(&man::page(command)?)?;
     let shown = Command::new("man").arg("-l").arg(page.path()).status();

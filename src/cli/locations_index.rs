@@ -89,7 +89,7 @@ pub fn query(session: &Session, args: &QueryArgs) -> Result<CommandAnswer> {
                     session.answer(&format!("({lon},{lat})\n"))
                 }
                 None => {
-                    session.complain(&format!("id {id} not found\n"));
+                    session.print_to_stderr(&format!("id {id} not found\n"));
                     Ok(CommandAnswer::No)
                 }
             }

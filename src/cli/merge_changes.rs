@@ -5,7 +5,7 @@ use crate::Context;
 use crate::commands::merge_changes::{self, Options};
 use crate::commands::sort::{self, Dedupe, LastChange};
 use crate::engine::Format;
-use crate::engine::input::with_streams;
+use crate::engine::input::context_with_streams;
 use crate::formats::TextFormat;
 use crate::io::OutputTarget;
 use anyhow::{Result, bail};
@@ -70,14 +70,14 @@ fn check_name(session: &Session, output: &OutputArgs) -> Result<()> {
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut ctx = context(session, args)?;
-    let output = args.output.changes(session)?;
+    let output = args.output.options_for_changes(session)?;
     if !session.conventions.merges_data && !ctx.data_as_changes {
-        ctx = with_streams(&args.inputs, ctx)?;
+        ctx = context_with_streams(&args.inputs, ctx)?;
         let path = match &output.target {
             OutputTarget::File { path, .. } => Some(path.as_path()),
             _ => None,
         };
-        if let Some(error) = wrong_files::of_merge(session, &args.inputs, path, &ctx) {
+        if let Some(error) = wrong_files::merge_input_error(session, &args.inputs, path, &ctx) {
             return Err(error);
         }
     }

@@ -60,7 +60,7 @@ use anyhow::Result;
 pub use call::{ArgumentDescription, CallError, Called, CommandDescription, call, commands};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use conventions::{Conventions, with_values};
-use session::{Session, complain};
+use session::{Session, print_to_stderr};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -225,7 +225,7 @@ pub fn main_with(words: Vec<OsString>) -> u8 {
     match run(&session, &cli.command, &matches) {
         Ok(CommandAnswer::Yes) => 0,
         Ok(CommandAnswer::No) => 1,
-        Err(error) => failure(conventions, &error),
+        Err(error) => report_failure(conventions, &error),
     }
 }
 
@@ -240,7 +240,7 @@ impl Rejected {
     /// Prints the help or the version if the user asked for it, otherwise the mistake. Returns the exit status.
     fn report(&self, name: &str) -> u8 {
         match &self.mistake {
-            Some(line) => complain(&format!("{name}: error: {line}\n")),
+            Some(line) => print_to_stderr(&format!("{name}: error: {line}\n")),
             None => {
                 let _ = self.error.print();
             }
@@ -294,12 +294,12 @@ fn handles_signals(command: &Command) -> bool {
 }
 
 /// Prints an error. Returns the exit status.
-fn failure(conventions: &Conventions, error: &anyhow::Error) -> u8 {
+fn report_failure(conventions: &Conventions, error: &anyhow::Error) -> u8 {
     let closed_pipe = matches!(error.downcast_ref(), Some(crate::Error::ClosedPipe));
     if closed_pipe {
         return 0;
     }
-    complain(&format!(
+    print_to_stderr(&format!(
         "{}: error: {}\n",
         conventions.name,
         message(error)
@@ -313,7 +313,7 @@ fn message(error: &anyhow::Error) -> String {
     let message = error
         .downcast_ref()
         .map_or_else(|| error.to_string(), advice::explain);
-    message.chars().flat_map(printable).collect()
+    message.chars().flat_map(escape_if_control).collect()
 }
 
 /// Returns the exit status after an error.
@@ -337,7 +337,7 @@ const COMMAND_FAILED: u8 = 3;
 const LOCKED: u8 = 4;
 
 /// Returns the character itself, or the escape of a control character, such as `\n`.
-fn printable(char: char) -> impl Iterator<Item = char> {
+fn escape_if_control(char: char) -> impl Iterator<Item = char> {
     let escaped = char.is_control().then(|| char.escape_default());
     let shown = escaped.is_none().then_some(char);
     escaped.into_iter().flatten().chain(shown)

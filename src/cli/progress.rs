@@ -1,6 +1,6 @@
 //! Messages and a progress bar on standard error.
 
-use super::advice::joined;
+use super::advice::with_advice;
 use super::{session, show};
 use crate::Observer;
 use crate::error::Advice;
@@ -81,7 +81,7 @@ impl Terminal {
         if self.is_call {
             return;
         }
-        let print = || session::complain(line);
+        let print = || session::print_to_stderr(line);
         match &self.job().bar {
             Some(bar) => bar.suspend(print),
             None => print(),
@@ -112,7 +112,7 @@ impl ShownProgress {
         };
         let position = self.ended * STEPS + (of_phase * STEPS as f64) as u64;
         let message = self.message();
-        let bar = self.bar.get_or_insert_with(begin);
+        let bar = self.bar.get_or_insert_with(new_bar);
         bar.set_length(phases.max(1) * STEPS);
         bar.set_position(position);
         bar.set_message(message);
@@ -139,7 +139,7 @@ fn time_left(eta: Duration, is_end: bool) -> String {
 }
 
 /// Creates a bar at position 0.
-fn begin() -> ProgressBar {
+fn new_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(8));
     let template = "{bar:32} {percent:>3} %  {msg}{left}";
     if let Ok(style) = ProgressStyle::with_template(template) {
@@ -166,7 +166,7 @@ impl Observer for Terminal {
     }
 
     fn warn_with_advice(&self, message: &str, advice: &Advice) {
-        self.warn(&joined(message, advice));
+        self.warn(&with_advice(message, advice));
     }
 
     fn info(&self, message: &str) {
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_counts_what_its_phase_counts_and_ends_at_its_end() {
+    fn a_bar_shows_bytes_or_rows_and_the_remaining_time() {
         let mut job = ShownProgress {
             phase: Some("tables"),
             done: 2_000,

@@ -11,7 +11,7 @@ use crate::commands::update::{self, Goal};
 use crate::engine::OutputOptions;
 use crate::file::WriteOptions;
 use crate::pbf::Compression;
-use crate::region_file::{ConfigExtract, read_config_or, read_shape};
+use crate::region_file::{ConfigExtract, read_config_with_stand_in, read_shape};
 use crate::{Context, Error};
 use anyhow::Result;
 use std::fmt::Write;
@@ -106,7 +106,8 @@ impl Args {
             Ok(shape)
         };
         let corners = session.conventions.corners;
-        let config = read_config_or(&self.config, &self.planet, corners, &stand_in, ctx)?;
+        let config =
+            read_config_with_stand_in(&self.config, &self.planet, corners, &stand_in, ctx)?;
         let regions = config.extracts.into_iter();
         regions.map(|extract| self.region(extract, ctx)).collect()
     }
@@ -136,7 +137,7 @@ impl Args {
     }
 
     /// Brings the planet up to date, and returns what changed.
-    fn planet_step(&self, ctx: &Context) -> Result<Option<PlanetStep>> {
+    fn advance_planet(&self, ctx: &Context) -> Result<Option<PlanetStep>> {
         if self.update {
             return self.update_planet(ctx);
         }
@@ -223,7 +224,7 @@ fn report(summary: &Summary) -> String {
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
-    let step = args.planet_step(&ctx)?;
+    let step = args.advance_planet(&ctx)?;
     let write = WriteOptions {
         compression: args.compression.unwrap_or_default(),
         is_compression_explicit: args.compression.is_some(),

@@ -81,7 +81,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let options = renumber::Options {
         input: input.clone(),
         output: args.output.options(session)?,
-        kinds: args.kinds.set(),
+        kinds: args.kinds.kind_set(),
         start: args.start_id.as_deref().map(parse_starts).transpose()?,
         directory: args.index_directory.clone(),
         orphans: match args.orphans {

@@ -4,7 +4,7 @@ use super::{CommandAnswer, show};
 use crate::commands::repair::{
     self, InvalidUtf8, Loss, LostIds, MendedBlob, Options, Report, Salvage,
 };
-use crate::error::shown;
+use crate::error::display_path;
 use crate::formats::TextOutput;
 use crate::io::OutputTarget;
 use crate::runtime::Context;
@@ -122,7 +122,7 @@ const LISTED: usize = 20;
 
 /// The report for people.
 fn text(report: &Report, options: &Options) -> String {
-    let mut out = found_text(report, &shown(&options.input).to_string());
+    let mut out = found_text(report, &display_path(&options.input).to_string());
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
     if report.short_ways > 0 {
         let ways = show::counted(report.short_ways, "way");

@@ -51,7 +51,7 @@ impl Session {
 
     /// Connects `ctx` to the caller, if there is one: `ctx` is cancelled with the call and, unless `has_bar` is set,
     /// sends messages to the observer of the caller.
-    pub fn adopt(&self, ctx: &mut Context, has_bar: bool) {
+    pub fn connect_to_caller(&self, ctx: &mut Context, has_bar: bool) {
         if let Some((caller, _)) = &self.caller {
             ctx.cancellation = caller.cancellation.clone();
             if !has_bar {
@@ -73,9 +73,9 @@ impl Session {
     }
 
     /// Prints to standard error, but not in a call.
-    pub fn complain(&self, text: &str) {
+    pub fn print_to_stderr(&self, text: &str) {
         if !self.is_call() {
-            complain(text);
+            print_to_stderr(text);
         }
     }
 
@@ -95,6 +95,6 @@ fn max_shrink(matches: &clap::ArgMatches) -> Option<u8> {
 }
 
 /// Prints to standard error. Ignores a failure, which could not be reported anywhere else.
-pub fn complain(text: &str) {
+pub fn print_to_stderr(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -19,7 +19,7 @@ pub fn number(value: u64) -> String {
 
 /// Returns text with control characters escaped.
 pub fn on_one_line(text: &str) -> String {
-    text.chars().flat_map(super::printable).collect()
+    text.chars().flat_map(super::escape_if_control).collect()
 }
 
 /// Formats a number and a noun, which gets an `s` unless the number is 1: `1 blob`, `2 blobs`.
@@ -52,7 +52,7 @@ pub fn objects(count: Option<u64>) -> String {
 }
 
 /// Formats the number of objects and the size of a file that was written: `2,000 objects, 1.2 MB`.
-pub fn size(written: &Written) -> String {
+pub fn objects_and_size(written: &Written) -> String {
     format!("{}, {}", objects(written.objects), bytes(written.bytes))
 }
 
@@ -60,7 +60,7 @@ pub fn size(written: &Written) -> String {
 /// The blobs are omitted for text formats.
 pub fn written(written: &Written) -> String {
     match written.blobs {
-        0 => size(written),
+        0 => objects_and_size(written),
         blobs => format!(
             "{}, {}, {}",
             objects(written.objects),

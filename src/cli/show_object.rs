@@ -130,7 +130,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         });
     let is_complete = if args.ids.is_empty() {
         let options = cat::Options::new(vec![args.input.clone()], output)
-            .kinds(args.kinds.set())
+            .kinds(args.kinds.kind_set())
             .changesets(args.kinds.has_changesets());
         cat::run(&options, &ctx)?;
         true
@@ -196,7 +196,7 @@ impl Drop for Pager {
 fn say_missing(session: &Session, ids: impl Iterator<Item = impl ToString>, run: &RunArgs) {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     if !ids.is_empty() && !run.quiet {
-        session.complain(&format!("not found: {}\n", ids.join(" ")));
+        session.print_to_stderr(&format!("not found: {}\n", ids.join(" ")));
     }
 }
 

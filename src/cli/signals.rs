@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub fn install() {
     use signal_hook::consts::SIGHUP;
     use signal_hook::iterator::Signals;
-    fail_beyond_file_size_limit();
+    ignore_file_size_signal();
     let wanted: Vec<i32> = match crate::system::ignored_signals() {
         Some(ignored) => [SIGINT, SIGTERM, SIGHUP]
             .into_iter()
@@ -27,7 +27,7 @@ pub fn install() {
     // If the handlers cannot be installed, the signals keep their default effect. A signal then ends the process, and a
     // temporary file may remain on a file system without `O_TMPFILE`.
     if let Ok(mut signals) = Signals::new(wanted) {
-        end_after(move || signals.forever().next());
+        end_on_signal(move || signals.forever().next());
     }
 }
 
@@ -46,20 +46,20 @@ pub fn install() {
 
 /// Starts a thread that ends the process after a signal. The thread calls `wait`, which must block until a signal
 /// arrives. The thread then removes unfinished outputs and ends the process.
-fn end_after(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
+fn end_on_signal(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
     let _ = std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
             if let Some(signal) = wait() {
                 crate::io::abandon_unfinished();
-                say_goodbye();
+                print_interrupted();
                 std::process::exit(128 + signal);
             }
         });
 }
 
 /// Makes a write beyond the file size limit (SIGXFSZ) fail instead of ending the process.
-fn fail_beyond_file_size_limit() {
+fn ignore_file_size_signal() {
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
@@ -69,8 +69,8 @@ pub struct EndRequest(Arc<AtomicBool>);
 
 /// Makes SIGINT and SIGTERM set the flag of the returned request instead of ending the process. The caller must poll
 /// the request.
-pub fn on_request() -> std::io::Result<EndRequest> {
-    fail_beyond_file_size_limit();
+pub fn catch_end_request() -> std::io::Result<EndRequest> {
+    ignore_file_size_signal();
     let wanted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, wanted.clone())?;
@@ -100,7 +100,7 @@ impl EndRequest {
 }
 
 /// Prints to standard error that the process was interrupted. Waits at most 200 ms, because the write may block.
-fn say_goodbye() {
+fn print_interrupted() {
     let (said, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let _ = std::io::stderr().write_all(b"\npbfhogg: interrupted\n");

@@ -69,7 +69,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let options = tags_count::Options {
         input: args.input.clone(),
         expressions: args.expressions.parse(session)?,
-        kinds: args.kinds.set(),
+        kinds: args.kinds.kind_set(),
         min_count: args.min_count,
         max_count: args.max_count,
         order: match args.sort {
@@ -93,7 +93,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let summary = tags_count::run(&options, &ctx)?;
     if target != OutputTarget::Stdout {
         let mut output = TextOutput::create(target.clone(), &ctx)?;
-        lines(&summary, |text| Ok(output.write(text)?))?;
+        write_lines(&summary, |text| Ok(output.write(text)?))?;
         output.finish()?;
         return session.report(&args.run, &ctx, &summary, &target, || {
             let keys = show::counted(summary.tags.len() as u64, "line");
@@ -102,14 +102,14 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     }
     session.report(&args.run, &ctx, &summary, Stdout::Answer, String::new)?;
     if !args.run.quiet && args.run.json.is_none() {
-        lines(&summary, |text| session.print(text))?;
+        write_lines(&summary, |text| session.print(text))?;
     }
     Ok(CommandAnswer::Yes)
 }
 
 /// Formats one line for each counted key or tag. Calls `write` with chunks of lines, because there may be millions of
 /// lines.
-fn lines(summary: &Summary, mut write: impl FnMut(&str) -> Result<()>) -> Result<()> {
+fn write_lines(summary: &Summary, mut write: impl FnMut(&str) -> Result<()>) -> Result<()> {
     const PORTION: usize = 1 << 16;
     let mut out = String::with_capacity(PORTION * 2);
     for tag in &summary.tags {

@@ -7,7 +7,7 @@ use crate::Context;
 use crate::commands::tags_edit::{
     self, Effects, Options, RegionTag, TagAction, TagEdits, TagRule, TagTable, changes,
 };
-use crate::engine::changesets::{has_room, note_left_out};
+use crate::engine::changesets::{can_hold_changesets, note_left_out};
 use crate::engine::input_content::{OpenedInput, open_by_content};
 use crate::file::{PbfFile, WriteOptions};
 use crate::io::Input;
@@ -77,7 +77,7 @@ impl Args {
     fn edits(&self) -> Result<TagEdits> {
         let mut edits = TagEdits::new(self.rules.parse()?);
         for text in &self.within {
-            edits.regions.push(region_tag(text)?);
+            edits.regions.push(parse_region_tag(text)?);
         }
         edits.table = self.table.as_deref().map(TagTable::read).transpose()?;
         if edits.is_empty() && !self.drop_untagged {
@@ -88,7 +88,7 @@ impl Args {
 }
 
 /// Parses `FILE:KEY=VALUE`, and reads the region. Both the path and the key may contain colons.
-fn region_tag(text: &str) -> Result<RegionTag> {
+fn parse_region_tag(text: &str) -> Result<RegionTag> {
     let expected = || anyhow!("--within {text}: expected FILE:KEY=VALUE");
     let end = text.find('=').ok_or_else(expected)?;
     let colons = text[..end].match_indices(':').map(|(at, _)| at);
@@ -130,7 +130,7 @@ fn edit_data(
     options: &Options,
     ctx: &Context,
 ) -> Result<CommandAnswer> {
-    if options.drop_untagged || !has_room(&options.output) {
+    if options.drop_untagged || !can_hold_changesets(&options.output) {
         note_left_out(file, ctx);
     }
     let summary = tags_edit::edit(file, options, ctx)?;

@@ -133,7 +133,7 @@ fn filter_data(
     let summary = tags_filter::filter(file, options, ctx)?;
     if summary.kept.written.objects == Some(0) {
         warn_of_empty(args, options, summary.has_keys, ctx);
-    } else if let Some(note) = hints::separate_tags(args.expressions.texts()) {
+    } else if let Some(note) = hints::hint_about_separate_tags(args.expressions.texts()) {
         ctx.info(note);
     }
     session.report_output(&args.run, ctx, &summary, &options.output.target, || {
@@ -161,7 +161,7 @@ fn warn_of_empty(args: &Args, options: &Options, has_keys: Option<bool>, ctx: &C
     ctx.warn(format!(
         "{}: {}",
         options.output.target.path().display(),
-        hints::why_nothing(expressions, texts, options.invert, has_keys)
+        hints::why_nothing_is_kept(expressions, texts, options.invert, has_keys)
     ));
 }
 

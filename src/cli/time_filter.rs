@@ -52,7 +52,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     }
     let kept = time_filter::run(&options, &ctx)?;
     session.report_output(&args.run, &ctx, &kept, &options.output.target, || {
-        show::size(&kept.written)
+        show::objects_and_size(&kept.written)
     })
 }
 

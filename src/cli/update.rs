@@ -206,14 +206,14 @@ impl Args {
     }
 
     /// Whether a file is as current as --check and --max-behind ask.
-    fn is_fine(&self, summary: &Summary) -> bool {
+    fn is_current_enough(&self, summary: &Summary) -> bool {
         let seconds = summary.seconds_behind.unsigned_abs();
         let is_near = self.max_behind.is_some_and(|most| seconds <= most);
         summary.is_current || is_near && !summary.is_server_behind
     }
 
     /// Returns the change file in PBF that --diffs-only writes; `None` for another output.
-    fn change_pbf(&self, session: &Session) -> Result<Option<OutputOptions>> {
+    fn change_pbf_output(&self, session: &Session) -> Result<Option<OutputOptions>> {
         let kind = match &self.write.output_format {
             Some(spec) => spec.kind,
             None => self.output.as_deref().and_then(kind_of_name),
@@ -228,7 +228,7 @@ impl Args {
     fn goal(&self, session: &Session, file: &Path) -> Result<Goal> {
         let output = match (&self.output, self.diffs_only) {
             _ if self.check => return Ok(Goal::Check),
-            (None, _) => self.write.in_place(session, file)?,
+            (None, _) => self.write.in_place_output(session, file)?,
             (Some(output), false) => self.write.output(session, Some(output))?,
             (Some(output), true) => {
                 let output = self.write.output(session, Some(output))?;
@@ -265,9 +265,13 @@ impl Args {
         };
         let mut outputs = Vec::new();
         if let Some(path) = &self.augmented_diff {
-            let is_file = augmented_diff::names_file(path) && !path.is_dir();
+            let is_file = augmented_diff::is_diff_file_name(path) && !path.is_dir();
             outputs.push(if is_file || self.effects.split {
-                AugmentedDiff::OfRun(self.effects.actions(session, path, may_replace(path))?)
+                AugmentedDiff::OfRun(self.effects.action_output(
+                    session,
+                    path,
+                    may_replace(path),
+                )?)
             } else {
                 names::check_new_directory(
                     session,
@@ -277,13 +281,13 @@ impl Args {
                 AugmentedDiff::ByChangeFile(path.clone())
             });
         }
-        let tiles = self.effects.tiles(session, may_replace)?;
+        let tiles = self.effects.tile_output(session, may_replace)?;
         outputs.extend(tiles.map(AugmentedDiff::OfRun));
         Ok(outputs)
     }
 
     /// Returns the command to run after an update; `None` without --exec.
-    fn exec(&self, session: &Session) -> Option<Exec> {
+    fn exec_command(&self, session: &Session) -> Option<Exec> {
         let exec = Exec::new(self.exec.as_ref()?);
         Some(exec.uses_stdout(self.run.json.is_none() && !session.is_call()))
     }
@@ -342,7 +346,7 @@ impl Args {
             .edit(self.edit.as_deref().map_or(Ok(Vec::new()), read_rules)?)
             .keep_days(self.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS))
             .augmented_diffs(self.augmented_diffs(session, file)?)
-            .exec(self.exec(session))
+            .exec(self.exec_command(session))
             .wait(Duration::from_secs(self.wait.unwrap_or(0)))
             .first_pause(self.web.first_pause())
             .patience(self.web.patience()))
@@ -397,7 +401,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         return check(session, args, &files);
     }
     let file = args.one_file()?;
-    let updated = match (args.watch, args.change_pbf(session)?) {
+    let updated = match (args.watch, args.change_pbf_output(session)?) {
         (Some(seconds), _) => {
             let options = args.options(session, file)?;
             return watch(
@@ -454,7 +458,7 @@ fn watch(
     files: &AnyFiles,
     pause: Duration,
 ) -> Result<CommandAnswer> {
-    let end = signals::on_request()?;
+    let end = signals::catch_end_request()?;
     let (mut is_first, mut was_behind, mut is_ended) = (true, false, false);
     loop {
         let ctx = args.run.context(session);
@@ -478,7 +482,7 @@ fn watch(
                 if is_first {
                     return Err(error);
                 }
-                session.complain(&format!("pbfhogg: error: {}\n", message(&error)));
+                session.print_to_stderr(&format!("pbfhogg: error: {}\n", message(&error)));
                 true
             }
         };
@@ -515,7 +519,7 @@ fn check(session: &Session, args: &Args, files: &AnyFiles) -> Result<CommandAnsw
         let options = args.options(session, file)?;
         match update::run(&options, files, &ctx) {
             Ok(summary) => {
-                is_fine &= args.is_fine(&summary);
+                is_fine &= args.is_current_enough(&summary);
                 if args.run.json == Some(JsonForm::Pretty) && args.file.len() > 1 {
                     args.run.end(session, &ctx, Stdout::Answer)?;
                     summaries.push((args.updated(file), summary));
@@ -528,7 +532,7 @@ fn check(session: &Session, args: &Args, files: &AnyFiles) -> Result<CommandAnsw
                 let error = error.into();
                 print_error(session, &args.run, file, &error)?;
                 if let Some(before) = failed.replace(error) {
-                    session.complain(&format!("pbfhogg: error: {}\n", message(&before)));
+                    session.print_to_stderr(&format!("pbfhogg: error: {}\n", message(&before)));
                 }
             }
         }

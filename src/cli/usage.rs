@@ -9,7 +9,9 @@ use std::fmt::Write;
 
 /// Returns the commands that the help lists: the purpose, the name and the description of each. `program` has its
 /// commands in the order of their definition.
-fn listed(program: &clap::Command) -> impl Iterator<Item = (&'static str, String, String)> {
+fn listed_commands(
+    program: &clap::Command,
+) -> impl Iterator<Item = (&'static str, String, String)> {
     let commands = program.get_subcommands().zip(LISTED);
     commands.filter_map(|(command, (purpose, listed))| match listed {
         Some((name, about)) => Some((*purpose, (*name).to_owned(), (*about).to_owned())),
@@ -28,14 +30,14 @@ fn listed(program: &clap::Command) -> impl Iterator<Item = (&'static str, String
 /// Returns the names of the commands that the help lists.
 pub fn command_names() -> Vec<String> {
     let program = Cli::command();
-    let names = listed(&program).map(|(_, name, _)| name);
+    let names = listed_commands(&program).map(|(_, name, _)| name);
     names.filter(|name| !name.contains(' ')).collect()
 }
 
 /// Adds the list of all commands to the help of the program.
 pub fn with_groups(command: clap::Command) -> clap::Command {
     let (mut list, mut last) = (String::new(), "");
-    for (purpose, name, about) in listed(&command) {
+    for (purpose, name, about) in listed_commands(&command) {
         if purpose != last {
             let end = if last.is_empty() { "" } else { "\n" };
             let _ = writeln!(list, "{end}{purpose}:");
@@ -227,7 +229,7 @@ mod tests {
     #[test]
     fn help_lists_every_command_once() {
         let program = Cli::command();
-        let names: Vec<_> = listed(&program).map(|(_, name, _)| name).collect();
+        let names: Vec<_> = listed_commands(&program).map(|(_, name, _)| name).collect();
         // These commands are hidden, because `inspect tags`, `check --refs` and `--version` do the same.
         let aliases = ["tags-count", "check-refs", "version"];
         for command in program.get_subcommands() {
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suggestion_is_a_slip_of_the_finger_away() {
+    fn a_suggestion_differs_by_a_typing_mistake() {
         for (meant, typed) in [
             ("--overwrite", "--overwirte"),
             ("--json", "--josn"),

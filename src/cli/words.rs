@@ -152,7 +152,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn no_word_for_a_command_is_the_name_of_one() {
+    fn no_word_in_the_table_is_the_name_of_a_command() {
         let program = super::super::Cli::command();
         let words = COMMANDS.iter().flat_map(|(names, _)| names.split(' '));
         let known: Vec<_> = words
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_line_that_is_named_begins_with_a_command() {
+    fn every_suggested_command_line_names_a_command() {
         let program = super::super::Cli::command();
         for (names, text) in COMMANDS {
             for line in text.split('`').skip(1).step_by(2) {

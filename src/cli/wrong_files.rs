@@ -6,7 +6,7 @@
 
 use super::session::Session;
 use crate::Context;
-use crate::error::shown;
+use crate::error::display_path;
 use crate::file::PbfFile;
 use crate::formats::{FileContent, TextFormat};
 use crate::io::Input;
@@ -33,7 +33,11 @@ fn content(path: &Path, ctx: &Context) -> Option<FileContent> {
 }
 
 /// Returns the first file with the given content.
-fn first<'p>(paths: &'p [PathBuf], wanted: FileContent, ctx: &Context) -> Option<&'p PathBuf> {
+fn first_with_content<'p>(
+    paths: &'p [PathBuf],
+    wanted: FileContent,
+    ctx: &Context,
+) -> Option<&'p PathBuf> {
     let mut paths = paths.iter();
     paths.find(|path| content(path, ctx) == Some(wanted))
 }
@@ -46,7 +50,9 @@ fn line<'p>(
     output: Option<&Path>,
 ) -> String {
     let output = output.unwrap_or(Path::new("OUTPUT"));
-    let inputs = inputs.into_iter().map(|path| shown(path).to_string());
+    let inputs = inputs
+        .into_iter()
+        .map(|path| display_path(path).to_string());
     format!(
         "`{} {command} {} -o {}`",
         session.conventions.name,
@@ -67,13 +73,16 @@ fn others<'p>(paths: &'p [PathBuf], one: &Path) -> impl Iterator<Item = &'p Path
 const CHANGES_AS_BASE: &str = "this is a change file, and the base comes first";
 
 /// Returns the error about a data file in the place of a change file.
-fn not_changes(data: &Path, advice: &str) -> Error {
-    anyhow!("{}: this is data, not a change file: {advice}", shown(data))
+fn not_changes_error(data: &Path, advice: &str) -> Error {
+    anyhow!(
+        "{}: this is data, not a change file: {advice}",
+        display_path(data)
+    )
 }
 
 /// Returns the error to print after `apply-changes` failed with `error`. If the base is a change file, or if one of
 /// `changes` is a data file, the new error names the right command line.
-pub fn of_apply(
+pub fn explain_apply_error(
     session: &Session,
     error: Error,
     base: &Path,
@@ -82,13 +91,13 @@ pub fn of_apply(
 ) -> Error {
     let ctx = Context::new(1);
     let is_changes = content(base, &ctx) == Some(FileContent::Changes);
-    match first(changes, FileContent::Data, &ctx) {
+    match first_with_content(changes, FileContent::Data, &ctx) {
         Some(data) if is_changes => {
             let all = [data.as_path(), base]
                 .into_iter()
                 .chain(others(changes, data));
             let applying = line(session, "apply-changes", all, output);
-            anyhow!("{}: {CHANGES_AS_BASE}: {applying}", shown(base))
+            anyhow!("{}: {CHANGES_AS_BASE}: {applying}", display_path(base))
         }
         None if is_changes => {
             let all = [base]
@@ -97,13 +106,13 @@ pub fn of_apply(
             let joining = line(session, "merge-changes", all, output);
             anyhow!(
                 "{}: {CHANGES_AS_BASE}; {joining} joins change files",
-                shown(base)
+                display_path(base)
             )
         }
         Some(data) if !session.conventions.merges_data => {
             let joining = line(session, "merge", [base, data], output);
             let deriving = line(session, "derive-changes", [base, data], None);
-            not_changes(
+            not_changes_error(
                 data,
                 &format!("{joining} joins data, {deriving} makes a change file of two states"),
             )
@@ -114,31 +123,31 @@ pub fn of_apply(
 
 /// Returns the error to print after `augmented-diff` failed with `error`. If one of `changes` is a data file, the new
 /// error names the command that compares data.
-pub fn of_augmented(
+pub fn explain_augmented_error(
     session: &Session,
     error: Error,
     base: &Path,
     changes: &[PathBuf],
     output: Option<&Path>,
 ) -> Error {
-    match first(changes, FileContent::Data, &Context::new(1)) {
+    match first_with_content(changes, FileContent::Data, &Context::new(1)) {
         Some(data) => {
             let comparing = line(session, "diff -f adiff", [base, data], output);
-            not_changes(data, &format!("{comparing} compares two states"))
+            not_changes_error(data, &format!("{comparing} compares two states"))
         }
         None => error,
     }
 }
 
 /// Returns an error if an input of `merge-changes` is a data file. The error names the right command line.
-pub fn of_merge(
+pub fn merge_input_error(
     session: &Session,
     inputs: &[PathBuf],
     output: Option<&Path>,
     ctx: &Context,
 ) -> Option<Error> {
-    let data = first(inputs, FileContent::Data, ctx)?;
-    let advice = if first(inputs, FileContent::Changes, ctx).is_some() {
+    let data = first_with_content(inputs, FileContent::Data, ctx)?;
+    let advice = if first_with_content(inputs, FileContent::Changes, ctx).is_some() {
         let all = [data.as_path()].into_iter().chain(others(inputs, data));
         let applying = line(session, "apply-changes", all, output);
         format!("{applying} applies changes to it")
@@ -146,12 +155,18 @@ pub fn of_merge(
         let all = inputs.iter().map(PathBuf::as_path);
         format!("{} joins data", line(session, "merge", all, output))
     };
-    Some(not_changes(data, &advice))
+    Some(not_changes_error(data, &advice))
 }
 
 /// Returns the error to print after `derive-changes` failed with `error`. If an input is a change file, the new error
 /// names the right command line.
-pub fn of_derive(session: &Session, error: Error, old: &Path, new: &Path, output: &Path) -> Error {
+pub fn explain_derive_error(
+    session: &Session,
+    error: Error,
+    old: &Path,
+    new: &Path,
+    output: &Path,
+) -> Error {
     let output = (output != Path::new("-")).then_some(output);
     let ctx = Context::new(1);
     let [of_old, of_new] = [old, new].map(|path| content(path, &ctx) == Some(FileContent::Changes));
@@ -170,6 +185,6 @@ pub fn of_derive(session: &Session, error: Error, old: &Path, new: &Path, output
     };
     anyhow!(
         "{}: this is a change file, and derive-changes compares data: {advice}",
-        shown(changes)
+        display_path(changes)
     )
 }

@@ -138,7 +138,7 @@ struct ChainEnd {
 impl ChainEnd {
     /// Returns whether the edge of the box is in the area after `ends`; `None` if the ends do not show it, because at
     /// each point as many chains begin as end.
-    fn inside_after(ends: &[Self]) -> Option<bool> {
+    fn is_inside_after_last(ends: &[Self]) -> Option<bool> {
         let groups = ends.chunk_by(|one, other| one.position == other.position);
         let balance = |group: &[Self]| -> i64 {
             let signs = group.iter().map(|end| if end.is_end { 1 } else { -1 });
@@ -227,7 +227,7 @@ impl BoxPart {
     }
 
     /// The number of points of all lines.
-    pub(crate) fn points(&self) -> usize {
+    pub(crate) fn point_count(&self) -> usize {
         self.chains.iter().chain(&self.rings).map(Vec::len).sum()
     }
 
@@ -410,7 +410,8 @@ impl BoxPart {
     /// Returns whether the edge of the box is inside of the area directly after a position.
     fn is_inside_after(&self, ends: &[ChainEnd], position: i64) -> bool {
         let (before, after) = ends.split_at(ends.partition_point(|end| end.position <= position));
-        let shown = ChainEnd::inside_after(before).or_else(|| ChainEnd::inside_after(after));
+        let shown = ChainEnd::is_inside_after_last(before)
+            .or_else(|| ChainEnd::is_inside_after_last(after));
         shown.unwrap_or(self.is_edge_inside)
     }
 }

@@ -74,14 +74,14 @@ pub(super) fn remove_world_rings(rings: &mut Vec<CoastPath>, problems: &mut Vec<
     rings.retain(|ring| {
         let is_world = doubled_area(&ring.points) > DOUBLED_HALF_WORLD;
         if is_world {
-            problems.push(not_closed(ring));
+            problems.push(not_closed_problem(ring));
         }
         !is_world
     });
 }
 
 /// Returns the problem of a path that is left out.
-fn not_closed(path: &CoastPath) -> CoastProblem {
+fn not_closed_problem(path: &CoastPath) -> CoastProblem {
     let place = ProblemPlace::of_line(path.points.clone());
     CoastProblem::of_ways(CoastProblemKind::NotClosed, path.ways(), place)
 }
@@ -176,7 +176,7 @@ impl BorderWalk {
             problems.extend(
                 members
                     .into_iter()
-                    .map(|piece| not_closed(&pieces[piece].path)),
+                    .map(|piece| not_closed_problem(&pieces[piece].path)),
             );
         }
         rings

@@ -2,7 +2,9 @@
 
 use super::path::CoastPath;
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
-use crate::area::{AreaSegment, Meeting, first_crossing, from_west, intersection, meeting};
+use crate::area::{
+    AreaSegment, Meeting, compare_west_to_east, first_crossing, intersection, meeting,
+};
 use crate::geometry::Point;
 use crate::runtime::{Context, sort_unstable_by};
 use rustc_hash::FxHashMap;
@@ -119,8 +121,8 @@ pub(super) fn groups_of(
         contacts.segments.extend(segments);
     }
     sort_unstable_by(&mut contacts.segments, ctx, |one, other| {
-        from_west(one.first, other.first)
-            .then_with(|| from_west(one.second, other.second))
+        compare_west_to_east(one.first, other.first)
+            .then_with(|| compare_west_to_east(one.second, other.second))
             .then(one.way.cmp(&other.way))
     });
     let is_tangled = !contacts.compare_all();
@@ -278,7 +280,7 @@ impl RingContacts<'_> {
             let (kind, place) = match met {
                 Meeting::Overlap => {
                     let mut ends = [one.first, one.second, other.first, other.second];
-                    ends.sort_by(|a, b| from_west(*a, *b));
+                    ends.sort_by(|a, b| compare_west_to_east(*a, *b));
                     let shared = vec![ends[1], ends[2]];
                     (CoastProblemKind::Overlap, ProblemPlace::Line(shared))
                 }

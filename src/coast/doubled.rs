@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 /// Returns, for each way, whether it is left out because another way has the same nodes in the same order or in the
 /// opposite one. Of two ways in opposite directions, keeps the one that begins at the end of another way and ends at
 /// the start of a third one.
-pub(super) fn doubled_ways(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<bool> {
+pub(super) fn flag_doubled_ways(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<bool> {
     let mut is_left_out = vec![false; ways.len()];
     let mut known: FxHashMap<u64, usize> = FxHashMap::default();
     let mut opposite = Vec::new();

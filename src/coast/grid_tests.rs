@@ -81,7 +81,7 @@ fn check(bounds: Extent, area_of: &[AreaPolygon], grid: Grid, slack: i128) {
 }
 
 #[test]
-fn the_cells_of_a_grid_have_the_area_and_the_rest_of_it() {
+fn the_area_and_the_rest_of_a_cell_together_are_the_cell() {
     let hole: &[(i32, i32)] = &[(20, 20), (20, 60), (60, 60), (60, 20)];
     let bounds = extent(0, 0, 100, 100);
     for area_of in [

@@ -1,6 +1,6 @@
 //! Joins ways by their nodes.
 
-use super::doubled::doubled_ways;
+use super::doubled::flag_doubled_ways;
 use super::path::{CoastPath, Direction, by_direction, direction, matched_in_circle};
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use super::ways::{CoastWay, CoastWays};
@@ -81,10 +81,10 @@ fn add_path(path: CoastPath, paths: &mut Vec<CoastPath>, problems: &mut Vec<Coas
     }
 }
 
-/// Returns the parts of the ways. Leaves out ways with fewer than two nodes, and those of [`doubled_ways`].
+/// Returns the parts of the ways. Leaves out ways with fewer than two nodes, and those of [`flag_doubled_ways`].
 fn parts_of(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<WayPart> {
     let mut parts = Vec::with_capacity(ways.len());
-    let is_left_out = doubled_ways(ways, problems);
+    let is_left_out = flag_doubled_ways(ways, problems);
     let kept = ways.iter().enumerate().zip(is_left_out);
     for ((index, way), _) in kept.filter(|(_, is_left_out)| !is_left_out) {
         let problem = |kind, ways: Vec<i64>, node, place| CoastProblem {

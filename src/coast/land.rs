@@ -3,7 +3,7 @@
 use super::contacts::{RingGroup, groups_of};
 use super::path::CoastPath;
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
-use crate::area::{AreaPolygon, AreaSegment, OrderedSweep, from_west, polygon_of};
+use crate::area::{AreaPolygon, AreaSegment, OrderedSweep, compare_west_to_east, polygon_of};
 use crate::error::Result;
 use crate::geometry::{Extent, Point, Rings, doubled_area, region_of_winding};
 use crate::runtime::{Context, sort_unstable_by};
@@ -82,7 +82,7 @@ pub(super) fn land_of(
     let mut patches: Vec<Option<Patch>> = patches.into_iter().map(Some).collect();
     for (number, below) in below {
         if let Some(patch) = patches[number].take() {
-            land.place(number, patch, below, &rings, problems);
+            land.add_patch(number, patch, below, &rings, problems);
         }
     }
     Ok(in_order(land))
@@ -94,7 +94,7 @@ fn in_order(land: Land) -> LandPolygons {
     let mut polygons: Vec<_> = land.polygons.into_iter().zip(land.is_turned).collect();
     for (polygon, _) in &mut polygons {
         for ring in std::iter::once(&mut polygon.outer).chain(&mut polygon.holes) {
-            let least = (0..ring.len()).min_by(|a, b| from_west(ring[*a], ring[*b]));
+            let least = (0..ring.len()).min_by(|a, b| compare_west_to_east(ring[*a], ring[*b]));
             ring.rotate_left(least.unwrap_or(0));
         }
         polygon.holes.sort_by_key(key);
@@ -135,7 +135,7 @@ fn patches_of(
             region_of_simple_ring(named.and_then(|ring| rings.get_mut(ring)))
         };
         let outer = polygons.iter().filter_map(|rings| rings.first()).flatten();
-        match outer.copied().min_by(|a, b| from_west(*a, *b)) {
+        match outer.copied().min_by(|a, b| compare_west_to_east(*a, *b)) {
             Some(west) => patches.push(Patch {
                 rings: group.rings,
                 is_land,
@@ -234,18 +234,18 @@ fn segments_below(patches: &[Patch], ctx: &Context) -> Vec<(usize, Option<Border
             let ends = ring.iter().zip(ring.iter().cycle().skip(1));
             segments.extend(ends.map(|(from, to)| {
                 // The patch is on the left.
-                let is_below = from_west(*from, *to).is_lt();
+                let is_below = compare_west_to_east(*from, *to).is_lt();
                 AreaSegment::new(*from, *to, patch << 1 | u32::from(is_below))
             }));
         }
     }
     sort_unstable_by(&mut segments, ctx, |one, other| {
-        from_west(one.first, other.first)
-            .then_with(|| from_west(one.second, other.second))
+        compare_west_to_east(one.first, other.first)
+            .then_with(|| compare_west_to_east(one.second, other.second))
             .then(one.way.cmp(&other.way))
     });
     let mut order: Vec<usize> = (0..patches.len()).collect();
-    order.sort_by(|a, b| from_west(patches[*a].west, patches[*b].west).then(a.cmp(b)));
+    order.sort_by(|a, b| compare_west_to_east(patches[*a].west, patches[*b].west).then(a.cmp(b)));
     let mut sweep = OrderedSweep::new(&segments);
     let below = order.into_iter().map(|patch| {
         let index = sweep.segment_below(patches[patch].west);
@@ -262,7 +262,7 @@ fn segments_below(patches: &[Patch], ctx: &Context) -> Vec<(usize, Option<Border
 
 impl Land {
     /// Returns the land polygon above a segment of a patch that was placed; `None` if there is water.
-    fn above(&self, segment: &BorderSegment) -> Option<usize> {
+    fn polygon_above(&self, segment: &BorderSegment) -> Option<usize> {
         let placed = self.placed.get(segment.patch).copied().flatten()?;
         match (placed.inside, segment.is_below_patch) {
             (Inside::Same, _) => placed.outside,
@@ -275,7 +275,7 @@ impl Land {
     }
 
     /// Adds a patch. All patches that begin west of it must be added before.
-    fn place(
+    fn add_patch(
         &mut self,
         number: usize,
         patch: Patch,
@@ -283,7 +283,7 @@ impl Land {
         rings: &[CoastPath],
         problems: &mut Vec<CoastProblem>,
     ) {
-        let outside = below.and_then(|segment| self.above(&segment));
+        let outside = below.and_then(|segment| self.polygon_above(&segment));
         let inside = match (outside, patch.is_land) {
             (None, _) => Inside::Land,
             (Some(_), true) => Inside::Same,

@@ -168,7 +168,7 @@ mod tests {
     use crate::for_tests::random::Random;
 
     #[test]
-    fn the_nearest_place_is_that_of_a_comparison_with_all_places() {
+    fn a_search_finds_the_place_with_the_smallest_distance() {
         let mut random = Random(3);
         let mut point = || {
             Point::new(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_of_degrees_also_across_the_antimeridian() {
+    fn a_degree_has_the_same_length_across_the_antimeridian() {
         let at = |lon: f64, lat: f64| Point::new((lat * 1e7) as i32, (lon * 1e7) as i32);
         let degree = distance_m(at(0.0, 0.0), at(1.0, 0.0));
         assert!((degree - 111_195.0).abs() < 1.0, "{degree}");

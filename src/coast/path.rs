@@ -1,6 +1,6 @@
 //! Paths of consecutive coastlines.
 
-use crate::geometry::{Point, antimeridian_ends, is_across, shorter_way};
+use crate::geometry::{Point, antimeridian_ends, is_across, longitude_growth};
 use std::cmp::Ordering;
 
 /// A run of consecutive segments of a path that have the same way. The run ends where the next span starts.
@@ -178,7 +178,7 @@ pub(super) type Direction = (i64, i64);
 /// Returns the direction from a point to another.
 pub(super) fn direction(from: Point, to: Point) -> Direction {
     let height = i64::from(to.lat_e7) - i64::from(from.lat_e7);
-    (shorter_way(from, to), height)
+    (longitude_growth(from, to), height)
 }
 
 /// Compares directions, counter-clockwise from the south.

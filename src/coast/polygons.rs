@@ -10,7 +10,7 @@ impl BoxPart {
         if self.is_uniform() {
             return polygons(vec![self.rings()]);
         }
-        polygons(intersection(self.rings().iter(), &[self.edges()]))
+        polygons(intersection(self.rings().iter(), &[self.edge_ring()]))
     }
 
     /// Returns the polygons of the box without the area. Together with the area, they are exactly the box.
@@ -18,7 +18,7 @@ impl BoxPart {
         if self.is_full() {
             return Vec::new();
         }
-        polygons(difference([self.edges()].iter(), &self.rings()))
+        polygons(difference([self.edge_ring()].iter(), &self.rings()))
     }
 
     /// Returns the polygons of the area without the area of `other`. Both parts must have the same box.
@@ -30,7 +30,7 @@ impl BoxPart {
     }
 
     /// Returns the edges of the box as a ring.
-    fn edges(&self) -> Vec<Point> {
+    fn edge_ring(&self) -> Vec<Point> {
         let shape = Shape::of_bbox(&self.bounds.to_bbox());
         let polygons = shape.polygons.into_iter();
         polygons.flat_map(|polygon| polygon.outer.points).collect()

@@ -7,7 +7,7 @@ use super::path::CoastPath;
 use super::ways::CoastNodes;
 use super::{CoastOptions, Surface};
 use crate::area::{AreaPolygon, polygon_of};
-use crate::engine::references::each_once;
+use crate::engine::references::sorted_distinct;
 use crate::error::{Error, Result};
 use crate::file::PlannedFile;
 use crate::geometry::{
@@ -172,7 +172,7 @@ fn box_of_data(data: PlannedFile<'_>) -> Result<Bbox> {
             if has_nodes {
                 block.for_each_node(|_, location, _| add(location))?;
             } else {
-                block.for_each_way_location(
+                block.for_each_way_with_locations(
                     |_| true,
                     |_, _, stored| stored.into_iter().flatten().for_each(|one| add(*one)),
                 )?;
@@ -326,7 +326,7 @@ impl Surroundings<'_> {
                 }
             },
         )?;
-        let nodes = each_once(nodes);
+        let nodes = sorted_distinct(nodes);
         if !nodes.is_empty() {
             let found = CoastNodes::read(self.data, nodes.clone())?;
             let mut locations = Vec::new();

@@ -3,11 +3,11 @@
 
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use crate::engine::filter::BlobDecision;
-use crate::engine::geometry_pass::on_earth;
+use crate::engine::geometry_pass::point_on_earth;
 use crate::engine::id_search::IdSearch;
 use crate::engine::input_content::not_current_error;
 use crate::engine::location_form::location_of_reference;
-use crate::engine::references::each_once;
+use crate::engine::references::sorted_distinct;
 use crate::engine::repeats::refuse_repeats;
 use crate::engine::scan::PlanningScan;
 use crate::error::{FormatError, FormatResult, Result};
@@ -57,7 +57,7 @@ impl CoastWay<'_> {
             .get(index)
             .copied()
             .flatten()
-            .and_then(on_earth)
+            .and_then(point_on_earth)
     }
 
     /// Returns the known locations of the nodes.
@@ -186,7 +186,7 @@ impl CoastWays {
     fn leave_out_repeats(&mut self) {
         let mut ids: Vec<i64> = self.ways.iter().map(|way| way.id).collect();
         let count = ids.len();
-        ids = each_once(ids);
+        ids = sorted_distinct(ids);
         if ids.len() == count {
             return;
         }
@@ -215,7 +215,7 @@ impl CoastWays {
         let takes_stored = source.file.header.has(feature::LOCATIONS);
         let pairs = self.nodes.iter().zip(&self.locations);
         let wanted = pairs.filter(|(_, stored)| !takes_stored || stored.is_none());
-        let wanted = each_once(wanted.map(|(node, _)| *node).collect());
+        let wanted = sorted_distinct(wanted.map(|(node, _)| *node).collect());
         if wanted.is_empty() {
             return Ok(());
         }
@@ -235,7 +235,7 @@ impl CoastWays {
                 ways: Vec::new(),
                 node: Some(node),
                 place: location
-                    .and_then(on_earth)
+                    .and_then(point_on_earth)
                     .map_or(ProblemPlace::Unknown, ProblemPlace::Point),
             });
         }

@@ -26,7 +26,7 @@ use crate::pbf::{
     BlobEntry, BlobFlags, Block, HeaderBlock, WayNodeLocations, WayNodes, feature, locate_ways,
 };
 use crate::runtime::{Context, lock, unlocked};
-use nodes::select_nodes;
+use nodes::select_except_spare_nodes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -161,18 +161,18 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // One phase reads the members of relations, one the nodes, and one the ways.
     ctx.expect_phases(3);
     let file = input::open_with_changesets(&options.input, &options.output, ctx)?;
-    add_to(file, options, ctx)
+    run_on_file(file, options, ctx)
 }
 
 /// Works like [`run`], but with a file that is already open.
-pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
+pub(crate) fn run_on_file(file: PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     if plan.is_history(&file, ctx) {
         let cause = "this is a history file: a node has a location of its own in each version";
         return Err(not_current_error(&file, cause, ctx));
     }
-    let ctx = &repeats::refuse_unless_compatible(&file, &plan, ctx)?;
+    let ctx = &repeats::refuse_repeats_unless_osmium(&file, &plan, ctx)?;
     let source = PlannedFile::new(&file, &plan, ctx);
     let members = match options.keep_untagged_nodes {
         true => None,
@@ -185,7 +185,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
         file: &file,
         parts: &parts,
         members: members.as_ref(),
-        declared_nodes: declared_nodes(&file, &plan, options),
+        declared_nodes: nodes_feature(&file, &plan, options),
         options,
         tally: LocatedCounts::default(),
         ctx,
@@ -203,7 +203,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
         missing_nodes: missing.nodes.len(),
         stored_references: tally.stored.into_inner(),
         scratch: locator
-            .ranges()
+            .range_count()
             .zip(scratch_bytes)
             .map(|(partitions, bytes)| ScratchSummary {
                 partitions,
@@ -220,8 +220,8 @@ pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Resu
     let (original, header) = (file.input.clone(), file.header.clone());
     let output = OutputOptions::new(OutputTarget::Scratch(scratch.clone()));
     let options = Options::new(original.path(), output).keep_untagged_nodes(true);
-    add_to(file, &options, ctx)?;
-    let mut located = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;
+    run_on_file(file, &options, ctx)?;
+    let mut located = PbfFile::of_input(Input::from_sorted(scratch.open()?, &original)?, ctx)?;
     located.header.text = header.text;
     located.header.is_converted = header.is_converted;
     Ok(located)
@@ -277,7 +277,7 @@ impl<'f> LocatingRun<'f> {
         writer.put_changesets(Placement::Before, &self.options.output)?;
         let locations =
             locator.locate(|nodes, store| self.write_nodes(&mut writer, nodes, store))?;
-        let items = if locator.passes_nodes() {
+        let items = if locator.calls_read_for_nodes() {
             self.rest().collect()
         } else {
             self.nodes().chain(self.rest()).collect()
@@ -320,7 +320,7 @@ impl<'f> LocatingRun<'f> {
         let preparation = store.preparation();
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             let mut nodes = NodeBatch::default();
-            select_nodes(block, self.members, selection, |id, location| {
+            select_except_spare_nodes(block, self.members, selection, |id, location| {
                 nodes.push(id, location)
             })?;
             preparation.prepare(&mut nodes);
@@ -388,7 +388,7 @@ impl<'f> LocatingRun<'f> {
             ..FilterPass::plain("ways")
         };
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
-            select_nodes(block, self.members, selection, |_, _| ())
+            select_except_spare_nodes(block, self.members, selection, |_, _| ())
         };
         writer.pass(pass, items, select, |()| ())
     }
@@ -408,7 +408,7 @@ impl<'f> LocatingRun<'f> {
         add(&self.tally.references, found.locations.len());
         add(&self.tally.stored, found.stored.len());
         if let (true, Some(&at)) = (self.options.needs_nodes, found.stored.first()) {
-            return Err(missing_node(nodes, at));
+            return Err(missing_node_error(nodes, at));
         }
         if !found.locations.contains(&None) {
             return Ok(());
@@ -424,7 +424,7 @@ impl<'f> LocatingRun<'f> {
         let mut missing = missing.map(|(at, (node, _))| (at, *node)).peekable();
         let fails = self.options.strict || self.options.needs_nodes;
         if let (true, Some((at, _))) = (fails, missing.peek()) {
-            return Err(missing_node(nodes, *at));
+            return Err(missing_node_error(nodes, *at));
         }
         let mut found = lock(&self.tally.missing);
         for (_, node) in missing {
@@ -452,7 +452,7 @@ impl<'f> LocatingRun<'f> {
 /// Returns the feature that says which nodes the output has; `None` if the header does not say it, or keeps
 /// [`feature::SOME_NODES`] of the input. If a way turns out to store the location of a node that is not in the file,
 /// [`feature::ALL_NODES`] is not declared in the end.
-fn declared_nodes(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<&'static str> {
+fn nodes_feature(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<&'static str> {
     if !options.keep_untagged_nodes {
         return options.keep_member_nodes.then_some(feature::NEEDED_NODES);
     }
@@ -471,7 +471,7 @@ fn declared_nodes(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<
 }
 
 /// Returns the error for the reference `nodes.refs[at]` to a missing node.
-fn missing_node(nodes: &WayNodes, at: usize) -> FormatError {
+fn missing_node_error(nodes: &WayNodes, at: usize) -> FormatError {
     let (way, node) = (nodes.way_id_of(at), nodes.refs[at]);
     let cause =
         format!("way {way} refers to node {node}, which is not in the file or has no location");

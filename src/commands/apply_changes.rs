@@ -24,7 +24,7 @@ use crate::engine::block_observer::BlockObserver;
 use crate::engine::location_form::LocationForm;
 use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, WriteSummary, input, repeats};
-use crate::error::{Advice, Error, Result, shown};
+use crate::error::{Advice, Error, Result, display_path};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, PlannedFile, Written};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::io::SizeHint;
@@ -213,7 +213,7 @@ pub(crate) fn apply(
     let mut changes = read_changes(diffs.kept_versions())?;
     drop(phase);
     let scratch = output.target.scratch_directory();
-    let (file, plan) = input::in_order(file, &output.encoding(), &scratch, ctx)?;
+    let (file, plan) = input::sort_if_needed(file, &output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
     let ctx = &repeats::refuse_repeats(&file, &plan, ctx)?;
     let base = PlannedFile::new(&file, &plan, ctx);
@@ -262,7 +262,7 @@ pub(crate) fn apply(
 
 /// Fails if the base is a text file that the output would replace, or a history file.
 fn check_kind(options: &Options, file: &PbfFile) -> Result<()> {
-    if options.output.target.path() == options.base && input::is_text(file) {
+    if options.output.target.path() == options.base && input::is_from_text(file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";
         return Err(Error::file(&options.base, cause));
     }
@@ -283,7 +283,7 @@ fn warn_of_removed_locations(options: &Options, form: LocationForm, ctx: &Contex
     ctx.warn_with_advice(
         format!(
             "{}: the locations in ways are removed{and_nodes}",
-            shown(&options.base)
+            display_path(&options.base)
         ),
         Advice::KeepLocations,
     );

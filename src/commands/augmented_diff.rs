@@ -171,7 +171,7 @@ options! {
 impl AugmentedDiffs {
     /// The versions of changes that the outputs need.
     pub(crate) fn kept_versions(&self) -> KeptVersions {
-        if self.diffs_of_versions(KeptVersions::All).is_empty() {
+        if self.outputs_for_versions(KeptVersions::All).is_empty() {
             KeptVersions::Newest
         } else {
             KeptVersions::All
@@ -206,7 +206,7 @@ impl AugmentedDiffs {
     ) -> Result<Option<Summary>> {
         let base = Base::new(source, Replaces::IfNewer);
         let mut written = None;
-        for output in self.diffs_of_versions(KeptVersions::All) {
+        for output in self.outputs_for_versions(KeptVersions::All) {
             written = Some(write(&base, changes, output, &self.selection)?);
         }
         if written.is_some() {
@@ -217,7 +217,7 @@ impl AugmentedDiffs {
 
     /// Begins the search for changed nodes; `None` if no output needs the newest versions of changes.
     pub(crate) fn changed_nodes(&self, changes: &ChangeSet) -> Option<ChangedNodes> {
-        let outputs = self.diffs_of_versions(KeptVersions::Newest).into_iter();
+        let outputs = self.outputs_for_versions(KeptVersions::Newest).into_iter();
         let mut nodes = outputs.map(|output| {
             ChangedNodes::new(changes, Replaces::IfNewer, &output.scratch_directory())
         });
@@ -225,7 +225,7 @@ impl AugmentedDiffs {
     }
 
     /// The outputs that need the given versions of changes.
-    fn diffs_of_versions(&self, versions: KeptVersions) -> Vec<&Output> {
+    fn outputs_for_versions(&self, versions: KeptVersions) -> Vec<&Output> {
         let outputs = self.outputs.iter();
         outputs
             .filter(|output| output.kept_versions() == versions)
@@ -336,7 +336,7 @@ fn with_changes<T>(
         let _phase = ctx.phase("read changes", 0);
         read_changes(changes, SameTime::LastRead, versions, ctx)?
     };
-    let (file, plan) = input::in_order(file, &Default::default(), scratch, ctx)?;
+    let (file, plan) = input::sort_if_needed(file, &Default::default(), scratch, ctx)?;
     let source = PlannedFile::new(&file, &plan, ctx);
     with_base(source, Replaces::IfNewer, |base| take(base, &changes))
 }
@@ -372,7 +372,7 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
     ) -> Result<Self> {
         let base = Base::new(source, Replaces::IfNewer);
         let (outputs, selection) = (
-            diffs.diffs_of_versions(KeptVersions::Newest),
+            diffs.outputs_for_versions(KeptVersions::Newest),
             &diffs.selection,
         );
         Ok(Self {
@@ -518,7 +518,7 @@ impl<'b> Base<'b> {
 
     /// Whether the locations that ways store are used without reading the nodes, because the header declares them.
     /// Otherwise, they are used only for nodes that are not in the base.
-    fn takes_stored(&self) -> bool {
+    fn uses_stored_locations(&self) -> bool {
         self.source.file.header.has(feature::LOCATIONS)
     }
 

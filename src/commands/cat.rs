@@ -2,7 +2,7 @@
 //! objects as text.
 
 use super::changesets;
-use crate::engine::changesets::{Placement, has_room, note_left_out, put};
+use crate::engine::changesets::{Placement, can_hold_changesets, note_left_out, put};
 use crate::engine::headers::{header_of_part, merged_header};
 use crate::engine::input_content::refuse_data_beside_changes;
 use crate::engine::repeat_count::{ProvenRepeats, is_versioned};
@@ -92,7 +92,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let inputs = inputs
         .map(|path| input::open_any(path, ctx))
         .collect::<Result<Vec<_>>>()?;
-    if let Some(inputs) = changesets::of(&inputs)? {
+    if let Some(inputs) = changesets::changeset_files(&inputs)? {
         let keeps = |_: &Changeset| options.changesets;
         if let Some(written) = changesets::write(&inputs, &options.output, keeps, true, ctx)? {
             return Ok(Summary {
@@ -112,16 +112,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let locations = if options.keeps_locations {
         AgreedLocations::default()
     } else {
-        AgreedLocations::of(&files, &mut header, ctx)?
+        AgreedLocations::decide(&files, &mut header, ctx)?
     };
     options.output.header.apply(&mut header);
     let size_hint = size_hint_of(&files, options);
     let mut output = options.output.clone().for_inputs(&files);
     output.write.has_spatial_layout = keeps_spatial_layout(&files, options);
     let mut sink = Sink::create(&output, header, size_hint, ctx)?;
-    let mut repeats = ProvenRepeats::new(are_in_order(&files));
+    let mut repeats = ProvenRepeats::new(is_single_ordered_input(&files));
     for file in &files {
-        if options.changesets && !has_room(&options.output) {
+        if options.changesets && !can_hold_changesets(&options.output) {
             note_left_out(file, ctx);
         }
         put_changesets(file, Placement::Before, options, &mut sink, ctx)?;
@@ -134,7 +134,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     warn_of_repeats(&repeats, &files, options, ctx);
     let mut closed = sink.close()?;
-    if let (Some(writer), [file]) = (closed.for_id_table(), files.as_slice()) {
+    if let (Some(writer), [file]) = (closed.id_table_writer(), files.as_slice()) {
         copy_id_table(file, writer, ctx)?;
     }
     closed.finish()
@@ -152,7 +152,7 @@ fn size_hint_of(files: &[PbfFile], options: &Options) -> SizeHint {
 }
 
 /// Whether there is only one input, and it is known to be in canonical order.
-fn are_in_order(files: &[PbfFile]) -> bool {
+fn is_single_ordered_input(files: &[PbfFile]) -> bool {
     let is_sorted = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
     matches!(files, [file] if is_sorted(file))
 }
@@ -206,7 +206,7 @@ fn copy_id_table(file: &PbfFile, writer: &mut PbfWriter, ctx: &Context) -> Resul
     let table = table.filter(|table| table.fingerprint() == writer.id_fingerprint());
     match table {
         Some(table) if table.is_sound(ctx)? => {
-            table.sections(ctx, |section| writer.put_id_section(section))?;
+            table.for_each_section(ctx, |section| writer.put_id_section(section))?;
             writer.finish_id_table(table.fingerprint())
         }
         _ => Ok(()),
@@ -264,7 +264,7 @@ fn copy(
                     Some(payload) if wanted == entry.kinds => encoder.add_payload(payload)?,
                     _ => {
                         let payload = relocated.as_deref().unwrap_or(payload);
-                        take_kinds(payload, options.kinds, encoder)?;
+                        encode_kinds(payload, options.kinds, encoder)?;
                     }
                 }
                 encoder.finish().map(Some)
@@ -276,7 +276,7 @@ fn copy(
         },
         |(entry, outcome)| {
             match outcome {
-                BlobOutcome::Drop => skip(&entry, sink, ctx),
+                BlobOutcome::Drop => count_skipped(&entry, sink, ctx),
                 BlobOutcome::Copy(_) => repeats.see(&entry),
                 BlobOutcome::Frames(_) | BlobOutcome::Blocks(_) | BlobOutcome::Insert(_) => {}
             }
@@ -286,8 +286,8 @@ fn copy(
 }
 
 /// Counts a blob that is left out.
-fn skip(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
-    ctx.stats.skip_blob(entry.is_verified());
+fn count_skipped(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
+    ctx.stats.count_skipped_blob(entry.is_verified());
     sink.skip();
 }
 
@@ -303,7 +303,7 @@ fn write_clean(
     let rewrite = Rewrite {
         name: "clean",
         file,
-        entries: wanted_entries(file, options, ctx, |entry| skip(entry, sink, ctx))?,
+        entries: wanted_entries(file, options, ctx, |entry| count_skipped(entry, sink, ctx))?,
         stays: None,
         write: options.output.encoding(),
     };
@@ -322,11 +322,11 @@ fn write_clean(
             }
             match options.kinds == KindSet::ALL {
                 true if is_same => {
-                    let entry = blob.entry.without(options.clean);
+                    let entry = blob.entry.after_removal_of(options.clean);
                     encoder.add_edited_with_entry(cleaned, blob.segments, &entry)?;
                 }
                 true => encoder.add_edited(cleaned, blob.segments)?,
-                false => take_kinds(cleaned, options.kinds, encoder)?,
+                false => encode_kinds(cleaned, options.kinds, encoder)?,
             }
             Ok((Rewritten::Yes, ()))
         },
@@ -354,7 +354,7 @@ fn wanted_entries(
 }
 
 /// Adds the objects of a block to an encoder if their kind is in `kinds`, and ends the encoder's block.
-fn take_kinds(payload: &[u8], kinds: KindSet, encoder: &mut FrameEncoder) -> FormatResult<()> {
+fn encode_kinds(payload: &[u8], kinds: KindSet, encoder: &mut FrameEncoder) -> FormatResult<()> {
     let block = Block::parse(payload)?;
     let mut strings = SourceStrings::new(&block.strings);
     let mut objects = block.cursor();

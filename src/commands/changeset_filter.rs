@@ -97,7 +97,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Written> {
         let cause = "there are no changesets in this file: planet files of changesets are named changesets-*.osm.bz2";
         Error::file(&options.input, cause)
     };
-    let found = changesets::changeset_inputs(&inputs)?.ok_or_else(none)?;
+    let found = changesets::inputs_with_changesets(&inputs)?.ok_or_else(none)?;
     let keeps = |changeset: &Changeset| options.criteria.matches(changeset);
     changesets::write(&found, &options.output, keeps, false, ctx)?.ok_or_else(none)
 }

@@ -18,7 +18,7 @@ const CHUNK: usize = 1 << 20;
 
 /// Returns the inputs with their formats if each input begins with a changeset, as files of changesets do; `None`
 /// otherwise.
-pub(super) fn of(
+pub(super) fn changeset_files(
     inputs: &[(Input, Option<TextFormat>)],
 ) -> Result<Option<Vec<(&Input, TextFormat)>>> {
     let mut found = Vec::new();
@@ -33,10 +33,10 @@ pub(super) fn of(
 
 /// Returns the inputs with their formats if each is a text input that contains changesets, perhaps among nodes, ways
 /// and relations; `None` otherwise. Reads the inputs to the end unless each begins with a changeset.
-pub(super) fn changeset_inputs(
+pub(super) fn inputs_with_changesets(
     inputs: &[(Input, Option<TextFormat>)],
 ) -> Result<Option<Vec<(&Input, TextFormat)>>> {
-    if let Some(found) = of(inputs)? {
+    if let Some(found) = changeset_files(inputs)? {
         return Ok(Some(found));
     }
     let mut found = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn write(
             }
         }
     }
-    let options = options.ok_or_else(|| no_room(inputs[0].0.path(), output))?;
+    let options = options.ok_or_else(|| unsupported_output_error(inputs[0].0.path(), output))?;
     let open = OpenOutput::open(output.target.clone(), ctx)?;
     let mut file = TextDocument::create(open, &header(inputs, output)?, options)?;
     let (mut text, mut objects, mut comments) = (ChangesetText::new(options), 0, 0);
@@ -131,7 +131,7 @@ fn text_options(output: &OutputOptions) -> Option<&TextOptions> {
 }
 
 /// Returns the error for an output that cannot hold changesets.
-fn no_room(path: &Path, output: &OutputOptions) -> Error {
+fn unsupported_output_error(path: &Path, output: &OutputOptions) -> Error {
     let cause = match output.format {
         Format::Pbf => "this file holds changesets, which PBF cannot hold: write osm or opl",
         Format::Text(_) => "this file holds changesets, and CSV is for objects: write osm or opl",

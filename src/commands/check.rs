@@ -30,7 +30,7 @@ use blob_check::{
     BlobEnds, BlobFindings, KindCheck, OrderRule, StoredLocationUse, ViolationPosition,
 };
 use contents::{ContentFindings, ContentRules};
-use locations::{compare_with_nodes, unused_nodes};
+use locations::{compare_with_nodes, count_unused_nodes};
 use problem_file::ProblemWriter;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -134,7 +134,9 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
         0
     };
     ctx.expect_phases(
-        by_kind + u64::from(options.index) + u64::from(options.full && !options.reads_all()),
+        by_kind
+            + u64::from(options.index)
+            + u64::from(options.full && !options.checks_contents_with_ids()),
     );
     let index = if options.index {
         Some(index::check_index(file, options.max_listed, ctx)?)
@@ -158,7 +160,7 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
     if options.refs {
         let [of_ways, of_relations] =
             [ObjectKind::Way, ObjectKind::Relation].map(|kind| check.checks_refs_of(kind));
-        check.summary.missing = Some(Missing::none(of_ways, of_relations));
+        check.summary.missing = Some(Missing::zero_counts(of_ways, of_relations));
         let counts_locations = of_ways && !options.needs_nodes;
         check.summary.locations = counts_locations.then(ReferenceLocations::default);
     }
@@ -205,7 +207,7 @@ fn check_locations(
         }
     }
     if options.refs && form == LocationForm::NeededNodes {
-        summary.unused_nodes = Some(unused_nodes(source)?);
+        summary.unused_nodes = Some(count_unused_nodes(source)?);
     }
     Ok(())
 }
@@ -216,7 +218,7 @@ const FALSE_PROMISE: &str = "the header declares pbfhogg.AllNodes, and ways stor
 impl Options {
     /// Whether contents are checked in the passes that check the ids of each kind. No further pass over blobs with
     /// objects is then needed.
-    fn reads_all(&self) -> bool {
+    fn checks_contents_with_ids(&self) -> bool {
         self.full && self.ids && self.kinds == KindSet::ALL
     }
 
@@ -270,7 +272,9 @@ impl<'a> Check<'a> {
             ids: BTreeMap::new(),
             missing_members: Default::default(),
             nested: Vec::new(),
-            contents: options.reads_all().then(ContentFindings::default),
+            contents: options
+                .checks_contents_with_ids()
+                .then(ContentFindings::default),
             summary: Summary {
                 index,
                 nodes: Some(0),
@@ -353,14 +357,15 @@ impl Check<'_> {
         let (mut own, collected) = (IdSet::default(), SharedIdSet::default());
         let mut last_id: Option<i64> = None;
         BlobPass::new(check.name(), &file.input, ctx)
-            .holding(2)
+            .with_memory_factor(2)
             .run(
                 blobs,
                 || (),
                 |reader, (), (entry, index)| {
                     let found =
                         reader.decode(entry, |payload| check.check_blob(entry, payload, &others));
-                    found.map(|found| check.collect(BlobFindings { index, ..found }, &collected))
+                    found
+                        .map(|found| check.move_ids_to(BlobFindings { index, ..found }, &collected))
                 },
                 |mut found| {
                     self.find_repeated(check, &mut found, &mut own, &mut last_id);
@@ -369,11 +374,11 @@ impl Check<'_> {
                 },
             )?;
         self.sets = others;
-        if !check.finds_any_duplicate() {
+        if !check.finds_all_duplicates() {
             own = collected.into_set(ctx.jobs);
         }
         self.sets[kind as usize] = own;
-        self.nested_refs(check, ctx)
+        self.check_nested_refs(check, ctx)
     }
 
     /// Adds the ids of a blob to `own`, which has the ids of all blobs before it. Adds the ids that occur again to the
@@ -394,7 +399,7 @@ impl Check<'_> {
             let is_new = own.insert(id);
             // In a history file, the versions of an object follow each other, so an id may equal the one before it.
             let is_version = check.order.history && last_id.replace(id) == Some(id);
-            if is_new || is_version || !check.finds_any_duplicate() {
+            if is_new || is_version || !check.finds_all_duplicates() {
                 continue;
             }
             if listed == check.max_listed {
@@ -414,7 +419,7 @@ impl Check<'_> {
     }
 
     /// Checks the references of relations to relations, now that the ids of all relations are known.
-    fn nested_refs(&mut self, check: KindCheck, ctx: &Context) -> Result<()> {
+    fn check_nested_refs(&mut self, check: KindCheck, ctx: &Context) -> Result<()> {
         let blobs = std::mem::take(&mut self.nested);
         if blobs.is_empty() {
             return Ok(());
@@ -424,15 +429,17 @@ impl Check<'_> {
         let relations = std::mem::take(&mut self.sets[ObjectKind::Relation as usize]);
         ctx.expect_phases(1);
         BlobPass::new("check relations", &file.input, ctx)
-            .holding(2)
+            .with_memory_factor(2)
             .run(
                 blobs.collect(),
                 || (),
                 |reader, (), entry| {
-                    reader.decode(entry, |payload| check.nested_refs(payload, &relations))
+                    reader.decode(entry, |payload| {
+                        check.check_nested_refs(payload, &relations)
+                    })
                 },
                 |found| {
-                    self.take_dangling(ObjectKind::Relation, found);
+                    self.add_dangling_of_blob(ObjectKind::Relation, found);
                     Ok(())
                 },
             )
@@ -474,11 +481,11 @@ impl Check<'_> {
             let room = self.options.max_listed.saturating_sub(listed.len());
             listed.extend(found.outside.drain(..).take(room));
         }
-        self.take_dangling(kind, found);
+        self.add_dangling_of_blob(kind, found);
     }
 
     /// Adds the references to missing objects that a worker found in one blob with objects of `in_kind`.
-    fn take_dangling(&mut self, in_kind: ObjectKind, found: BlobFindings) {
+    fn add_dangling_of_blob(&mut self, in_kind: ObjectKind, found: BlobFindings) {
         let more = found.more_members.iter();
         for dangling in found.dangling.into_iter().chain(more) {
             self.add_dangling(dangling);

@@ -241,7 +241,7 @@ pub fn run(
         .as_deref()
         .map(LandCensus::read)
         .transpose()?;
-    if !options.changes.is_empty() && !changes::concern_coast(options, ctx)? {
+    if !options.changes.is_empty() && !changes::may_change_coast(options, ctx)? {
         return Ok(Summary::default());
     }
     let coast = read_coast(&options.coast, ctx)?;
@@ -279,19 +279,21 @@ fn write(
         overlap_e7: OVERLAP_E7,
     };
     ctx.expect_phases(1);
-    Pass::new("polygons", ctx).holding(6).run_stream(
-        0,
-        pieces::pieces(coast, grid, specs).map(Ok),
-        || (),
-        |(), piece| piece.encode(specs),
-        |encoded| {
-            for (index, rows, encoded) in encoded {
-                summary.features += rows;
-                writers[index].add(encoded)?;
-            }
-            Ok(())
-        },
-    )?;
+    Pass::new("polygons", ctx)
+        .with_memory_factor(6)
+        .run_stream(
+            0,
+            pieces::pieces(coast, grid, specs).map(Ok),
+            || (),
+            |(), piece| piece.encode(specs),
+            |encoded| {
+                for (index, rows, encoded) in encoded {
+                    summary.features += rows;
+                    writers[index].add(encoded)?;
+                }
+                Ok(())
+            },
+        )?;
     let (mut own, mut others): (Vec<StreamOutput>, Vec<StreamOutput>) = (Vec::new(), Vec::new());
     for (spec, writer) in specs.iter().zip(writers) {
         let files = writer.finish()?;

@@ -11,7 +11,7 @@ use crate::file::{BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::SizeHint;
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, EditScript, FrameEncoder, HeaderBlock, RawElement, SourceStrings,
-    SpliceOptions, feature, splice_block, stale_index,
+    SpliceOptions, feature, splice_block, stale_index_error,
 };
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -262,7 +262,7 @@ fn add_in_order(
             }
         }
         for object in &objects {
-            let fewer = || stale_index("it has fewer objects");
+            let fewer = || stale_index_error("it has fewer objects");
             add(object.as_ref().ok_or_else(fewer)?)?;
         }
     }

@@ -31,7 +31,7 @@ use crate::pbf::{BlobEntry, feature};
 use crate::runtime::{Context, Pass, WorkItem};
 use compare::{Comparison, DifferenceCounts, StepFindings};
 use locations::LocationRule;
-use order::{Side, in_order};
+use order::{Side, open_in_order};
 use report::Report;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -229,7 +229,7 @@ impl Summary {
         total
     }
 
-    fn of_mut(&mut self, kind: ObjectKind) -> &mut Counts {
+    fn counts_mut(&mut self, kind: ObjectKind) -> &mut Counts {
         match kind {
             ObjectKind::Node => &mut self.nodes,
             ObjectKind::Way => &mut self.ways,
@@ -306,7 +306,7 @@ pub(crate) fn changes_between(
     let format = Format::Osc(deletions);
     let bytes: u64 = sides.iter().map(|side| side.file.input.given_len()).sum();
     let max_memory = Some(max_memory(CHANGE_MEMORY + CHANGE_MEMORY_PER_BYTE * bytes));
-    let (found, ()) = compare_in(&options, &sides, Some(&format), max_memory, ctx)?;
+    let (found, ()) = compare_in_format(&options, &sides, Some(&format), max_memory, ctx)?;
     let mut changes = found.changes;
     changes.keep_newest(ctx);
     let [old, _] = sides;
@@ -336,7 +336,7 @@ fn check_memory(memory: usize, max_memory: Option<u64>, new: &Path) -> Result<()
 }
 
 fn open_sides(options: &Options, ctx: &Context) -> Result<[Side; 2]> {
-    let [old, new] = [&options.old, &options.new].map(|path| in_order(path, ctx));
+    let [old, new] = [&options.old, &options.new].map(|path| open_in_order(path, ctx));
     Ok([old?, new?])
 }
 
@@ -347,13 +347,13 @@ fn compare_sides<C: DifferenceCounts>(
     ctx: &Context,
 ) -> Result<(Differences, C)> {
     let format = options.output.as_ref().map(|(format, _)| format);
-    compare_in(options, sides, format, None, ctx)
+    compare_in_format(options, sides, format, None, ctx)
 }
 
 /// Compares two open files and writes their differences in `format`. `max_changes` is the maximum memory in bytes of
 /// the changes that turn the old file into the new one; `None` if they are not collected. Changes that are collected
 /// are not written as text.
-fn compare_in<C: DifferenceCounts>(
+fn compare_in_format<C: DifferenceCounts>(
     options: &Options,
     sides: &[Side; 2],
     format: Option<&Format>,
@@ -361,7 +361,7 @@ fn compare_in<C: DifferenceCounts>(
     ctx: &Context,
 ) -> Result<(Differences, C)> {
     let history = is_history(format, sides)?;
-    check_each_once(options, format, sides, ctx)?;
+    check_no_repeats(options, format, sides, ctx)?;
     let mut output = match &options.output {
         None => None,
         Some((_, target)) => Some(TextOutput::create(target.clone(), ctx)?),
@@ -443,11 +443,11 @@ fn run_steps<'d, C: DifferenceCounts>(
 ) -> Result<()> {
     let bytes = steps.iter().map(MergeStep::input_bytes).sum();
     let steps = steps.into_iter().map(Ok);
-    Pass::new("compare", ctx).counting_items().run_results(
+    Pass::new("compare", ctx).with_item_limit().run_results(
         bytes,
         steps,
         init,
-        Comparison::step,
+        Comparison::compare_and_send,
         |_| (),
         take,
     )
@@ -455,7 +455,7 @@ fn run_steps<'d, C: DifferenceCounts>(
 
 /// Fails if the output is a change file and a blob begins with the object that ends the blob before it. Repetitions
 /// within a blob are found when it is read. With another output, warns about objects that occur twice.
-fn check_each_once(
+fn check_no_repeats(
     options: &Options,
     format: Option<&Format>,
     sides: &[Side; 2],
@@ -470,7 +470,7 @@ fn check_each_once(
             && let Some(key) = entry.first_key()
             && options.kinds.contains(key.0)
         {
-            let (input, error) = (&side.file.input, cursor::occurs_twice(key));
+            let (input, error) = (&side.file.input, cursor::repeated_object_error(key));
             return Err(input.blob_error(entry.number.into(), entry.offset, error));
         }
     }
@@ -532,11 +532,11 @@ fn plan_merge(
         match (new_blobs.next_if(is_equal), old.kinds.single()) {
             (Some(equal), Some(kind)) => {
                 if options.only.is_none() {
-                    summary.of_mut(kind).same += u64::from(old.count);
+                    summary.counts_mut(kind).same += u64::from(old.count);
                 }
                 summary.blobs_equal += 1;
                 for entry in [old, equal] {
-                    ctx.stats.skip_blob(entry.is_verified());
+                    ctx.stats.count_skipped_blob(entry.is_verified());
                 }
             }
             _ => sources.push(Source {

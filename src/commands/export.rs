@@ -208,7 +208,7 @@ pub fn run<'r>(
     };
     warn_of_repeated_keys(summary.repeated_keys, ctx);
     if options.warns_of_nothing {
-        left_out::warn_of_nothing(options, &summary, &file, ctx)?;
+        left_out::warn_if_no_features(options, &summary, &file, ctx)?;
     }
     ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)

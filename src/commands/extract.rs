@@ -19,7 +19,7 @@ use crate::engine::filter::{FilterJob, FilterOutput, write_outputs};
 use crate::engine::headers::HeaderOptions;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{Format, input, repeats};
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result, display_path};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile, WriteOptions};
 use crate::geometry::{Antimeridian, AreaIndex, Shape};
 use crate::io::{OpenOutput, OutputTarget};
@@ -27,7 +27,9 @@ use crate::osm::Bbox;
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;
 use memory::Budget;
-pub(super) use selection::{CompletedTypes, RegionLookup, form_of, regions_with_percent};
+pub(super) use selection::{
+    CompletedTypes, RegionLookup, regions_with_percent, usable_location_form,
+};
 use selection::{Limits, RegionMembers};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -246,10 +248,10 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(file, ctx)?;
     let ctx = &repeats::refuse_repeats(file, &plan, ctx)?;
-    let areas = areas_of(shapes(&options.extracts), options.antimeridian);
+    let areas = area_index_of(shapes(&options.extracts), options.antimeridian);
     let budget = Budget::estimate(options, &areas, PlannedFile::new(file, &plan, ctx))?;
     budget.check(options)?;
-    if options.refuses_empty && budget.finds_nothing() {
+    if options.refuses_empty && budget.has_found_nothing() {
         return Err(no_nodes_error(file));
     }
     let mut passes = budget.passes(|region| options.strategy_of(region));
@@ -267,7 +269,7 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
             extracts: &options.extracts[range.clone()],
             budget: &budget,
         };
-        let areas = areas_of(shapes(pass.extracts), options.antimeridian);
+        let areas = area_index_of(shapes(pass.extracts), options.antimeridian);
         match pass.run(&areas, &plan, ctx)? {
             Some(kept) => {
                 summary.passes += 1;
@@ -297,7 +299,7 @@ fn warn_of_empty(
     plan: &BlobPlan,
     ctx: &Context,
 ) {
-    let may_lack_nodes = form_of(file, plan).may_lack_nodes();
+    let may_lack_nodes = usable_location_form(file, plan).may_lack_nodes();
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));
     let all = options.extracts.iter().zip(&summary.extracts);
@@ -306,7 +308,7 @@ fn warn_of_empty(
     if count > MAX_EMPTY_WARNINGS {
         ctx.warn(format!(
             "{}: {count} of {} regions have no object",
-            shown(&options.input),
+            display_path(&options.input),
             options.extracts.len()
         ));
         return;
@@ -316,7 +318,7 @@ fn warn_of_empty(
         ctx.warn(format!(
             "{}: no object of {} lies in the region{reason}",
             extracted.output.display(),
-            shown(&options.input)
+            display_path(&options.input)
         ));
     }
 }
@@ -326,7 +328,7 @@ fn shapes(extracts: &[Extract]) -> impl Iterator<Item = &Shape> {
 }
 
 /// Returns the index of regions with the given shapes.
-pub(super) fn areas_of<'s>(
+pub(super) fn area_index_of<'s>(
     shapes: impl Iterator<Item = &'s Shape>,
     antimeridian: Antimeridian,
 ) -> AreaIndex {
@@ -342,7 +344,7 @@ fn no_nodes_error(file: &PbfFile) -> Error {
     Error::file(file.input.path(), cause)
 }
 
-fn opening_stopped() -> Error {
+fn opening_stopped_error() -> Error {
     Error::internal("the thread that begins the outputs stopped")
 }
 
@@ -363,7 +365,7 @@ impl ExtractPass<'_> {
         plan: &BlobPlan,
         ctx: &Context,
     ) -> Result<Option<Vec<WriteSummary>>> {
-        let (members, outputs) = self.find(areas, plan, ctx)?;
+        let (members, outputs) = self.find_and_open_outputs(areas, plan, ctx)?;
         let Some(members) = members else {
             return Ok(None);
         };
@@ -397,7 +399,7 @@ impl ExtractPass<'_> {
     /// the kept objects need too much memory. Concurrently, a second thread creates the output files, because creating
     /// many files is slow. An error of this thread is returned as soon as the nodes are found. In the list of outputs,
     /// streams are `None`. They are opened later, because opening a pipe waits for its reader.
-    fn find<'i>(
+    fn find_and_open_outputs<'i>(
         &self,
         areas: &'i AreaIndex,
         plan: &BlobPlan,
@@ -415,13 +417,13 @@ impl ExtractPass<'_> {
             let opening = scope.spawn(move || targets.map(open).collect());
             let mut outputs = Vec::new();
             let after_nodes = || {
-                let opened: Result<_> = opening.join().map_err(|_| opening_stopped())?;
+                let opened: Result<_> = opening.join().map_err(|_| opening_stopped_error())?;
                 outputs = opened?;
                 Ok(())
             };
             let limits = Limits {
-                held: self.budget.max_held(),
-                ids: self.budget.for_ids(self.extracts.len()),
+                held: self.budget.max_cache_bytes(),
+                ids: self.budget.max_id_bytes(self.extracts.len()),
             };
             let source = PlannedFile::new(self.file, plan, ctx);
             let found = RegionMembers::find(areas, self.strategy, source, limits, after_nodes)?;

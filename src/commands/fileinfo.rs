@@ -75,7 +75,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let bytes = input.len();
     let inputs = [(input, format)];
-    let of_changesets = match changesets::of(&inputs)?.as_deref() {
+    let of_changesets = match changesets::changeset_files(&inputs)?.as_deref() {
         Some(&[(input, format), ..]) => changeset_facts(input, format, options)?,
         _ => None,
     };

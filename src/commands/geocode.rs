@@ -134,7 +134,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
         let (sender, answers) = crossbeam_channel::bounded(0);
         let writer = scope.spawn(move || write(&answers, output));
         let mut answer_next = || -> Result<bool> {
-            let lines = input.take()?;
+            let lines = input.read_lines()?;
             if lines.count() == 0 {
                 return Ok(false);
             }
@@ -144,7 +144,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
             input.left = input.left.saturating_add(u64::from(job.header.is_some()));
             let answers = threads.install(|| job.answers_to(&lines))?;
             job.count_exchanged(&answers, &mut summary);
-            job.lines_before += lines.breaks();
+            job.lines_before += lines.line_break_count();
             job.header = None;
             // Sending fails if the writer has failed, which is reported below.
             Ok(sender.send(answers).is_ok())
@@ -221,7 +221,7 @@ struct LookupRun<'o> {
 impl LookupRun<'_> {
     /// Detects the form of the table from the first line that is not blank, unless the form is known.
     fn detect_form(&mut self, lines: &InputLines) -> Result<()> {
-        let Some(first) = lines.first_text().filter(|_| self.table.is_none()) else {
+        let Some(first) = lines.first_non_blank().filter(|_| self.table.is_none()) else {
             return Ok(());
         };
         let line = lines.get(first);

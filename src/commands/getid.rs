@@ -4,7 +4,7 @@ use super::ids;
 use super::ids::IdSource;
 use crate::engine::filter::{BlobDecision, FilterJob, Selection, select_by_id, write_selected};
 use crate::engine::headers::header_of_part;
-use crate::engine::id_search::{IdSearch, search_for};
+use crate::engine::id_search::{IdSearch, id_search_for};
 use crate::engine::location_form::LocationForm;
 use crate::engine::references::{referenced_ids, referring_ids};
 use crate::engine::repeats::{Chosen, Repeats};
@@ -154,9 +154,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let (added, parent_ids) =
         follow_references(options, PlannedFile::new(&file, &plan, ctx), &wanted)?;
     let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
-    let located = LocatedWays::of(options, &file, &plan);
+    let located = LocatedWays::if_needed(options, &file, &plan);
     let sets = [&wanted, &added];
-    let search = search_for(&sets, &file, ctx)?;
+    let search = id_search_for(&sets, &file, ctx)?;
     let is_copied = |entry: &&BlobEntry| options.invert && !search.may_find_in(entry);
     chosen.add_copied(plan.entries.iter().filter(is_copied));
     let header = header_of_part(file.header.clone(), options.keeps_nodes_of_ways(&wanted));
@@ -212,7 +212,7 @@ struct LocatedWays<'f> {
 
 impl<'f> LocatedWays<'f> {
     /// Returns the file if nodes of ways are wanted, and if ways may store the locations of missing nodes.
-    fn of(options: &Options, file: &'f PbfFile, plan: &BlobPlan) -> Option<Self> {
+    fn if_needed(options: &Options, file: &'f PbfFile, plan: &BlobPlan) -> Option<Self> {
         let is_needed = options.add_referenced && !options.needs_nodes;
         let is_located = LocationForm::of(file, plan).has_locations();
         (is_needed && is_located).then(|| Self {
@@ -308,7 +308,7 @@ impl KeepRule<'_> {
             Selected::Whole
         };
         let (mut found, mut rest) = (Vec::new(), Vec::new());
-        let counts_rest = self.options.invert && self.chosen.is_needed();
+        let counts_rest = self.options.invert && self.chosen.may_have_repeats();
         select_by_id(block, selection, |kind, id| {
             let keep = match self.wanted.contains(kind, id) {
                 true => Selected::whole_if(!self.options.invert),

@@ -199,7 +199,7 @@ impl Summary {
                 };
                 Some(answer.into())
             }
-            field => match self.metadata(field).or_else(|| self.edge_id(field)) {
+            field => match self.metadata(field).or_else(|| self.min_or_max_id(field)) {
                 Some(value) => Some(value),
                 None => self.field(field),
             },
@@ -229,7 +229,7 @@ impl Summary {
 
     /// Returns the id for a key such as `data.minid.nodes` or `data.maxid.ways`. `None` for other keys, and for a kind
     /// without objects.
-    fn edge_id(&self, key: &str) -> Option<String> {
+    fn min_or_max_id(&self, key: &str) -> Option<String> {
         let (which, kind) = key.strip_prefix("data.")?.split_once("id.")?;
         let kind = ObjectKind::ALL
             .into_iter()
@@ -313,11 +313,11 @@ fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
 ///
 /// Fails if the file cannot be opened or read.
 pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
-    index_of(&input::open_for_summary(&options.input, ctx)?)
+    index_kind_of(&input::open_for_summary(&options.input, ctx)?)
 }
 
-fn index_of(file: &PbfFile) -> Result<IndexKind> {
-    if input::is_text(file) {
+fn index_kind_of(file: &PbfFile) -> Result<IndexKind> {
+    if input::is_from_text(file) {
         Ok(IndexKind::None)
     } else {
         IndexKind::of(file)
@@ -369,21 +369,21 @@ fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summar
             if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
                 let file = with_table(file, ctx)?;
                 let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-                extended.name_maxima(PlannedFile::new(&file, &plan, ctx))?;
+                extended.find_objects_of_maxima(PlannedFile::new(&file, &plan, ctx))?;
             }
             let entries = Vec::new();
             Ok((found, (C::default(), BlobPlan { entries })))
         }
         None => {
             let file = with_table(file, ctx)?;
-            let (plan, census, counts) = look_at_blobs(&file, options.statistics, ctx)?;
+            let (plan, census, counts) = plan_with_statistics(&file, options.statistics, ctx)?;
             let source = PlannedFile::new(&file, &plan, ctx);
             let spans = IdSpans::read(source)?;
             let contents = Contents::of_plan(source, &spans)?;
             let sample = || Ok(compression::sample_of(&plan.entries));
             let mut found = report(options, &file, contents, census, sample, ctx)?;
             if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
-                extended.name_maxima(source)?;
+                extended.find_objects_of_maxima(source)?;
             }
             let top = options.top.map(|most| top::find(source, most));
             let summary = Summary {
@@ -421,7 +421,7 @@ fn report(
     ctx: &Context,
 ) -> Result<Summary> {
     let asked = options.statistics;
-    let index = index_of(file)?;
+    let index = index_kind_of(file)?;
     let [nodes, ways, relations] = contents.tallies.each_ref().map(|tally| tally.count);
     let header = &file.header;
     let bbox = contents.bbox;
@@ -480,15 +480,15 @@ fn compression_of(
     sample: impl FnOnce() -> Result<Vec<BlobEntry>>,
     ctx: &Context,
 ) -> Result<Option<SampledCompression>> {
-    if options.compression && !input::is_text(file) {
-        Ok(Some(compression::look_at(file, sample()?, ctx)?))
+    if options.compression && !input::is_from_text(file) {
+        Ok(Some(compression::examine_sample(file, sample()?, ctx)?))
     } else {
         Ok(None)
     }
 }
 
 /// Completes the blob entries of a file, and collects the requested statistics.
-fn look_at_blobs<C: ObjectCounter>(
+fn plan_with_statistics<C: ObjectCounter>(
     file: &PbfFile,
     asked: Statistics,
     ctx: &Context,
@@ -523,7 +523,7 @@ fn take_census<C: ObjectCounter>(
     let mut entries = Vec::with_capacity(plan.entries.len());
     let level = AtomicU32::new(counts.level());
     BlobPass::new("look at objects", &file.input, ctx)
-        .holding(2)
+        .with_memory_factor(2)
         .run(
             plan.entries,
             || (),
@@ -531,7 +531,7 @@ fn take_census<C: ObjectCounter>(
                 if asked.is_answered(&entry) {
                     Ok((entry, asked.census_of(&entry), C::default()))
                 } else {
-                    look_at_objects(reader, entry, asked, level.load(Ordering::Relaxed))
+                    statistics_of_blob(reader, entry, asked, level.load(Ordering::Relaxed))
                 }
             },
             |(entry, found, counted)| {
@@ -549,7 +549,7 @@ fn take_census<C: ObjectCounter>(
 
 /// Collects the requested statistics of a blob from its objects, and counts the objects at `level`. Also returns the
 /// complete entry of the blob.
-fn look_at_objects<C: ObjectCounter>(
+fn statistics_of_blob<C: ObjectCounter>(
     reader: &mut BlobDecoder,
     mut entry: BlobEntry,
     asked: Statistics,

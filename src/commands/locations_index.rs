@@ -8,7 +8,7 @@
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
 use crate::engine::{ElementWriter, OutputOptions, input};
-use crate::error::{Advice, Error, ErrorKind, FileResult, Result, shown};
+use crate::error::{Advice, Error, ErrorKind, FileResult, Result, display_path};
 use crate::file::{BlobPlan, PlanNeeds, Written};
 use crate::io::{OpenOutput, Output, OutputTarget};
 use crate::osm::{Location, ObjectKind};
@@ -82,11 +82,11 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    check_room_for(&plan, &options.index)?;
+    check_room_for_plan(&plan, &options.index)?;
     if LocationForm::of(&file, &plan).may_lack_nodes() {
         ctx.warn(format!(
             "{}: ways may store the locations of nodes that are not in the file: the index does not have these nodes",
-            shown(&options.input)
+            display_path(&options.input)
         ));
     }
     let (target, output) = if exists {
@@ -132,7 +132,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// Fails, before anything is written, if the file system has too little space for an index up to the largest node id in
 /// `plan`.
-fn check_room_for(plan: &BlobPlan, index: &Path) -> Result<()> {
+fn check_room_for_plan(plan: &BlobPlan, index: &Path) -> Result<()> {
     let has = index.metadata().map_or(0, |metadata| metadata.len()) / ENTRY;
     let of_nodes = plan.entries.iter();
     let of_nodes = of_nodes.filter(|entry| entry.kinds.single() == Some(ObjectKind::Node));

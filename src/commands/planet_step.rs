@@ -62,7 +62,7 @@ impl PlanetStep {
         ctx: &Context,
     ) -> Result<(Self, apply_changes::Summary)> {
         // The lock lasts until the step is known.
-        let _lock = FileLock::of(planet)?;
+        let _lock = FileLock::acquire(planet)?;
         let output = OutputOptions::file(planet).overwrite();
         let mut options = apply_changes::Options::new(planet, changes, output);
         options.keeps_locations = true;

@@ -43,7 +43,7 @@ impl Random {
     }
 
     /// Draws true with a probability of `chance` percent.
-    pub(in crate::commands) const fn percent(&mut self, chance: u64) -> bool {
+    pub(in crate::commands) const fn draw_bool(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn random_numbers_follow_the_definition() {
+    fn seed_0_gives_the_numbers_of_splitmix64() {
         let mut random = Random(0);
         assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);

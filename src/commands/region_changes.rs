@@ -195,7 +195,7 @@ fn update_regions(
         outcomes: vec![None; options.regions.len()],
         ctx,
     };
-    update.read_before()?;
+    update.read_changed_objects()?;
     update.write()?;
     let none = || Error::Internal("a region has no outcome".into());
     let outcomes = update.outcomes.into_iter();
@@ -317,8 +317,8 @@ impl RegionUpdate<'_> {
 
     /// Reads the changed objects in the extracts. For a region within another region, looks up only the objects that
     /// the extract of the outer region has.
-    fn read_before(&mut self) -> Result<()> {
-        self.order_extracts()?;
+    fn read_changed_objects(&mut self) -> Result<()> {
+        self.find_usable_extracts()?;
         let (mut before, mut old) = (Before::default(), FxHashMap::default());
         self.read_extracts(
             "find old versions",
@@ -342,7 +342,7 @@ impl RegionUpdate<'_> {
 
     /// Finds the extracts that can be used, and for each of them the smallest other extract that has all of its
     /// objects.
-    fn order_extracts(&mut self) -> Result<()> {
+    fn find_usable_extracts(&mut self) -> Result<()> {
         let mut extracts: Vec<(usize, Option<i64>)> = Vec::new();
         for region in self.pending_regions() {
             let extract = self.open_extract(region)?;
@@ -375,17 +375,9 @@ impl RegionUpdate<'_> {
         let mut found = NodesInRegions::default();
         let nodes = self.changed.of(ObjectKind::Node);
         self.locate("find changed nodes", nodes, &mut found)?;
-        let NodesInRegions {
-            located, present, ..
-        } = &found;
-        let is_moved = |id: &i64| self.before.located.get(*id) != located.get(*id);
-        let is_new = |id: &i64| {
-            present.contains(*id) && self.before.kept_in(ObjectKind::Node, *id) == EMPTY_SET
-        };
-        let moved: IdSet = nodes
-            .ids()
-            .filter(|id| is_moved(id) || is_new(id))
-            .collect();
+        let moved = self
+            .before
+            .moved_nodes(nodes, &found.located, &found.present);
         let search = AffectedSearch {
             planet: &self.planet,
             regions: self.regions,
@@ -394,12 +386,13 @@ impl RegionUpdate<'_> {
             before: &self.before,
             ctx: self.ctx,
         };
-        let mut affected = search.ways()?;
-        self.locate("find nodes", &affected.nodes(&self.before), &mut found)?;
+        let mut affected = search.find_ways()?;
+        let nodes = affected.deciding_nodes(&self.before);
+        self.locate("find nodes", &nodes, &mut found)?;
         search.compare_ways(&mut affected, &found.located);
         if self.regions.with_relations != EMPTY_SET {
             search.find_relations(&mut affected)?;
-            let nodes = affected.nodes(&self.before);
+            let nodes = affected.deciding_nodes(&self.before);
             self.locate("find nodes of relations", &nodes, &mut found)?;
         }
         self.read_unchanged(&affected)?;
@@ -412,7 +405,7 @@ impl RegionUpdate<'_> {
         for (region, nodes) in self.kept_by_ways(undecided, &affected)? {
             membership.keep_nodes(region, &nodes);
         }
-        membership.settle(&self.changed);
+        membership.remove_unchanged(&self.changed);
         let ids = concerned_ids(&membership, self.regions);
         let mut outcomes = self.outcomes_of_large_changes(&ids);
         let mut followed = self.pending_regions();
@@ -535,7 +528,7 @@ impl RegionUpdate<'_> {
         self.read_extracts(
             name,
             &ids,
-            |extract, ids, ctx| extract.present(name, ids, ctx),
+            |extract, ids, ctx| extract.present_objects(name, ids, ctx),
             |region, present| {
                 before.add_kept(region, &present, self.regions);
                 present.into_iter().collect()
@@ -581,7 +574,7 @@ impl RegionUpdate<'_> {
                 continue;
             }
             let extract = self.open_extract(*region as usize)?;
-            let ways = extract.present("find ways that keep nodes", &ways, self.ctx)?;
+            let ways = extract.present_objects("find ways that keep nodes", &ways, self.ctx)?;
             let ways: IdSet = ways.into_iter().map(|way| way.id).collect();
             kept.push((
                 *region,

@@ -257,8 +257,8 @@ impl PlanetState {
 /// The largest of the memory of [`extract::run`](crate::commands::extract::run),
 /// [`diff::run`](crate::commands::diff::run) and, with a step,
 /// [`region_changes::run`](crate::commands::region_changes::run). With a step, up to [`Context::jobs`] extracts are
-/// updated at the same time, each with the memory of [`apply_changes::run`](crate::commands::apply_changes::run) for one
-/// job.
+/// updated at the same time, each with the memory of [`apply_changes::run`](crate::commands::apply_changes::run) for
+/// one job.
 ///
 /// # Errors
 ///
@@ -270,7 +270,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let planet = PlanetState::of(&options.planet, ctx)?;
     create_directories(&options.directory)?;
     // The lock lasts until the end of the run.
-    let _lock = FileLock::of(&options.directory)?;
+    let _lock = FileLock::acquire(&options.directory)?;
     let work = WorkDirectory::create(&options.directory)?;
     let index = RegionIndex::read(&options.directory);
     let mut runs = Vec::with_capacity(options.regions.len());
@@ -297,7 +297,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             removed += chain.remove_older(&run.layout, days);
         }
     }
-    let records = runs.iter().map(|run| run.record(options, &planet));
+    let records = runs.iter().map(|run| run.new_record(options, &planet));
     let records = records.collect::<Result<_>>()?;
     let index = RegionIndex::new(&options.planet, planet.timestamp, records);
     index.write(&options.directory, ctx)?;

@@ -262,7 +262,7 @@ impl<'f> Renumbering<'f> {
         }
         self.numberings
             .iter()
-            .try_for_each(|numbering| numbering.check(numbering.len()))?;
+            .try_for_each(|numbering| numbering.check_range(numbering.len()))?;
         Ok(count)
     }
 
@@ -286,7 +286,7 @@ impl<'f> Renumbering<'f> {
                 patched.clear();
                 let mut ids = NewIdLookup::new(numberings, kinds);
                 patch_ids(blob.payload, &mut ids, patched)?;
-                match ids.entry(blob.entry) {
+                match ids.renumbered_entry(blob.entry) {
                     Some(entry) => encoder.add_edited_with_entry(patched, blob.segments, &entry)?,
                     None => encoder.add_edited(patched, blob.segments)?,
                 }
@@ -315,10 +315,10 @@ fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> FormatResult<Vec<i64>>
     // memory.
     block.check_way_sizes()?;
     let (mut found, mut limit) = (Vec::new(), MANY);
-    block.for_refs(MANY, |refs, _| {
+    block.for_each_ref_batch(MANY, |refs, _| {
         known.for_each_unknown(refs, |id| found.push(id));
         if found.len() > limit {
-            first_of_each(&mut found);
+            remove_repeats(&mut found);
             limit = MANY.max(2 * found.len());
         }
     })?;
@@ -330,7 +330,7 @@ fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> FormatResult<Vec<i64>>
 const MANY: usize = 1 << 20;
 
 /// Removes all but the first of equal ids.
-fn first_of_each(found: &mut Vec<i64>) {
+fn remove_repeats(found: &mut Vec<i64>) {
     let mut seen = FxHashSet::default();
     found.retain(|id| seen.insert(*id));
     found.shrink_to_fit();

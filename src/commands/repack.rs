@@ -99,7 +99,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     options.output.header.apply(&mut header);
     let recompresses = options.output.write.is_compression_explicit;
     let items = items(plan, options.objects_per_blob, recompresses);
-    let mut sink = sink(options, header, ctx)?;
+    let mut sink = open_sink(options, header, ctx)?;
     let mut summary = Summary::default();
     BlobPass::new("repack", &file.input, ctx).run(
         items,
@@ -191,7 +191,7 @@ impl<'o> RepackWorker<'o> {
 }
 
 /// Opens the output.
-fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
+fn open_sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
     let write = WriteOptions {
         // Blobs are copied only if they have the requested compression, so the sink need neither recompress them nor
         // warn of their compression.
@@ -200,7 +200,7 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
         ..options.output.write
     };
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
-    let encoders = Encoders::of_blocks(options.objects_per_blob, write, ctx);
+    let encoders = Encoders::with_max_objects(options.objects_per_blob, write, ctx);
     let (format, size_hint) = (options.output.format.clone(), SizeHint::default());
     Sink::in_output(output, format, write, header, size_hint, &encoders, ctx)
 }

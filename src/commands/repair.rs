@@ -99,12 +99,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
         Ok(())
     };
     survey.examine(&input, &mender, add_to_copy, ctx)?;
-    survey.add_missing_end(&input, report.unpacked_in_part);
+    survey.add_loss_of_end(&input, report.unpacked_in_part);
     survey.report(&mut report);
     // A whole file may have no objects.
     let is_whole = report.is_complete() && report.lost.is_empty();
     if !survey.saves_objects() && !is_whole {
-        return Err(nothing_saved(&input));
+        return Err(nothing_saved_error(&input));
     }
     write::write(&input, &survey, &mender, copy, options, &mut report, ctx)?;
     Ok(report)
@@ -114,7 +114,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
 const NOTHING_SAVED: &str = "there is no object in it that can be saved";
 
 /// Returns the error for a file without any readable object. The file may be damaged or of another format.
-fn nothing_saved(input: &Input) -> Error {
+fn nothing_saved_error(input: &Input) -> Error {
     match PbfFile::of_input(input.clone(), &Context::default()) {
         Err(error) if error.kind() == ErrorKind::NotOsm => error,
         _ => Error::file_of(input.path(), ErrorKind::Damaged, NOTHING_SAVED),
@@ -123,7 +123,7 @@ fn nothing_saved(input: &Input) -> Error {
 
 /// Unpacks a file that is compressed as a whole, up to the first damage.
 fn unpack_file(input: Input, report: &mut Report) -> Result<Input> {
-    let Some(compression) = FileCompression::of(input.start()?) else {
+    let Some(compression) = FileCompression::detect(input.first_bytes()?) else {
         return Ok(input);
     };
     let mut content = UntilError {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_ends_the_data_and_errors_of_the_input_do_not() {
+    fn damage_ends_the_data_but_errors_of_the_input_are_returned() {
         assert_eq!(
             read(io::Error::from(io::ErrorKind::InvalidData)).unwrap(),
             0

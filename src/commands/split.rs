@@ -107,7 +107,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     });
     let writer = PartWriter::new(&file, header, options.write);
     let mut summary = Summary::default();
-    Pass::new("split", ctx).counting_items().run_stream(
+    Pass::new("split", ctx).with_item_limit().run_stream(
         bytes,
         parts,
         || (),
@@ -191,11 +191,14 @@ fn is_part(path: &Path, file: &File) -> bool {
     let name = path.to_str().and_then(|path| path.strip_prefix("part-"));
     let number = name.and_then(|name| name.strip_suffix(SUFFIX));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    number.is_some_and(is_number) && file.try_clone().is_ok_and(|file| is_own(file, path))
+    number.is_some_and(is_number)
+        && file
+            .try_clone()
+            .is_ok_and(|file| is_of_this_program(file, path))
 }
 
 /// Whether a PBF file has a table of contents, or the name of this program in its header.
-fn is_own(file: File, path: &Path) -> bool {
+fn is_of_this_program(file: File, path: &Path) -> bool {
     let input = Input::from_temporary(file, path);
     let file = input.and_then(|input| PbfFile::of_input(input, &Context::default()));
     file.is_ok_and(|file| {

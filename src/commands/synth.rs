@@ -119,7 +119,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     header.set_optional(feature::SORTED, true);
     header.source = Some("synthetic".into());
     header.replication_sequence = Some(i64::from(options.day));
-    header.replication_timestamp = Some(world::day_ends(options.day));
+    header.replication_timestamp = Some(world::day_end(options.day));
     options.output.header.apply(&mut header);
     let write = options.output.encoding();
     let mut sink = Sink::create(&options.output, header, SizeHint::default(), ctx)?;

@@ -127,9 +127,9 @@ pub(super) fn count(
     let counter = TagCounter::new(options);
     let blobs = plan.entries.iter().filter(|entry| counter.selects(entry));
     let table = CountTable::new(options.max_memory);
-    repeats::count(file, plan, ctx, |ctx| {
+    repeats::read_and_warn_of_repeats(file, plan, ctx, |ctx| {
         BlobPass::new("count tags", &file.input, ctx)
-            .holding(2)
+            .with_memory_factor(2)
             .run(
                 blobs.collect(),
                 CountBuffers::default,
@@ -193,7 +193,8 @@ impl TagCounter {
             keys: (!all_keys).then(|| ObjectFilter::new(keys)),
             tags: ObjectFilter::new(tags),
             kinds: options.kinds,
-            joined: joined::are_joined(&options.expressions).then(|| options.expressions.clone()),
+            joined: joined::has_joined_tags(&options.expressions)
+                .then(|| options.expressions.clone()),
         }
     }
 

@@ -52,7 +52,7 @@ impl TagEdits {
     }
 
     /// Adds the rules and the table to an editor that has the regions.
-    fn complete(&self, mut editor: TagEditor) -> TagEditor {
+    fn add_steps_to(&self, mut editor: TagEditor) -> TagEditor {
         for rule in &self.rules {
             editor.push(rule.to_string(), EditStep::Rule(rule.clone()));
         }
@@ -178,7 +178,7 @@ pub(crate) fn edit(file: &PbfFile, options: &Options, ctx: &Context) -> Result<S
     options.output.target.check()?;
     let editor = editor_for(file, &options.edits, ctx)?;
     if options.drop_untagged {
-        untagged::write(file, &editor, options, ctx)
+        untagged::write_tagged(file, &editor, options, ctx)
     } else {
         write(file, &editor, options, ctx)
     }
@@ -199,7 +199,7 @@ fn editor_for(file: &PbfFile, edits: &TagEdits, ctx: &Context) -> Result<TagEdit
             editor.push(name, step);
         }
     }
-    Ok(edits.complete(editor))
+    Ok(edits.add_steps_to(editor))
 }
 
 /// Writes all objects with their new tags.

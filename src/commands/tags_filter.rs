@@ -5,9 +5,9 @@ pub mod changes;
 use crate::engine::block_matcher::{BlockMatcher, may_select_in};
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
 use crate::engine::headers::header_of_part;
-use crate::engine::id_search::search_for;
+use crate::engine::id_search::id_search_for;
 use crate::engine::location_form::LocationForm;
-use crate::engine::references::{each_once, referenced_ids};
+use crate::engine::references::{referenced_ids, sorted_distinct};
 use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::scan::PlanningScan;
 use crate::engine::sink::WriteSummary;
@@ -189,7 +189,7 @@ impl FilterRun {
             let mut objects = Vec::new();
             self.for_each(block, |kept, object| {
                 selection.push(Selected::whole_if(kept));
-                if kept && chosen.is_needed() {
+                if kept && chosen.may_have_repeats() {
                     let (kind, id) = (object.kind(), object.id()?);
                     objects.push(ObjectId { kind, id });
                 }
@@ -224,7 +224,7 @@ impl FilterRun {
         let nodes = Some(nodes).filter(|_| once);
         let added = referenced_ids(PlannedFile::new(file, &plan, ctx), &matched, nodes)?;
         let sets = [&matched, &added];
-        let search = search_for(&sets, file, ctx)?;
+        let search = id_search_for(&sets, file, ctx)?;
         let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));
         let lacks_nodes = LocationForm::of(file, &plan).may_lack_nodes();
         let kept = KeptReferences {
@@ -300,7 +300,7 @@ impl FilterRun {
                     }
                     Ok(())
                 })?;
-                nodes.add(&IdBatch::from(each_once(refs).as_slice()));
+                nodes.add(&IdBatch::from(sorted_distinct(refs).as_slice()));
                 Ok(ids.map(|ids| IdBatch::from(ids.as_slice())))
             },
             |ids| {
@@ -346,7 +346,7 @@ impl KeptReferences<'_> {
             if is_added && self.collects_ids {
                 ids.push(ObjectId { kind, id });
             }
-            if is_kept && self.chosen.is_needed() {
+            if is_kept && self.chosen.may_have_repeats() {
                 objects.push(ObjectId { kind, id });
             }
             if kind == ObjectKind::Way && self.located.is_some() {
@@ -360,7 +360,7 @@ impl KeptReferences<'_> {
         })?;
         self.chosen.add(&objects)?;
         if let Some(located) = self.located.as_ref().filter(|_| ways.contains(&true)) {
-            let nodes = each_once(nodes_located_by(block, &ways)?);
+            let nodes = sorted_distinct(nodes_located_by(block, &ways)?);
             located.add(&IdBatch::from(nodes.as_slice()));
         }
         Ok((count, ids))

@@ -197,7 +197,7 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     }
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let scratch = options.output.target.scratch_directory();
-    let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
+    let (file, plan) = input::sort_if_needed(file, &options.output.encoding(), &scratch, ctx)?;
     let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
     let is_snapshot = matches!(options.when, When::At(_));
     let counting = Counting::begin(&file, &plan, ctx);

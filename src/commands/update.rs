@@ -238,7 +238,7 @@ pub struct Applied {
 /// - The file has no object in the region of [`Options::clip`].
 /// - The command is pending, and fails again. The file is not updated then.
 pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Result<Summary> {
-    run_noting(options, transport, false, ctx).map(|(summary, _)| summary)
+    run_with_optional_step(options, transport, false, ctx).map(|(summary, _)| summary)
 }
 
 /// Does the same as [`run`]. Also returns the step from the file before the update to the file after it; `None` if no
@@ -252,11 +252,11 @@ pub fn run_with_step(
     transport: &dyn Transport,
     ctx: &Context,
 ) -> Result<(Summary, Option<PlanetStep>)> {
-    run_noting(options, transport, true, ctx)
+    run_with_optional_step(options, transport, true, ctx)
 }
 
 /// Does the same as [`run`]. Also returns the step if `notes_step` is set.
-fn run_noting(
+fn run_with_optional_step(
     options: &Options,
     transport: &dyn Transport,
     notes_step: bool,
@@ -282,14 +282,14 @@ fn update(
     let before = notes_step.then(|| DataIdentity::of_path(&options.file, ctx));
     let before = before.transpose()?;
     let follow_up = FollowUp::of(options);
-    let position = FilePosition::of(&options.file, ctx)?;
-    let caught_up = exec::catch_up(follow_up.as_ref(), options, &position, ctx)?;
+    let position = FilePosition::read(&options.file, ctx)?;
+    let caught_up = exec::run_pending_or_warn(follow_up.as_ref(), options, &position, ctx)?;
     let ladder = servers_for(options, &position, transport, pause)?;
     warn_of_future(&ladder, ctx);
     let Start {
         state: start,
         is_server_behind,
-    } = position.start(options, &ladder, ctx)?;
+    } = position.find_start(options, &ladder, ctx)?;
     let legs = if is_server_behind {
         Vec::new()
     } else {
@@ -304,13 +304,13 @@ fn update(
         let is_current = legs.is_empty() && !is_server_behind;
         let summary = Summary {
             is_current,
-            is_end_reached: is_ended(options.end, start, &ladder, is_current),
+            is_end_reached: is_end_reached(options.end, start, &ladder, is_current),
             ..summary
         };
         return Ok((summary, None));
     }
     let download = download(options, &ladder, start, &legs, ctx)?;
-    let mut summary = summary.with(&download, &ladder, options.end);
+    let mut summary = summary.with_download(&download, &ladder, options.end);
     let mut step = None;
     match &options.goal {
         Goal::File(output) => {
@@ -343,7 +343,7 @@ fn lock(options: &Options, ctx: &Context) -> Result<Option<Arc<FileLock>>> {
     let start = Instant::now();
     loop {
         let left = options.wait.saturating_sub(start.elapsed());
-        match FileLock::of(&options.file) {
+        match FileLock::acquire(&options.file) {
             Err(error) if error.kind() == ErrorKind::Locked && !left.is_zero() => {
                 ctx.cancellation.check()?;
                 std::thread::sleep(left.min(PAUSE));
@@ -413,10 +413,10 @@ impl Summary {
     }
 
     /// Adds the results of a download to the summary.
-    fn with(self, download: &Download, ladder: &Ladder<'_>, end: End) -> Self {
+    fn with_download(self, download: &Download, ladder: &Ladder<'_>, end: End) -> Self {
         let newest = ladder.finest_server().1;
         Self {
-            is_end_reached: is_ended(end, download.state, ladder, download.is_complete),
+            is_end_reached: is_end_reached(end, download.state, ladder, download.is_complete),
             after: download.state.into(),
             seconds_behind: seconds_between(download.state.timestamp, newest.timestamp),
             seconds_old: seconds_between(download.state.timestamp, now()),
@@ -431,7 +431,7 @@ impl Summary {
 
 /// Whether data with the given state has all changes up to `end`, and the server will publish no more of them.
 /// `is_current` means that the data has all changes up to `end` that the server has.
-fn is_ended(end: End, state: State, ladder: &Ladder<'_>, is_current: bool) -> bool {
+fn is_end_reached(end: End, state: State, ladder: &Ladder<'_>, is_current: bool) -> bool {
     end.is_reached(state) || is_current && end.is_reached(ladder.finest_server().1)
 }
 

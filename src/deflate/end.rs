@@ -311,7 +311,9 @@ impl EndFinder {
         let mut queue = streams.iter().enumerate();
         let [first, second] = &mut self.0;
         let mut lanes = [Lane::new(first), Lane::new(second)];
-        let mut ended = lanes.each_mut().map(|lane| lane.fill(&mut queue, ends));
+        let mut ended = lanes
+            .each_mut()
+            .map(|lane| lane.begin_stream(&mut queue, ends));
         while ended == [Some(false); 2] {
             let [first, second] = &mut lanes;
             while (first.entry | second.entry) & entry::STOP == 0 {
@@ -361,7 +363,11 @@ impl<'t, 'd> Lane<'t, 'd> {
     }
 
     /// Begins the next stream that has codes to walk over. Returns `true` if no such stream is left.
-    fn fill(&mut self, queue: &mut Streams<'_, 'd>, ends: &mut [DeflateEnd]) -> Option<bool> {
+    fn begin_stream(
+        &mut self,
+        queue: &mut Streams<'_, 'd>,
+        ends: &mut [DeflateEnd],
+    ) -> Option<bool> {
         for (number, stream) in queue {
             self.number = number;
             self.bits = Bits::new(stream);
@@ -406,7 +412,7 @@ impl<'t, 'd> Lane<'t, 'd> {
             if self.is_last_block
                 && let Some(zeros) = self.tables.literals.trailing_zeros(END_OF_BLOCK)
             {
-                self.bits.position = self.bits.last_one()? + 1 + zeros as usize;
+                self.bits.position = self.bits.last_set_bit()? + 1 + zeros as usize;
                 continue;
             }
             self.tables.build()?;
@@ -448,7 +454,7 @@ impl<'t, 'd> Lane<'t, 'd> {
         let (symbol, len) = self.tables.literals.decode(buffer)?;
         self.bits.position += (len + entry::literal_extra(symbol)) as usize;
         self.entry = match symbol {
-            END_OF_BLOCK if self.next_block(ends)? => return self.fill(queue, ends),
+            END_OF_BLOCK if self.next_block(ends)? => return self.begin_stream(queue, ends),
             0..=END_OF_BLOCK => 0,
             _ => entry::DISTANCE,
         };
@@ -488,7 +494,7 @@ impl<'d> Bits<'d> {
     }
 
     /// The index of the last bit that is set.
-    fn last_one(&self) -> Option<usize> {
+    fn last_set_bit(&self) -> Option<usize> {
         let byte = self.data.iter().rposition(|byte| *byte != 0)?;
         Some(byte * 8 + self.data[byte].ilog2() as usize)
     }

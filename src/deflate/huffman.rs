@@ -63,7 +63,7 @@ impl Tree {
             (lens[0], lens[only.max(1)]) = (1, 1);
             return;
         }
-        self.join();
+        self.build_inner_nodes();
         let mut at_depth = self.count_depths(most);
         // The leaves are sorted by count, so the rarest symbols come first and get the longest codes.
         let mut depth = most;
@@ -77,7 +77,7 @@ impl Tree {
     }
 
     /// Builds the inner nodes. Each one joins the two lightest nodes that have no parent yet.
-    fn join(&mut self) {
+    fn build_inner_nodes(&mut self) {
         self.inner.clear();
         self.above_leaf.clear();
         self.above_inner.clear();

@@ -70,7 +70,7 @@ impl LiteralEncoder {
         let counts = if has_runs {
             count_tokens(&self.tokens)
         } else {
-            count_bytes(bytes)
+            count_literals(bytes)
         };
         let used = counts.iter().rposition(|count| *count > 0)? + 1;
         let mut lens = [0; SYMBOLS + DISTANCES.len()];
@@ -240,7 +240,7 @@ const fn run_symbol(len: usize) -> (usize, u64, u32) {
 }
 
 /// Counts the symbols of a block of literals.
-fn count_bytes(bytes: &[u8]) -> [u32; SYMBOLS] {
+fn count_literals(bytes: &[u8]) -> [u32; SYMBOLS] {
     // With a single table, an increment would wait for the one before it whenever both count the same byte. So four
     // tables are used in turn.
     let mut counts = [[0u32; 256]; 4];
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_take_no_space() {
+    fn runs_take_hardly_any_space() {
         let mut encoder = LiteralEncoder::default();
         for len in [1, 3, 4, 5, 257, 258, 259, 260, 261, 262, 520, 8_000] {
             let bytes = [vec![1; len], vec![2; 3], vec![3; len], vec![4; 30]].concat();
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_that_repeat_are_left_to_matches() {
+    fn bytes_with_many_repeated_sequences_are_not_encoded() {
         let mut encoder = LiteralEncoder::default();
         let mut random = Random(9);
         let varied: Vec<u8> = (0..4_000).map(|_| random.below(200u8)).collect();

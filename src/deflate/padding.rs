@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn padding_has_its_length_and_no_content() {
+    fn padding_has_the_wanted_length_and_no_content() {
         let content = b"abcabcabcabc";
         let mut zlib = vec![0; 100];
         let mut compressor = libdeflater::Compressor::default();

@@ -56,13 +56,13 @@ pub(crate) fn zlib_stored_len(payload_len: usize) -> usize {
 /// `None` for other data.
 pub(crate) fn stored_content(zlib: &[u8]) -> Option<Vec<u8>> {
     let blocks = zlib.get(2..zlib.len().checked_sub(CHECKSUM_LEN)?)?;
-    let (content, is_end) = stored_blocks(blocks)?;
+    let (content, is_end) = content_of_stored_blocks(blocks)?;
     is_end.then_some(content)
 }
 
 /// Returns the content of consecutive stored blocks, and whether the last one ends its stream. Returns `None` for other
 /// data.
-pub(crate) fn stored_blocks(blocks: &[u8]) -> Option<(Vec<u8>, bool)> {
+pub(crate) fn content_of_stored_blocks(blocks: &[u8]) -> Option<(Vec<u8>, bool)> {
     let (mut rest, mut content) = (blocks, Vec::with_capacity(blocks.len()));
     while !rest.is_empty() {
         let ([kind, len @ ..], behind) = rest.split_first_chunk::<STORED_HEADER_LEN>()?;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_inflates_and_ends_with_its_last_bytes() {
+    fn stored_data_inflates_and_ends_with_the_last_payload_bytes() {
         for len in [0, 1, 100, 65_535, 65_536, 200_000] {
             let payload: Vec<u8> = (0..len).map(|at| (at * 31 / 7) as u8).collect();
             for last_len in [0, 1, 60].map(|last_len: usize| last_len.min(len)) {
@@ -111,7 +111,7 @@ mod tests {
         let (zlib, begins) = zlib_stored_in_pieces(&payload, &cuts);
         assert_eq!(stored_content(&zlib).as_ref(), Some(&payload));
         for (cut, begin) in cuts.windows(2).zip(begins.windows(2)) {
-            let (piece, is_end) = stored_blocks(&zlib[begin[0]..begin[1]]).unwrap();
+            let (piece, is_end) = content_of_stored_blocks(&zlib[begin[0]..begin[1]]).unwrap();
             assert_eq!(piece, payload[cut[0]..cut[1]]);
             assert_eq!(is_end, cut[1] == payload.len());
         }

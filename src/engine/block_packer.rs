@@ -104,41 +104,41 @@ impl BlockPacker {
     }
 
     /// Queues a chunk whose objects an encoder thread encodes in another form.
-    fn queue_change(&mut self, chunk: OutputChunk) -> Result<()> {
+    fn queue_reencoding(&mut self, chunk: OutputChunk) -> Result<()> {
         self.end_block()?;
         let frames = self.encoders.encode(JobSource::Chunk(chunk))?;
-        self.wait(Waiting::Encoded(frames))
+        self.queue_chunk(Waiting::Encoded(frames))
     }
 
     /// Appends a blob of an input. The blob is copied, unless objects are written in another form or blobs are
     /// recompressed.
     pub(crate) fn copy(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
         if self.changes_objects() {
-            return self.queue_change(OutputChunk::Blob(input.clone(), entry));
+            return self.queue_reencoding(OutputChunk::Blob(input.clone(), entry));
         }
         self.end_block()?;
         if self.recompresses() {
             let job = JobSource::Compressed(input.clone(), entry);
             let frames = self.encoders.encode(job)?;
-            return self.wait(Waiting::Compressed(input.clone(), entry, frames));
+            return self.queue_chunk(Waiting::Compressed(input.clone(), entry, frames));
         }
         if self.waiting.is_empty() {
             return self.writer.copy(input, &entry);
         }
-        self.wait(Waiting::Copy(input.clone(), entry))
+        self.queue_chunk(Waiting::Copy(input.clone(), entry))
     }
 
     /// Appends encoded blobs.
-    pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
+    pub(crate) fn add_frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
         if self.changes_objects() {
-            return self.queue_change(OutputChunk::Frames(frames));
+            return self.queue_reencoding(OutputChunk::Frames(frames));
         }
         self.end_block()?;
-        self.wait(Waiting::Frames(frames))
+        self.queue_chunk(Waiting::Frames(frames))
     }
 
     /// Appends the objects of a block, which may be small.
-    pub(crate) fn block(&mut self, block: EncodedBlock) -> Result<()> {
+    pub(crate) fn add_block(&mut self, block: EncodedBlock) -> Result<()> {
         let other_kind = |(slice, _): &BlockSlice| slice.kind != block.kind;
         if self.slices.first().is_some_and(other_kind) {
             self.end_block()?;
@@ -166,12 +166,12 @@ impl BlockPacker {
             return Ok(());
         }
         let frames = self.encoders.encode(JobSource::Slices(slices))?;
-        self.wait(Waiting::Encoded(frames))
+        self.queue_chunk(Waiting::Encoded(frames))
     }
 
     /// Queues a chunk. Then writes chunks from the front of the queue, until the first one that is not encoded yet. If
     /// the queue is full, waits for that chunk.
-    fn wait(&mut self, chunk: Waiting) -> Result<()> {
+    fn queue_chunk(&mut self, chunk: Waiting) -> Result<()> {
         self.waiting.push_back(chunk);
         while let Some(chunk) = self.waiting.pop_front() {
             if self.waiting.len() < self.max_waiting && !chunk.is_ready() {
@@ -230,11 +230,11 @@ pub(crate) struct Encoders {
 
 impl Encoders {
     pub(crate) fn new(options: WriteOptions, ctx: &Context) -> Rc<Self> {
-        Self::of_blocks(TARGET_ELEMENTS, options, ctx)
+        Self::with_max_objects(TARGET_ELEMENTS, options, ctx)
     }
 
     /// Creates encoders for which a block is full when it has `most` objects.
-    pub(crate) fn of_blocks(most: usize, options: WriteOptions, ctx: &Context) -> Rc<Self> {
+    pub(crate) fn with_max_objects(most: usize, options: WriteOptions, ctx: &Context) -> Rc<Self> {
         Rc::new(Self {
             ctx: ctx.clone(),
             options,
@@ -335,7 +335,7 @@ impl EncodeWorker {
                 .parts
                 .for_each_payload(chunk, |payload| add(payload, 0..usize::MAX))?,
             JobSource::Compressed(input, entry) => {
-                let stored = self.parts.blobs_of(input).read(entry)?;
+                let stored = self.parts.decoder_of(input).read(entry)?;
                 if (self.options.compression).differs_from(stored.blob.encoding) {
                     let added = encoder.add_payload_with_entry(stored.payload()?, entry);
                     added.map_err(Error::internal)?;

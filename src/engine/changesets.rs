@@ -96,7 +96,7 @@ pub(crate) fn put_sorted(
 }
 
 /// Whether the output format can hold changesets. Every text format except OsmChange and CSV can.
-pub(crate) fn has_room(output: &OutputOptions) -> bool {
+pub(crate) fn can_hold_changesets(output: &OutputOptions) -> bool {
     text_options(output).is_some()
 }
 

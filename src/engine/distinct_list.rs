@@ -52,7 +52,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn repeated_values_take_the_memory_of_distinct_ones() {
+    fn repeated_values_take_no_more_memory_than_distinct_ones() {
         let mut repeated = DistinctList::default();
         repeated.extend((0..1_000_000).map(|at| at % 1000));
         assert!(repeated.list.capacity() <= 2 * FEW);

@@ -176,7 +176,7 @@ impl ElementReader {
             && self.within.get().is_none()
         {
             let entries_of = |kind| {
-                self.entries_that(None, move |entry| {
+                self.wanted_entries(None, move |entry| {
                     may_have(entry, KindSet::of(kind)) && may_be_within(entry, &boxes)
                 })
             };
@@ -225,11 +225,11 @@ impl ElementReader {
     /// Returns the entries of the blobs that may contain selected objects, in file order.
     pub(super) fn entries(&self) -> Entries<'_> {
         let part = self.selection.part.as_ref();
-        self.entries_that(part, |entry| self.selection.may_select(entry))
+        self.wanted_entries(part, |entry| self.selection.may_select(entry))
     }
 
     /// Returns the entries that `is_wanted` accepts, in file order.
-    fn entries_that<'s>(
+    fn wanted_entries<'s>(
         &'s self,
         part: Option<&FilePart>,
         is_wanted: impl Fn(&BlobEntry) -> bool + Send + 's,
@@ -333,7 +333,7 @@ impl ElementReader {
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
         // A payload is several times as long as its frame, so each blob in flight counts as four times the size of its
         // frame.
-        self.blob_pass().holding(4).run_stream(
+        self.blob_pass().with_memory_factor(4).run_stream(
             self.entries(),
             || (),
             |reader, (), entry| {

@@ -123,7 +123,7 @@ impl ElementWriter {
         let key = (object.key(), object.info.version.unwrap_or(0));
         if let ElementOrder::Canonical(last) = &mut self.order {
             if last.is_some_and(|last| key < last) {
-                return Err(out_of_order(&self.path, object));
+                return Err(order_error(&self.path, object));
             }
             *last = Some(key);
         }
@@ -187,7 +187,7 @@ fn new_header(output: &OutputOptions) -> HeaderBlock {
     header
 }
 
-fn out_of_order(path: &Path, object: &Object<'_>) -> Error {
+fn order_error(path: &Path, object: &Object<'_>) -> Error {
     let cause = format!(
         "{} {} comes after an object that belongs behind it: write nodes, ways and relations each by id, or use \
          ElementWriter::sorting",

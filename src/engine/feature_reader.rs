@@ -210,7 +210,7 @@ impl FeatureReader {
             found: FoundFeatures::default(),
             points: 0,
         };
-        let of_block = |block: &Block<'_>| areas_in(&*self.select, block);
+        let of_block = |block: &Block<'_>| area_flags(&*self.select, block);
         pass.run(of_block, init, |found| {
             found.problems.iter().try_for_each(&mut report)?;
             found.features.into_iter().try_for_each(&mut visit)
@@ -220,7 +220,7 @@ impl FeatureReader {
 }
 
 /// Returns, for each object of a block, whether it is a relation that is selected as an area.
-fn areas_in(select: &Select, block: &Block<'_>) -> FormatResult<Vec<bool>> {
+fn area_flags(select: &Select, block: &Block<'_>) -> FormatResult<Vec<bool>> {
     let mut wanted = Vec::new();
     block.try_for_each(|element| {
         wanted.push(match &element {

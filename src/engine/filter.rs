@@ -344,7 +344,7 @@ impl<'f> FilteredWriter<'f> {
         let sinks = &mut self.sinks;
         items.retain(|item| {
             if item.is_dropped() {
-                ctx.stats.skip_blob(item.entry.is_verified());
+                ctx.stats.count_skipped_blob(item.entry.is_verified());
                 sinks.iter_mut().for_each(Sink::skip);
             }
             !item.is_dropped()

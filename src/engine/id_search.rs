@@ -20,7 +20,7 @@ impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
     /// the last id of a range in canonical order. `is_met` must return whether wanted ids may lie in the range.
     pub(crate) fn new(file: &PbfFile, is_met: F, ctx: &Context) -> Result<Self> {
         let named = match file.usable_id_table(ctx)? {
-            Some(table) => table.blobs(&is_met, ctx)?,
+            Some(table) => table.blob_offsets(&is_met, ctx)?,
             None => None,
         };
         Ok(Self { is_met, named })
@@ -42,7 +42,7 @@ impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
 }
 
 /// Creates a search for the objects whose ids are in at least one of `sets`.
-pub(crate) fn search_for<'s>(
+pub(crate) fn id_search_for<'s>(
     sets: &'s [&IdSets],
     file: &PbfFile,
     ctx: &Context,

@@ -5,7 +5,7 @@ use super::headers::HeaderOptions;
 use crate::engine::OutputOptions;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
-use crate::engine::text_versions::has_versions_apart;
+use crate::engine::text_versions::has_unsorted_versions;
 use crate::error::{Advice, Error, FileResult, FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
 use crate::formats::{
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Opens an input whose blobs are not copied to an output. A text input becomes a temporary PBF compressed with lz4.
 pub(crate) fn open(path: &Path, ctx: &Context) -> Result<PbfFile> {
-    open_in(path, Compression::Lz4, ctx)
+    open_with_compression(path, Compression::Lz4, ctx)
 }
 
 /// Opens an input for a command that needs facts about the whole file. If the table of contents has a summary with
@@ -29,16 +29,17 @@ pub(crate) fn open_for_summary(path: &Path, ctx: &Context) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
     match format {
         None => PbfFile::read(input, TocNeeds::Summary, ctx),
-        Some(format) => {
-            warn_of_changesets(converted_to_pbf(input, format, Compression::Lz4, ctx), ctx)
-        }
+        Some(format) => warn_of_changesets(
+            convert_text_to_pbf(input, format, Compression::Lz4, ctx),
+            ctx,
+        ),
     }
 }
 
 /// Opens an input whose blobs may be copied to an output. A text input becomes a temporary PBF with the compression of
 /// the output.
 pub(crate) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> Result<PbfFile> {
-    open_in(path, write.compression, ctx)
+    open_with_compression(path, write.compression, ctx)
 }
 
 /// Opens an input as [`open_to_copy`] does, for a command that [writes changesets](super::changesets::put). Warns about
@@ -50,7 +51,7 @@ pub(crate) fn open_with_changesets(
 ) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
     let file = to_pbf(input, format, output.encoding().compression, ctx)?;
-    if !super::changesets::has_room(output) {
+    if !super::changesets::can_hold_changesets(output) {
         super::changesets::note_left_out(&file, ctx);
     }
     Ok(file)
@@ -63,7 +64,7 @@ fn warn_of_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
 
 /// Returns the context, changed so that the streams among `paths` can be opened more than once.
 #[cfg(feature = "cli")]
-pub(crate) fn with_streams(paths: &[PathBuf], mut ctx: Context) -> Result<Context> {
+pub(crate) fn context_with_streams(paths: &[PathBuf], mut ctx: Context) -> Result<Context> {
     for path in paths {
         let is_stream = path.as_os_str() == "-"
             || path
@@ -86,7 +87,7 @@ pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<Text
     Ok((input, format))
 }
 
-fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFile> {
+fn open_with_compression(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
     warn_of_changesets(to_pbf(input, format, compression, ctx), ctx)
 }
@@ -104,12 +105,12 @@ pub(crate) fn to_pbf(
 ) -> Result<PbfFile> {
     match format {
         None => PbfFile::of_input(input, ctx),
-        Some(format) => converted_to_pbf(input, format, compression, ctx),
+        Some(format) => convert_text_to_pbf(input, format, compression, ctx),
     }
 }
 
 /// Whether the file is a temporary PBF file that was converted from a text input.
-pub(crate) fn is_text(file: &PbfFile) -> bool {
+pub(crate) fn is_from_text(file: &PbfFile) -> bool {
     file.input.original_len().is_some()
 }
 
@@ -118,7 +119,7 @@ const CHANGESETS_ARE_NO_OBJECTS: &str =
     "there is nothing but changesets in the file, which PBF cannot hold";
 
 /// Converts a text input to PBF in an unnamed temporary file.
-fn converted_to_pbf(
+fn convert_text_to_pbf(
     input: Input,
     format: TextFormat,
     compression: Compression,
@@ -265,7 +266,7 @@ impl<'c> Conversion<'c> {
     /// Begins the temporary PBF file.
     fn begin_file(&self, compression: Compression) -> Result<(ScratchFile, Sink)> {
         let (scratch, output) = OutputOptions::scratch(&std::env::temp_dir(), compression)?;
-        let header = header(self.document_header);
+        let header = pbf_header(self.document_header);
         let sink = Sink::create(&output, header, SizeHint::default(), self.ctx)?;
         Ok((scratch, sink))
     }
@@ -299,12 +300,15 @@ impl<'c> Conversion<'c> {
             sink.require(feature::HISTORY);
         }
         sink.finish()?;
-        let mut file = PbfFile::of_input(Input::converted(scratch.open()?, self.input)?, self.ctx)?;
+        let mut file = PbfFile::of_input(
+            Input::from_converted(scratch.open()?, self.input)?,
+            self.ctx,
+        )?;
         file.header.text = self.document_header.text.clone();
         file.header.text.is_change = self.format.is_change();
         file.header.text.is_data = self.format.is_data();
         file.header.is_converted = true;
-        if !file.header.has(feature::HISTORY) && has_versions_apart(&file, self.ctx)? {
+        if !file.header.has(feature::HISTORY) && has_unsorted_versions(&file, self.ctx)? {
             file.header.set_required(feature::HISTORY, true);
         }
         file.changesets = (self.changesets > 0).then(|| {
@@ -322,7 +326,7 @@ impl<'c> Conversion<'c> {
 /// with the compression of `write`, and the user is informed. If the header declares canonical order, `file` is sorted
 /// only if an index contradicts the header. The order of the versions of an object is not checked if they are in
 /// different blobs.
-pub(crate) fn in_order(
+pub(crate) fn sort_if_needed(
     file: PbfFile,
     write: &WriteOptions,
     scratch: &Path,
@@ -349,7 +353,7 @@ pub(crate) fn in_order(
         ..HeaderOptions::default()
     });
     sort_files(vec![file], &SortJob::new(output, Dedupe::KeepAll), ctx)?;
-    let file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;
+    let file = PbfFile::of_input(Input::from_sorted(scratch.open()?, &original)?, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     Ok((file, plan))
 }
@@ -365,7 +369,7 @@ fn assemble(builder: &mut BlockBuilder, objects: &ChangeSet) -> FormatResult<Vec
 
 /// Returns the PBF header for a converted text input, with the bounding box, generator and replication state that the
 /// text declares.
-fn header(document_header: &DocumentHeader) -> HeaderBlock {
+fn pbf_header(document_header: &DocumentHeader) -> HeaderBlock {
     let mut header = HeaderBlock::default();
     let boxes = &document_header.text.boxes;
     let around = boxes.iter().fold(Bbox::EMPTY, Bbox::union);

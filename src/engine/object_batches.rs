@@ -63,7 +63,7 @@ impl ElementReader {
         let input = &self.file.input;
         let mut oversized = OversizedObjects::default();
         Pass::new("read objects", ctx)
-            .counting_items()
+            .with_item_limit()
             .run_results(
                 input.len(),
                 self.entries(),

@@ -1,11 +1,11 @@
 //! Geometries of objects, by the same rules for all commands: points of nodes, lines of ways, and the polygons of
 //! closed ways and of relations.
 
-use super::geometry_pass::on_earth;
+use super::geometry_pass::point_on_earth;
 use super::geometry_problem::{Problem, ProblemCause};
 use crate::area::{
     AreaNode, AreaPolygon, AreaProblem, AreaWay, MemberWays, MissingMember, OpenRings, Role,
-    WayStore, assemble_for, simple_polygon,
+    WayStore, assemble_and_cut_if, set_polygon_if_simple,
 };
 use crate::geometry::{Antimeridian, MapTurn, Point};
 use crate::osm::{Location, ObjectKind};
@@ -60,7 +60,7 @@ impl GeometryMaker {
         location: Option<Location>,
         report: OnProblem<'_>,
     ) -> Option<Point> {
-        let point = location.and_then(on_earth);
+        let point = location.and_then(point_on_earth);
         if point.is_none() {
             report(Problem {
                 kind: ObjectKind::Node,
@@ -84,7 +84,7 @@ impl GeometryMaker {
         self.points.clear();
         self.nodes.clear();
         let known = locations.iter();
-        let known = known.map_while(|location| location.and_then(on_earth));
+        let known = known.map_while(|location| location.and_then(point_on_earth));
         self.points.extend(known);
         let cause = if self.points.len() < locations.len() {
             let node = refs.nth(self.points.len()).unwrap_or_default();
@@ -129,7 +129,7 @@ impl GeometryMaker {
         let is_across = self.antimeridian == Antimeridian::Cut && MapTurn::of(path).is_some();
         // After `line`, `nodes` is empty unless consecutive nodes have the same location.
         if self.nodes.is_empty() {
-            if !is_across && simple_polygon(&self.points, &mut self.polygon) {
+            if !is_across && set_polygon_if_simple(&self.points, &mut self.polygon) {
                 return Cow::Borrowed(std::slice::from_ref(&self.polygon));
             }
             self.set_nodes(refs);
@@ -139,7 +139,7 @@ impl GeometryMaker {
             role: Role::Other,
             nodes: &self.nodes,
         }];
-        let assembly = assemble_for(&ways, self.antimeridian, OpenRings::Refuse);
+        let assembly = assemble_and_cut_if(&ways, self.antimeridian, OpenRings::Refuse);
         for problem in assembly.problems {
             report(self.area_problem(ObjectKind::Way, id, problem));
         }

@@ -33,7 +33,7 @@ impl OutputChunkReader {
     }
 
     /// Returns the decoder of the blobs of an input.
-    pub(crate) fn blobs_of(&mut self, input: &Input) -> &mut BlobDecoder {
+    pub(crate) fn decoder_of(&mut self, input: &Input) -> &mut BlobDecoder {
         let new = || BlobDecoder::new(input, &self.ctx);
         let blobs = self.blobs.get_or_insert_with(new);
         blobs.switch_to(input);
@@ -47,7 +47,7 @@ impl OutputChunkReader {
         mut work: impl FnMut(&[u8]) -> FormatResult<()>,
     ) -> Result<()> {
         match chunk {
-            OutputChunk::Blob(input, entry) => self.blobs_of(input).decode(entry, work),
+            OutputChunk::Blob(input, entry) => self.decoder_of(input).decode(entry, work),
             OutputChunk::Frames(frames) => frames.iter().try_for_each(|frame| {
                 let payload = frame
                     .payload(&mut self.decompressor)

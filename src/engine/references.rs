@@ -116,19 +116,19 @@ fn nodes_of_ways(block: &Block<'_>, is_wanted: impl Fn(i64) -> bool) -> FormatRe
         part.collect_refs(|| true, |way| is_wanted(way.id), &mut refs, &mut ways)?;
         ways.clear();
         if refs.len() > limit {
-            refs = each_once(std::mem::take(&mut refs));
+            refs = sorted_distinct(std::mem::take(&mut refs));
             limit = MANY.max(2 * refs.len());
         }
         Ok(())
     })?;
-    Ok(each_once(refs).as_slice().into())
+    Ok(sorted_distinct(refs).as_slice().into())
 }
 
 /// The number of ids above which duplicates are removed before all ids are collected.
 const MANY: usize = 1 << 20;
 
 /// Sorts ids in ascending order and removes duplicates.
-pub(crate) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
+pub(crate) fn sorted_distinct(mut ids: Vec<i64>) -> Vec<i64> {
     ids.sort_unstable();
     ids.dedup();
     ids
@@ -211,13 +211,17 @@ fn follow_members(source: PlannedFile<'_>, wanted: &IdSets, found: &mut IdSets) 
         drop(search);
         level = next;
     }
-    members_of_all(source, &level, found)
+    follow_members_in_all_blobs(source, &level, found)
 }
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`. Reads all blobs with
 /// relations. The first pass finds the relations that are reached only through other relations; the blobs with these
 /// relations are read a second time.
-fn members_of_all(source: PlannedFile<'_>, wanted: &IdSet, found: &mut IdSets) -> Result<()> {
+fn follow_members_in_all_blobs(
+    source: PlannedFile<'_>,
+    wanted: &IdSet,
+    found: &mut IdSets,
+) -> Result<()> {
     let mut nested: FxHashMap<i64, Vec<i64>> = FxHashMap::default();
     source.scan("find members").run(
         |entry| entry.kinds.contains(ObjectKind::Relation),

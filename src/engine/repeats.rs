@@ -43,7 +43,7 @@ pub(crate) fn refuse_repeats(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> 
     let mut reader = BlobDecoder::new(&file.input, &watched);
     // An entry may contradict its blob, so that only the blobs themselves are proof.
     let repetitive = plan.entries.iter().find(|entry| is_repetitive(entry));
-    for entry in first_continued(plan)
+    for entry in first_continued_pair(plan)
         .into_iter()
         .flatten()
         .chain(repetitive)
@@ -55,7 +55,7 @@ pub(crate) fn refuse_repeats(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> 
 
 /// Does the same as [`refuse_repeats`], except under the conventions of osmium, whose command accepts objects that
 /// occur twice.
-pub(crate) fn refuse_unless_compatible(
+pub(crate) fn refuse_repeats_unless_osmium(
     file: &PbfFile,
     plan: &BlobPlan,
     ctx: &Context,
@@ -68,7 +68,7 @@ pub(crate) fn refuse_unless_compatible(
 
 /// Calls `read` with a context, and then warns with the number of objects that occur again among those that were
 /// decoded in this context. Under the conventions of osmium, there is no warning.
-pub(crate) fn count<T>(
+pub(crate) fn read_and_warn_of_repeats<T>(
     file: &PbfFile,
     plan: &BlobPlan,
     ctx: &Context,
@@ -120,7 +120,7 @@ pub(crate) fn warn(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()>
     if plan.first_out_of_place().is_some() || !plan.entries.iter().all(is_scanned) {
         return Ok(());
     }
-    count(file, plan, ctx, |watched| {
+    read_and_warn_of_repeats(file, plan, ctx, |watched| {
         let Some(keys) = repeated_ends(plan) else {
             return Ok(());
         };
@@ -138,7 +138,7 @@ pub(crate) fn warn(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()>
 
 /// Returns a blob that ends with the first object of a later blob, and the later blob. Blobs whose ranges of ids are
 /// unknown are left out.
-fn first_continued(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
+fn first_continued_pair(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
     let mut last: Option<&BlobEntry> = None;
     let mut filled = plan.entries.iter().filter(|entry| entry.count > 0);
     filled.find_map(|entry| {
@@ -449,7 +449,7 @@ impl Chosen {
     }
 
     /// Whether an object may occur twice in the file, so that the objects have to be [added](Self::add).
-    pub(crate) const fn is_needed(&self) -> bool {
+    pub(crate) const fn may_have_repeats(&self) -> bool {
         self.findings.is_some()
     }
 

@@ -89,7 +89,7 @@ impl<'f> Rewrite<'f> {
         mut note: impl FnMut(T),
     ) -> Result<()> {
         let (input, write, stays) = (&self.file.input, self.write, self.stays);
-        let pass = BlobPass::new(self.name, input, ctx).holding(self.memory_factor());
+        let pass = BlobPass::new(self.name, input, ctx).with_memory_factor(self.memory_factor());
         pass.run(
             self.entries,
             || {

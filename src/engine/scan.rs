@@ -73,7 +73,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns the same pass, changed to add the payloads of all blobs to `cache`, as long as there is room.
-    pub(crate) fn add_to(self, cache: &'a PayloadCache) -> Self {
+    pub(crate) fn with_cache_to_fill(self, cache: &'a PayloadCache) -> Self {
         Self {
             target: Some(cache),
             ..self
@@ -82,7 +82,7 @@ impl<'a> Scan<'a> {
 
     /// Returns the same pass, changed to take payloads from `cache`, and to decode only the blobs that it does not
     /// have.
-    pub(crate) fn take_from(self, cache: &'a PayloadCache) -> Self {
+    pub(crate) fn with_cache_to_drain(self, cache: &'a PayloadCache) -> Self {
         Self {
             source: Some(cache),
             ..self
@@ -182,7 +182,7 @@ impl<'a> Scan<'a> {
 
     /// Calls `find` with the nodes of each blob that `picks` selects, and calls `take` with the results in file order.
     /// For a blob for which `needs_locations` returns `false`, decompresses only the ids and versions if possible.
-    pub(crate) fn run_versions<T: Send>(
+    pub(crate) fn run_on_node_versions<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
         needs_locations: impl Fn(&BlobEntry) -> bool + Sync,

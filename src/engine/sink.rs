@@ -116,7 +116,7 @@ impl Sink {
                 }
                 SinkOutput::Text(text) => {
                     self.summary.blobs_rewritten += 1;
-                    text.blob(input, entry)
+                    text.add_blob(input, entry)
                 }
             },
             BlobOutcome::Frames(frames) => {
@@ -136,16 +136,16 @@ impl Sink {
     pub(crate) fn append(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
         match &mut self.output {
             _ if frames.is_empty() => Ok(()),
-            SinkOutput::Pbf(packer) => packer.frames(frames),
-            SinkOutput::Text(text) => text.frames(frames),
+            SinkOutput::Pbf(packer) => packer.add_frames(frames),
+            SinkOutput::Text(text) => text.add_frames(frames),
         }
     }
 
     /// Appends a small block without counting an input blob.
     pub(crate) fn append_block(&mut self, block: EncodedBlock) -> Result<()> {
         match &mut self.output {
-            SinkOutput::Pbf(packer) => packer.block(block),
-            SinkOutput::Text(text) => text.block(block),
+            SinkOutput::Pbf(packer) => packer.add_block(block),
+            SinkOutput::Text(text) => text.add_block(block),
         }
     }
 
@@ -218,7 +218,7 @@ impl ClosedSink {
     }
 
     /// Returns the writer, if the file is a PBF file that is to have a table of ids after its blobs.
-    pub(crate) fn for_id_table(&mut self) -> Option<&mut PbfWriter> {
+    pub(crate) fn id_table_writer(&mut self) -> Option<&mut PbfWriter> {
         match &mut self.file {
             ClosedFile::Pbf(writer) => writer.begin_id_table().then_some(writer),
             ClosedFile::Text(_) => None,

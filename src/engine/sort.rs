@@ -181,7 +181,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     let kept = ResolvedDedupe::of(job.dedupe, &header);
     let mut plans: Vec<BlobPlan> = Vec::with_capacity(files.len());
     for file in &files {
-        match plan_of(job, &files, file, &header, kept, ctx)? {
+        match copy_or_plan(job, &files, file, &header, kept, ctx)? {
             CopyAttempt::Sorted(summary) => return Ok(summary),
             CopyAttempt::Unsorted(plan) => plans.push(plan),
         }
@@ -192,7 +192,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         _ => WayLocationRule::decide(&files, &plans, kept, &mut header, ctx)?,
     };
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
-    let steps = merge_steps(plans, kept);
+    let steps = plan_merge_steps(plans, kept);
     let merged = steps.iter().map(MergeStep::blobs_merged).sum();
     let scratch = job.output.target.scratch_directory();
     let runs = merge::sorted_runs(&inputs, &steps, SHARD_BYTES, &scratch, ctx)?;
@@ -200,7 +200,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         None => steps,
         Some(runs) => {
             inputs.push(&runs.input);
-            runs.replace(steps, inputs.len() - 1, SHARD_BYTES)
+            runs.replace_shards(steps, inputs.len() - 1, SHARD_BYTES)
         }
     };
     locations.find_moved(&steps, &inputs, kept, ctx)?;
@@ -213,7 +213,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     let hint = hints.fold(SizeHint::default(), SizeHint::and);
     let mut sink = Sink::create(&job.output, header, hint, ctx)?;
     let repeated = write_steps(job, &inputs, steps, &rules, &mut sink, ctx)?;
-    repeated.warn_of_count(path_of_only(&files), ctx);
+    repeated.warn_of_count(only_path(&files), ctx);
     if job.changesets {
         changesets::put_sorted(
             &files,
@@ -230,7 +230,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
 }
 
 /// Returns the plan of one of the inputs. A single input is copied if it is in order.
-fn plan_of(
+fn copy_or_plan(
     job: &SortJob,
     files: &[PbfFile],
     file: &PbfFile,
@@ -256,7 +256,7 @@ fn check_order(job: &SortJob, source: PlannedFile<'_>, is_one_of_several: bool) 
     }
     match source.ctx.disorder {
         Disorder::Tell { versions } if is_one_of_several => {
-            order_notices::notify_order(source, versions)
+            order_notices::report_order(source, versions)
         }
         Disorder::Accept | Disorder::Refuse | Disorder::Tell { .. } => Ok(()),
     }
@@ -277,7 +277,7 @@ fn tells_repeats(
 }
 
 /// Returns the path of the only file; `None` if there are several.
-fn path_of_only(files: &[PbfFile]) -> Option<&Path> {
+fn only_path(files: &[PbfFile]) -> Option<&Path> {
     match files {
         [file] => Some(file.input.path()),
         _ => None,
@@ -285,7 +285,7 @@ fn path_of_only(files: &[PbfFile]) -> Option<&Path> {
 }
 
 /// Plans the steps that merge all inputs. `plans` has the plan of each input.
-fn merge_steps(plans: Vec<BlobPlan>, kept: ResolvedDedupe) -> Vec<MergeStep> {
+fn plan_merge_steps(plans: Vec<BlobPlan>, kept: ResolvedDedupe) -> Vec<MergeStep> {
     let entries = plans.into_iter().map(|plan| plan.entries).enumerate();
     let blobs: Vec<Source> = entries
         .flat_map(|(file, entries)| {
@@ -309,7 +309,11 @@ pub(crate) struct AgreedLocations(WayLocationRule);
 impl AgreedLocations {
     /// Compares the locations in the ways of the inputs if, according to the header of an input, its ways may store
     /// locations of nodes that this input lacks. Otherwise reads nothing, and all locations stay unchanged.
-    pub(crate) fn of(files: &[PbfFile], header: &mut HeaderBlock, ctx: &Context) -> Result<Self> {
+    pub(crate) fn decide(
+        files: &[PbfFile],
+        header: &mut HeaderBlock,
+        ctx: &Context,
+    ) -> Result<Self> {
         let may_lack_nodes =
             |file: &PbfFile| LocationForm::of_header(&file.header, false).may_lack_nodes();
         if files.len() < 2 || !files.iter().any(may_lack_nodes) {
@@ -321,7 +325,7 @@ impl AgreedLocations {
         let kept = ResolvedDedupe::All;
         let mut locations = WayLocationRule::decide(files, &plans, kept, header, ctx)?;
         let inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
-        locations.find_moved(&merge_steps(plans, kept), &inputs, kept, ctx)?;
+        locations.find_moved(&plan_merge_steps(plans, kept), &inputs, kept, ctx)?;
         Ok(Self(locations))
     }
 

@@ -63,7 +63,7 @@ pub(crate) fn for_each_stored_location(
     if ways.is_empty() {
         return Ok(());
     }
-    block.for_each_way_location(
+    block.for_each_way_with_locations(
         |way| ways.binary_search(&way).is_ok(),
         |way, refs, stored| {
             for (id, location) in refs.iter().zip(stored.unwrap_or_default()) {
@@ -79,7 +79,7 @@ pub(crate) fn for_each_stored_location(
 /// occur several times.
 pub(crate) fn nodes_located_by(block: &Block<'_>, is_kept: &[bool]) -> FormatResult<Vec<i64>> {
     let mut nodes = Vec::new();
-    block.for_each_way_location(
+    block.for_each_way_with_locations(
         |index| is_kept.get(index) == Some(&true),
         |_, refs, stored| {
             let stored = refs.iter().zip(stored.unwrap_or_default());

@@ -83,7 +83,7 @@ fn format_count(count: u64, one: &str, many: &str) -> String {
 }
 
 /// Warns of control characters in an XML document, if there are any.
-pub(crate) fn warn_inexpressible(count: u64, ctx: &Context) {
+pub(crate) fn warn_of_inexpressible(count: u64, ctx: &Context) {
     if count == 0 {
         return;
     }
@@ -94,7 +94,7 @@ pub(crate) fn warn_inexpressible(count: u64, ctx: &Context) {
 }
 
 /// Warns of control characters that were replaced in an XML document, if there are any.
-pub(crate) fn warn_replaced(count: u64, ctx: &Context) {
+pub(crate) fn warn_of_replaced(count: u64, ctx: &Context) {
     if count > 0 {
         ctx.warn(format!("{} replaced by U+FFFD", control_characters(count)));
     }
@@ -133,7 +133,7 @@ impl UnflushedText {
                 "{nodes} coordinates finer than 1e-7 degree: they were rounded"
             ));
         }
-        warn_inexpressible(inexpressible, &self.ctx);
+        warn_of_inexpressible(inexpressible, &self.ctx);
         Ok(Written {
             bytes,
             objects: Some(objects),
@@ -177,17 +177,17 @@ impl TextSink {
     }
 
     /// Appends the objects of a blob of an input.
-    pub(crate) fn blob(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
+    pub(crate) fn add_blob(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
         self.put_part(OutputChunk::Blob(input.clone(), entry))
     }
 
     /// Appends encoded blobs.
-    pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
+    pub(crate) fn add_frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
         self.put_part(OutputChunk::Frames(frames))
     }
 
     /// Appends a small block.
-    pub(crate) fn block(&mut self, block: EncodedBlock) -> Result<()> {
+    pub(crate) fn add_block(&mut self, block: EncodedBlock) -> Result<()> {
         self.bytes += block.payload.len();
         self.blocks.push(block);
         if self.bytes >= BLOCKS {
@@ -283,7 +283,7 @@ impl TextEncoders {
     /// Adds converted text to the document of its output.
     fn write(&self, chunk: TextPortion) -> Result<()> {
         let mut documents = self.documents.borrow_mut();
-        let document = documents[chunk.index].as_mut().ok_or_else(finished)?;
+        let document = documents[chunk.index].as_mut().ok_or_else(finished_error)?;
         document.objects += chunk.text.objects;
         document.order.append(&chunk.order);
         document.inexact += chunk.inexact;
@@ -296,7 +296,7 @@ impl TextEncoders {
     fn add_text(&self, index: usize, text: &str) -> Result<()> {
         self.write_all()?;
         let mut documents = self.documents.borrow_mut();
-        let document = documents[index].as_mut().ok_or_else(finished)?;
+        let document = documents[index].as_mut().ok_or_else(finished_error)?;
         document.file.add_text(text)
     }
 
@@ -314,14 +314,14 @@ impl TextEncoders {
         self.write_all()?;
         let document = self.documents.borrow_mut()[index].take();
         Ok(UnflushedText {
-            document: document.ok_or_else(finished)?,
+            document: document.ok_or_else(finished_error)?,
             ctx: self.ctx.clone(),
         })
     }
 }
 
 /// Returns the error for text that is added to a finished output.
-fn finished() -> Error {
+fn finished_error() -> Error {
     Error::internal("a text without its output")
 }
 
@@ -375,7 +375,7 @@ impl ChunkWriter<'_> {
     /// Converts the objects of a block to text.
     fn put_block(&mut self, payload: &[u8]) -> FormatResult<()> {
         let block = Block::parse(payload)?;
-        let is_exact = block.units.are_exact_e7();
+        let is_exact = block.units.is_exact_in_e7();
         let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
         while let Some(element) = cursor.next()? {
             let has_same_info = object.fill_next(&element, &block, &mut info)?;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// Whether a file that was converted from a text input is out of order and has several versions of an object. Reads the
 /// file once, and again if an id occurs twice. Ids are held in bit sets.
-pub(super) fn has_versions_apart(file: &PbfFile, ctx: &Context) -> Result<bool> {
+pub(super) fn has_unsorted_versions(file: &PbfFile, ctx: &Context) -> Result<bool> {
     let plan = BlobPlan::open(file, PlanNeeds::Order, ctx)?;
     if plan.is_sorted() != Some(false) {
         return Ok(false);

@@ -135,7 +135,7 @@ impl WaySearch<'_> {
         found: &mut BlobWays,
     ) -> FormatResult<()> {
         let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
-        block.for_each_way_location(is_wanted, |way, refs, stored| {
+        block.for_each_way_with_locations(is_wanted, |way, refs, stored| {
             self.visit(found, way, refs, stored);
         })?;
         found.ages = way_ages(block, &found.ways)?;

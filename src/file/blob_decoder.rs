@@ -4,7 +4,7 @@ use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::io::Input;
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, BlobSegments, Decompressor, StringTable,
-    put_host_objects, scan_payload, stale_index, verify_entry,
+    put_host_objects, scan_payload, stale_index_error, verify_entry,
 };
 use crate::runtime::{Cancellation, Context, PayloadWatch, Stats};
 use std::sync::Arc;
@@ -280,7 +280,7 @@ impl<'d> CompressedBlob<'d, '_> {
             put_host_objects(&blob, &mut state.without_table).map_err(bad)?;
             (state.without_table.as_slice(), BlobSegments::None)
         } else if in_segments {
-            let decompressed = state.decompressor.payload_in_segments(&blob);
+            let decompressed = state.decompressor.payload_and_segments(&blob);
             decompressed.map_err(bad)?
         } else {
             let payload = state.decompressor.payload(&blob).map_err(bad)?;
@@ -335,7 +335,7 @@ impl<'d> CompressedBlob<'d, '_> {
 /// Fails if a payload contradicts an entry.
 pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> FormatResult<()> {
     if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
-        return Err(stale_index("the content differs"));
+        return Err(stale_index_error("the content differs"));
     }
     verify_entry(payload, entry)
 }
@@ -352,7 +352,7 @@ pub(crate) fn completed_entry(mut entry: BlobEntry, payload: &[u8]) -> FormatRes
 
 /// Returns the Blob message in `frame`. Fails unless the frame is a data frame with the lengths in `entry`.
 fn message_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> FormatResult<&'a [u8]> {
-    let misplaced = || stale_index("there is no data blob of that length");
+    let misplaced = || stale_index_error("there is no data blob of that length");
     let (header, body) = BlobHeader::read(frame).map_err(|error| {
         if error.is_truncated() {
             misplaced()

@@ -54,10 +54,11 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         }
     }
 
-    /// Sets the memory factor, as [`Pass::holding`] does. For blobs, the factor applies to the size of the frame.
-    pub(crate) fn holding(self, memory_factor: u64) -> Self {
+    /// Sets the memory factor, as [`Pass::with_memory_factor`] does. For blobs, the factor applies to the size of the
+    /// frame.
+    pub(crate) fn with_memory_factor(self, memory_factor: u64) -> Self {
         Self {
-            pass: self.pass.holding(memory_factor),
+            pass: self.pass.with_memory_factor(memory_factor),
             ..self
         }
     }

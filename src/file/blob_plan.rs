@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn blobs_of_known_kind_alone_are_ordered_by_kind() {
+    fn blobs_with_only_their_kind_known_are_ordered_by_kind() {
         use ObjectKind::{Node, Way};
         let plan = |entries: &[BlobEntry]| BlobPlan {
             entries: entries.to_vec(),

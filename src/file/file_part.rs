@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_have_about_the_same_size_or_at_most_a_size() {
+    fn parts_have_about_equal_sizes_or_at_most_the_given_size() {
         assert_eq!(cut(&[10; 9], Parts::Count(3)), [3, 3, 3]);
         assert_eq!(cut(&[10; 10], Parts::Count(3)), [3, 4, 3]);
         assert_eq!(cut(&[90, 1, 1, 1, 1, 1], Parts::Count(2)), [1, 5]);

@@ -30,7 +30,7 @@ impl PbfFile {
         match Toc::parse(table, self.data_start, self.input.len()) {
             Err(problem) => self.reject_toc(&problem),
             Ok(toc) => {
-                if self.has_length(toc.data_end)? {
+                if self.check_length(toc.data_end)? {
                     let hosts = Vec::new();
                     self.take_toc(FoundToc { toc, hosts }, self.input.len());
                     self.drop_copied_tocs()?;
@@ -60,7 +60,7 @@ impl PbfFile {
     /// Uses the table of contents at offset `start`. `file_len` is the size of the file in bytes according to its
     /// header.
     pub(super) fn use_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
-        if !self.has_length(file_len)? {
+        if !self.check_length(file_len)? {
             return Ok(());
         }
         if !(self.data_start..file_len).contains(&start) {
@@ -224,7 +224,7 @@ impl PbfFile {
     /// Whether the file has `expected` bytes, which is its size according to its table of contents or its header. If
     /// the file is longer, sets [`toc_problem`](PbfFile::toc_problem). Fails if the file is shorter, because its end is
     /// missing.
-    fn has_length(&mut self, expected: u64) -> Result<bool> {
+    fn check_length(&mut self, expected: u64) -> Result<bool> {
         let found = self.input.len();
         if expected > found {
             return Err(Error::file_of(

@@ -96,7 +96,7 @@ impl FrameStart {
 impl StartedFrame<'_> {
     /// Returns `entry`, which is the entry of the frame, with the facts in the index of the BlobHeader. Returns `None`
     /// if there is no valid index.
-    pub(crate) fn indexed(&self, mut entry: BlobEntry) -> Option<BlobEntry> {
+    pub(crate) fn indexed_entry(&self, mut entry: BlobEntry) -> Option<BlobEntry> {
         decode_blob_index(self.header.indexdata?, &mut entry)?;
         Some(entry)
     }
@@ -154,7 +154,7 @@ mod tests {
     use crate::pbf::{Blob, BlobKind, Encoding, encode_frame};
 
     #[test]
-    fn a_frame_start_has_a_header_of_any_length() {
+    fn a_frame_start_is_parsed_with_a_header_of_any_length() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("frames");
         for index_len in [0, 100, FRAME_PROBE_LEN, 60_000] {

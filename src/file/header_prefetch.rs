@@ -97,7 +97,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_frame_is_found_from_anywhere_in_the_one_before() {
+    fn a_frame_is_found_from_any_offset_in_the_previous_frame() {
         let malta = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/malta.osm.pbf");
         let file = PbfFile::open(&malta, &Context::new(1)).unwrap();
         let heads: Vec<u64> = file

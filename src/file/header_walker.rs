@@ -58,18 +58,18 @@ impl<'f> HeaderWalker<'f> {
         entry.number = self.number;
         let mut kind = frame.header.kind;
         if kind == BlobKind::Data && may_be_table_blob(frame.blob_start) {
-            let table = self.table(&entry)?;
+            let table = self.read_table_kind(&entry)?;
             entry.flags.set(BlobFlags::HAS_TABLE, table.is_host());
             if table.has_no_objects() {
                 kind = BlobKind::Unknown;
             }
         }
-        let indexed = frame.indexed(entry);
+        let indexed = frame.indexed_entry(entry);
         Ok((kind, FrameHead { entry, indexed }))
     }
 
     /// Determines which table the blob of the current frame has. Counts the tables of contents.
-    fn table(&mut self, entry: &BlobEntry) -> Result<TableBlob> {
+    fn read_table_kind(&mut self, entry: &BlobEntry) -> Result<TableBlob> {
         let body = read_blob_message(self.input, entry)?;
         let table = TableBlob::of(&body);
         let is_part = matches!(table, TableBlob::TableOfContents | TableBlob::Host);

@@ -136,7 +136,7 @@ impl<'f> IdTable<'f> {
     }
 
     /// Calls `take` with the content of each section, in order. Fails if a section is damaged or `take` fails.
-    pub(crate) fn sections(
+    pub(crate) fn for_each_section(
         &self,
         ctx: &Context,
         mut take: impl FnMut(IdSectionBytes) -> Result<()>,
@@ -155,7 +155,7 @@ impl<'f> IdTable<'f> {
     /// `true`. The arguments of `is_met` are a kind, and the first and the last id of a range in canonical order. A
     /// section is read only if `is_met` returns `true` for the range of all its ids. Warns and returns `None` if a
     /// section is damaged.
-    pub(crate) fn blobs(
+    pub(crate) fn blob_offsets(
         &self,
         is_met: impl Fn(ObjectKind, i64, i64) -> bool,
         ctx: &Context,

@@ -192,7 +192,8 @@ impl LastBlobs {
         let mut hosts = VecDeque::new();
         while hosts.len() < wanted
             && let Some(blob) = self.blobs.back()
-            && let Some(split) = Split::of(blob, wanted - hosts.len(), hosts.is_empty(), ctx)?
+            && let Some(split) =
+                Split::split_off(blob, wanted - hosts.len(), hosts.is_empty(), ctx)?
         {
             let rest = match split.rest {
                 0 => Rest::default(),
@@ -291,7 +292,12 @@ impl Split {
     /// 1 and the blob is small, it gets all objects of the blob. Returns `None` if the blob has no objects or is
     /// damaged, or if an object has more than [`MAX_HOST_LEN`] versions. Also returns `None` if the blob is the last
     /// one (`is_last`) and its last object is too long.
-    fn of(blob: &OutputBlob, wanted: usize, is_last: bool, ctx: &Context) -> Result<Option<Self>> {
+    fn split_off(
+        blob: &OutputBlob,
+        wanted: usize,
+        is_last: bool,
+        ctx: &Context,
+    ) -> Result<Option<Self>> {
         let Some(payload) = blob.sound_payload(ctx)? else {
             return Ok(None);
         };

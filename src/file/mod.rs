@@ -35,7 +35,7 @@ pub(crate) use frame_start::{FrameStart, read_blob_message, search_frame};
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;
 pub(crate) use pbf_file::{
-    TextChangesets, TocNeeds, begins_like_pbf, guess_binary_format, refuse_compressed_pbf,
+    TextChangesets, TocNeeds, begins_with_header_frame, guess_binary_format, refuse_compressed_pbf,
 };
 pub use pbf_writer::{PbfWriter, Written};
 pub(crate) use planned_file::PlannedFile;

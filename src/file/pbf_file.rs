@@ -21,8 +21,8 @@ pub struct PbfFile {
     pub input: Input,
     /// The decoded header blob.
     pub header: HeaderBlock,
-    /// The table of contents; `None` if the file has no table, if its table does not fit the file, or if the summary was
-    /// enough to open the file.
+    /// The table of contents; `None` if the file has no table, if its table does not fit the file, or if the summary
+    /// was enough to open the file.
     pub(crate) toc: Option<Toc>,
     /// The summary of the table of contents, from the header; `None` if the header has no summary, or if the table of
     /// contents is not used.
@@ -176,11 +176,11 @@ impl PbfFile {
 /// limits of the format.
 fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let bad = |source| input.blob_error(0, 0, source);
-    let mut frame = input.start()?.to_vec();
-    if !is_like_pbf(&frame) {
+    let mut frame = input.first_bytes()?.to_vec();
+    if !may_begin_with_frame(&frame) {
         refuse_compressed_pbf(input, &decompressed_start(input)?)?;
         let start = decompressed_start(input)?;
-        if let Some(name) = text_format(if start.is_empty() { &frame } else { &start }) {
+        if let Some(name) = other_osm_format(if start.is_empty() { &frame } else { &start }) {
             let cause = format!("this is {name}, not a PBF file");
             let error = Error::file_of(input.path(), ErrorKind::NotOsm, cause);
             return Err(error.advise(Advice::ConvertToPbf));
@@ -207,7 +207,7 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
 
 /// Whether a file whose first bytes are `start` may begin with a frame. The first of the four bytes of a frame's length
 /// is 0, because a BlobHeader is shorter than 16 MiB.
-fn is_like_pbf(start: &[u8]) -> bool {
+fn may_begin_with_frame(start: &[u8]) -> bool {
     match start {
         [0, _, _, _, ..] => true,
         // A file with fewer than four bytes that are all 0 may be a truncated PBF file.
@@ -218,8 +218,8 @@ fn is_like_pbf(start: &[u8]) -> bool {
 /// Fails if `input` is a compressed PBF file. `start` is the beginning of its decompressed bytes. A PBF file must not
 /// be compressed as a whole, because readers need access to any offset.
 pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
-    match FileCompression::of(input.start()?) {
-        Some(compression) if begins_like_pbf(start) => Err(Error::file(
+    match FileCompression::detect(input.first_bytes()?) {
+        Some(compression) if begins_with_header_frame(start) => Err(Error::file(
             input.path(),
             format!(
                 "this is a PBF file that is compressed with {} as a whole: decompress it first (`{}`); PBF files are \
@@ -236,7 +236,7 @@ pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
 /// cannot be decompressed. The error of decompressing is reported when the input is read.
 fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
     let mut start = Vec::new();
-    if FileCompression::of(input.start()?).is_some()
+    if FileCompression::detect(input.first_bytes()?).is_some()
         && let Ok(bytes) = decompressed(input)
     {
         let _ = bytes.take(START_LEN as u64).read_to_end(&mut start);
@@ -248,7 +248,7 @@ fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
 const START_LEN: usize = 1024;
 
 /// Returns the name of the OSM format, other than PBF, of a file that begins with `start`.
-fn text_format(start: &[u8]) -> Option<&'static str> {
+fn other_osm_format(start: &[u8]) -> Option<&'static str> {
     let start = &start[..start.len().min(START_LEN)];
     let has = |text: &[u8]| memchr::memmem::find(start, text).is_some();
     let is_opl = matches!(start, [b'n' | b'w' | b'r', b'-' | b'0'..=b'9', ..]);
@@ -284,7 +284,7 @@ fn guess_other_format(start: &[u8]) -> Option<&'static str> {
 
 /// Whether a file whose first bytes are `start` begins with the frame of a header blob. Its BlobHeader has fewer than
 /// 256 bytes, and the type of the blob comes first.
-pub(crate) const fn begins_like_pbf(start: &[u8]) -> bool {
+pub(crate) const fn begins_with_header_frame(start: &[u8]) -> bool {
     matches!(start, [0, 0, 0, _, b'\n', ..])
 }
 
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn a_pbf_file_is_known_by_the_frame_of_its_header() {
         for start in [&b"\0\0\0\x0d\x0a\x09OSMHeader"[..], b"\0\0\0\xff\x0a"] {
-            assert!(begins_like_pbf(start), "{start:?}");
+            assert!(begins_with_header_frame(start), "{start:?}");
         }
         for start in [
             &b""[..],
@@ -339,7 +339,7 @@ mod tests {
             b"\0\0\x01\x0d\x0a\x09OSMHeader",
             b"\x0a\x09OSMHeader",
         ] {
-            assert!(!begins_like_pbf(start), "{start:?}");
+            assert!(!begins_with_header_frame(start), "{start:?}");
         }
     }
 }

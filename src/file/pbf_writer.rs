@@ -196,11 +196,11 @@ impl PbfWriter {
         if self.options.way_locations == BlobLocations::Drop {
             self.header.set_locations(None);
         }
-        let lens = self.header.check_lens();
-        lens.map_err(|error| self.failed(&error.within("the header")))?;
+        let lens = self.header.check_limits();
+        lens.map_err(|error| self.output_error(&error.within("the header")))?;
         let start = if self.is_stream {
             let frame = stream_header_frame(&self.header, self.options.toc);
-            frame.map_err(|error| self.failed(&error))?
+            frame.map_err(|error| self.output_error(&error))?
         } else {
             // Padding lets copied blobs share file system blocks with the input, which is worth the space only in large
             // outputs.
@@ -215,7 +215,7 @@ impl PbfWriter {
         Ok(())
     }
 
-    fn failed(&self, error: &FormatError) -> Error {
+    fn output_error(&self, error: &FormatError) -> Error {
         Error::file(self.output.path(), error.to_string())
     }
 
@@ -245,14 +245,14 @@ impl PbfWriter {
             self.max_id_table_len += entry.kinds.first().map_or(0, len);
         }
         self.last.push(blob);
-        while let Some(blob) = self.next_to_write() {
+        while let Some(blob) = self.pop_writable() {
             self.write(blob)?;
         }
         Ok(())
     }
 
     /// Removes and returns the first blob that is held back, if it is not needed for a table.
-    fn next_to_write(&mut self) -> Option<OutputBlob> {
+    fn pop_writable(&mut self) -> Option<OutputBlob> {
         let hosts = self.host_count();
         if !self.options.has_spatial_layout {
             return self.last.pop_front_if_left(hosts as u64);
@@ -287,7 +287,7 @@ impl PbfWriter {
                 let mut encoder =
                     FrameEncoder::new(self.options.compression, self.options.blob_index);
                 let encoded = encoder.add_payload(&payload);
-                encoded.map_err(|error| self.failed(&error))?;
+                encoded.map_err(|error| self.output_error(&error))?;
                 for mut frame in encoder.take_frames() {
                     if frame.entry.kinds != KindSet::of(ObjectKind::Node) {
                         frame.entry.bbox = entry.bbox;
@@ -461,7 +461,7 @@ impl PbfWriter {
             Vec::new()
         } else {
             let frame = header_frame(&self.header, toc, summary.as_ref(), self.header_len);
-            frame.map_err(|error| self.failed(&error))?
+            frame.map_err(|error| self.output_error(&error))?
         };
         self.backend.finish(&start, self.position)?;
         drop(self.backend);

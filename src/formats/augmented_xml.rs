@@ -89,19 +89,19 @@ impl AugmentedXml {
         self.text.push_str(action.name());
         self.text.push_str("\">\n");
         match old {
-            None => self.object(new, "    ", spill),
+            None => self.put_object(new, "    ", spill),
             Some(old) => {
                 self.text.push_str("    <old>\n");
-                self.object(old, "      ", spill);
+                self.put_object(old, "      ", spill);
                 self.text.push_str("    </old>\n    <new>\n");
-                self.object(new, "      ", spill);
+                self.put_object(new, "      ", spill);
                 self.text.push_str("    </new>\n");
             }
         }
         self.text.push_str("  </action>\n");
     }
 
-    fn object(
+    fn put_object(
         &mut self,
         augmented: &AugmentedObject<'_>,
         indent: &str,
@@ -117,9 +117,9 @@ impl AugmentedXml {
             put_location(&mut self.text, location);
         }
         self.text.push_str(">\n");
-        self.bounds(augmented, indent);
-        self.nodes(augmented.nodes, indent, "  ", spill);
-        self.members(augmented, indent, spill);
+        self.put_bounds(augmented, indent);
+        self.put_nodes(augmented.nodes, indent, "  ", spill);
+        self.put_members(augmented, indent, spill);
         for (key, value) in &object.tags {
             self.put_line(indent, "  <tag k=\"");
             self.inexpressible += put_replaced(&mut self.text, key);
@@ -163,7 +163,7 @@ impl AugmentedXml {
         }
     }
 
-    fn bounds(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
+    fn put_bounds(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
         let bbox = bounds_of(augmented);
         if bbox.is_empty() {
             return;
@@ -183,7 +183,7 @@ impl AugmentedXml {
         self.text.push_str("/>\n");
     }
 
-    fn nodes(
+    fn put_nodes(
         &mut self,
         nodes: &[PlacedNode],
         indent: &str,
@@ -209,7 +209,7 @@ impl AugmentedXml {
         }
     }
 
-    fn members(
+    fn put_members(
         &mut self,
         augmented: &AugmentedObject<'_>,
         indent: &str,
@@ -232,7 +232,7 @@ impl AugmentedXml {
                     Place::Node(location) => put_location(&mut self.text, location),
                     Place::Way(nodes) if !nodes.is_empty() => {
                         self.text.push_str(">\n");
-                        self.nodes(nodes, indent, "    ", spill);
+                        self.put_nodes(nodes, indent, "    ", spill);
                         is_open = true;
                     }
                     Place::Way(_) | Place::None => {}

@@ -3,7 +3,7 @@
 use super::content::format_of;
 use super::read::ObjectSource;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::{PbfFile, begins_like_pbf};
+use crate::file::{PbfFile, begins_with_header_frame};
 use crate::io::Input;
 use crate::osm::{FileContent, TextFormat};
 use crate::pbf::feature;
@@ -24,15 +24,17 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
         given => format_of(input, given)?,
     };
     match format {
-        Some(format) if format.is_change() => Ok(ObjectSource::text(input, format)),
+        Some(format) if format.is_change() => Ok(ObjectSource::of_text(input, format)),
         // OPL has no form of its own for changes.
         Some(format) if format.facts().content.is_none() || ctx.data_as_changes => {
-            Ok(ObjectSource::versions(input, format))
+            Ok(ObjectSource::of_text_versions(input, format))
         }
-        None if ctx.change_format == InputFormat::Pbf || begins_like_pbf(input.start()?) => {
+        None if ctx.change_format == InputFormat::Pbf
+            || begins_with_header_frame(input.first_bytes()?) =>
+        {
             pbf_source(input, ctx)
         }
-        Some(TextFormat::Osm) | None => Ok(ObjectSource::text(input, TextFormat::OsmChange)),
+        Some(TextFormat::Osm) | None => Ok(ObjectSource::of_text(input, TextFormat::OsmChange)),
         Some(format) => Err(no_changes_error(input, format.name())),
     }
 }
@@ -43,7 +45,7 @@ fn pbf_source(input: &Input, ctx: &Context) -> Result<ObjectSource> {
     let file = PbfFile::of_input(input.clone(), ctx)?;
     let is_named = FileContent::of_name(input.path(), None) == Some(FileContent::Changes);
     if ctx.data_as_changes || is_named || file.header.has(feature::HISTORY) {
-        Ok(ObjectSource::pbf(file))
+        Ok(ObjectSource::of_pbf(file))
     } else {
         Err(no_changes_error(input, "a PBF file"))
     }

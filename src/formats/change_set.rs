@@ -69,7 +69,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn of<'a, T>(&self, list: &'a [T]) -> &'a [T] {
+    fn slice<'a, T>(&self, list: &'a [T]) -> &'a [T] {
         &list[self.start as usize..self.end as usize]
     }
 
@@ -354,7 +354,7 @@ impl ChangeSet {
     /// The node ids of a changed way; empty for deletions and for other kinds.
     pub(crate) fn refs(&self, change: &Change) -> &[i64] {
         match change.key.0 {
-            ObjectKind::Way if !change.is_deletion() => change.refs.of(&self.refs),
+            ObjectKind::Way if !change.is_deletion() => change.refs.slice(&self.refs),
             _ => &[],
         }
     }
@@ -372,7 +372,7 @@ impl ChangeSet {
     /// members that a deletion lists.
     pub(crate) fn node_members(&self, change: &Change) -> impl Iterator<Item = i64> {
         let kinds = self.roles(change).iter().map(|(kind, _)| *kind);
-        let members = change.refs.of(&self.refs).iter().copied().zip(kinds);
+        let members = change.refs.slice(&self.refs).iter().copied().zip(kinds);
         members
             .filter(|(_, kind)| *kind == ObjectKind::Node)
             .map(|(id, _)| id)
@@ -386,7 +386,7 @@ impl ChangeSet {
             self.roles(change)
         };
         let kinds = roles.iter().map(|(kind, _)| *kind);
-        let ids = change.refs.of(&self.refs).iter().copied().zip(kinds);
+        let ids = change.refs.slice(&self.refs).iter().copied().zip(kinds);
         ids.map(|(id, kind)| ObjectId { kind, id })
     }
 
@@ -394,7 +394,7 @@ impl ChangeSet {
     /// if it gives none, and for other kinds.
     pub(crate) fn given_locations(&self, change: &Change) -> &[Option<Location>] {
         match change.kind() {
-            ObjectKind::Way => change.details.of(&self.locations),
+            ObjectKind::Way => change.details.slice(&self.locations),
             ObjectKind::Node | ObjectKind::Relation => &[],
         }
     }
@@ -402,7 +402,7 @@ impl ChangeSet {
     /// The kinds and roles of the members of a changed relation, in the order of its refs; empty for other kinds.
     fn roles(&self, change: &Change) -> &[(ObjectKind, u32)] {
         match change.kind() {
-            ObjectKind::Relation => change.details.of(&self.roles),
+            ObjectKind::Relation => change.details.slice(&self.roles),
             ObjectKind::Node | ObjectKind::Way => &[],
         }
     }
@@ -427,8 +427,8 @@ impl ChangeSet {
                 change.details = Span::default();
                 continue;
             }
-            let refs = change.refs.of(&self.refs);
-            let given = change.details.of(&self.locations);
+            let refs = change.refs.slice(&self.refs);
+            let given = change.details.slice(&self.locations);
             let start = locations.len() as u32;
             locations.extend(
                 refs.iter()
@@ -458,7 +458,7 @@ impl ChangeSet {
     /// The object that a change creates, modifies or deletes.
     pub fn object(&self, change: &Change) -> Object<'_> {
         let user = self.string(change.user);
-        let tags = change.tags.of(&self.tags).chunks_exact(2);
+        let tags = change.tags.slice(&self.tags).chunks_exact(2);
         Object {
             id: change.id(),
             info: Info {
@@ -477,7 +477,7 @@ impl ChangeSet {
                     location: change.location,
                 },
                 ObjectKind::Way => ObjectBody::Way {
-                    refs: change.refs.of(&self.refs).into(),
+                    refs: change.refs.slice(&self.refs).into(),
                     locations: self.given_locations(change).into(),
                 },
                 ObjectKind::Relation => ObjectBody::Relation {
@@ -489,7 +489,7 @@ impl ChangeSet {
 
     /// The members of a relation.
     fn members(&self, change: &Change) -> impl Iterator<Item = Member<'_>> {
-        let refs = change.refs.of(&self.refs).iter();
+        let refs = change.refs.slice(&self.refs).iter();
         let members = refs.zip(self.roles(change));
         members.map(|(&id, &(kind, role))| Member {
             kind,

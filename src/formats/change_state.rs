@@ -93,7 +93,7 @@ impl ChangeState {
     pub(crate) fn joined(states: &[Self]) -> Option<Self> {
         let ordered = ordered_states(states);
         let (first, rest) = ordered.split_first()?;
-        let mut data = first.result();
+        let mut data = first.data_state_after();
         let left_out = data.advance(rest.iter().copied());
         left_out.is_empty().then(|| Self {
             url: data.url,
@@ -102,7 +102,7 @@ impl ChangeState {
         })
     }
 
-    fn result(&self) -> DataState {
+    fn data_state_after(&self) -> DataState {
         DataState {
             url: self.url.clone(),
             state: self.after.clone(),
@@ -113,7 +113,7 @@ impl ChangeState {
 /// Displays the state after the changes, as in `sequence 4711 of 2026-11-20T00:00:00Z`.
 impl fmt::Display for ChangeState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.result().state.fmt(f)
+        self.data_state_after().state.fmt(f)
     }
 }
 
@@ -141,11 +141,11 @@ fn ordered_states(states: &[ChangeState]) -> Vec<&ChangeState> {
 impl DataState {
     /// Advances the state by change files, which may be in any order. A change file counts only if it continues the
     /// data. Returns the change files that neither continue the data nor are included in the data.
-    pub(crate) fn with<'c>(&mut self, changes: &'c [ChangeState]) -> Vec<&'c ChangeState> {
+    pub(crate) fn advance_by<'c>(&mut self, changes: &'c [ChangeState]) -> Vec<&'c ChangeState> {
         self.advance(ordered_states(changes).into_iter())
     }
 
-    /// Advances the state as [`with`](Self::with) does, by change files with the oldest first.
+    /// Advances the state as [`advance_by`](Self::advance_by) does, by change files with the oldest first.
     fn advance<'c>(
         &mut self,
         ordered: impl Iterator<Item = &'c ChangeState>,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     /// Returns the state of data after `changes`, and the number of changes that do not continue the data.
-    fn with(
+    fn state_after(
         url: Option<&str>,
         state: Replication,
         changes: &[ChangeState],
@@ -206,7 +206,7 @@ mod tests {
             url: url.map(str::to_owned),
             state,
         };
-        let left_out = data.with(changes).len();
+        let left_out = data.advance_by(changes).len();
         (data.state, left_out)
     }
 
@@ -214,7 +214,7 @@ mod tests {
     fn a_state_moves_on_only_by_changes_that_continue_it() {
         const URL: &str = "https://osm.example/day";
         let base = || replication(72, 7200);
-        let on_base = |changes: &[ChangeState]| with(Some(URL), base(), changes);
+        let on_base = |changes: &[ChangeState]| state_after(Some(URL), base(), changes);
         assert_eq!(on_base(&[]), (base(), 0));
         let next = [step(74, 7400), at(URL, step(73, 7300))];
         assert_eq!(on_base(&next), (replication(74, 7400), 0));
@@ -246,9 +246,9 @@ mod tests {
         assert_eq!(on_base(&[step(7, 7300)]), (base(), 1));
         // The state of the data is unknown, wholly or in part.
         let none = || replication(None, None);
-        assert_eq!(with(None, none(), &[step(73, 7300)]), (none(), 1));
+        assert_eq!(state_after(None, none(), &[step(73, 7300)]), (none(), 1));
         assert_eq!(
-            with(None, replication(None, 7200), &[step(73, 7300)]),
+            state_after(None, replication(None, 7200), &[step(73, 7300)]),
             (replication(None, 7200), 1)
         );
         let derived = ChangeState {
@@ -256,13 +256,13 @@ mod tests {
             ..step(73, 7300)
         };
         assert_eq!(
-            with(None, replication(None, 7200), &[derived]),
+            state_after(None, replication(None, 7200), &[derived]),
             (replication(73, 7300), 0)
         );
     }
 
     #[test]
-    fn change_files_that_follow_each_other_are_one() {
+    fn consecutive_change_files_are_joined_into_one_state() {
         let joined =
             ChangeState::joined(&[step(5, 500), step(3, 300), step(4, 400), step(4, 400)]).unwrap();
         assert_eq!(joined.before, replication(2, None));
@@ -270,12 +270,12 @@ mod tests {
         for base in 2..5 {
             let all = std::slice::from_ref(&joined);
             assert_eq!(
-                with(None, replication(base, 100 * base), all),
+                state_after(None, replication(base, 100 * base), all),
                 (replication(5, 500), 0)
             );
         }
         assert_eq!(
-            with(None, replication(1, 100), &[joined]),
+            state_after(None, replication(1, 100), &[joined]),
             (replication(1, 100), 1)
         );
         assert_eq!(ChangeState::joined(&[]), None);

@@ -7,7 +7,7 @@ use super::document_header::DocumentHeader;
 use super::encoding::decoded;
 use super::opl_fields::{self, decode, non_empty};
 use super::xml_attributes::{
-    check_version, degrees, for_each_attribute, number, root_attributes, time,
+    check_version, degrees, for_each_attribute, number, parse_root_attributes, time,
 };
 use super::xml_cause;
 use crate::error::{Error, FileResult, Result};
@@ -112,7 +112,7 @@ pub(crate) fn changeset_header(input: &Input, format: TextFormat) -> Result<Docu
     loop {
         buffer.clear();
         let header = match reader.read_event_into(&mut buffer) {
-            Ok(Event::Start(root) | Event::Empty(root)) => root_attributes(&root),
+            Ok(Event::Start(root) | Event::Empty(root)) => parse_root_attributes(&root),
             Ok(Event::Eof) => Ok(DocumentHeader::default()),
             Ok(_) => continue,
             Err(error) => Err(xml_cause::markup_cause(&error)),
@@ -307,7 +307,7 @@ impl XmlParser {
     fn open(&mut self, element: &BytesStart<'_>) -> Result<(), String> {
         let name = element.name();
         if self.depth == 0 {
-            check_version(name.as_ref(), &root_attributes(element)?)?;
+            check_version(name.as_ref(), &parse_root_attributes(element)?)?;
         }
         match name.as_ref() {
             "changeset" => self.parse_changeset(element),

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_name_tells_the_format_of_its_content() {
+    fn a_file_name_that_fits_the_format_tells_the_content() {
         let (xml, opl) = (Some(TextFormat::Osm), Some(TextFormat::Opl));
         for (name, format) in [
             ("a.osh", xml),

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_are_codes_and_not_other_suffixes() {
+    fn only_name_keys_with_a_language_code_have_a_language() {
         for (key, expected) in [
             ("name:de", Some("de")),
             ("name:zh-Hant", Some("zh-Hant")),

@@ -13,13 +13,13 @@ impl TextFormat {
     /// the format.
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
-        let start = input.start()?;
+        let start = input.first_bytes()?;
         // An OPL file without objects and comments is recognized by its name alone.
-        let empty = names_opl(input.path()).then_some(Self::Opl);
+        let empty = has_opl_extension(input.path()).then_some(Self::Opl);
         if is_blank(start) {
             return Ok(empty);
         }
-        if FileCompression::of(start).is_none() && !is_utf16(start) {
+        if FileCompression::detect(start).is_none() && !is_utf16(start) {
             return Ok(Self::of_text(start));
         }
         let mut start = Vec::new();
@@ -85,7 +85,7 @@ fn is_blank(text: &[u8]) -> bool {
 }
 
 /// Whether a file name has the extension of OPL, compressed or not.
-fn names_opl(path: &Path) -> bool {
+fn has_opl_extension(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut endings = name.rsplit('.').take(2);
     endings.any(|ending| ending.eq_ignore_ascii_case("opl"))

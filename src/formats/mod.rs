@@ -128,8 +128,8 @@ pub(crate) fn read_changes<P: AsRef<Path>>(
     let mut reader = ChangeReader::new(same_time, versions);
     reader.add(&inputs, ctx)?;
     let headers = paths.iter().zip(&reader.headers);
-    let states =
-        headers.filter_map(|(path, header)| ChangeState::of(header, read::sidecar(path.as_ref())));
+    let states = headers
+        .filter_map(|(path, header)| ChangeState::of(header, read::read_state_file(path.as_ref())));
     let states = states.collect();
     Ok(reader.finish(states, ctx))
 }
@@ -190,7 +190,7 @@ pub(crate) fn change_states<P: AsRef<Path>>(
     sources: &[ObjectSource],
 ) -> Result<Vec<ChangeState>> {
     let states = paths.iter().zip(sources).map(|(path, source)| {
-        let sidecar = read::sidecar(path.as_ref());
+        let sidecar = read::read_state_file(path.as_ref());
         Ok(ChangeState::of(&source.document_header()?, sidecar))
     });
     states.filter_map(Result::transpose).collect()
@@ -211,7 +211,7 @@ pub fn read_osm_file(input: &Input) -> Result<ChangeSet> {
     let ctx = Context::default();
     let objects = NewestChanges::new(SameTime::LastRead, KeptVersions::Newest);
     let mut objects = objects.max_memory(256 << 20);
-    let source = ObjectSource::geometry(input, format);
+    let source = ObjectSource::of_text_with_geometry(input, format);
     read::read_all(&[source], 0, &mut objects, &ctx)?;
     Ok(objects.finish(&ctx))
 }

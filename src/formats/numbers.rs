@@ -31,13 +31,13 @@ pub(super) fn put_number(out: &mut TextBuffer, value: i64) {
     }
     let value = value.unsigned_abs();
     match value / EIGHT_DIGITS {
-        0 => put_leading(out, value as u32),
+        0 => put_unpadded(out, value as u32),
         high if high < EIGHT_DIGITS => {
-            put_leading(out, high as u32);
+            put_unpadded(out, high as u32);
             put_eight(out, value);
         }
         high => {
-            put_leading(out, (high / EIGHT_DIGITS) as u32);
+            put_unpadded(out, (high / EIGHT_DIGITS) as u32);
             put_eight(out, high);
             put_eight(out, value);
         }
@@ -46,7 +46,7 @@ pub(super) fn put_number(out: &mut TextBuffer, value: i64) {
 
 /// Appends a number below 10^8 without leading zeros.
 #[inline(always)]
-fn put_leading(out: &mut TextBuffer, number: u32) {
+fn put_unpadded(out: &mut TextBuffer, number: u32) {
     if number < 10 {
         return out.push_ascii([b'0' + number as u8], 1);
     }
@@ -173,7 +173,7 @@ mod tests {
     use crate::osm::format_e7;
 
     #[test]
-    fn numbers_are_those_that_the_library_writes() {
+    fn numbers_are_written_as_to_string_and_format_e7_write_them() {
         let mut text = TextBuffer::new();
         let powers = (0..19).map(|digits| 10_i64.pow(digits));
         let near = powers.flat_map(|power| [power - 1, power, power + 1, power / 3, power * 7 / 8]);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_those_that_the_library_writes() {
+    fn times_are_written_as_format_timestamp_writes_them() {
         let mut times = TimeFormatter::new();
         let days = (0..3000).map(|day| day * SECONDS_PER_DAY * 7 + day * 77);
         let odd = [

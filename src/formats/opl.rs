@@ -75,7 +75,9 @@ impl OplParser {
             (None, None) => None,
             _ => return Err((0, "a node with only one of x and y".into())),
         };
-        self.objects.finish(&draft).map_err(|cause| (0, cause))
+        self.objects
+            .append_draft(&draft)
+            .map_err(|cause| (0, cause))
     }
 
     fn parse_field(

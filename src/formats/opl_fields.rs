@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_decoded_and_what_is_no_code_is_refused() {
+    fn escapes_are_decoded_and_invalid_ones_are_refused() {
         let mut out = String::new();
         for (text, decoded) in [
             ("", ""),

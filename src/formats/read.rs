@@ -8,7 +8,9 @@ use super::o5m::{self, O5mChunks};
 use super::text_chunks::{TextChunk, TextChunks, TextDamage};
 use super::xml::{MAX_REMARKS, WayNodesIn};
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::{BlobDecoder, HeaderWalker, PbfFile, begins_like_pbf, guess_binary_format};
+use crate::file::{
+    BlobDecoder, HeaderWalker, PbfFile, begins_with_header_frame, guess_binary_format,
+};
 use crate::io::Input;
 use crate::osm::TextFormat;
 use crate::pbf::BlobEntry;
@@ -62,17 +64,17 @@ enum SourceForm {
 
 impl ObjectSource {
     /// Creates a source in which the format gives the action of each object.
-    pub(super) fn text(input: &Input, format: TextFormat) -> Self {
+    pub(super) fn of_text(input: &Input, format: TextFormat) -> Self {
         Self {
             input: input.clone(),
             form: SourceForm::Text(format),
         }
     }
 
-    /// Creates a source as [`text`](Self::text) does. The source also has the nodes that servers write when geometry is
-    /// requested: nodes of ways without an id, and nodes of member ways in relations, which become
+    /// Creates a source as [`of_text`](Self::of_text) does. The source also has the nodes that servers write when
+    /// geometry is requested: nodes of ways without an id, and nodes of member ways in relations, which become
     /// [`ChangeSet::member_ways`].
-    pub(super) fn geometry(input: &Input, format: TextFormat) -> Self {
+    pub(super) fn of_text_with_geometry(input: &Input, format: TextFormat) -> Self {
         Self {
             input: input.clone(),
             form: SourceForm::Geometry(format),
@@ -80,7 +82,7 @@ impl ObjectSource {
     }
 
     /// Creates a source in which each version of an object becomes the change that led to it.
-    pub(super) fn versions(input: &Input, format: TextFormat) -> Self {
+    pub(super) fn of_text_versions(input: &Input, format: TextFormat) -> Self {
         Self {
             input: input.clone(),
             form: SourceForm::Versions(format),
@@ -88,7 +90,7 @@ impl ObjectSource {
     }
 
     /// Creates a source of the versions in a PBF file.
-    pub(super) fn pbf(file: PbfFile) -> Self {
+    pub(super) fn of_pbf(file: PbfFile) -> Self {
         Self {
             input: file.input.clone(),
             form: SourceForm::Pbf(Box::new(file)),
@@ -119,7 +121,7 @@ impl ObjectSource {
 
     fn check(&self) -> Result<()> {
         self.format()
-            .map_or(Ok(()), |format| check(&self.input, format))
+            .map_or(Ok(()), |format| check_text_input(&self.input, format))
     }
 
     /// Opens the file. Warnings go to `ctx`.
@@ -208,7 +210,7 @@ impl InputChunk {
         match text.parse_until_damage(format, WayNodesIn::Ways) {
             Ok(objects) => (objects, None),
             Err(damage) => {
-                let byte = text.byte(damage.lost);
+                let byte = text.file_offset(damage.lost);
                 let error = text.error(path, damage.at, damage.cause);
                 (*damage.objects, Some(((error, byte), text.is_last)))
             }
@@ -239,10 +241,10 @@ impl Chunks<'_> {
 
 impl Chunks<'_> {
     /// Makes the chunks of a file that is not PBF end at its first damage.
-    fn salvage(&mut self) {
+    fn enable_salvage(&mut self) {
         match self {
-            Self::Text(chunks, _) => chunks.salvage(),
-            Self::O5m(chunks) => chunks.salvage(),
+            Self::Text(chunks, _) => chunks.enable_salvage(),
+            Self::O5m(chunks) => chunks.enable_salvage(),
             Self::Pbf { .. } => {}
         }
     }
@@ -257,10 +259,10 @@ impl Chunks<'_> {
     }
 
     /// Returns the number of bytes of the decompressed file that were read.
-    fn bytes(&self) -> u64 {
+    fn bytes_read(&self) -> u64 {
         match self {
-            Self::Text(chunks, _) => chunks.bytes(),
-            Self::O5m(chunks) => chunks.bytes(),
+            Self::Text(chunks, _) => chunks.bytes_read(),
+            Self::O5m(chunks) => chunks.bytes_read(),
             Self::Pbf { .. } => 0,
         }
     }
@@ -304,7 +306,7 @@ pub fn read_texts<S, T: Send>(
 ) -> Result<()> {
     let sources = inputs.iter();
     let sources: Vec<_> = sources
-        .map(|input| ObjectSource::text(input, format))
+        .map(|input| ObjectSource::of_text(input, format))
         .collect();
     read_sources(&sources, ctx, init, work, merge)
 }
@@ -366,7 +368,7 @@ pub(crate) fn salvage_texts<S, T: Send>(
     mut merge: impl FnMut(T) -> Result<()>,
 ) -> Result<(Option<Damage>, u64)> {
     let mut chunks = Chunks::open(input, format, Some(ctx))?;
-    chunks.salvage();
+    chunks.enable_salvage();
     // Chunks after damage that a worker has found are parsed as well, but their results are dropped.
     let mut found: Option<(Damage, bool)> = None;
     let read = parallel_single_result_phase(
@@ -396,13 +398,13 @@ pub(crate) fn salvage_texts<S, T: Send>(
         (Some((damage, _)), _) => Ok(Some(damage)),
         (None, None) => read.map(|()| None),
     };
-    Ok((damage?, chunks.bytes()))
+    Ok((damage?, chunks.bytes_read()))
 }
 
 /// Parses the first chunk of a file up to the first damage, as [`read_start`] does.
 pub(crate) fn salvage_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
     let mut chunks = Chunks::open(input, format, None)?;
-    chunks.salvage();
+    chunks.enable_salvage();
     match chunks.next() {
         Some(chunk) => Ok(chunk?.salvage(input.path()).0),
         None => Ok(ChangeSet::default()),
@@ -411,7 +413,7 @@ pub(crate) fn salvage_start(input: &Input, format: TextFormat) -> Result<ChangeS
 
 /// Parses the first chunk of a file that is not PBF. The chunk has the document header and the first objects.
 pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
-    check(input, format)?;
+    check_text_input(input, format)?;
     match Chunks::open(input, format, None)?.next() {
         Some(Ok(InputChunk::Text(text, format))) => {
             text.parse(input.path(), format, WayNodesIn::Ways)
@@ -423,13 +425,13 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
 }
 
 /// Fails if an input has a known binary format such as PBF, or if it is empty and not OPL.
-fn check(input: &Input, format: TextFormat) -> Result<()> {
+fn check_text_input(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
     if input.is_empty() && format != TextFormat::Opl {
         return Err(Error::file(path, "the file is empty"));
     }
-    let start = input.start()?;
-    let cause = match (begins_like_pbf(start), guess_binary_format(start)) {
+    let start = input.first_bytes()?;
+    let cause = match (begins_with_header_frame(start), guess_binary_format(start)) {
         (true, _) => format!("this is a PBF file, not {}", format.name()),
         (_, Some(kind)) => format!("not an OSM file (it looks like {kind})"),
         (_, None) => return Ok(()),
@@ -464,7 +466,7 @@ pub(super) fn read_all(
 
 /// Reads the state file that replication servers publish beside a change file, such as `123.state.txt` beside
 /// `123.osc.gz`. Returns `None` if the state file does not exist or cannot be read.
-pub(super) fn sidecar(path: &Path) -> Option<Replication> {
+pub(super) fn read_state_file(path: &Path) -> Option<Replication> {
     let mut stem = path.to_owned();
     // Removes extensions up to and including `.osc`. After `.osc`, there may be the extension of a compression.
     loop {
@@ -476,7 +478,7 @@ pub(super) fn sidecar(path: &Path) -> Option<Replication> {
     }
     stem.as_mut_os_string().push(".state.txt");
     let text = std::fs::read_to_string(stem).ok()?;
-    let (sequence, timestamp) = crate::replication::numbers(&text);
+    let (sequence, timestamp) = crate::replication::sequence_and_time(&text);
     Some(Replication {
         sequence,
         timestamp,

@@ -137,7 +137,7 @@ impl ShapeRecords {
         let out = &mut self.bytes;
         out.reserve(RECORD_HEADER_LEN + content);
         out.extend([0; 4]);
-        out.extend(words(content).to_be_bytes());
+        out.extend(len_in_words(content).to_be_bytes());
         out.extend((shape_type as u32).to_le_bytes());
         extent.put(out);
         out.extend((starts.len() as u32).to_le_bytes());
@@ -152,7 +152,7 @@ impl ShapeRecords {
 }
 
 /// Returns a length in units of 16 bits.
-const fn words(bytes: usize) -> u32 {
+const fn len_in_words(bytes: usize) -> u32 {
     (bytes / 2) as u32
 }
 
@@ -220,7 +220,7 @@ impl ShapefileWriter {
             self.count += 1;
             records.bytes[start..start + 4].copy_from_slice(&self.count.to_be_bytes());
             index.extend(((offset / 2) as u32).to_be_bytes());
-            index.extend(words(len - RECORD_HEADER_LEN).to_be_bytes());
+            index.extend(len_in_words(len - RECORD_HEADER_LEN).to_be_bytes());
             table.push(b' ');
             let numbers = match self.columns {
                 ShapeColumns::Number => vec![i64::from(self.count) - 1],

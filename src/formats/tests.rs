@@ -64,7 +64,7 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
 }
 
 #[test]
-fn an_opl_file_gives_its_objects_too() {
+fn an_opl_file_gives_its_objects_in_canonical_order() {
     let text = b"# by hand\nw5 v2 Nn1,n-2\nn1 Ta=%3c%b x-2.25 y1.5\nn9 dD x y\n";
     let set = read_osm_file(&open(&file(text))).unwrap();
     let seen: Vec<_> = set
@@ -78,7 +78,7 @@ fn an_opl_file_gives_its_objects_too() {
 }
 
 #[test]
-fn a_file_of_the_other_kind_is_named() {
+fn an_error_names_the_kind_of_a_file_of_another_kind() {
     let change = file(b"<osmChange version='0.6'><create/></osmChange>");
     let plain = file(b"<osm version='0.6'><node id='1' lat='1' lon='1'/></osm>");
     let message = error(read_osm_file(&open(&change)));

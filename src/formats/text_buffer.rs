@@ -63,7 +63,7 @@ impl TextBuffer {
     /// Appends ASCII text of at most `max` bytes. Calls `put` with a slice of `max` bytes. `put` writes the text to the
     /// start of the slice, and returns the length of the text.
     #[inline(always)]
-    pub(super) fn put_ascii(&mut self, max: usize, put: impl FnOnce(&mut [u8]) -> usize) {
+    pub(super) fn push_ascii_with(&mut self, max: usize, put: impl FnOnce(&mut [u8]) -> usize) {
         let start = self.bytes.len();
         self.bytes.resize(start + max, 0);
         let space = &mut self.bytes[start..];

@@ -56,7 +56,7 @@ impl TextChunk {
     }
 
     /// Returns the offset in the text of the file for offset `at` in `bytes`.
-    pub(super) fn byte(&self, at: usize) -> u64 {
+    pub(super) fn file_offset(&self, at: usize) -> u64 {
         self.start + at.saturating_sub(self.prefix) as u64
     }
 
@@ -115,18 +115,18 @@ impl TextChunks {
     }
 
     /// Makes the iterator return the text before damage as the last chunk, instead of an error.
-    pub(super) const fn salvage(&mut self) {
+    pub(super) const fn enable_salvage(&mut self) {
         self.salvages = true;
     }
 
     /// Returns the damage after the last chunk, and the offset in the text at which that chunk ends.
-    /// [`salvage`](Self::salvage) must have been called.
+    /// [`enable_salvage`](Self::enable_salvage) must have been called.
     pub(super) fn take_failure(&mut self) -> Option<(Error, u64)> {
         self.failure.take()
     }
 
     /// Returns the number of bytes of text that were read.
-    pub(super) const fn bytes(&self) -> u64 {
+    pub(super) const fn bytes_read(&self) -> u64 {
         self.start
     }
 
@@ -161,7 +161,7 @@ impl TextChunks {
                 return Ok(self.last_chunk(None));
             }
             let prefix = self.cutter.prefix();
-            let cut = self.cutter.cut(&self.pending);
+            let cut = self.cutter.find_cut(&self.pending);
             if let Some(cut) = cut.filter(|cut| *cut <= MAX_CHUNK_LEN) {
                 let rest = self.pending.split_off(cut);
                 let text = std::mem::replace(&mut self.pending, rest);
@@ -258,10 +258,10 @@ impl Cutter {
 
     /// Returns the last offset at which `text` can be cut, or `None` if there is no such offset. The next call must
     /// pass the text from the returned offset on or, after `None`, the same text with more bytes at its end.
-    fn cut(&mut self, text: &[u8]) -> Option<usize> {
+    fn find_cut(&mut self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Lines => memrchr(b'\n', text).map(|at| at + 1),
-            Self::Xml(cutter) => cutter.cut(text),
+            Self::Xml(cutter) => cutter.find_cut(text),
         }
     }
 }
@@ -306,7 +306,7 @@ impl XmlCutter {
         }
     }
 
-    fn cut(&mut self, text: &[u8]) -> Option<usize> {
+    fn find_cut(&mut self, text: &[u8]) -> Option<usize> {
         while let Some(end) = self.markup_end(text) {
             self.at = end;
         }
@@ -427,7 +427,7 @@ mod tests {
         while end < text.len() {
             end = text.len().min(end + step);
             let prefix = cutter.prefix();
-            if let Some(cut) = cutter.cut(&text.as_bytes()[start..end]) {
+            if let Some(cut) = cutter.find_cut(&text.as_bytes()[start..end]) {
                 found.push(prefix + &text[start..start + cut]);
                 start += cut;
             }

@@ -23,7 +23,7 @@ impl TextCompression {
     /// Detects the compression of an input from its first bytes. Returns [`None`](Self::None) for xz, which is not
     /// supported.
     pub(crate) fn of_content(input: &Input) -> Result<Self> {
-        Ok(match FileCompression::of(input.start()?) {
+        Ok(match FileCompression::detect(input.first_bytes()?) {
             Some(FileCompression::Gzip) => Self::Gzip,
             Some(FileCompression::Bzip2) => Self::Bzip2,
             Some(FileCompression::Zstd) => Self::Zstd,

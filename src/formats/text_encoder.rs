@@ -144,7 +144,7 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn chunks_behind_each_other_are_one_file() {
+    fn concatenated_chunks_are_one_gzip_member() {
         let noise: String = (0..300_000u32)
             .map(|i| char::from(b' ' + (i.wrapping_mul(2_654_435_761) >> 25) as u8 % 90))
             .collect();

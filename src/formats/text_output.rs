@@ -124,16 +124,16 @@ impl TextOutput {
     /// Writes the rest of the text and the trailer, flushes the file to disk, and gives the file its name. Returns the
     /// size of the file in bytes.
     pub fn finish(self) -> Result<u64> {
-        self.complete()?.commit()
+        self.finish_uncommitted()?.commit()
     }
 
     /// Ends the file as [`finish`](Self::finish) does, but does not wait until it is on disk.
     pub(crate) fn finish_unflushed(self) -> Result<u64> {
-        self.complete()?.commit_unflushed()
+        self.finish_uncommitted()?.commit_unflushed()
     }
 
     /// Writes the rest of the text and the trailer. The file gets its name when the returned output is committed.
-    pub(crate) fn complete(mut self) -> Result<StreamOutput> {
+    pub(crate) fn finish_uncommitted(mut self) -> Result<StreamOutput> {
         self.end_chunk()?;
         if self.compression == TextCompression::Zstd
             && self.output.len() == 0

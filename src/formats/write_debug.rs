@@ -65,16 +65,16 @@ impl Paint {
         }
     }
 
-    fn code(self, out: &mut TextBuffer, code: &str) {
+    fn put_code(self, out: &mut TextBuffer, code: &str) {
         if self.has_colors {
             out.push_str(code);
         }
     }
 
     fn put(self, out: &mut TextBuffer, color: &str, text: &str) {
-        self.code(out, color);
+        self.put_code(out, color);
         out.push_str(text);
-        self.code(out, RESET);
+        self.put_code(out, RESET);
     }
 
     /// Appends the name of an attribute, a colon, and spaces up to column `width`, at which the values begin.
@@ -88,7 +88,7 @@ impl Paint {
     /// Appends a string in quotation marks. Ambiguous and invisible characters become `<U+…>`.
     fn put_quoted(self, out: &mut TextBuffer, text: &str) {
         out.push('"');
-        self.code(out, BLUE);
+        self.put_code(out, BLUE);
         for char in text.chars() {
             match char {
                 '\u{20}'..='\u{21}'
@@ -98,24 +98,24 @@ impl Paint {
                 | '\u{a1}'..='\u{ac}'
                 | '\u{ae}'..='\u{5ff}' => out.push(char),
                 _ => {
-                    self.code(out, RED);
+                    self.put_code(out, RED);
                     let _ = write!(out, "<U+{:04X}>", u32::from(char));
-                    self.code(out, BLUE);
+                    self.put_code(out, BLUE);
                 }
             }
         }
-        self.code(out, RESET);
+        self.put_code(out, RESET);
         out.push('"');
     }
 
     /// Appends the index of a node, member or comment.
     fn put_index(self, out: &mut TextBuffer, index: usize, width: usize) {
-        self.code(out, WHITE);
+        self.put_code(out, WHITE);
         let _ = write!(out, "    {index:0width$}: ");
-        self.code(out, RESET);
+        self.put_code(out, RESET);
     }
 
-    fn tags<K: AsRef<str>>(self, out: &mut TextBuffer, tags: &[(K, K)], width: usize) {
+    fn put_tags<K: AsRef<str>>(self, out: &mut TextBuffer, tags: &[(K, K)], width: usize) {
         let longest = tags.iter().map(|(key, _)| key.as_ref().len()).max();
         let Some(longest) = longest else {
             return;
@@ -133,7 +133,7 @@ impl Paint {
         }
     }
 
-    fn location(self, out: &mut TextBuffer, location: Option<Location>) {
+    fn put_location(self, out: &mut TextBuffer, location: Option<Location>) {
         let (lat_e7, lon_e7) = Location::stored_e7(location);
         put_e7(out, lon_e7);
         out.push(',');
@@ -189,10 +189,10 @@ impl DebugText {
             && object.info.visible
         {
             paint.put_name(text, "lon/lat", OBJECT_COLUMN);
-            paint.location(text, *location);
+            paint.put_location(text, *location);
             text.push('\n');
         }
-        paint.tags(text, &object.tags, OBJECT_COLUMN);
+        paint.put_tags(text, &object.tags, OBJECT_COLUMN);
         match &object.body {
             ObjectBody::Node { .. } => {}
             ObjectBody::Way { refs, locations } => put_nodes(text, paint, refs, locations),
@@ -300,7 +300,7 @@ impl DebugText {
                 let _ = writeln!(text, "{left},{bottom} {right},{top}");
             }
         }
-        paint.tags(text, &changeset.tags, COLUMN);
+        paint.put_tags(text, &changeset.tags, COLUMN);
         self.put_comments(changeset);
         if self.with_checksum {
             let mut sum = Hasher::new();
@@ -351,7 +351,7 @@ fn put_nodes(text: &mut TextBuffer, paint: Paint, refs: &[i64], locations: &[Opt
         let _ = write!(text, "{id:>10}");
         if let Some(location) = locations.get(index).copied().flatten() {
             text.push_str(" (");
-            paint.location(text, Some(location));
+            paint.put_location(text, Some(location));
             text.push(')');
         }
         text.push('\n');

@@ -5,7 +5,7 @@ use super::document_header::DocumentHeader;
 use super::object_lines::{ObjectLines, Sections};
 use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, Visibility};
-use super::write_xml::{Indent, XmlBuffer, document, put_bounds};
+use super::write_xml::{Indent, XmlBuffer, document_start, put_bounds};
 use crate::osm::{ObjectId, TextFormat, format_timestamp};
 use crate::pbf::{InfoFields, Object};
 use std::fmt::Write as _;
@@ -47,7 +47,7 @@ impl OscText {
 
     /// Returns the text before the changes, with the attributes of a document header, but without its bounding boxes.
     pub fn prologue_of(document_header: &DocumentHeader) -> String {
-        document("osmChange", document_header).take()
+        document_start("osmChange", document_header).take()
     }
 
     /// The text after the changes.
@@ -106,7 +106,7 @@ impl OscText {
 
 /// Returns the text before the changes, with the attributes and the bounding boxes of a document header.
 pub(super) fn osc_prologue(document_header: &DocumentHeader) -> TextBuffer {
-    let mut text = document("osmChange", document_header);
+    let mut text = document_start("osmChange", document_header);
     put_bounds(&mut text, document_header);
     text
 }

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 /// Returns the text before the objects of an OSM XML file. It consists of the XML declaration, the start tag of the
 /// root element with the document header as attributes, and the bounds.
 pub(crate) fn xml_prologue(document_header: &DocumentHeader) -> TextBuffer {
-    let mut text = document("osm", document_header);
+    let mut text = document_start("osm", document_header);
     put_bounds(&mut text, document_header);
     text
 }
@@ -21,7 +21,7 @@ pub(crate) fn xml_prologue(document_header: &DocumentHeader) -> TextBuffer {
 pub(crate) const XML_EPILOGUE: &str = "</osm>\n";
 
 /// Returns the XML declaration and the start tag of the root element, which has the document header as attributes.
-pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuffer {
+pub(super) fn document_start(root: &str, document_header: &DocumentHeader) -> TextBuffer {
     let mut text = TextBuffer::new();
     let _ = write!(
         text,

@@ -4,7 +4,7 @@ use super::change_action::ChangeAction;
 use super::change_set::{ChangeSet, Draft, MemberWay, NO_ID};
 use super::text_chunks::{TextChunk, TextDamage};
 use super::xml_attributes::{
-    check_version, degrees, for_each_attribute, number, root_attributes, time,
+    check_version, degrees, for_each_attribute, number, parse_root_attributes, time,
 };
 use super::xml_cause;
 use crate::osm::{Bbox, Location, ObjectKind, TextFormat, parse_e7};
@@ -78,7 +78,7 @@ fn position(reader: &quick_xml::Reader<&[u8]>) -> usize {
 }
 
 /// The error message for a document whose root element is `found`.
-fn other_root(format: TextFormat, found: &str) -> String {
+fn wrong_root_message(format: TextFormat, found: &str) -> String {
     let other = match format {
         TextFormat::OsmChange => TextFormat::Osm,
         _ => TextFormat::OsmChange,
@@ -239,30 +239,32 @@ impl XmlObjectParser {
                 "there is <{name}> behind </{}>",
                 self.format.facts().root
             )),
-            (None, other) => Err(other_root(self.format, other)),
-            (Some(Ancestor::Root), "bounds") => self.bounds(element),
+            (None, other) => Err(wrong_root_message(self.format, other)),
+            (Some(Ancestor::Root), "bounds") => self.parse_bounds(element),
             (Some(Ancestor::Root), name) => match (self.format, name) {
                 (TextFormat::OsmChange, "create") => Ok(Ancestor::Section(ChangeAction::Create)),
                 (TextFormat::OsmChange, "modify") => Ok(Ancestor::Section(ChangeAction::Modify)),
                 (TextFormat::OsmChange, "delete") => Ok(Ancestor::Section(ChangeAction::Delete)),
-                (TextFormat::OsmChange, _) => other_element(Ancestor::Root, name),
+                (TextFormat::OsmChange, _) => skip_other_element(Ancestor::Root, name),
                 (_, "changeset") => {
                     self.objects.changesets += 1;
                     Ok(Ancestor::Other)
                 }
                 (_, "remark") => Ok(Ancestor::Remark),
-                _ => self.object_or_other(element, name, Ancestor::Root, ChangeAction::Create),
+                _ => {
+                    self.parse_object_or_other(element, name, Ancestor::Root, ChangeAction::Create)
+                }
             },
             (Some(ancestor @ Ancestor::Section(action)), name) => {
-                self.object_or_other(element, name, ancestor, action)
+                self.parse_object_or_other(element, name, ancestor, action)
             }
             (Some(Ancestor::Object(_)), "tag") => self.parse_tag(element),
-            (Some(Ancestor::Object(ObjectKind::Way)), "nd") => self.node_ref(element),
+            (Some(Ancestor::Object(ObjectKind::Way)), "nd") => self.parse_node_ref(element),
             (Some(Ancestor::Object(ObjectKind::Relation)), "member") => self.parse_member(element),
             (Some(Ancestor::Member), "nd") if self.member_way.is_some() => {
-                self.member_node(element)
+                self.parse_member_node(element)
             }
-            (Some(ancestor), name) => other_element(ancestor, name),
+            (Some(ancestor), name) => skip_other_element(ancestor, name),
         }
     }
 
@@ -290,7 +292,7 @@ impl XmlObjectParser {
                 if locations.len() > draft.locations_start {
                     locations.resize(draft.locations_start + nodes, None);
                 }
-                self.objects.finish(&draft)
+                self.objects.append_draft(&draft)
             }
             None => Ok(()),
         }
@@ -298,7 +300,7 @@ impl XmlObjectParser {
 
     fn parse_root(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         self.seen_root = true;
-        let document_header = root_attributes(element)?;
+        let document_header = parse_root_attributes(element)?;
         if self.has_root {
             check_version(self.format.facts().root, &document_header)?;
         }
@@ -308,7 +310,7 @@ impl XmlObjectParser {
 
     /// Reads the bounds of the document. Ignores bounds with a missing or invalid side. Fails only if the attributes of
     /// the element cannot be parsed.
-    fn bounds(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
+    fn parse_bounds(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let mut sides = [None; 4];
         for_each_attribute(element, |key, value| {
             let names = ["minlat", "maxlat", "minlon", "maxlon"];
@@ -337,7 +339,7 @@ impl XmlObjectParser {
         Ok(Ancestor::Other)
     }
 
-    fn object_or_other(
+    fn parse_object_or_other(
         &mut self,
         element: &BytesStart<'_>,
         name: &str,
@@ -347,7 +349,7 @@ impl XmlObjectParser {
         let mut kinds = ObjectKind::ALL.into_iter();
         match kinds.find(|kind| kind.name() == name) {
             Some(kind) => self.parse_object(element, kind, action),
-            None => other_element(ancestor, name),
+            None => skip_other_element(ancestor, name),
         }
     }
 
@@ -425,7 +427,7 @@ impl XmlObjectParser {
         Ok(Ancestor::Leaf)
     }
 
-    fn node_ref(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
+    fn parse_node_ref(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let (node, coordinates) = node_of_way(element)?;
         if let (Some((lat, lon)), Some(draft)) = (coordinates, &self.draft) {
             let before = self.objects.refs.len() - draft.refs_start;
@@ -442,7 +444,7 @@ impl XmlObjectParser {
     }
 
     /// Reads a node of the way that is the open member.
-    fn member_node(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
+    fn parse_member_node(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let (_, coordinates) = node_of_way(element)?;
         if let Some(way) = &mut self.member_way {
             let location = coordinates.and_then(|(lat, lon)| Location::new(lat, lon));
@@ -508,7 +510,7 @@ fn node_of_way(element: &BytesStart<'_>) -> Result<NodeOfWay, String> {
 
 /// Skips an element that has no meaning in `ancestor`. Fails if the element has a meaning elsewhere, because skipping
 /// it would lose its data.
-fn other_element(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
+fn skip_other_element(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
     let is_misplaced = match ancestor {
         // Servers write tags and nodes of ways into elements that are not part of the format. They also write nodes of
         // ways into members. Neither is an error.

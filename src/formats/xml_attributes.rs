@@ -58,7 +58,7 @@ pub(super) fn time(value: &str) -> Result<i64, String> {
 }
 
 /// Reads the document header from the attributes of a root element.
-pub(super) fn root_attributes(element: &BytesStart<'_>) -> Result<DocumentHeader, String> {
+pub(super) fn parse_root_attributes(element: &BytesStart<'_>) -> Result<DocumentHeader, String> {
     let mut document_header = DocumentHeader::default();
     for_each_attribute(element, |key, value| {
         match key {

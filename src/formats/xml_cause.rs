@@ -10,7 +10,7 @@ pub(super) fn markup_cause(error: &Error) -> String {
     match error {
         Error::Io(error) => error.to_string(),
         Error::Syntax(error) => format!("the text ends within {}", unfinished_markup(*error)),
-        Error::IllFormed(error) => ill_formed(error),
+        Error::IllFormed(error) => ill_formed_cause(error),
         Error::InvalidAttr(error) => attribute_cause(error),
         Error::Encoding(_) => "the text is not UTF-8".into(),
         Error::Escape(error) => reference_cause(error),
@@ -33,7 +33,7 @@ const fn unfinished_markup(error: SyntaxError) -> &'static str {
     }
 }
 
-fn ill_formed(error: &IllFormedError) -> String {
+fn ill_formed_cause(error: &IllFormedError) -> String {
     match error {
         IllFormedError::MissingDeclVersion(_) => {
             "the XML declaration does not begin with a version".into()

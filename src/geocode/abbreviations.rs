@@ -209,14 +209,14 @@ const HYPHENATED: [([&str; 2], &str); 11] = [
 const ENDINGS: [(&str, &str); 3] = [("strasse", "str"), ("straat", "str"), ("platz", "pl")];
 
 /// Returns the normal form of a word at the end of a name.
-pub(super) fn last_word(word: &str) -> Option<&'static str> {
+pub(super) fn last_word_form(word: &str) -> Option<&'static str> {
     LAST.get(word)
         .copied()
         .or_else(|| ANYWHERE.get(word).copied())
 }
 
 /// Returns the normal form of a word at the start of a name.
-pub(super) fn first_word(word: &str) -> Option<&'static str> {
+pub(super) fn first_word_form(word: &str) -> Option<&'static str> {
     let direction = direction(word);
     let first = || FIRST.get(word).copied();
     direction
@@ -225,7 +225,7 @@ pub(super) fn first_word(word: &str) -> Option<&'static str> {
 }
 
 /// Returns the normal form of a word in the middle of a name.
-pub(super) fn middle_word(word: &str) -> Option<&'static str> {
+pub(super) fn middle_word_form(word: &str) -> Option<&'static str> {
     ANYWHERE.get(word).copied()
 }
 
@@ -236,7 +236,7 @@ pub(super) fn direction(word: &str) -> Option<&'static str> {
 
 /// Returns the type of street that a word in Cyrillic letters names. The result is empty for the word for a street,
 /// which some spellings omit.
-pub(super) fn cyrillic_type(word: &str) -> Option<&'static str> {
+pub(super) fn cyrillic_street_type(word: &str) -> Option<&'static str> {
     let kind = CYRILLIC.get(word).copied()?;
     Some(if kind == "улица" { "" } else { kind })
 }
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_the_tables_have_no_marks_and_are_in_one_group() {
+    fn each_word_of_a_table_has_no_marks_and_is_in_one_group() {
         let tables = [&LAST, &FIRST, &ANYWHERE, &DIRECTIONS, &CYRILLIC];
         let sizes = tables.map(|table| table.len());
         assert_eq!(sizes, [146, 103, 53, 16, 59]);

@@ -60,11 +60,11 @@ impl<'i> Query<'i, '_> {
     fn address_inside(&self, nearest: Option<&Near<'i>>) -> Result<Option<Near<'i>>> {
         let area = match nearest {
             Some(nearest) if nearest.found.squared == 0.0 => {
-                self.smallest_around(Layer::Addresses)?
+                self.smallest_area_around(Layer::Addresses)?
             }
             _ => None,
         };
-        let building = self.smallest_around(Layer::Buildings)?;
+        let building = self.smallest_area_around(Layer::Buildings)?;
         let is_smaller = |size: f64| area.as_ref().is_none_or(|(other, _)| size < *other);
         if let Some((size, building)) = building
             && is_smaller(size)
@@ -102,13 +102,13 @@ impl<'i> Query<'i, '_> {
                 return Ok(Some(node));
             }
         }
-        self.named_node_at(area)
+        self.unnumbered_node_at(area)
     }
 
     /// If the query point is at a node in an area, and the node is an address without a house number, returns the node.
     /// The node gets the house number of the area, unless the node and the area name different streets.
-    fn named_node_at(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
-        let node = self.near(Layer::Addresses, AT_NODE, |item| {
+    fn unnumbered_node_at(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
+        let node = self.nearest(Layer::Addresses, AT_NODE, |item| {
             Ok(item.kind == ObjectKind::Node
                 && !has_text(item, &NUMBERS)?
                 && item_is_address(item)?
@@ -127,7 +127,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the smallest area in a layer that contains the query point, and the size of that area in square metres.
-    fn smallest_around(&self, layer: Layer) -> Result<Option<(f64, Near<'i>)>> {
+    fn smallest_area_around(&self, layer: Layer) -> Result<Option<(f64, Near<'i>)>> {
         let projection = LocalProjection::around(self.place);
         let mut best: Option<(f64, super::index::Hit<'i>)> = None;
         let index = self.index;
@@ -164,7 +164,7 @@ impl<'i> Query<'i, '_> {
             x.hypot(y)
         });
         let radius = corners.fold(0.0, f64::max);
-        self.near(Layer::Addresses, radius, |item| {
+        self.nearest(Layer::Addresses, radius, |item| {
             Ok(item.kind == ObjectKind::Node
                 && but != Some(item.id)
                 && has_text(item, &NUMBERS)?
@@ -226,17 +226,16 @@ impl<'i> Query<'i, '_> {
         let near = address.filter(is_near).cloned();
         let near = near.map(|near| self.with_street(near)).transpose()?;
         let near = match near {
-            Some(near) if contradicts(&near)? => self.near(Layer::Addresses, radius, |item| {
-                let is_of = |name| street.is_some_and(|(_, names)| names.has(name));
-                Ok(item.tag("addr:street")?.is_some_and(is_of) && item_is_address(item)?)
-            })?,
+            Some(near) if contradicts(&near)? => {
+                self.nearest(Layer::Addresses, radius, |item| {
+                    let is_of = |name| street.is_some_and(|(_, names)| names.has(name));
+                    Ok(item.tag("addr:street")?.is_some_and(is_of) && item_is_address(item)?)
+                })?
+            }
             near => near,
         };
-        let node = match &near {
-            Some(near) => self.node_completing(near)?,
-            None => None,
-        };
-        let near = match node {
+        let node = near.as_ref().map(|near| self.node_completing(near));
+        let near = match node.transpose()?.flatten() {
             Some(node) if is_near(&&node) && !contradicts(&node)? => Some(node),
             _ => near,
         };
@@ -280,7 +279,7 @@ impl<'i> Query<'i, '_> {
     fn add_missing_street(&self, near: &mut Near<'i>) -> Result<()> {
         let radius = self.index.manifest().coarse_search_radius;
         if let Some(way) = tag(&near.tags, STREET).and_then(|way| way.parse::<i64>().ok()) {
-            let street = self.near(Layer::Streets, radius, |item| {
+            let street = self.nearest(Layer::Streets, radius, |item| {
                 Ok(item.kind == ObjectKind::Way && item.id == way)
             })?;
             if let Some(name) = street.and_then(|street| text_tag(&street.tags, "name")) {

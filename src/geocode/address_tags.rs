@@ -59,7 +59,7 @@ const NO_NUMBERS: [&str; 24] = [
 
 /// Whether a value can be a house number, a house name or a block number: it has a letter or a digit, and is not a word
 /// for a missing number.
-pub(crate) fn is_number(value: &str) -> bool {
+pub(crate) fn may_be_house_number(value: &str) -> bool {
     let value = value.trim();
     value.bytes().any(|byte| byte.is_ascii_digit())
         || value.contains(char::is_alphanumeric)
@@ -128,10 +128,10 @@ mod tests {
             "б/н",
             "Без номера",
         ] {
-            assert!(!is_number(value), "{value}");
+            assert!(!may_be_house_number(value), "{value}");
         }
         for value in ["1", "12b", "A", "0", "no 5", "½", "Nova", "七", "s/n 3"] {
-            assert!(is_number(value), "{value}");
+            assert!(may_be_house_number(value), "{value}");
         }
     }
 }

@@ -397,7 +397,7 @@ impl<'c> Areas<'c> {
 
     /// If a part contains `place`, returns the offset of the record of the part's area. Otherwise returns `None`.
     /// `place` must be in the bounding box of the part.
-    pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
+    pub(crate) fn record_if_part_contains(&self, part: u64, place: Point) -> Result<Option<u64>> {
         let head = self.part_header(part)?;
         let band = head.band_number(place.lat_e7);
         let band = band.ok_or_else(|| self.container.damage_error("the bands of an area"))?;
@@ -413,7 +413,7 @@ impl<'c> Areas<'c> {
 
     /// Calls `visit` with the ends of each edge in the bands that a box intersects, until `visit` returns `false`.
     /// Skips the first `skipped` edges. An edge that is stored in several of these bands is visited once per band.
-    pub(crate) fn edges(
+    pub(crate) fn visit_edges(
         &self,
         part: u64,
         extent: &Extent,
@@ -506,7 +506,7 @@ mod tests {
                         crossed.count() % 2 == 1 || edges().any(|edge| edge.holds(place));
                     assert!(!is_inside || extent.holds(place));
                     if extent.holds(place) {
-                        let found = areas.record_of(3 + *start, place).unwrap();
+                        let found = areas.record_if_part_contains(3 + *start, place).unwrap();
                         assert_eq!(found, is_inside.then_some(3), "{place:?} of {ring:?}");
                     }
                 }
@@ -548,7 +548,7 @@ mod tests {
                 container: &container,
                 section: 0,
             };
-            let record = areas.record_of(start, extent.high)?;
+            let record = areas.record_if_part_contains(start, extent.high)?;
             let area = areas.area(record.unwrap_or_default(), extent)?;
             Ok::<_, crate::error::Error>(area.tag(KeyNumber::NAME).map(str::to_owned))
         };

@@ -44,7 +44,7 @@ impl ChildQueue {
         for ((bound, (south, north)), (west, east)) in
             bounds.iter_mut().zip(parallels).zip(meridians)
         {
-            *bound = (projection.bound(Edges {
+            *bound = (projection.squared_distance_bound(Edges {
                 west: *west,
                 south: *south,
                 east: *east,

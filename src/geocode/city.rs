@@ -20,7 +20,7 @@ const LARGER: [&str; 7] = [
 ];
 
 /// Returns the kind of settlement that a value of `place` or `border_type` names.
-pub(super) fn settlement(value: &str) -> Option<&'static str> {
+pub(super) fn settlement_kind(value: &str) -> Option<&'static str> {
     let mut values = value.split(';').map(str::trim);
     values.find_map(|value| SETTLEMENTS.into_iter().find(|kind| *kind == value))
 }
@@ -49,7 +49,7 @@ struct Roles<'a, 'i> {
 /// Parses a value of [`NAMESAKE`]: the kind of settlement, and a set of levels.
 fn parse_namesake(value: &str) -> (Option<&'static str>, u16) {
     let mut values = value.split(';');
-    let kind = values.next().and_then(settlement);
+    let kind = values.next().and_then(settlement_kind);
     let levels = values.filter_map(|level| 1u16.checked_shl(level.parse().ok()?));
     (kind, levels.fold(0, |all, level| all | level))
 }
@@ -71,7 +71,7 @@ impl<'a, 'i> Roles<'a, 'i> {
             KeyNumber::of(NAMESAKE),
         ];
         let [place, linked, border, label, centre, named] = area.tags(KEYS);
-        let kind = |value: Option<&str>| value.and_then(settlement);
+        let kind = |value: Option<&str>| value.and_then(settlement_kind);
         let is_in = |values: &[&str]| {
             let has = |value: Option<&str>| value.is_some_and(|value| values.contains(&value));
             has(place) || has(linked) || place.is_none() && has(label)
@@ -144,7 +144,7 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
 
     /// Returns the boundaries that are not within `municipality`, the highest level first. Without a municipality,
     /// returns all boundaries.
-    fn not_within(
+    fn boundaries_not_within(
         &self,
         municipality: Option<&Roles<'a, 'i>>,
     ) -> impl Iterator<Item = &Roles<'a, 'i>> {
@@ -173,7 +173,7 @@ pub(super) fn city<'a, 'i>(
 ) -> Option<(&'a Area<'i>, &'static str)> {
     let boundaries = CityBoundaries::of(areas, country_code);
     let municipality = boundaries.municipality();
-    let around = || boundaries.not_within(municipality);
+    let around = || boundaries.boundaries_not_within(municipality);
     let is_role = |area: &&Roles<'_, '_>| {
         area.own.is_some()
             || area.label.is_some() && (municipality.is_none() || !boundaries.is_country_known)
@@ -201,7 +201,7 @@ pub(super) fn guess_city<'a, 'i>(
 ) -> Option<(&'a Area<'i>, &'static str)> {
     let boundaries = CityBoundaries::of(areas, country_code);
     let by_namesake = boundaries
-        .not_within(None)
+        .boundaries_not_within(None)
         .find(|area| area.namesake.is_some());
     let at_usual_level = || {
         let is_known = has_own_levels(country_code);
@@ -227,9 +227,9 @@ pub(super) fn city_named<'a, 'i>(
         let by_node = area.centre.is_some() && !area.is_part_or_larger() || area.namesake.is_some();
         area.own.or(area.label).is_some() || is_municipality || by_node
     };
-    let mut settlements = boundaries.not_within(None).filter(is_settlement);
+    let mut settlements = boundaries.boundaries_not_within(None).filter(is_settlement);
     let larger = || {
-        let mut around = boundaries.not_within(boundaries.municipality());
+        let mut around = boundaries.boundaries_not_within(boundaries.municipality());
         around.find(|area| !area.is_part_or_larger() && is_named(area.area))
     };
     // Comparing all names of a state takes long, so the names of larger boundaries are compared only if no settlement

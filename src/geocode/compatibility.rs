@@ -78,7 +78,7 @@ fn arabic_forms() -> impl Iterator<Item = (char, String)> {
 }
 
 /// Returns the lower-case text that a lower-case compatibility character represents; `None` for other characters.
-pub(super) fn stands_for(form: char) -> Option<&'static str> {
+pub(super) fn text_of_form(form: char) -> Option<&'static str> {
     if form.is_ascii() {
         return None;
     }
@@ -127,10 +127,10 @@ mod tests {
             ('ⅷ', "viii"),
             ('ﬃ', "ffi"),
         ] {
-            assert_eq!(stands_for(form), Some(text), "{form}");
+            assert_eq!(text_of_form(form), Some(text), "{form}");
         }
         for itself in ['a', 'é', '\u{ff65}', '\u{ffa0}', 'ア', '½', '七'] {
-            assert_eq!(stands_for(itself), None, "{itself}");
+            assert_eq!(text_of_form(itself), None, "{itself}");
         }
     }
 }

@@ -51,7 +51,7 @@ fn country_of<'a, 'i>(areas: &'a [Area<'i>]) -> Option<&'a Area<'i>> {
 }
 
 /// Returns the country code in an ISO 3166-2 code, such as `DE` in `DE-BW`.
-fn country_in(code: &str) -> Option<&str> {
+fn country_code_in(code: &str) -> Option<&str> {
     let (country, part) = code.split_once('-')?;
     let is_country = country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_uppercase());
     (is_country && part.starts_with(|first: char| first.is_ascii_alphanumeric())).then_some(country)
@@ -66,13 +66,13 @@ pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
     });
     let of_part = || {
         let mut parts = areas.iter().filter(|area| area.is_administrative);
-        parts.find_map(|area| area.code.and_then(country_in))
+        parts.find_map(|area| area.code.and_then(country_code_in))
     };
     of_country.or_else(of_part).map(str::to_lowercase)
 }
 
 /// Returns the country code in the tags of an address, in lower case.
-pub(super) fn country_in_address(tags: &[(&str, &str)]) -> Option<String> {
+pub(super) fn country_code_in_address(tags: &[(&str, &str)]) -> Option<String> {
     let code = text_tag(tags, "addr:country").filter(|code| code.len() == 2);
     code.map(str::to_lowercase)
 }
@@ -141,7 +141,7 @@ impl<'i> AddressParts<'i> {
         self.city = part("addr:city");
         self.written_city = text("addr:city");
         self.state = part("addr:state").or(part("addr:province"));
-        self.country_code = country_in_address(tags);
+        self.country_code = country_code_in_address(tags);
     }
 
     /// Sets the street, unless the address has a street, a place, or a block in a neighbourhood.
@@ -173,19 +173,19 @@ impl<'i> AddressParts<'i> {
 
     /// Returns the boundary of the city that the address names, and its kind. `city` is the object from which the name
     /// of the city comes.
-    fn named_city<'a>(
+    fn boundary_of_named_city<'a>(
         &self,
         areas: &'a [Area<'i>],
         city: &NearObject,
     ) -> Option<(&'a Area<'i>, &'static str)> {
         let names = PlaceNames::of(self.written_city);
         city_named(areas, self.country_code.as_deref(), |area| {
-            (area.kind, area.id) == (city.kind, city.id) || names.have_any(area.names())
+            (area.kind, area.id) == (city.kind, city.id) || names.has_any(area.names())
         })
     }
 
     /// Uses the boundary from [`guess_city`] as the city, unless the address has a city.
-    pub(super) fn guess_city(&mut self, areas: &[Area<'i>], languages: &Languages) {
+    pub(super) fn add_guessed_city(&mut self, areas: &[Area<'i>], languages: &Languages) {
         if self.city.is_none()
             && let Some((area, kind)) = guess_city(areas, self.country_code.as_deref())
         {
@@ -202,7 +202,7 @@ impl<'i> AddressParts<'i> {
         languages: &Languages,
     ) -> Option<&'a Area<'i>> {
         if let Some((_, object)) = self.city {
-            let of_city = self.named_city(areas, &object);
+            let of_city = self.boundary_of_named_city(areas, &object);
             let known = self.city_kind.or(of_city.map(|(_, kind)| kind));
             self.city_kind = Some(known.unwrap_or("city"));
             return of_city.map(|(area, _)| area);

@@ -4,14 +4,15 @@
 //! types.
 
 use super::abbreviations::{
-    cyrillic_type, direction, first_word, hyphenated, last_word, middle_word, split_compound,
+    cyrillic_street_type, direction, first_word_form, hyphenated, last_word_form, middle_word_form,
+    split_compound,
 };
 use super::letters::words;
 use std::cell::{Cell, OnceCell};
 
 /// Replaces each pair of words that comes from an abbreviation with a hyphen, such as "пр-т", by the word that the
 /// abbreviation stands for.
-fn with_whole_words(words: Vec<String>) -> Vec<String> {
+fn expand_hyphenated_words(words: Vec<String>) -> Vec<String> {
     let mut whole: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
         match whole.last().and_then(|last| hyphenated(last, &word)) {
@@ -27,11 +28,11 @@ fn with_whole_words(words: Vec<String>) -> Vec<String> {
 
 /// Returns the normal form of a name, which all spellings of the name share.
 pub(crate) fn fold_name(name: &str) -> String {
-    let all = with_whole_words(words(name));
+    let all = expand_hyphenated_words(words(name));
     // The types of streets in Cyrillic letters come last, because they may be before or after the name proper.
     let (mut proper, mut types) = (Vec::with_capacity(all.len()), String::new());
     for word in &all {
-        match cyrillic_type(word).filter(|_| all.len() > 1) {
+        match cyrillic_street_type(word).filter(|_| all.len() > 1) {
             Some(kind) => types.push_str(kind),
             None => proper.push(word.as_str()),
         }
@@ -54,11 +55,11 @@ fn put_words(out: &mut String, words: &[&str]) {
         let put = if words.len() == 1 {
             None
         } else if at == last {
-            last_word(word)
+            last_word_form(word)
         } else if at == 0 || at > last {
-            first_word(word)
+            first_word_form(word)
         } else {
-            middle_word(word)
+            middle_word_form(word)
         };
         match (put, split_compound(word)) {
             (Some("street"), _) => out.push_str("str"),

@@ -201,7 +201,7 @@ impl GeocodeIndex {
     ) -> Result<()> {
         let tree = self.tree(layer);
         let mut limit = radius * radius;
-        for projection in LocalProjection::all_around(place, radius) {
+        for projection in LocalProjection::covering(place, radius) {
             let place = projection.place();
             let mut visit_leaf = |leaf, limit: &mut f64| {
                 let bytes = tree.leaf(&self.container, leaf)?;
@@ -225,11 +225,11 @@ impl GeocodeIndex {
             // Near a pole, an object may reach beyond its box.
             if radius == 0.0 && !projection.is_polar() {
                 let here = Extent::at(place);
-                tree.meeting(&self.container, &here, &mut |leaf| {
+                tree.visit_meeting(&self.container, &here, &mut |leaf| {
                     visit_leaf(leaf, &mut limit)
                 })?;
             } else {
-                tree.near(&self.container, &projection, &mut limit, &mut visit_leaf)?;
+                tree.visit_near(&self.container, &projection, &mut limit, &mut visit_leaf)?;
             }
         }
         Ok(())
@@ -265,14 +265,14 @@ impl GeocodeIndex {
         };
         // For each area, the start of its record, and the bounding box of the part of the area that contains the place.
         let mut records: Vec<(u64, Extent)> = Vec::new();
-        for place in both_sides(place) {
-            tree.meeting(&self.container, &Extent::at(place), &mut |leaf| {
+        for place in with_opposite_side(place) {
+            tree.visit_meeting(&self.container, &Extent::at(place), &mut |leaf| {
                 let bytes = tree.leaf(&self.container, leaf)?;
                 for (extent, start) in
                     part_places(bytes).map_err(|error| self.damage_error(&error))?
                 {
                     if extent.holds(place)
-                        && let Some(record) = areas.record_of(start, place)?
+                        && let Some(record) = areas.record_if_part_contains(start, place)?
                         && !records.iter().any(|(other, _)| *other == record)
                     {
                         records.push((record, extent));
@@ -289,7 +289,7 @@ impl GeocodeIndex {
 }
 
 /// Returns a place, and the same place with the opposite longitude if it is on the antimeridian.
-fn both_sides(place: Point) -> impl Iterator<Item = Point> {
+fn with_opposite_side(place: Point) -> impl Iterator<Item = Point> {
     const ANTIMERIDIAN_E7: u32 = 1_800_000_000;
     let other = Point {
         lon_e7: place.lon_e7.wrapping_neg(),

@@ -6,7 +6,7 @@
 
 use super::house_numbers::decode_number;
 use super::item::{NUMBERS, tag};
-use super::local_projection::{LocalProjection, nearest_fraction, segment_distance};
+use super::local_projection::{LocalProjection, nearest_fraction, squared_segment_distance};
 use crate::geometry::Point;
 
 /// The maximum number of digits of a house number. A `u32` has at most this number of digits.
@@ -116,7 +116,7 @@ pub(super) fn interpolated_number(
     for pair in corners.windows(2) {
         let [from, to] = pair else { continue };
         let segment = (to[0] - from[0]).hypot(to[1] - from[1]);
-        let distance = segment_distance(*from, *to);
+        let distance = squared_segment_distance(*from, *to);
         if distance < best.0 {
             best = (distance, length + nearest_fraction(*from, *to) * segment);
         }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_made_where_the_tag_and_the_ends_decide() {
+    fn numbers_are_made_if_the_tag_and_the_ends_determine_them() {
         for (from, to, rule, expected) in [
             ("2", "8", "even", "2 4 6 8"),
             ("9", "3", "odd", "9 7 5 3"),
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_is_made_between_ends_that_claim_more_houses_than_a_way_has() {
+    fn no_number_is_made_between_ends_with_too_many_steps() {
         for (from, to, rule, has_numbers) in [
             ("10000", "19998", "even", true),
             ("1", "10001", "all", true),
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_more_digits_than_any_house_has_is_none() {
+    fn a_number_with_too_many_digits_is_not_interpolated() {
         let zeros = |count: usize| "0".repeat(count);
         for count in [10, 70_000] {
             let [from, to] = ["1", "9"].map(|digit| zeros(count) + digit);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_is_made_where_the_tag_and_the_ends_do_not_decide() {
+    fn no_number_is_made_if_the_tag_and_the_ends_leave_it_open() {
         for (from, to, rule) in [
             ("1", "10", "even"),
             ("1", "10", "odd"),

@@ -17,7 +17,7 @@ impl Answer<'_> {
             });
             members.put_text("label", &self.label);
             if let Some(object) = &self.object {
-                members.put_nested("object", |members| put_answering(members, object));
+                members.put_nested("object", |members| put_answering_object(members, object));
             }
             members.put_nested("address", |members| put_address(members, &self.address));
             members.put_nested("sources", |members| put_sources(members, &self.sources));
@@ -103,7 +103,7 @@ fn put_object(members: &mut JsonMembers<'_>, object: &NearObject) {
     members.put_number("distance_m", metres);
 }
 
-fn put_answering(members: &mut JsonMembers<'_>, answering: &AnsweringObject<'_>) {
+fn put_answering_object(members: &mut JsonMembers<'_>, answering: &AnsweringObject<'_>) {
     put_object(members, &answering.object);
     members.put_part("category", answering.class.map(|(key, _)| key));
     members.put_part("kind", answering.class.map(|(_, value)| value));

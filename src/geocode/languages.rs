@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_shortened_step_by_step() {
+    fn language_tags_are_shortened_step_by_step() {
         let cases: [(&str, &[&str]); 8] = [
             ("el-GR", &["el-gr", "el"]),
             ("EN", &["en"]),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tag_name_is_in_the_language_of_the_place_if_it_is_no_other() {
+    fn the_other_names_and_the_place_tell_the_language_of_the_name() {
         let named = |local: &'static [&'static str],
                      wanted: &str,
                      tags: &[(&'static str, &'static str)]| {

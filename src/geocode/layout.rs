@@ -85,7 +85,7 @@ const CIRCLE_E7: i64 = 3_600_000_000;
 
 /// If a line crosses the antimeridian, returns a copy of it that is shifted by 360 degrees to the other side. Otherwise
 /// returns `None`.
-pub(crate) fn on_other_side(line: &[Point]) -> Option<Vec<Point>> {
+pub(crate) fn shifted_to_other_side(line: &[Point]) -> Option<Vec<Point>> {
     let lons = || line.iter().map(|point| i64::from(point.lon_e7));
     let turn = match (lons().min()?, lons().max()?) {
         (_, east) if east > CIRCLE_E7 / 2 => -CIRCLE_E7,
@@ -104,7 +104,7 @@ pub(crate) fn on_other_side(line: &[Point]) -> Option<Vec<Point>> {
 /// Shifts the points of a line by multiples of 360 degrees so that no segment spans more than 180 degrees of longitude.
 /// Leaves a line unchanged if its longitudes would leave the range of `i32`. Such a line runs around a pole, and
 /// searches near a pole do not compare longitudes.
-pub(crate) fn unwrap(line: &mut [Point]) {
+pub(crate) fn unwrap_longitudes(line: &mut [Point]) {
     let is_jump = |pair: &[Point]| match pair {
         [from, to] => i64::from(from.lon_e7).abs_diff(to.lon_e7.into()) > CIRCLE_E7 as u64 / 2,
         _ => false,

@@ -8,7 +8,7 @@
 use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::item::{BROKEN, ItemShape, KEYS, read_item_header};
 use super::lines::for_each_point;
-use super::local_projection::{LocalProjection, crosses_ray, segment_distance};
+use super::local_projection::{LocalProjection, crosses_ray, squared_segment_distance};
 use crate::error::FormatResult;
 use crate::geometry::{Edge, Enclosure, Extent, ORIGIN, Point};
 use crate::osm::ObjectKind;
@@ -33,7 +33,7 @@ pub(super) struct OffsetTable<'c> {
 
 impl OffsetTable<'_> {
     /// Returns the width in bytes of the offsets in a table whose largest offset is `largest`.
-    pub(super) fn len_of(largest: usize) -> u8 {
+    pub(super) fn offset_width(largest: usize) -> u8 {
         if largest <= usize::from(u16::MAX) {
             2
         } else {
@@ -78,7 +78,7 @@ impl Units {
     }
 
     /// Returns the quantized edges of a box.
-    pub(super) fn in_units(self, extent: &Extent) -> [u8; BOX_LEN] {
+    pub(super) fn quantize(self, extent: &Extent) -> [u8; BOX_LEN] {
         let [west, south, east, north] = extent.edges().map(i64::from).into_array();
         let [lat, lon] = [self.base.lat_e7, self.base.lon_e7].map(i64::from);
         [south - lat, west - lon, north - lat, east - lon].map(|from| (from >> self.shift) as u8)
@@ -292,7 +292,7 @@ impl<'c> LeafItem<'c> {
                     } else {
                         crosses_ray(last.1, next)
                     };
-                segment_distance(last.1, next)
+                squared_segment_distance(last.1, next)
             };
             nearest = nearest.min(distance);
             last = (point, next);

@@ -45,7 +45,7 @@ impl<'r> LeafEncoder<'r> {
         }
     }
 
-    fn number_of_text(&mut self, text: &'r str) -> u64 {
+    fn intern_text(&mut self, text: &'r str) -> u64 {
         let next = (KEYS.len() + self.texts.len()) as u64;
         let number = *self.numbers.entry(text).or_insert(next);
         if number == next {
@@ -73,7 +73,7 @@ impl<'r> LeafEncoder<'r> {
             tags.clear();
             let of_tags = row.tags.iter();
             tags.extend(
-                of_tags.map(|(key, value)| [self.number_of_text(key), self.number_of_text(value)]),
+                of_tags.map(|(key, value)| [self.intern_text(key), self.intern_text(value)]),
             );
             tags.sort_by_key(|[key, _]| (*key).min(KEYS.len() as u64));
             encoded_tags.clear();
@@ -85,11 +85,11 @@ impl<'r> LeafEncoder<'r> {
             put_varint(body, encoded_tags.len() as u64);
             body.extend_from_slice(encoded_tags);
             put_lines(body, item.lines);
-            boxes.extend_from_slice(&units.in_units(extent));
+            boxes.extend_from_slice(&units.quantize(extent));
             ends.push(body.len());
         }
         let texts_len: usize = self.texts.iter().map(|text| text.len()).sum();
-        let [end_len, text_end_len] = [body.len(), texts_len].map(OffsetTable::len_of);
+        let [end_len, text_end_len] = [body.len(), texts_len].map(OffsetTable::offset_width);
         let texts_at = HEADER_LEN + boxes.len() + ends.len() * usize::from(end_len) + body.len();
         let table_len = (self.texts.len() + 1) * usize::from(text_end_len);
         let mut leaf = Vec::with_capacity(texts_at + table_len + texts_len);
@@ -101,13 +101,13 @@ impl<'r> LeafEncoder<'r> {
         OffsetTable::put(&mut leaf, end_len, ends.iter().copied());
         leaf.extend_from_slice(body);
         self.parts = parts;
-        self.end_texts(text_end_len, &mut leaf);
+        self.put_string_table(text_end_len, &mut leaf);
         Some((leaf, extent))
     }
 
     /// Appends the string table to the leaf: the number of strings, the end of each string, and the strings. Then
     /// clears the table.
-    fn end_texts(&mut self, end_len: u8, leaf: &mut Vec<u8>) {
+    fn put_string_table(&mut self, end_len: u8, leaf: &mut Vec<u8>) {
         let mut end = 0;
         let ends = self.texts.iter().map(|text| {
             end += text.len();

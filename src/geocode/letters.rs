@@ -5,7 +5,7 @@
 //! voicing marks of Japanese, the vowels of Indic scripts, and the parts of Korean syllables. A character that is there
 //! for compatibility, such as a ligature or a half-width letter, is replaced by the text that it stands for.
 
-use super::compatibility::{rows_of, stands_for};
+use super::compatibility::{rows_of, text_of_form};
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
@@ -54,7 +54,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
         _ => {}
     };
     for char in name.chars().flat_map(char::to_lowercase) {
-        match stands_for(char) {
+        match text_of_form(char) {
             Some(text) => text.chars().for_each(&mut add),
             None => add(char),
         }

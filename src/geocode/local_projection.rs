@@ -54,7 +54,7 @@ impl LocalProjection {
     /// Returns the projections that together cover all locations within `radius` metres: the projection around the
     /// place, and near the antimeridian also the projection around the same place with its longitude shifted by 360
     /// degrees.
-    pub(crate) fn all_around(place: Point, radius: f64) -> impl Iterator<Item = Self> {
+    pub(crate) fn covering(place: Point, radius: f64) -> impl Iterator<Item = Self> {
         let projection = Self::around(place);
         let near = (radius * 1.01 / projection.metres.max(1e-9)).min(CIRCLE_E7 as f64);
         let shift = |sign: f64| Self {
@@ -98,13 +98,13 @@ impl LocalProjection {
                 v * (RADIUS * RADIANS),
             ]
         } else {
-            self.on_sphere(u * RADIANS, f64::from(point.lat_e7) * RADIANS)
+            self.project_azimuthally(u * RADIANS, f64::from(point.lat_e7) * RADIANS)
         }
     }
 
     /// Returns the metres to the east and to the north in the azimuthal equidistant projection. `longitudes` is the
     /// difference in longitude from the query point, in radians.
-    fn on_sphere(&self, longitudes: f64, latitude: f64) -> [f64; 2] {
+    fn project_azimuthally(&self, longitudes: f64, latitude: f64) -> [f64; 2] {
         let (sin, cos) = latitude.sin_cos();
         let (sin_lon, cos_lon) = longitudes.sin_cos();
         let east = cos * sin_lon;
@@ -128,7 +128,7 @@ impl LocalProjection {
     /// Returns a lower bound of the squared distance, in square metres, from the query point to a box. The edges of the
     /// box are in 1e-7 degree.
     #[inline(always)]
-    pub(crate) fn bound(&self, edges: Edges<f64>) -> f64 {
+    pub(crate) fn squared_distance_bound(&self, edges: Edges<f64>) -> f64 {
         let [west, south, east, north] = edges.into_array();
         // These are faster than `f64::max` and `f64::min`, which also handle NaN.
         let larger = |one: f64, other: f64| if one > other { one } else { other };
@@ -158,7 +158,7 @@ pub(crate) fn crosses_ray(from: [f64; 2], to: [f64; 2]) -> bool {
 
 /// Returns the squared distance between the origin and a segment.
 #[inline]
-pub(crate) fn segment_distance(from: [f64; 2], to: [f64; 2]) -> f64 {
+pub(crate) fn squared_segment_distance(from: [f64; 2], to: [f64; 2]) -> f64 {
     let [x, y] = nearest_point(from, to, nearest_fraction(from, to));
     x * x + y * y
 }
@@ -199,14 +199,14 @@ mod tests {
     }
 
     /// Returns the squared distance in square metres between a place and a line.
-    fn line_distance(projection: &LocalProjection, line: &[Point]) -> f64 {
+    fn squared_line_distance(projection: &LocalProjection, line: &[Point]) -> f64 {
         let corners: Vec<[f64; 2]> = line
             .iter()
             .map(|point| projection.project(*point))
             .collect();
         let first = corners.first().map(|[x, y]| x * x + y * y);
         let segments = corners.windows(2).filter_map(|pair| match pair {
-            [from, to] => Some(segment_distance(*from, *to)),
+            [from, to] => Some(squared_segment_distance(*from, *to)),
             _ => None,
         });
         segments.chain(first).fold(f64::INFINITY, f64::min)
@@ -234,8 +234,8 @@ mod tests {
                     };
                     let other = point(lat + dlat, wrapped);
                     let expected = haversine(place, other);
-                    let found = LocalProjection::all_around(place, 20_000.0)
-                        .map(|projection| line_distance(&projection, &[other]).sqrt())
+                    let found = LocalProjection::covering(place, 20_000.0)
+                        .map(|projection| squared_line_distance(&projection, &[other]).sqrt())
                         .fold(f64::INFINITY, f64::min);
                     let error = (found - expected).abs();
                     assert!(
@@ -263,9 +263,10 @@ mod tests {
             };
             let (one, other) = (near(place), near(place));
             let extent = Extent::of([&one, &other]).unwrap();
-            let distance = line_distance(&projection, &[one, other]);
+            let distance = squared_line_distance(&projection, &[one, other]);
             assert!(
-                projection.bound(extent.edges().map(f64::from)) <= distance * (1.0 + 1e-12),
+                projection.squared_distance_bound(extent.edges().map(f64::from))
+                    <= distance * (1.0 + 1e-12),
                 "{place:?} {extent:?}"
             );
         }

@@ -163,9 +163,9 @@ impl MapWalk {
                 return Ok(true);
             }
             let is_whole = match layer {
-                MapLayer::Boundaries => self.boundaries(index, leaf, &mut room, visit)?,
+                MapLayer::Boundaries => self.visit_boundaries(index, leaf, &mut room, visit)?,
                 MapLayer::Roads | MapLayer::Streets => {
-                    self.add_lines(index, layer, leaf, &mut room, visit)?
+                    self.visit_lines(index, layer, leaf, &mut room, visit)?
                 }
             };
             if is_whole && self.leaf.is_some() {
@@ -187,7 +187,7 @@ impl MapWalk {
     }
 
     /// Visits lines of a leaf until `room` is used up. Returns whether the leaf is finished.
-    fn add_lines(
+    fn visit_lines(
         &mut self,
         index: &GeocodeIndex,
         layer: MapLayer,
@@ -237,7 +237,7 @@ impl MapWalk {
 
     /// Visits edges of the parts of areas in a leaf until `room` is used up. Returns whether the leaf is finished. Ends
     /// the layer when the budget is used up.
-    fn boundaries(
+    fn visit_boundaries(
         &mut self,
         index: &GeocodeIndex,
         leaf: u64,
@@ -257,7 +257,7 @@ impl MapWalk {
                     return Ok(true);
                 }
                 let (extent, skipped) = (self.extent, self.skipped);
-                areas.edges(part, &extent, skipped, &mut |from, to| {
+                areas.visit_edges(part, &extent, skipped, &mut |from, to| {
                     if *room == 0 {
                         return false;
                     }

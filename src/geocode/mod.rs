@@ -42,7 +42,7 @@ mod row_parts;
 mod sides;
 mod write;
 
-pub(crate) use address_tags::is_number;
+pub(crate) use address_tags::may_be_house_number;
 pub use answer::{
     Address, Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearPlace, NearRoad,
     NearStreet, Nearest, Sources,
@@ -55,7 +55,7 @@ pub use index::{GeocodeIndex, Manifest};
 pub(crate) use item::{
     CENTRE, IndexedItem, ItemShape, LABEL, Lines, NUMBERS, STREET, tag, text_tag,
 };
-pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, on_other_side, unwrap};
+pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, shifted_to_other_side, unwrap_longitudes};
 pub use map::{MapLayer, MapPiece, MapWalk};
 pub use options::QueryOptions;
 pub(crate) use write::write_index;

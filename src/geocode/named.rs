@@ -57,7 +57,7 @@ impl<'i> Query<'i, '_> {
             return Ok(written);
         }
         let names = PlaceNames::of([written]);
-        let is_named = |area: &Area<'i>| names.have_any(area.names());
+        let is_named = |area: &Area<'i>| names.has_any(area.names());
         let city = city_named(areas, country_code_of(areas).as_deref(), is_named);
         let city = city.map(|(area, _)| area);
         let city = city.or_else(|| areas.iter().rev().find(|area| is_named(area)));
@@ -65,7 +65,7 @@ impl<'i> Query<'i, '_> {
         if let Some(name) = of_area {
             return Ok(name);
         }
-        let place = self.near(Layer::Places, CITY_RADIUS, |item| {
+        let place = self.nearest(Layer::Places, CITY_RADIUS, |item| {
             Ok(item.tag("name")?.is_some_and(|name| names.has(name)))
         })?;
         let name = place.and_then(|place| self.languages.name_in_language(&place.tags));
@@ -125,7 +125,7 @@ impl<'i> Query<'i, '_> {
     /// Returns the nearest street within `radius` metres with a name that is a spelling of `written`.
     fn street_within(&self, written: &'i str, radius: f64) -> Result<Option<Near<'i>>> {
         let names = StreetNames::of(&[("name", written)]);
-        self.near(Layer::Streets, radius, |item| {
+        self.nearest(Layer::Streets, radius, |item| {
             Ok(has_name(&item.tags()?, &names))
         })
     }
@@ -139,7 +139,7 @@ impl<'i> Query<'i, '_> {
     /// settlement, or the nearest place node.
     fn city_named(&self, written: &'i str, areas: &[Area<'i>]) -> Result<Option<NamedPlace<'i>>> {
         let names = PlaceNames::of([written]);
-        let is_named = |area: &Area<'i>| names.have_any(area.names());
+        let is_named = |area: &Area<'i>| names.has_any(area.names());
         let code = country_code_of(areas);
         if let Some((area, kind)) = city_named(areas, code.as_deref(), is_named) {
             let name = self.languages.area_name(area);
@@ -158,7 +158,7 @@ impl<'i> Query<'i, '_> {
         let names = PlaceNames::of([written]);
         let is_part = |area: &&Area<'i>| area.is_administrative && area.level > Some(8);
         let mut parts = areas.iter().rev().filter(is_part);
-        if let Some(area) = parts.find(|area| names.have_any(area.names()))
+        if let Some(area) = parts.find(|area| names.has_any(area.names()))
             && let Some(name) = self.languages.area_name(area)
         {
             return Ok(Some((name, area.object(), "suburb")));
@@ -178,7 +178,7 @@ impl<'i> Query<'i, '_> {
         let is_kind = |kind: Option<&str>| kind.is_some_and(|kind| kinds.contains(&kind));
         let mut around = areas.iter().rev();
         let area =
-            around.find(|area| is_kind(area.tag(KeyNumber::PLACE)) && names.have_any(area.names()));
+            around.find(|area| is_kind(area.tag(KeyNumber::PLACE)) && names.has_any(area.names()));
         if let Some(area) = area {
             let name = self
                 .languages
@@ -187,10 +187,10 @@ impl<'i> Query<'i, '_> {
             return Ok(name.map(|(name, kind)| (name, area.object(), kind)));
         }
         let node = self.first_place_not_elsewhere(areas, |others| {
-            self.near(Layer::Places, radius, |item| {
+            self.nearest(Layer::Places, radius, |item| {
                 Ok(!others.contains(&item.id)
                     && is_kind(item.tag("place")?)
-                    && names.have_any(names_in(&item.tags()?)))
+                    && names.has_any(names_in(&item.tags()?)))
             })
         })?;
         Ok(node.and_then(|node| {

@@ -304,18 +304,18 @@ impl PackedRTree {
     /// Calls `visit` with each leaf whose box may be within the maximum distance from the query point. Visits the
     /// nearest children of each node first (branch and bound). `limit` is the square of the maximum distance in metres,
     /// and `visit` may lower it.
-    pub(crate) fn near(
+    pub(crate) fn visit_near(
         &self,
         container: &Container,
         projection: &LocalProjection,
         limit: &mut f64,
         visit: &mut impl FnMut(u64, &mut f64) -> Result<()>,
     ) -> Result<()> {
-        self.near_in(container, projection, None, limit, visit)
+        self.visit_near_below(container, projection, None, limit, visit)
     }
 
-    /// Does the same as [`near`](Self::near) for the leaves below `node`.
-    fn near_in(
+    /// Does the same as [`visit_near`](Self::visit_near) for the leaves below `node`.
+    fn visit_near_below(
         &self,
         container: &Container,
         projection: &LocalProjection,
@@ -332,7 +332,7 @@ impl PackedRTree {
                 (0, leaf) => visit(leaf, limit)?,
                 (level, child) => {
                     let child = Some((level - 1, child));
-                    self.near_in(container, projection, child, limit, visit)?;
+                    self.visit_near_below(container, projection, child, limit, visit)?;
                 }
             }
         }
@@ -340,17 +340,17 @@ impl PackedRTree {
     }
 
     /// Calls `visit` with each leaf whose box intersects `extent`.
-    pub(crate) fn meeting(
+    pub(crate) fn visit_meeting(
         &self,
         container: &Container,
         extent: &Extent,
         visit: &mut impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        self.meeting_in(container, extent, None, visit)
+        self.visit_meeting_below(container, extent, None, visit)
     }
 
-    /// Does the same as [`meeting`](Self::meeting) for the leaves below `node`.
-    fn meeting_in(
+    /// Does the same as [`visit_meeting`](Self::visit_meeting) for the leaves below `node`.
+    fn visit_meeting_below(
         &self,
         container: &Container,
         extent: &Extent,
@@ -364,7 +364,7 @@ impl PackedRTree {
             match (children.level, children.first + u64::from(child)) {
                 (0, leaf) => visit(leaf)?,
                 (level, child) => {
-                    self.meeting_in(container, extent, Some((level - 1, child)), visit)?;
+                    self.visit_meeting_below(container, extent, Some((level - 1, child)), visit)?;
                 }
             }
         }
@@ -373,11 +373,11 @@ impl PackedRTree {
 
     /// Returns the number of leaves whose boxes intersect a box.
     pub(crate) fn count_meeting(&self, container: &Container, extent: &Extent) -> Result<u64> {
-        self.count_in(container, extent, None)
+        self.count_meeting_below(container, extent, None)
     }
 
     /// Does the same as [`count_meeting`](Self::count_meeting) for the leaves below `node`.
-    fn count_in(
+    fn count_meeting_below(
         &self,
         container: &Container,
         extent: &Extent,
@@ -398,7 +398,7 @@ impl PackedRTree {
                     let below = self.leaves_below(level, number);
                     below.end - below.start
                 }
-                level => self.count_in(container, extent, Some((level - 1, number)))?,
+                level => self.count_meeting_below(container, extent, Some((level - 1, number)))?,
             };
         }
         Ok(count)
@@ -422,12 +422,12 @@ impl PackedRTree {
         from: u64,
         mut skipped: u64,
     ) -> Result<Option<u64>> {
-        self.nth_in(container, extent, None, from, &mut skipped)
+        self.nth_meeting_below(container, extent, None, from, &mut skipped)
     }
 
     /// Does the same as [`nth_meeting`](Self::nth_meeting) for the leaves below `node`. Subtracts the skipped leaves
     /// from `skipped`.
-    fn nth_in(
+    fn nth_meeting_below(
         &self,
         container: &Container,
         extent: &Extent,
@@ -453,7 +453,7 @@ impl PackedRTree {
                     None
                 }
                 Some(level) => {
-                    self.nth_in(container, extent, Some((level, number)), from, skipped)?
+                    self.nth_meeting_below(container, extent, Some((level, number)), from, skipped)?
                 }
                 None => None,
             };
@@ -503,8 +503,9 @@ mod tests {
                 let place = point(random.below(1_000_000), random.below(1_000_000));
                 let projection = LocalProjection::around(place);
                 let mut limit = f64::from(random.below(2000)).powi(2);
-                let bound =
-                    |leaf: u64| projection.bound(extents[leaf as usize].edges().map(f64::from));
+                let bound = |leaf: u64| {
+                    projection.squared_distance_bound(extents[leaf as usize].edges().map(f64::from))
+                };
                 let mut nearest = (f64::INFINITY, 0);
                 let mut visit = |leaf, limit: &mut f64| {
                     let bytes = tree.leaf(&container, leaf)?;
@@ -516,7 +517,7 @@ mod tests {
                     Ok(())
                 };
                 let start = limit;
-                tree.near(&container, &projection, &mut limit, &mut visit)
+                tree.visit_near(&container, &projection, &mut limit, &mut visit)
                     .unwrap();
                 let expected = (0..leaves).map(bound).filter(|bound| *bound <= start);
                 let expected = expected.fold(f64::INFINITY, f64::min);
@@ -526,7 +527,7 @@ mod tests {
                     high: point(place.lat_e7 + 5000, place.lon_e7),
                 };
                 let mut met = Vec::new();
-                tree.meeting(&container, &around, &mut |leaf| {
+                tree.visit_meeting(&container, &around, &mut |leaf| {
                     met.push(leaf);
                     Ok(())
                 })

@@ -23,7 +23,7 @@ pub(super) fn is_name(key: &[u8]) -> bool {
 }
 
 /// Returns a name, and its parts if it is a list or consists of names in several languages.
-fn spellings(name: &str) -> impl Iterator<Item = &str> {
+fn name_and_parts(name: &str) -> impl Iterator<Item = &str> {
     let parts = name.split([';', '/']);
     let parts = parts.flat_map(|part| part.split(" - "));
     let parts = parts.flat_map(|part| part.split(" – ")).map(str::trim);
@@ -33,7 +33,7 @@ fn spellings(name: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the normal forms of a name and of its parts. Spellings of the same name share a normal form.
 pub(super) fn normal_forms(name: &str) -> impl Iterator<Item = String> {
-    spellings(name)
+    name_and_parts(name)
         .map(fold_name)
         .filter(|name| !name.is_empty())
 }
@@ -78,7 +78,7 @@ pub(super) struct PlaceNames {
 
 impl PlaceNames {
     pub(super) fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
-        let names = names.into_iter().flat_map(spellings);
+        let names = names.into_iter().flat_map(name_and_parts);
         let forms = names.map(|name| (Initial::of(name), fold_name(name)));
         let mut spellings: Vec<(Initial, String)> =
             forms.filter(|(_, name)| !name.is_empty()).collect();
@@ -94,7 +94,7 @@ impl PlaceNames {
 
     /// Whether a name, or a part of it, is a spelling of one of these names.
     pub(super) fn has(&self, name: &str) -> bool {
-        spellings(name).any(|spelling| {
+        name_and_parts(name).any(|spelling| {
             let initial = Initial::of(spelling);
             // Most names differ in their first letters. Comparing the initials first is faster than folding every name.
             let mut similar = self
@@ -110,7 +110,7 @@ impl PlaceNames {
     }
 
     /// Whether any of `names` is a spelling of one of these names.
-    pub(super) fn have_any<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> bool {
+    pub(super) fn has_any<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> bool {
         names.into_iter().any(|name| self.has(name))
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_with_several_spellings_are_compared_by_each() {
+    fn a_name_matches_if_any_of_its_parts_matches() {
         for (one, other) in [
             ("Bruxelles - Brussel", "Brussel"),
             ("Bruxelles – Brussel", "BRUXELLES"),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_by_their_keys() {
+    fn keys_tell_which_tags_are_names() {
         for key in [
             "name",
             "name:de",

@@ -131,7 +131,7 @@ impl<'i> Query<'i, '_> {
         let boundaries = around.iter().filter(|area| area.is_administrative);
         let boundaries = boundaries.filter(|area| area.level > Some(2));
         let mut own = boundaries
-            .filter(|area| names.have_any(area.names()))
+            .filter(|area| names.has_any(area.names()))
             .peekable();
         if own.peek().is_some() {
             return Ok(!own.any(|area| is_in(areas, area)));

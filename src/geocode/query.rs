@@ -5,7 +5,7 @@ use super::answer::{
     Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearRoad, NearStreet, Nearest,
 };
 use super::area::Area;
-use super::compose::{AddressParts, country_code_of, country_in_address, label};
+use super::compose::{AddressParts, country_code_in_address, country_code_of, label};
 use super::folding::StreetNames;
 use super::index::{GeocodeIndex, Hit};
 use super::item::{tag, text_tag};
@@ -110,7 +110,7 @@ impl<'i> ChosenAddress<'i> {
 /// Returns the code of the country that contains the query point. If this country is not known, returns the code in the
 /// address.
 fn country_code(areas: &[Area<'_>], chosen: Option<&ChosenAddress<'_>>) -> Option<String> {
-    country_code_of(areas).or_else(|| country_in_address(&chosen?.near.tags))
+    country_code_of(areas).or_else(|| country_code_in_address(&chosen?.near.tags))
 }
 
 impl GeocodeIndex {
@@ -142,9 +142,9 @@ impl<'i> Query<'i, '_> {
     /// Finds the nearest objects, and composes the answer from them.
     fn answer(mut self, place: Location) -> Result<Answer<'i>> {
         let radius = self.index.manifest().coarse_search_radius;
-        let first = self.near(Layer::Addresses, radius, |_| Ok(true))?;
-        let street = self.near(Layer::Streets, radius, |_| Ok(true))?;
-        let interpolation = self.near(Layer::Interpolations, radius, |_| Ok(true))?;
+        let first = self.nearest(Layer::Addresses, radius, |_| Ok(true))?;
+        let street = self.nearest(Layer::Streets, radius, |_| Ok(true))?;
+        let interpolation = self.nearest(Layer::Interpolations, radius, |_| Ok(true))?;
         let areas = self.areas()?;
         let usable = self.nearest_usable(first.as_ref(), radius)?;
         let names = street.as_ref().map(|street| StreetNames::of(&street.tags));
@@ -163,17 +163,17 @@ impl<'i> Query<'i, '_> {
         if let Some(place) = &nearest_place {
             parts.add_place(place);
         }
-        parts.guess_city(&areas, &self.languages);
+        parts.add_guessed_city(&areas, &self.languages);
         let address = match first {
             Some(near) if tag(&near.tags, "addr:housenumber").is_none() => {
                 let has_number = |item: &LeafItem<'i>| Ok(item.tag("addr:housenumber")?.is_some());
-                self.near(Layer::Addresses, radius, has_number)?
+                self.nearest(Layer::Addresses, radius, has_number)?
             }
             first => first,
         };
         let road = match street {
             Some(_) => None,
-            None => self.near(Layer::Roads, radius, |_| Ok(true))?,
+            None => self.nearest(Layer::Roads, radius, |_| Ok(true))?,
         };
         let nearest = Nearest {
             address: address.map(|near| {
@@ -206,7 +206,7 @@ impl<'i> Query<'i, '_> {
     fn nearest_usable(&self, first: Option<&Near<'i>>, radius: f64) -> Result<Option<Near<'i>>> {
         match first {
             Some(near) if !is_address(&near.tags) => {
-                self.near(Layer::Addresses, radius, item_is_address)
+                self.nearest(Layer::Addresses, radius, item_is_address)
             }
             first => Ok(first.cloned()),
         }
@@ -246,7 +246,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the nearest object in a layer, within `radius` metres, for which `accepts` returns true.
-    pub(super) fn near(
+    pub(super) fn nearest(
         &self,
         layer: Layer,
         radius: f64,

@@ -36,7 +36,7 @@ pub(crate) const fn at_other_edge(point: Point) -> Point {
 
 /// Cuts a line at the antimeridian. Returns `None` if the line does not cross the antimeridian. Parts without a length
 /// are left out, so a line that lies at one point of the antimeridian has no parts.
-pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> {
+pub(crate) fn cut_line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> {
     if !has_edge_across(points.iter().copied()) {
         return None;
     }
@@ -73,7 +73,7 @@ pub(crate) fn is_across(from: Point, to: Point) -> bool {
 
 /// Returns by how much the longitude grows along an edge. An edge of exactly 180 degrees does not cross the
 /// antimeridian.
-pub(crate) fn shorter_way(from: Point, to: Point) -> i64 {
+pub(crate) fn longitude_growth(from: Point, to: Point) -> i64 {
     match i64::from(to.lon_e7) - i64::from(from.lon_e7) {
         width if width > HALF_TURN => width - 2 * HALF_TURN,
         width if width < -HALF_TURN => width + 2 * HALF_TURN,
@@ -208,7 +208,7 @@ impl MapTurn {
         let mut pairs = path.clone().zip(path.skip(1));
         pairs.any(|(from, to)| {
             let turned = [from, to].map(|point| i64::from(self.apply(point).lon_e7));
-            turned[1] - turned[0] != shorter_way(from, to)
+            turned[1] - turned[0] != longitude_growth(from, to)
         })
     }
 
@@ -270,7 +270,7 @@ impl MapTurn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::tests::{points, shown};
+    use crate::geometry::tests::{places_of_lines, points};
     use crate::geometry::{Extent, doubled_area};
 
     fn turn_of(paths: &[Vec<Point>]) -> Option<MapTurn> {
@@ -285,12 +285,12 @@ mod tests {
     #[test]
     fn lines_are_cut_at_the_antimeridian() {
         assert_eq!(
-            line_at_antimeridian(&points(&[(0.0, 0.0), (179.0, 0.0)])),
+            cut_line_at_antimeridian(&points(&[(0.0, 0.0), (179.0, 0.0)])),
             None
         );
         let line = points(&[(170.0, 0.0), (-170.0, 10.0), (-160.0, 10.0)]);
         assert_eq!(
-            shown(line_at_antimeridian(&line)),
+            places_of_lines(cut_line_at_antimeridian(&line)),
             [
                 vec![(170.0, 0.0), (180.0, 5.0)],
                 vec![(-180.0, 5.0), (-170.0, 10.0), (-160.0, 10.0)]
@@ -299,7 +299,7 @@ mod tests {
         // Points on the antimeridian, on either side, and along it.
         let line = points(&[(179.0, 0.0), (180.0, 1.0), (-180.0, 2.0), (-179.0, 3.0)]);
         assert_eq!(
-            shown(line_at_antimeridian(&line)),
+            places_of_lines(cut_line_at_antimeridian(&line)),
             [
                 vec![(179.0, 0.0), (180.0, 1.0), (180.0, 2.0)],
                 vec![(-180.0, 2.0), (-179.0, 3.0)]
@@ -307,7 +307,7 @@ mod tests {
         );
         // A line that crosses the antimeridian twice.
         let line = points(&[(179.0, 0.0), (-179.0, 0.0), (179.0, 0.0)]);
-        let parts = shown(line_at_antimeridian(&line));
+        let parts = places_of_lines(cut_line_at_antimeridian(&line));
         assert_eq!(parts.len(), 3);
         assert!(parts.iter().flatten().all(|(_, lat)| *lat == 0.0));
     }
@@ -315,10 +315,10 @@ mod tests {
     #[test]
     fn a_line_at_one_place_on_the_antimeridian_has_no_parts() {
         let line = points(&[(180.0, 0.0), (-180.0, 0.0), (180.0, 0.0)]);
-        assert!(shown(line_at_antimeridian(&line)).is_empty());
+        assert!(places_of_lines(cut_line_at_antimeridian(&line)).is_empty());
         let line = points(&[(179.0, 0.0), (180.0, 0.0), (-180.0, 0.0)]);
         assert_eq!(
-            shown(line_at_antimeridian(&line)),
+            places_of_lines(cut_line_at_antimeridian(&line)),
             [[(179.0, 0.0), (180.0, 0.0)]]
         );
     }

@@ -28,12 +28,12 @@ impl Clip {
 
     /// Whether the region contains a point.
     pub(crate) fn has(&self, point: Point) -> bool {
-        self.region.has(point)
+        self.region.contains(point)
     }
 
     /// Returns the parts of a line that lie in the region; `None` if the whole line is known to lie in the region.
     pub(crate) fn line(&self, points: &[Point]) -> Option<Vec<Vec<Point>>> {
-        if self.region.holds(points) {
+        if self.region.is_known_to_contain(points) {
             return None;
         }
         let mut parts: Vec<Vec<Point>> = Vec::new();
@@ -55,7 +55,11 @@ impl Clip {
         &self,
         rings: impl Iterator<Item = &'r Vec<Point>> + Clone,
     ) -> Option<Vec<Rings>> {
-        if rings.clone().take(1).all(|outer| self.region.holds(outer)) {
+        if rings
+            .clone()
+            .take(1)
+            .all(|outer| self.region.is_known_to_contain(outer))
+        {
             return None;
         }
         Some(intersection(rings, &self.contours))
@@ -66,7 +70,7 @@ impl Clip {
 mod tests {
     use super::*;
     use crate::geometry::parse_bbox;
-    use crate::geometry::tests::{points, shown};
+    use crate::geometry::tests::{places_of_lines, points};
 
     fn area(parts: &[Rings]) -> i128 {
         parts.iter().flatten().map(|ring| doubled_area(ring)).sum()
@@ -77,7 +81,7 @@ mod tests {
         let clip = Clip::new(&parse_bbox("2,2,4,4").unwrap());
         let line = points(&[(0.0, 3.0), (3.0, 3.0), (3.0, 9.0), (3.5, 9.0), (3.5, 0.0)]);
         assert_eq!(
-            shown(clip.line(&line)),
+            places_of_lines(clip.line(&line)),
             [
                 vec![(2.0, 3.0), (3.0, 3.0), (3.0, 4.0)],
                 vec![(3.5, 4.0), (3.5, 2.0)]

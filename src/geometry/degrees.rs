@@ -49,13 +49,13 @@ fn degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
     let text = text.trim();
     parse_e7(text, limit).ok_or_else(|| match text.parse::<f64>() {
         Ok(number) if number.is_finite() => outside_message(what, text, i64::from(limit)),
-        _ => format!("{what} '{}' is not a number", for_message(text)),
+        _ => format!("{what} '{}' is not a number", shorten_for_message(text)),
     })
 }
 
 /// Returns a string from an input in a form that is safe to show in messages. Control characters become spaces. In a
 /// string of more than 40 characters, all characters after the 40th are replaced by an ellipsis.
-pub(crate) fn for_message(text: &str) -> String {
+pub(crate) fn shorten_for_message(text: &str) -> String {
     const MOST: usize = 40;
     let mut shown: String = text
         .chars()
@@ -157,7 +157,7 @@ impl Bbox {
     /// Returns a warning if the box crosses the antimeridian and spans more than half of the earth, which is usually a
     /// mistake. The warning also names the box between the same edges that does not cross the antimeridian.
     pub fn crossing_warning(&self) -> Option<String> {
-        wide_crossing(self)
+        wide_crossing_warning(self)
     }
 }
 
@@ -167,7 +167,7 @@ pub fn parse_box(text: &str, order: CornerOrder) -> Result<BoxRegion, String> {
     let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
         return Err(format!(
             "'{}' is not a bounding box: expected min_lon,min_lat,max_lon,max_lat",
-            for_message(text)
+            shorten_for_message(text)
         ));
     };
     let points = point_of_text(lon1, lat1)
@@ -175,7 +175,7 @@ pub fn parse_box(text: &str, order: CornerOrder) -> Result<BoxRegion, String> {
         .map_err(|cause| format!("{cause}: the order is min_lon,min_lat,max_lon,max_lat"));
     points
         .and_then(|(first, second)| region_of_corners(first, second, order))
-        .map_err(|cause| format!("bounding box '{}': {cause}", for_message(text)))
+        .map_err(|cause| format!("bounding box '{}': {cause}", shorten_for_message(text)))
 }
 
 /// Parses the box around two opposite corners, `lon1,lat1,lon2,lat2` in degrees. The box may have no area.
@@ -184,7 +184,7 @@ pub fn parse_corners(text: &str) -> Result<Bbox, String> {
     let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
         return Err(format!(
             "'{}' is not a box: expected min_lon,min_lat,max_lon,max_lat",
-            for_message(text)
+            shorten_for_message(text)
         ));
     };
     let mut bbox = Bbox::EMPTY;
@@ -202,7 +202,7 @@ fn region_of_corners(first: Point, second: Point, order: CornerOrder) -> Result<
     }
     Ok(BoxRegion {
         shape: Shape::of_bbox(&bbox),
-        warning: wide_crossing(&bbox),
+        warning: wide_crossing_warning(&bbox),
     })
 }
 
@@ -230,7 +230,7 @@ fn bbox_of_corners(first: Point, second: Point, order: CornerOrder) -> Bbox {
 }
 
 /// Returns a warning if a box crosses the antimeridian and is more than 180 degrees wide.
-fn wide_crossing(bbox: &Bbox) -> Option<String> {
+fn wide_crossing_warning(bbox: &Bbox) -> Option<String> {
     let (west, east) = (i64::from(bbox.min_lon_e7), i64::from(bbox.max_lon_e7));
     let width = 2 * i64::from(ANTIMERIDIAN_E7) - (west - east);
     if west <= east || width <= i64::from(ANTIMERIDIAN_E7) {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_western_edge_east_of_the_eastern_crosses_the_antimeridian() {
+    fn a_box_with_west_above_east_crosses_the_antimeridian() {
         assert_eq!(
             boxes("170,1,-170,2"),
             [[170, 1, 180, 2], [-180, 1, -170, 2]]
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_of_any_two_corners_does_not_cross_the_antimeridian() {
+    fn with_corners_in_any_order_no_box_crosses_the_antimeridian() {
         for text in ["1,2,3,4", "3,2,1,4", "1,4,3,2", "3,4,1,2"] {
             let region = parse_box(text, CornerOrder::Any).unwrap();
             assert_eq!(region.shape, parse_bbox("1,2,3,4").unwrap(), "{text}");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_rounded_as_they_are_written() {
+    fn numbers_are_rounded_in_decimal_form() {
         // The nearest binary numbers have smaller absolute values, and would be rounded down.
         let point = point_of_degrees(1.00000015, -0.00000005).unwrap();
         assert_eq!((point.lon_e7, point.lat_e7), (10_000_002, -1));

@@ -70,7 +70,7 @@ impl<const N: usize> Density<N> {
 
     /// Adds points to a cell, and coarsens the grid while too many cells have points.
     fn add_to(&mut self, cell: u64, points: &[u64; N]) {
-        put(&mut self.cells, cell, points);
+        add_counts(&mut self.cells, cell, points);
         while self.cells.len() > MAX_CELLS && self.level > 0 {
             self.coarsen();
         }
@@ -80,7 +80,7 @@ impl<const N: usize> Density<N> {
     fn coarsen(&mut self) {
         self.level -= 1;
         for (cell, points) in std::mem::take(&mut self.cells) {
-            put(&mut self.cells, parent(cell, 1), &points);
+            add_counts(&mut self.cells, ancestor(cell, 1), &points);
         }
     }
 
@@ -92,7 +92,7 @@ impl<const N: usize> Density<N> {
         for (cell, points) in &other.cells {
             // Adding a cell may make this grid coarser, so the parent of each cell is computed with the level that the
             // grid has at that moment.
-            self.add_to(parent(*cell, other.level - self.level), points);
+            self.add_to(ancestor(*cell, other.level - self.level), points);
         }
     }
 
@@ -112,7 +112,7 @@ impl<const N: usize> Density<N> {
 }
 
 /// Adds `points`, the number of points of each class, to the counts of a cell.
-fn put<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, points: &[u64; N]) {
+fn add_counts<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, points: &[u64; N]) {
     let sums = cells.entry(cell).or_insert([0; N]);
     sums.iter_mut()
         .zip(points)
@@ -120,7 +120,7 @@ fn put<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, points: 
 }
 
 /// Returns the cell that contains `cell` on the level that is coarser by `levels`.
-const fn parent(cell: u64, levels: u32) -> u64 {
+const fn ancestor(cell: u64, levels: u32) -> u64 {
     let (column, row) = (cell >> 32, cell & u32::MAX as u64);
     (column >> levels) << 32 | row >> levels
 }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_in_any_order_and_at_any_level_give_the_same() {
+    fn parts_in_any_order_and_at_any_level_give_the_same_counts() {
         let points = points(120_000, 50_000_000);
         let mut whole = Density::<1>::default();
         points

@@ -120,7 +120,7 @@ impl Edge {
         let turn = HalfUnitPoint::new(start.x, end.y);
         let mut winding = self.winding_up(start, turn);
         if self.is_crossed_at(end.y) && self.is_east_of_point(turn) {
-            let ends_left = a.x.max(b.x) >= end.x && self.is_left(end);
+            let ends_left = a.x.max(b.x) >= end.x && self.is_point_west(end);
             if !ends_left {
                 winding += self.winding_eastwards();
             }
@@ -172,12 +172,12 @@ impl Edge {
             .x
             .min(HalfUnitPoint::of(self.to).x)
             > point.x
-            || self.is_left(point)
+            || self.is_point_west(point)
     }
 
     /// Whether the point infinitesimally above `point` lies west of the line of the edge.
     #[inline]
-    fn is_left(&self, point: HalfUnitPoint) -> bool {
+    fn is_point_west(&self, point: HalfUnitPoint) -> bool {
         let upwards = if self.height() > 0 { 1 } else { -1 };
         let side = self.side(point) * upwards;
         side > 0 || (side == 0 && self.width() * upwards as i64 > 0)

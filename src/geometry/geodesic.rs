@@ -108,13 +108,13 @@ impl RadianEdge {
         // Corrects for the geodesic, which is bent away from the equator in the plane of longitude and latitude.
         let curvature = cos * cos * self.width * self.width + 2.0 * height * height;
         let bent = squares * sin * curvature / 12.0;
-        self.width * (below_parallel(sin) + curved + bent)
+        self.width * (area_below_parallel(sin) + curved + bent)
     }
 }
 
 /// Returns the area in square metres between the equator and a parallel, for each radian of longitude. `sin` is the
 /// sine of the latitude of the parallel.
-fn below_parallel(sin: f64) -> f64 {
+fn area_below_parallel(sin: f64) -> f64 {
     let x = E2 * sin * sin;
     // `sin * series` is the integral of 1 / (1 - e² s²)² over s, from 0 to `sin`.
     let series = 1.0
@@ -287,7 +287,7 @@ pub(crate) fn ring_area_m2(ring: &[Point]) -> f64 {
     // The edges of a ring around a pole lead once around the axis of the earth. For such a ring, `sum` is the area
     // between the ring and the equator. The area between the ring and the pole is the rest of the hemisphere.
     if turn.abs() > PI {
-        let half = 2.0 * PI * below_parallel(1.0);
+        let half = 2.0 * PI * area_below_parallel(1.0);
         sum += if sum < 0.0 { half } else { -half };
     }
     sum
@@ -322,7 +322,8 @@ mod tests {
         let ring: Vec<Point> = (0..360)
             .map(|lon| point(-70.0, f64::from(lon) - 180.0))
             .collect();
-        let cap = 2.0 * PI * (below_parallel(1.0) - below_parallel(70f64.to_radians().sin()));
+        let cap =
+            2.0 * PI * (area_below_parallel(1.0) - area_below_parallel(70f64.to_radians().sin()));
         assert!((ring_area_m2(&ring).abs() - cap).abs() < cap * 1e-3);
     }
 

@@ -27,14 +27,14 @@ mod tiles;
 
 pub use antimeridian::Antimeridian;
 pub(crate) use antimeridian::{
-    MapTurn, antimeridian_ends, goes_around_pole, is_across, is_on_antimeridian,
-    line_at_antimeridian, shorter_way,
+    MapTurn, antimeridian_ends, cut_line_at_antimeridian, goes_around_pole, is_across,
+    is_on_antimeridian, longitude_growth,
 };
 pub use area_index::{AreaIndex, Cover, Locator};
 pub(crate) use clip::Clip;
 pub use degrees::{BoxRegion, CornerOrder, bbox_of_degrees, parse_bbox, parse_box, parse_corners};
 pub(crate) use degrees::{
-    for_message, point_of_degrees, point_of_e7, point_of_text, ring, vertex_message,
+    point_of_degrees, point_of_e7, point_of_text, ring, shorten_for_message, vertex_message,
 };
 #[cfg(feature = "pages")]
 pub(crate) use density::{CellCounts, Density};
@@ -44,7 +44,7 @@ pub use extent::Extent;
 pub(crate) use geodesic::{length_m, ring_area_m2};
 pub(crate) use intersection::{Rings, difference, intersection, region_of_winding};
 pub(crate) use location_test::LocationTest;
-pub(crate) use nesting::with_holes;
+pub(crate) use nesting::nest_holes;
 pub(crate) use point_list::{ORIGIN, put_points, read_points};
 pub use projection::Projection;
 pub(crate) use region::Region;

@@ -117,7 +117,7 @@ fn smallest_container(outers: &[Measured<'_>], inner: &Measured<'_>) -> Option<u
 
 /// Makes polygons of outer rings and holes. Each hole belongs to the smallest outer ring that
 /// contains it. Fails with the first hole that no outer ring contains.
-pub(crate) fn with_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, Ring> {
+pub(crate) fn nest_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, Ring> {
     let measured: Vec<_> = outers.iter().map(Measured::new).collect();
     let mut placed = Vec::with_capacity(holes.len());
     for hole in holes {
@@ -173,7 +173,7 @@ mod tests {
             square("other", 60, 70),
         ];
         let holes = vec![square("x", 20, 30), square("y", 80, 90)];
-        let shape = with_holes(outers, holes).unwrap();
+        let shape = nest_holes(outers, holes).unwrap();
         assert_eq!(
             described(&shape),
             [
@@ -182,15 +182,15 @@ mod tests {
                 ("other", vec![])
             ]
         );
-        let lost = with_holes(vec![square("a", 0, 1)], vec![square("b", 2, 3)]);
+        let lost = nest_holes(vec![square("a", 0, 1)], vec![square("b", 2, 3)]);
         assert_eq!(lost.unwrap_err().name, "b");
     }
 
     #[test]
-    fn corners_on_the_edge_of_the_outer_ring_do_not_decide() {
+    fn corners_on_an_outer_ring_do_not_decide_what_it_contains() {
         // Every corner of the hole lies on the edge of the square.
         let diamond = ring("diamond", &[(5, 0), (10, 5), (5, 10), (0, 5)]);
-        let shape = with_holes(vec![square("square", 0, 10)], vec![diamond]).unwrap();
+        let shape = nest_holes(vec![square("square", 0, 10)], vec![diamond]).unwrap();
         assert_eq!(described(&shape), [("square", vec!["diamond"])]);
         // `cup` has the shape of a U, and `plug` fills its notch. All corners of `plug` lie on edges of `cup`. `plug`
         // lies in the envelope of `cup`, but not inside `cup`.
@@ -205,8 +205,8 @@ mod tests {
             (0, 9),
         ];
         let plug = ring("plug", &[(3, 3), (6, 3), (6, 9), (3, 9)]);
-        assert!(with_holes(vec![ring("cup", &cup)], vec![plug]).is_err());
-        let twins = with_holes(vec![square("a", 0, 3)], vec![square("b", 0, 3)]);
+        assert!(nest_holes(vec![ring("cup", &cup)], vec![plug]).is_err());
+        let twins = nest_holes(vec![square("a", 0, 3)], vec![square("b", 0, 3)]);
         assert_eq!(described(&twins.unwrap()), [("a", vec!["b"])]);
     }
 
@@ -216,7 +216,7 @@ mod tests {
         let earth = ring("earth", &[(-x, -y), (x, -y), (x, y), (-x, y)]);
         let sliver = ring("sliver", &[(-x, -y), (x, y), (x - 1, y)]);
         assert_eq!(
-            described(&with_holes(vec![earth], vec![sliver]).unwrap()),
+            described(&nest_holes(vec![earth], vec![sliver]).unwrap()),
             [("earth", vec!["sliver"])]
         );
     }

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn long_segments_stay_where_they_are_in_degrees() {
+    fn inserted_points_keep_long_segments_straight_in_degrees() {
         let at = |lon_e7, lat_e7| Point { lat_e7, lon_e7 };
         let (from, to) = (at(0, 600_000_000), at(10_000_000, 610_000_000));
         let between = |to| {

@@ -53,7 +53,7 @@ struct QuadtreeBuilder {
 }
 
 /// Converts an index or a length to 32 bits. `max_weight` keeps all lists of the tree shorter than 2^32.
-fn number(count: usize) -> u32 {
+fn to_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
@@ -120,16 +120,16 @@ impl QuadtreeBuilder {
         let mut level = PendingLevel::default();
         let mut start = 0;
         for (group, &end) in ends.iter().enumerate() {
-            let first = number(level.references.len());
+            let first = to_u32(level.references.len());
             let edges = &self.tree.edges[start..end];
             let next = edges.iter().skip(1).map(Some).chain([None]);
-            let numbered = (number(start)..u32::MAX).zip(edges.iter().zip(next));
+            let numbered = (to_u32(start)..u32::MAX).zip(edges.iter().zip(next));
             let drawn = numbered.filter(|(_, (edge, next))| !is_redundant_point(edge, *next));
             level.references.extend(drawn.map(|(number, _)| number));
-            let end_reference = number(level.references.len());
+            let end_reference = to_u32(level.references.len());
             if end_reference > first {
                 level.parts.push(GroupEdges {
-                    group: number(group),
+                    group: to_u32(group),
                     winding: 0,
                     first,
                     end: end_reference,
@@ -175,21 +175,21 @@ impl QuadtreeBuilder {
 
     /// Appends the parts and references of a leaf to the tree, and returns the leaf.
     fn add_leaf(&mut self, set: u32, parts: &[GroupEdges], references: &[u32]) -> Leaf {
-        let first = number(self.tree.parts.len());
+        let first = to_u32(self.tree.parts.len());
         for part in parts {
             let edges = &references[part.first as usize..part.end as usize];
-            let first = number(self.tree.references.len());
+            let first = to_u32(self.tree.references.len());
             self.tree.references.extend_from_slice(edges);
             self.tree.parts.push(GroupEdges {
                 first,
-                end: number(self.tree.references.len()),
+                end: to_u32(self.tree.references.len()),
                 ..*part
             });
         }
         Leaf {
             set,
             first,
-            end: number(self.tree.parts.len()),
+            end: to_u32(self.tree.parts.len()),
         }
     }
 
@@ -206,13 +206,13 @@ impl QuadtreeBuilder {
             let edges = &references[part.first as usize..part.end as usize];
             self.divide_part(part, edges, &pending.cell, &cells);
         }
-        let crossing = self.crossing(parts, pending.crossing);
+        let crossing = self.crossing_range(parts, pending.crossing);
         let quarters = self.tree.nodes.len();
         for (number, cell) in cells.into_iter().enumerate() {
             self.add_quarter(number, cell, pending.set, crossing, below);
         }
         QuadtreeNode::Inner {
-            quarters: number(quarters),
+            quarters: to_u32(quarters),
             first: crossing.0,
             end: crossing.1,
         }
@@ -256,8 +256,8 @@ impl QuadtreeBuilder {
                 quarter.parts.push(GroupEdges {
                     group: part.group,
                     winding,
-                    first: number(first),
-                    end: number(quarter.references.len()),
+                    first: to_u32(first),
+                    end: to_u32(quarter.references.len()),
                 });
             } else if winding > 0 {
                 quarter.covering.push(part.group);
@@ -268,14 +268,14 @@ impl QuadtreeBuilder {
     /// Returns the range in [`Quadtree::crossing`] that lists the groups with edges in a node. The groups of a node are
     /// a subset of those of its parent. If both lists have the same length, they are equal, and the node shares the
     /// range `above` of the parent.
-    fn crossing(&mut self, parts: &[GroupEdges], above: (u32, u32)) -> (u32, u32) {
+    fn crossing_range(&mut self, parts: &[GroupEdges], above: (u32, u32)) -> (u32, u32) {
         if (above.1 - above.0) as usize == parts.len() {
             return above;
         }
-        let first = number(self.tree.crossing.len());
+        let first = to_u32(self.tree.crossing.len());
         let groups = parts.iter().map(|part| part.group);
         self.tree.crossing.extend(groups);
-        (first, number(self.tree.crossing.len()))
+        (first, to_u32(self.tree.crossing.len()))
     }
 
     /// Adds the node of a quarter. It is a leaf if it has no edges, and otherwise pending in the level below.
@@ -300,7 +300,7 @@ impl QuadtreeBuilder {
         }));
         self.weight += references.len() + 1;
         if !parts.is_empty() {
-            let (first, moved) = (below.parts.len(), number(below.references.len()));
+            let (first, moved) = (below.parts.len(), to_u32(below.references.len()));
             below.parts.extend(parts.iter().map(|part| GroupEdges {
                 first: part.first + moved,
                 end: part.end + moved,
@@ -333,7 +333,7 @@ impl QuadtreeBuilder {
         if let Some(&known) = self.set_numbers.get(&groups) {
             return known;
         }
-        let set = number(self.tree.sets.len());
+        let set = to_u32(self.tree.sets.len());
         self.tree.sets.push(groups.clone());
         self.set_numbers.insert(groups, set);
         set

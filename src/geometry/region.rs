@@ -37,12 +37,12 @@ impl Region {
     }
 
     /// Whether the region contains a point.
-    pub(crate) fn has(&self, point: Point) -> bool {
-        self.covers(point) || self.meets_at_other_edge(&[point], false)
+    pub(crate) fn contains(&self, point: Point) -> bool {
+        self.contains_without_wrapping(point) || self.meets_at_other_edge(&[point], false)
     }
 
     /// Whether the region contains a point. Ignores the same place at the other edge of the map.
-    fn covers(&self, point: Point) -> bool {
+    fn contains_without_wrapping(&self, point: Point) -> bool {
         !self.index.regions_of(point).is_empty()
     }
 
@@ -85,7 +85,7 @@ impl Region {
 
     /// Whether the box around some points is known to lie in the region. May return `false` for a box inside the region
     /// if edges of the region meet the box.
-    pub(crate) fn holds(&self, points: &[Point]) -> bool {
+    pub(crate) fn is_known_to_contain(&self, points: &[Point]) -> bool {
         matches!(self.contact(points), Contact::Inside)
     }
 
@@ -101,7 +101,7 @@ impl Region {
             .edges
             .iter()
             .filter(|own| own.relation_to(&edge) != EdgeRelation::Apart);
-        let mut shares: Vec<f64> = met.flat_map(|own| shares_at(&edge, own)).collect();
+        let mut shares: Vec<f64> = met.flat_map(|own| meeting_fractions(&edge, own)).collect();
         shares.extend([0.0, 1.0]);
         shares.sort_unstable_by(f64::total_cmp);
         shares.dedup();
@@ -114,7 +114,7 @@ impl Region {
         let mut parts: Vec<(Point, Point)> = Vec::new();
         for pair in shares.windows(2) {
             let (start, end) = (at(pair[0]), at(pair[1]));
-            if start == end || !self.covers(at((pair[0] + pair[1]) / 2.0)) {
+            if start == end || !self.contains_without_wrapping(at((pair[0] + pair[1]) / 2.0)) {
                 continue;
             }
             match parts.last_mut() {
@@ -142,7 +142,9 @@ impl Region {
 
     /// Whether the region contains a point of a path, or an edge of the region meets an edge of the path.
     fn meets_path(&self, points: &[Point], is_closed: bool) -> bool {
-        points.iter().any(|point| self.covers(*point))
+        points
+            .iter()
+            .any(|point| self.contains_without_wrapping(*point))
             || edges_of(points, is_closed).any(|edge| self.meets_edge(&edge))
     }
 
@@ -158,7 +160,7 @@ impl Region {
             return false;
         }
         let mut ends = points.iter().filter(|point| is_on_antimeridian(**point));
-        if ends.any(|point| self.covers(at_other_edge(*point))) {
+        if ends.any(|point| self.contains_without_wrapping(at_other_edge(*point))) {
             return true;
         }
         let mut along = edges_of(points, is_closed)
@@ -176,7 +178,7 @@ fn interpolate(from: i32, to: i32, share: f64) -> i32 {
 
 /// Returns the positions on `edge` where it meets `other`, as fractions of its length. If the edges lie on one line,
 /// these are the positions of the ends of `other`.
-fn shares_at(edge: &Edge, other: &Edge) -> Vec<f64> {
+fn meeting_fractions(edge: &Edge, other: &Edge) -> Vec<f64> {
     let (width, height) = (edge.width() as f64, edge.height() as f64);
     let (other_width, other_height) = (other.width() as f64, other.height() as f64);
     let cross = width * other_height - height * other_width;
@@ -224,9 +226,9 @@ mod tests {
     }
 
     #[test]
-    fn geometries_meet_a_box_also_without_a_vertex_in_it() {
+    fn a_geometry_without_a_vertex_in_a_box_can_meet_the_box() {
         let region = Region::new(&parse_bbox("2,2,4,4").unwrap());
-        assert!(region.has(points(&[(2, 3)])[0]) && !region.has(points(&[(5, 3)])[0]));
+        assert!(region.contains(points(&[(2, 3)])[0]) && !region.contains(points(&[(5, 3)])[0]));
         for (line, expected) in [
             (&[(0, 3), (6, 3)][..], true),
             (&[(0, 0), (3, 3)], true),
@@ -250,7 +252,7 @@ mod tests {
     #[test]
     fn the_antimeridian_has_the_same_points_at_both_edges_of_the_map() {
         let west = Region::new(&parse_bbox("-180,2,-170,4").unwrap());
-        assert!(west.has(points(&[(180, 3)])[0]) && !west.has(points(&[(180, 5)])[0]));
+        assert!(west.contains(points(&[(180, 3)])[0]) && !west.contains(points(&[(180, 5)])[0]));
         for (line, expected) in [
             (&[(170, 3), (180, 3)][..], true),
             (&[(170, 3), (179, 3)], false),

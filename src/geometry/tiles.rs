@@ -196,7 +196,7 @@ impl TileSet {
                 (other, one)
             };
             if from[1] <= y && y < to[1] {
-                let x = crossing_at_row(*from, *to, y, true);
+                let x = rounded_x_at(*from, *to, y, true);
                 crossings.push((x - half + (1 << shift) - 1) >> shift);
             }
         }
@@ -208,7 +208,7 @@ impl TileSet {
 }
 
 /// Returns the x of a segment at a given y, rounded up or down. The segment must not be horizontal.
-fn crossing_at_row(from: TilePosition, to: TilePosition, y: i64, rounds_up: bool) -> i64 {
+fn rounded_x_at(from: TilePosition, to: TilePosition, y: i64, rounds_up: bool) -> i64 {
     let [dx, dy] = [0, 1].map(|axis| i128::from(to[axis] - from[axis]));
     let product = i128::from(y - from[1]) * dx;
     let down = product.div_euclid(dy);
@@ -229,13 +229,13 @@ fn columns(
     if dy == 0 || dx == 0 {
         return (from[0].min(to[0]) >> shift, from[0].max(to[0]) >> shift);
     }
-    let at = |y: i64| crossing_at_row(from, to, y, false) >> shift;
+    let at = |y: i64| rounded_x_at(from, to, y, false) >> shift;
     if !is_open {
         return (at(start).min(at(end)), at(start).max(at(end)));
     }
     if dx > 0 {
         // If the segment reaches a column only at the point that is left out, it does not touch this column.
-        let last = (crossing_at_row(from, to, end, true) - 1) >> shift;
+        let last = (rounded_x_at(from, to, end, true) - 1) >> shift;
         (at(start), last.max(at(start)))
     } else {
         (at(end), at(start))
@@ -299,7 +299,7 @@ mod tests {
         less(low, high) || (!less(high, low) && !low_open && !high_open)
     }
 
-    fn tiles_of(set: &mut TileSet) -> Vec<[u32; 2]> {
+    fn take_sorted_tiles(set: &mut TileSet) -> Vec<[u32; 2]> {
         let mut tiles = set.take().0;
         tiles.sort_unstable();
         tiles
@@ -331,7 +331,7 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(tiles_of(&mut set), expected, "{from:?} {to:?}");
+            assert_eq!(take_sorted_tiles(&mut set), expected, "{from:?} {to:?}");
         }
     }
 
@@ -351,7 +351,7 @@ mod tests {
         ];
         let mut set = TileSet::new(5);
         set.add_polygon(&[&ring, &hole]);
-        let tiles = tiles_of(&mut set);
+        let tiles = take_sorted_tiles(&mut set);
         let has = |lon: f64, lat: f64| tiles.contains(&tile_of(point(lon, lat), 5));
         assert!(has(-70.0, 0.0) && has(70.0, 50.0) && has(-90.0, 0.0) && has(45.0, 0.0));
         assert!(!has(0.0, 0.0) && !has(-95.0, 0.0) && !has(0.0, 70.0));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_world_has_tiles() {
+    fn the_corners_of_the_world_lie_in_tiles() {
         for (lon, lat, tile) in [
             (-180.0, 90.0, [0, 0]),
             (180.0, -90.0, [7, 7]),

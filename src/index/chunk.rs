@@ -39,7 +39,7 @@ pub(super) enum OffsetSlot<'a> {
 impl OffsetSlot<'_> {
     /// Loads the memory into the processor's cache, so that the cache misses of several look-ups overlap.
     #[inline]
-    pub(super) fn fetch(&self) {
+    pub(super) fn prefetch(&self) {
         match self {
             Self::Nowhere => {}
             Self::Array(_, window) => {
@@ -109,7 +109,7 @@ impl OffsetSet {
                 *self = self.to_bitmap();
                 self.insert(offset)
             }
-            Self::Bitmap(words) => set(words, offset),
+            Self::Bitmap(words) => set_bit(words, offset),
         }
     }
 
@@ -140,11 +140,11 @@ impl OffsetSet {
 
     /// Adds ascending distinct offsets to a chunk whose list may be in any order, with duplicates. Such a chunk can
     /// only be used again after [`settle`](Self::settle).
-    pub(super) fn append(&mut self, offsets: &[u16]) {
+    pub(super) fn add_unsettled(&mut self, offsets: &[u16]) {
         match self {
             Self::Empty => *self = Self::of_ascending(offsets),
             Self::Bitmap(words) => offsets.iter().for_each(|offset| {
-                set(words, *offset);
+                set_bit(words, *offset);
             }),
             Self::Array(list) if list.len() + offsets.len() <= MAX_ARRAY_LEN => {
                 extend(list, offsets);
@@ -155,12 +155,13 @@ impl OffsetSet {
                 if list.len() > MAX_ARRAY_LEN / 2 || list.len() + offsets.len() > MAX_ARRAY_LEN {
                     *self = self.to_bitmap();
                 }
-                self.append(offsets);
+                self.add_unsettled(offsets);
             }
         }
     }
 
-    /// Sorts a list that [`append`](Self::append) has made, and converts a bitmap with few offsets to a list.
+    /// Sorts a list that [`add_unsettled`](Self::add_unsettled) has made, and converts a bitmap with few offsets to a
+    /// list.
     pub(super) fn settle(&mut self) {
         match self {
             Self::Array(list) => make_ascending(list),
@@ -173,7 +174,7 @@ impl OffsetSet {
 
     /// Whether ascending distinct offsets are known to be absent, because all are greater than the last offset of the
     /// list, or because the bitmap does not have them.
-    pub(super) fn is_new(&self, offsets: &[u16]) -> bool {
+    pub(super) fn is_known_to_lack(&self, offsets: &[u16]) -> bool {
         match self {
             Self::Empty => true,
             Self::Array(list) => list.last() < offsets.first(),
@@ -185,7 +186,7 @@ impl OffsetSet {
 
     /// Returns an [`OffsetSet::Bitmap`] with the same offsets.
     fn to_bitmap(&self) -> Self {
-        Self::bitmap(self.offsets())
+        Self::new_bitmap(self.offsets())
     }
 
     /// Returns the number of offsets.
@@ -198,7 +199,7 @@ impl OffsetSet {
     }
 
     /// Returns the offsets in ascending order. `listed` is overwritten if they are in a bitmap.
-    pub(super) fn list<'o>(&'o self, listed: &'o mut Vec<u16>) -> &'o [u16] {
+    pub(super) fn sorted_slice<'o>(&'o self, listed: &'o mut Vec<u16>) -> &'o [u16] {
         match self {
             Self::Empty => &[],
             Self::Array(list) => list,
@@ -234,15 +235,15 @@ impl OffsetSet {
         match offsets.len() {
             0 => Self::Empty,
             1..=MAX_ARRAY_LEN => Self::Array(offsets.to_vec()),
-            _ => Self::bitmap(offsets.iter().copied()),
+            _ => Self::new_bitmap(offsets.iter().copied()),
         }
     }
 
     /// Creates an [`OffsetSet::Bitmap`].
-    pub(super) fn bitmap(offsets: impl IntoIterator<Item = u16>) -> Self {
+    pub(super) fn new_bitmap(offsets: impl IntoIterator<Item = u16>) -> Self {
         let mut words = Box::new([0; WORDS]);
         for offset in offsets {
-            set(&mut words, offset);
+            set_bit(&mut words, offset);
         }
         Self::Bitmap(words)
     }
@@ -414,7 +415,7 @@ fn count_ones(words: &[u64]) -> u64 {
 }
 
 /// Sets a bit. Returns whether the bit was clear before.
-fn set(words: &mut [u64; WORDS], offset: u16) -> bool {
+fn set_bit(words: &mut [u64; WORDS], offset: u16) -> bool {
     let word = &mut words[usize::from(offset >> 6)];
     let bit = 1 << (offset & 63);
     let is_new = *word & bit == 0;

@@ -169,7 +169,7 @@ impl DiskJoin {
             ctx.limits(ctx.byte_budget()),
             ids.groups().into_iter().map(Ok),
             // Most encoded ids have one byte, and most encoded locations have more. The factor is an estimate.
-            |group| ids.bytes_of(group) * 10,
+            |group| ids.len_of(group) * 10,
             Lookup::default,
             |lookup, group, results| {
                 let send = |found: EncodedLists| results.send((found, None), SENT_LEN as u64);
@@ -179,7 +179,7 @@ impl DiskJoin {
             |_| (),
             |(found, ended): (EncodedLists, Option<Range<usize>>)| {
                 if let Some(group) = ended {
-                    phase.advance(ids.bytes_of(&group));
+                    phase.advance(ids.len_of(&group));
                     *bytes -= ids.release(group.end);
                 }
                 for (part, is_end) in found {
@@ -195,7 +195,7 @@ impl DiskJoin {
         locations
             .flush()
             .for_path(&self.directory, CANNOT_WRITE_TEMPORARY)?;
-        self.bytes -= ids.left();
+        self.bytes -= ids.unfreed_len();
         self.locations.push(locations);
         Ok(())
     }
@@ -217,7 +217,7 @@ impl DiskJoin {
     }
 
     /// Records that a list was read, and frees the disk space of the lists before the first list that was not read.
-    fn note_read(&self, list: usize) {
+    fn release_read_lists(&self, list: usize) {
         let end = lock(&self.read).record_read(list);
         for file in &self.locations {
             file.release(end);
@@ -267,7 +267,7 @@ impl ListPart {
     }
 
     /// Whether the next location may end after `bytes`.
-    const fn is_short(&self) -> bool {
+    const fn may_need_more(&self) -> bool {
         self.bytes.len() - self.position < LOCATION_LEN && self.rest.start < self.rest.end
     }
 
@@ -285,7 +285,7 @@ impl ListPart {
 impl ListReader<'_> {
     /// Appends the locations of `ids`, the next ids of the list, to `out`; `None` for a node without a location. Fails
     /// if the ids are not those that were pushed.
-    pub(crate) fn next(
+    pub(crate) fn read_next(
         &mut self,
         ids: &[i64],
         out: &mut Vec<Option<Location>>,
@@ -293,12 +293,12 @@ impl ListReader<'_> {
         for id in ids {
             let range = self.at.find(*id);
             let part = &mut self.parts[range];
-            if part.is_short() {
+            if part.may_need_more() {
                 let read = part.read_on(&self.join.locations[range]);
                 read.map_err(|error| FormatError::with(self.join.read_error_text(&error)))?;
             }
             let mut rest = Varints::new(&part.bytes[part.position..]);
-            out.push(read_location(&mut rest, &mut part.last).map_err(|_| lost_error())?);
+            out.push(read_location(&mut rest, &mut part.last).map_err(|_| changed_error())?);
             part.position += rest.position();
         }
         Ok(())
@@ -308,15 +308,15 @@ impl ListReader<'_> {
     pub(crate) fn end(self) -> FormatResult<()> {
         let is_done = |part: &ListPart| part.position == part.bytes.len() && part.rest.is_empty();
         if !self.parts.iter().all(is_done) {
-            return Err(lost_error());
+            return Err(changed_error());
         }
-        self.join.note_read(self.list);
+        self.join.release_read_lists(self.list);
         Ok(())
     }
 }
 
 /// The error for a list that does not match the list that was pushed.
-fn lost_error() -> FormatError {
+fn changed_error() -> FormatError {
     FormatError::new("the blob changed while the command was running")
 }
 
@@ -423,7 +423,7 @@ impl Lookup {
             send(std::mem::take(&mut found))
         };
         for list in lists.clone() {
-            let end = start + file.bytes_of(&(list..list + 1)) as usize;
+            let end = start + file.len_of(&(list..list + 1)) as usize;
             self.look_up(&bytes[start..end], store, &mut put)?;
             start = end;
         }
@@ -526,7 +526,7 @@ impl RangeFile {
     }
 
     /// Returns the size of the parts of `lists` in bytes.
-    fn bytes_of(&self, lists: &Range<usize>) -> u64 {
+    fn len_of(&self, lists: &Range<usize>) -> u64 {
         let span = self.span(lists);
         span.end - span.start
     }
@@ -536,7 +536,7 @@ impl RangeFile {
     fn groups(&self) -> Vec<Range<usize>> {
         let (mut groups, mut start) = (Vec::new(), 0);
         for end in 1..=self.ends.len() {
-            if self.bytes_of(&(start..end)) >= AT_A_TIME || end == self.ends.len() {
+            if self.len_of(&(start..end)) >= AT_A_TIME || end == self.ends.len() {
                 groups.push(start..end);
                 start = end;
             }
@@ -561,7 +561,7 @@ impl RangeFile {
     }
 
     /// Returns the number of bytes whose disk space is not freed yet.
-    fn left(&self) -> u64 {
+    fn unfreed_len(&self) -> u64 {
         let freed_bytes = lock(&self.freed_bytes);
         self.len() - *freed_bytes
     }

@@ -13,7 +13,7 @@ fn space_is_given_back_up_to_the_first_list_that_was_not_read() {
 }
 
 #[test]
-fn every_list_finds_its_places_however_many_ranges_there_are() {
+fn every_list_gets_its_locations_with_any_number_of_ranges() {
     let ctx = Context::new(2);
     let location = |id: i64| match id % 7 {
         0 => None,
@@ -74,8 +74,8 @@ fn every_list_finds_its_places_however_many_ranges_there_are() {
             let mut found = Vec::new();
             let mut read = join.read(number).unwrap();
             let (one, two) = list.split_at(list.len() / 2);
-            read.next(one, &mut found).unwrap();
-            read.next(two, &mut found).unwrap();
+            read.read_next(one, &mut found).unwrap();
+            read.read_next(two, &mut found).unwrap();
             read.end().unwrap();
             let expected = |id: &i64| {
                 if known.contains(id) {
@@ -91,7 +91,7 @@ fn every_list_finds_its_places_however_many_ranges_there_are() {
         let mut other = lists[8].clone();
         other.pop();
         let mut read = join.read(8).unwrap();
-        let known = read.next(&other, &mut Vec::new());
+        let known = read.read_next(&other, &mut Vec::new());
         assert!(known.and_then(|()| read.end()).is_err());
         assert!(join.peak_bytes > 0);
     }
@@ -122,12 +122,12 @@ fn a_long_list_goes_through_memory_in_pieces() {
         join.push(&split.finish()).unwrap();
     }
     join.resolve_next(&store, &Context::new(2)).unwrap();
-    assert!(join.locations[0].bytes_of(&(1..2)) > SENT_LEN as u64);
+    assert!(join.locations[0].len_of(&(1..2)) > SENT_LEN as u64);
     for number in [3, 1, 0, 2] {
         let (mut read, mut found) = (join.read(number).unwrap(), Vec::new());
         for ids in lists[number].chunks(70_001) {
             found.clear();
-            read.next(ids, &mut found).unwrap();
+            read.read_next(ids, &mut found).unwrap();
             assert!(ids.iter().map(|id| location(*id)).eq(found.iter().copied()));
             assert!(read.parts[0].bytes.len() <= READ_LEN as usize + LOCATION_LEN);
         }

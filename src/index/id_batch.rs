@@ -1,6 +1,6 @@
 //! Ids that are prepared to be added to a set.
 
-use super::table::{join, split};
+use super::table::{id_at, split};
 use std::ops::Range;
 
 /// Ids that one thread has collected, grouped by chunk. Adding a batch to a set takes a fraction of the time that
@@ -28,7 +28,10 @@ impl IdBatch {
     /// Returns the ids. The ids are in the order in which they were added if that order was strictly ascending.
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let ids = |(number, offsets): (u64, &'_ [u16])| {
-            let ids: Vec<i64> = offsets.iter().map(|offset| join(number, *offset)).collect();
+            let ids: Vec<i64> = offsets
+                .iter()
+                .map(|offset| id_at(number, *offset))
+                .collect();
             ids
         };
         self.chunks().flat_map(ids)
@@ -67,7 +70,7 @@ mod tests {
     use crate::osm::id_rank;
 
     #[test]
-    fn batches_add_what_single_ids_add() {
+    fn a_batch_adds_the_same_ids_as_single_insertions() {
         let mut random = Random(11);
         // The cases give lists, lists that become bitmaps, and bitmaps. The ids of each are ascending, or in any order
         // with duplicates.

@@ -1,7 +1,7 @@
 //! A map from ids to small numbers, compact where neighbouring ids have the same number.
 
 use super::table::CHUNK_BITS;
-use super::table::{ChunkTable, Offsets, join, split};
+use super::table::{ChunkTable, Offsets, id_at, split};
 use super::values::OffsetMap;
 
 /// A map from the ids of objects of one kind to numbers. Ids may be any `i64`, in any order. A look-up returns 0 for an
@@ -35,7 +35,7 @@ impl TakenGroups {
 
     /// Whether any id in the group of 1024 ids that contains `offset` has a number.
     #[inline]
-    const fn is_near(self, offset: u16) -> bool {
+    const fn may_have_number(self, offset: u16) -> bool {
         self.0 & Self::bit(offset) != 0
     }
 }
@@ -53,7 +53,7 @@ impl IdMap {
     pub fn get(&self, id: i64) -> u32 {
         let (number, offset) = split(id);
         let taken = self.taken.chunk(number);
-        if !taken.is_some_and(|taken| taken.is_near(offset)) {
+        if !taken.is_some_and(|taken| taken.may_have_number(offset)) {
             return 0;
         }
         self.chunks
@@ -96,7 +96,7 @@ impl IdMap {
     pub fn for_each(&self, mut visit: impl FnMut(i64, u32)) {
         let (below, above) = self.chunks.chunks();
         for (number, chunk) in below.iter().chain(&above) {
-            chunk.for_each_number(|offset, value| visit(join(*number, offset), value));
+            chunk.for_each_number(|offset, value| visit(id_at(*number, offset), value));
         }
     }
 
@@ -149,7 +149,7 @@ impl IdMapCursor<'_> {
         if self.number != Some(number) {
             self.enter(number);
         }
-        if !self.taken.is_near(offset) {
+        if !self.taken.may_have_number(offset) {
             return 0;
         }
         if self.chunk.is_none() {
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_joined_with_what_was_there() {
+    fn a_new_number_of_an_id_is_combined_with_the_old_one() {
         let mut map = IdMap::default();
         let ids = [0, -1, 5, 70_000, i64::MIN, i64::MAX, 1 << 40];
         for id in ids {

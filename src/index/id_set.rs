@@ -2,7 +2,7 @@
 
 use super::chunk::{OffsetSet, OffsetSlot};
 use super::id_batch::IdBatch;
-use super::table::{ChunkTable, join, split};
+use super::table::{ChunkTable, id_at, split};
 use crate::osm::ObjectKind;
 use crate::pbf::BlobEntry;
 
@@ -58,7 +58,7 @@ impl IdSet {
     pub fn add_new(&mut self, batch: &IdBatch) -> bool {
         let takes = |(number, offsets): (u64, &[u16])| {
             let chunk = self.chunks.chunk(number);
-            chunk.is_none_or(|chunk| chunk.is_new(offsets))
+            chunk.is_none_or(|chunk| chunk.is_known_to_lack(offsets))
         };
         let is_ascending = batch.chunks().is_sorted_by(|one, next| one.0 < next.0);
         if !is_ascending || !batch.chunks().all(takes) {
@@ -101,7 +101,7 @@ impl IdSet {
             for (slot, id) in spots.iter_mut().zip(ids) {
                 *slot = self.slot(*id);
             }
-            spots.iter().take(ids.len()).for_each(OffsetSlot::fetch);
+            spots.iter().take(ids.len()).for_each(OffsetSlot::prefetch);
             for (index, (slot, id)) in spots.iter().zip(ids).enumerate() {
                 visit(batch * AT_A_TIME + index, slot.contains(*id as u16));
             }
@@ -134,7 +134,7 @@ impl IdSet {
 
     /// Whether a blob may contain an object of `kind` with an id of the set. The id range of the blob is compared only
     /// if the blob has objects of a single kind.
-    pub(crate) fn may_be_in(&self, entry: &BlobEntry, kind: ObjectKind) -> bool {
+    pub(crate) fn may_meet_blob(&self, entry: &BlobEntry, kind: ObjectKind) -> bool {
         let may_meet = || match entry.kinds.single() {
             Some(_) => self.may_meet(entry.min_id, entry.max_id),
             None => true,
@@ -162,11 +162,11 @@ impl IdSet {
             chunk
                 .offsets()
                 .rev()
-                .map(move |offset| join(number, offset))
+                .map(move |offset| id_at(number, offset))
         });
         let above = above
             .into_iter()
-            .flat_map(|(number, chunk)| chunk.offsets().map(move |offset| join(number, offset)));
+            .flat_map(|(number, chunk)| chunk.offsets().map(move |offset| id_at(number, offset)));
         zero.into_iter()
             .chain(below)
             .chain(above.filter(|id| *id != 0))
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_met_exactly_for_positive_ids_and_never_denied() {
+    fn may_meet_is_exact_for_positive_ids_and_never_misses_an_id() {
         let ids = [5, 70_000, 70_001, 1 << 35, i64::MAX];
         let set: IdSet = ids.into_iter().collect();
         let edges = [

@@ -104,13 +104,13 @@ impl LocationChunk {
             let mut open = std::mem::take(&mut **open);
             let start = known.len();
             append(known, &open.locations);
-            *self = Self::closed(&mut open.offsets, start, known);
+            *self = Self::new_closed(&mut open.offsets, start, known);
         }
     }
 
     /// Creates a closed chunk of nodes whose locations are at the end of `known`, beginning at `start`. Sorts the
     /// nodes.
-    pub(super) fn closed(
+    pub(super) fn new_closed(
         offsets: &mut Vec<u16>,
         start: usize,
         known: &mut Vec<Option<Location>>,
@@ -148,9 +148,9 @@ impl LocationChunk {
     /// Loads the memory that a look-up in a closed chunk reads first, so that the cache misses of several look-ups
     /// overlap.
     #[inline]
-    pub(super) fn fetch(&self, offset: u16) {
+    pub(super) fn prefetch(&self, offset: u16) {
         if let Self::Closed(closed) = self {
-            closed.ids.slot(offset).fetch();
+            closed.ids.slot(offset).prefetch();
         }
     }
 

@@ -154,7 +154,7 @@ impl LocationStore {
                     chunk.add(offsets, locations, &self.locations);
                     continue;
                 }
-                self.begin_last(number);
+                self.begin_chunk(number);
             }
             self.add_to_last(offsets, locations);
         }
@@ -166,7 +166,7 @@ impl LocationStore {
     }
 
     /// Closes the last chunk, and begins another one without nodes.
-    fn begin_last(&mut self, number: u64) {
+    fn begin_chunk(&mut self, number: u64) {
         let mut offsets = self.close_last();
         offsets.clear();
         self.last = Some(LastChunk {
@@ -190,7 +190,7 @@ impl LocationStore {
         if !last.offsets.is_empty() {
             let known = &mut self.locations;
             *self.chunks.chunk_mut(last.number) =
-                LocationChunk::closed(&mut last.offsets, last.start, known);
+                LocationChunk::new_closed(&mut last.offsets, last.start, known);
         }
         last.offsets
     }
@@ -232,7 +232,7 @@ impl LocationStore {
                 *chunk = known.unwrap_or(&LocationChunk::Empty);
             }
             for (chunk, id) in chunks.iter().zip(ids) {
-                chunk.fetch(split(*id).1);
+                chunk.prefetch(split(*id).1);
             }
             for ((found, chunk), id) in found.iter_mut().zip(&chunks).zip(ids) {
                 *found = chunk.find(*id, &mut last, &self.locations).unwrap_or(NONE);
@@ -249,7 +249,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn a_store_holds_what_a_plain_map_holds_in_whatever_order_nodes_come() {
+    fn a_store_equals_a_map_for_nodes_added_in_any_order() {
         let mut random = Random(7);
         let far = [i64::MIN, i64::MAX, -1, -65_536, 1 << 40, 0];
         let cases: [Vec<i64>; 5] = [

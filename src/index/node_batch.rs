@@ -2,7 +2,7 @@
 
 use super::chunk::LastFound;
 use super::location_chunk::LocationChunk;
-use super::table::{ChunkTable, join, split};
+use super::table::{ChunkTable, id_at, split};
 use crate::osm::Location;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -60,12 +60,12 @@ impl NodeBatch {
         if self.is_unordered && self.runs.len() >= self.sorted.1 + RUNS {
             self.sort();
         }
-        self.extend_runs(chunk, end);
+        self.end_run_unsorted(chunk, end);
     }
 
     /// Does the same as [`end_run`](Self::end_run), but never sorts.
     #[inline]
-    fn extend_runs(&mut self, chunk: u64, end: usize) {
+    fn end_run_unsorted(&mut self, chunk: u64, end: usize) {
         let is_sorted = self.runs.len() == self.sorted.1;
         match self.runs.last_mut() {
             Some((last, run)) if *last == chunk && !is_sorted => *run = end,
@@ -132,13 +132,13 @@ impl NodeBatch {
                 {
                     run = next;
                 }
-                nodes.push((join(run.0, self.offsets[index]), self.locations[index]));
+                nodes.push((id_at(run.0, self.offsets[index]), self.locations[index]));
             }
             nodes.sort_by_key(|(id, _)| split(*id));
             for (index, (id, location)) in (start..end).zip(&nodes) {
                 let (chunk, offset) = split(*id);
                 (self.offsets[index], self.locations[index]) = (offset, *location);
-                self.extend_runs(chunk, index + 1);
+                self.end_run_unsorted(chunk, index + 1);
             }
             start = end;
         }

@@ -3,7 +3,7 @@
 use super::chunk::{LastFound, MAX_ARRAY_LEN, OffsetSet, RunCounts, find_near, window};
 use super::id_batch::IdBatch;
 use super::id_set::IdSet;
-use super::table::{ChunkTable, Offsets, join, split};
+use super::table::{ChunkTable, Offsets, id_at, split};
 use crate::osm::id_rank;
 use crate::system::prefer_huge_pages;
 use std::hint::black_box;
@@ -73,7 +73,7 @@ impl From<IdSet> for RankSet {
         let (below, above) = set.chunks().chunks();
         let mut listed = Vec::new();
         for (number, chunk) in below.into_iter().chain(above) {
-            ranks.push_chunk(number, chunk.list(&mut listed));
+            ranks.push_chunk(number, chunk.sorted_slice(&mut listed));
         }
         ranks.finish()
     }
@@ -113,7 +113,7 @@ impl RankSet {
                 *chunk = self.chunk(*id);
             }
             for (chunk, id) in chunks.iter().zip(ids) {
-                self.fetch(*chunk, *id);
+                self.prefetch(*chunk, *id);
             }
             for (index, (chunk, id)) in chunks.iter().zip(ids).enumerate() {
                 visit(
@@ -140,11 +140,11 @@ impl RankSet {
         // Canonical order is by absolute value, so the offsets of negative ids are reversed.
         let below = below.into_iter().flat_map(|(number, chunk)| {
             let offsets = self.offsets(*chunk).rev();
-            offsets.map(move |offset| join(number, offset))
+            offsets.map(move |offset| id_at(number, offset))
         });
         let above = above.into_iter().flat_map(|(number, chunk)| {
             let offsets = self.offsets(*chunk);
-            offsets.map(move |offset| join(number, offset))
+            offsets.map(move |offset| id_at(number, offset))
         });
         zero.into_iter()
             .chain(below)
@@ -177,14 +177,14 @@ impl RankSet {
 
     /// Loads the memory that [`rank_in`](Self::rank_in) reads into the processor's cache.
     #[inline]
-    fn fetch(&self, chunk: RankedChunk, id: i64) {
+    fn prefetch(&self, chunk: RankedChunk, id: i64) {
         let (_, offset) = split(id);
         if chunk.has_list() {
             let (_, window) = window(self.list(chunk), offset);
             black_box((window.first().copied(), window.last().copied()));
         } else {
             let (map, _) = &self.maps[chunk.start()];
-            map.slot(offset).fetch();
+            map.slot(offset).prefetch();
         }
     }
 
@@ -258,7 +258,7 @@ impl RankSetBuilder {
         if self.open != Some(number) {
             self.open_chunk(number);
         }
-        if join(number, 0) < 0 {
+        if id_at(number, 0) < 0 {
             self.offsets.extend(offsets.iter().rev());
         } else {
             self.offsets.extend_from_slice(offsets);
@@ -268,35 +268,35 @@ impl RankSetBuilder {
     /// Returns the set of all ids.
     pub fn finish(mut self) -> RankSet {
         self.open_chunk(0);
-        self.close();
+        self.close_chunk();
         self.set.lists.shrink_to_fit();
         self.set
     }
 
     /// Closes the open chunk and opens another one. Adds the id 0 before the first chunk without negative ids.
     fn open_chunk(&mut self, number: u64) {
-        self.close();
-        let is_negative = join(number, 0) < 0;
+        self.close_chunk();
+        let is_negative = id_at(number, 0) < 0;
         if self.has_zero && !is_negative {
             self.has_zero = false;
             self.offsets.push(0);
             if number != 0 {
                 self.open = Some(0);
-                self.close();
+                self.close_chunk();
             }
         }
         self.open = Some(number);
     }
 
     /// Adds the open chunk to the set.
-    fn close(&mut self) {
+    fn close_chunk(&mut self) {
         let (Some(number), count) = (self.open.take(), self.offsets.len()) else {
             return;
         };
         if count == 0 {
             return;
         }
-        if join(number, 0) < 0 {
+        if id_at(number, 0) < 0 {
             self.offsets.reverse();
         }
         let set = &mut self.set;
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_has_the_place_that_it_has_in_canonical_order() {
+    fn the_rank_of_an_id_is_its_place_in_canonical_order() {
         let dense = (0..20_000).map(|i| i * 3 - 30_000);
         let far = [
             i64::MIN,

@@ -26,14 +26,14 @@ struct Sets {
 impl Default for SetTable {
     fn default() -> Self {
         let mut sets = Sets::default();
-        sets.number(Vec::new());
+        sets.intern(Vec::new());
         Self(RwLock::new(sets))
     }
 }
 
 impl Sets {
     /// Returns the number of the set with the bitmap `words`, and adds the set if it is new.
-    fn number(&mut self, mut words: Vec<u64>) -> SetNumber {
+    fn intern(&mut self, mut words: Vec<u64>) -> SetNumber {
         while words.pop_if(|word| *word == 0).is_some() {}
         if let Some(number) = self.numbers.get(words.as_slice()) {
             return *number;
@@ -52,11 +52,11 @@ impl SetTable {
         sets.sets[set as usize].clone()
     }
 
-    fn number(&self, words: Vec<u64>) -> SetNumber {
+    fn intern(&self, words: Vec<u64>) -> SetNumber {
         self.0
             .write()
             .unwrap_or_else(PoisonError::into_inner)
-            .number(words)
+            .intern(words)
     }
 
     /// Returns the number of the set with the given members, and adds the set if it is new.
@@ -69,7 +69,7 @@ impl SetTable {
             }
             words[word] |= 1 << (member % 64);
         }
-        self.number(words)
+        self.intern(words)
     }
 
     /// Returns the members of a set in ascending order.
@@ -97,7 +97,7 @@ impl SetTable {
         // Bitmaps are stored without zero words at the end, so a missing word is 0.
         let word = |set: &[u64], index: usize| set.get(index).map_or(0, |word| *word);
         let words = 0..one.len().max(two.len());
-        self.number(words.map(|at| op(word(&one, at), word(&two, at))).collect())
+        self.intern(words.map(|at| op(word(&one, at), word(&two, at))).collect())
     }
 
     /// Returns the number of distinct sets in the table, including the empty set.

@@ -34,12 +34,12 @@ impl SharedIdSet {
         while let Some((number, offsets)) = chunks.next() {
             let shard = shard_of(number, SHARDS);
             let mut part = lock(&self.0[shard]);
-            part.chunk_mut(number).append(offsets);
+            part.chunk_mut(number).add_unsettled(offsets);
             // Neighbouring chunks are mostly in one part.
             while let Some((number, offsets)) =
                 chunks.next_if(|(number, _)| shard_of(*number, SHARDS) == shard)
             {
-                part.chunk_mut(number).append(offsets);
+                part.chunk_mut(number).add_unsettled(offsets);
             }
         }
     }
@@ -79,7 +79,7 @@ mod tests {
     use crate::index::RankSet;
 
     #[test]
-    fn threads_add_what_one_adds() {
+    fn several_threads_add_the_same_ids_as_one() {
         let mut random = Random(7);
         // Lists; bitmaps; many duplicates, so that lists have to be sorted before their chunk is full; and bitmaps that
         // become lists again.

@@ -47,7 +47,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn ids_are_found_in_whatever_order_objects_are() {
+    fn ids_are_found_among_objects_in_any_order() {
         let mut random = Random(5);
         for _ in 0..200 {
             let mut draw = |most: i64| -> Vec<i64> {

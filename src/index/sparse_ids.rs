@@ -67,7 +67,7 @@ mod tests {
     use crate::for_tests::random::Random;
 
     #[test]
-    fn a_set_has_what_it_has_without_its_bits() {
+    fn a_sparse_set_contains_the_same_ids_as_its_plain_set() {
         let mut random = Random(9);
         let ids: IdSet = (0..3000)
             .map(|_| (random.below(1 << 30) - (1 << 29)) * 1001)

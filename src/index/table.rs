@@ -46,7 +46,7 @@ pub(super) const fn split(id: i64) -> (u64, u16) {
 }
 
 /// Returns the id at an offset of a chunk, given the chunk's number. This is the inverse of [`split`].
-pub(super) const fn join(number: u64, offset: u16) -> i64 {
+pub(super) const fn id_at(number: u64, offset: u16) -> i64 {
     (number << CHUNK_BITS | offset as u64) as i64
 }
 
@@ -57,7 +57,7 @@ pub(super) const fn shard_of(number: u64, shards: usize) -> usize {
 
 /// Whether the chunk with this number is for negative ids.
 const fn is_negative(number: u64) -> bool {
-    join(number, 0) < 0
+    id_at(number, 0) < 0
 }
 
 impl<C: Default + Offsets> ChunkTable<C> {

@@ -185,7 +185,7 @@ impl OffsetMap {
                     }
                 }
                 // Counting the distinct numbers requires a sort, so they are counted only once per 1024 offsets.
-                if offsets.len().is_multiple_of(1024) && self.bytes() > self.packed_bytes() {
+                if offsets.len().is_multiple_of(1024) && self.bytes() > self.bytes_if_packed() {
                     self.pack();
                 }
             }
@@ -194,7 +194,7 @@ impl OffsetMap {
     }
 
     /// Returns the number of bytes that an [`OffsetMap::Array`] would use as [`OffsetMap::Packed`].
-    fn packed_bytes(&self) -> u64 {
+    fn bytes_if_packed(&self) -> u64 {
         let mut numbers: Vec<u32> = match self {
             Self::Array(_, numbers) => numbers.clone(),
             _ => Vec::new(),

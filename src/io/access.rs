@@ -2,7 +2,7 @@
 //! attributes. The new file is never accessible to more users than the old one.
 
 #[cfg(target_os = "linux")]
-use attributes::has_list;
+use attributes::has_access_list;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// permissions that the old group and other users had in common. Returns a warning if permissions of the old group, the
 /// access control list or extended attributes could not be kept. Does nothing if there is no file at `path`.
 #[cfg(unix)]
-pub(super) fn keep_attributes(path: &Path, file: &File) -> Option<String> {
+pub(super) fn copy_attributes(path: &Path, file: &File) -> Option<String> {
     use std::fs::Permissions;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let metadata = path.metadata().ok()?;
@@ -48,9 +48,9 @@ pub(super) fn keep_attributes(path: &Path, file: &File) -> Option<String> {
     lost
 }
 
-/// Passes the narrowest access of the files at `paths` on to `file`, which replaces them, as [`keep_attributes`] does.
+/// Passes the narrowest access of the files at `paths` on to `file`, which replaces them, as [`copy_attributes`] does.
 /// The group and other users get only the permissions that they have for each of the files. The owner gets at least the
-/// permissions `least`. Returns the warning of [`keep_attributes`]. Does nothing if none of the files exists.
+/// permissions `least`. Returns the warning of [`copy_attributes`]. Does nothing if none of the files exists.
 #[cfg(unix)]
 pub(super) fn pass_narrowest_access(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
     use std::fs::Permissions;
@@ -60,10 +60,13 @@ pub(super) fn pass_narrowest_access(paths: &[PathBuf], file: &File, least: u32) 
         .filter_map(|path| Some((path, path.metadata().ok()?)))
         .collect();
     old.sort_by_cached_key(|(path, metadata)| {
-        ((metadata.mode() & 0o077).count_ones(), has_list(path))
+        (
+            (metadata.mode() & 0o077).count_ones(),
+            has_access_list(path),
+        )
     });
     let ((narrowest, _), others) = old.split_first()?;
-    let warning = keep_attributes(narrowest, file);
+    let warning = copy_attributes(narrowest, file);
     let Ok(own) = file.metadata() else {
         return warning;
     };
@@ -81,7 +84,7 @@ pub(super) fn pass_narrowest_access(paths: &[PathBuf], file: &File, least: u32) 
 
 /// Returns `false`, because access control lists are not read on this system.
 #[cfg(all(unix, not(target_os = "linux")))]
-const fn has_list(_: &Path) -> bool {
+const fn has_access_list(_: &Path) -> bool {
     false
 }
 
@@ -95,7 +98,7 @@ const fn shared_mode(mode: u32) -> u32 {
 
 /// Does nothing, because a new file has the permissions of its directory.
 #[cfg(windows)]
-pub(super) const fn keep_attributes(_: &Path, _: &File) -> Option<String> {
+pub(super) const fn copy_attributes(_: &Path, _: &File) -> Option<String> {
     None
 }
 
@@ -207,7 +210,7 @@ mod attributes {
     }
 
     /// Whether the file at `path` has an access control list.
-    pub(super) fn has_list(path: &Path) -> bool {
+    pub(super) fn has_access_list(path: &Path) -> bool {
         value(path, LIST).is_some()
     }
 
@@ -244,7 +247,7 @@ mod tests {
     use super::shared_mode;
 
     #[test]
-    fn another_group_gets_what_the_old_group_and_others_had() {
+    fn another_group_gets_only_what_group_and_others_both_had() {
         for (old, new) in [
             (0o644, 0o644),
             (0o664, 0o644),

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn another_group_gets_what_the_old_group_and_others_had() {
+    fn another_group_gets_only_what_group_and_others_both_had() {
         let with = |group: u16, mask: u16, other: u16| {
             let mut list = list();
             for entry in &mut list.0 {

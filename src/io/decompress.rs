@@ -19,7 +19,7 @@ pub(crate) enum FileCompression {
 
 impl FileCompression {
     /// Detects the compression of a file from its first bytes. Returns `None` for a file that is not compressed.
-    pub(crate) fn of(start: &[u8]) -> Option<Self> {
+    pub(crate) fn detect(start: &[u8]) -> Option<Self> {
         Some(match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [b'B', b'Z', b'h', ..] => Self::Bzip2,
@@ -54,7 +54,7 @@ impl FileCompression {
 
 /// Returns a reader of the decompressed bytes of an input. Detects the compression from the first bytes. Fails for xz.
 pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
-    let compression = FileCompression::of(input.start()?);
+    let compression = FileCompression::detect(input.first_bytes()?);
     let bytes = InputBytes {
         input: input.clone(),
         position: 0,
@@ -211,7 +211,7 @@ impl<R: BufRead, M: Read> Read for CompressedMembers<R, M> {
             let Some(mut rest) = self.rest.take() else {
                 return Ok(0);
             };
-            if is_done(&mut rest)? {
+            if has_only_zeros_left(&mut rest)? {
                 return Ok(0);
             }
             self.member = Some((self.begin)(rest));
@@ -220,7 +220,7 @@ impl<R: BufRead, M: Read> Read for CompressedMembers<R, M> {
 }
 
 /// Skips zeros. Returns true if nothing follows the zeros.
-fn is_done(rest: &mut impl BufRead) -> io::Result<bool> {
+fn has_only_zeros_left(rest: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let bytes = rest.fill_buf()?;
         if bytes.is_empty() {

@@ -1,6 +1,6 @@
 //! Tells which files of a directory were written by this program.
 
-use super::temporary::is_temporary;
+use super::temporary::is_temporary_or_mark;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(super) enum DirectoryContent {
 
 impl DirectoryContent {
     /// Returns the content of a directory, ignoring its entry `staged`. Does not follow symbolic links.
-    pub(super) fn of(directory: &Path, staged: Option<&Path>, is_own: IsOwn) -> Self {
+    pub(super) fn scan(directory: &Path, staged: Option<&Path>, is_own: IsOwn) -> Self {
         let mut entries = entries(directory, is_own);
         entries.retain(|entry| staged != Some(&directory.join(&entry.path)));
         let is_foreign = |(index, entry): (usize, &DirectoryEntry)| match entry.kind {
@@ -68,20 +68,26 @@ enum EntryKind {
 /// is no directory at this path. If the directory cannot be created later, that error reports the cause.
 fn entries(root: &Path, is_own: IsOwn) -> Vec<DirectoryEntry> {
     let mut found = Vec::new();
-    list(root, Path::new(""), DEPTH, is_own, &mut found);
+    append_entries(root, Path::new(""), DEPTH, is_own, &mut found);
     found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
     found
 }
 
 /// Appends the entries of `root.join(below)` and of the directories below it to `found`.
-fn list(root: &Path, below: &Path, depth: u32, is_own: IsOwn, found: &mut Vec<DirectoryEntry>) {
+fn append_entries(
+    root: &Path,
+    below: &Path,
+    depth: u32,
+    is_own: IsOwn,
+    found: &mut Vec<DirectoryEntry>,
+) {
     let entries = fs::read_dir(root.join(below));
     for entry in entries.into_iter().flatten().flatten() {
         let path = below.join(entry.file_name());
-        let is_temporary = is_temporary(&entry.file_name());
+        let is_temporary = is_temporary_or_mark(&entry.file_name());
         let kind = match entry.file_type() {
             Ok(kind) if kind.is_dir() && depth > 1 && !is_temporary => {
-                list(root, &path, depth - 1, is_own, found);
+                append_entries(root, &path, depth - 1, is_own, found);
                 EntryKind::Directory
             }
             Ok(kind) if kind.is_file() && is_temporary => EntryKind::Temporary,

@@ -35,7 +35,7 @@ impl FileLock {
     ///
     /// - [`Error::File`], of the kind [`ErrorKind::Locked`]: another run has locked the file.
     /// - [`Error::Io`]: the file cannot be opened, or its file system has no locks.
-    pub(crate) fn of(path: &Path) -> Result<Arc<Self>> {
+    pub(crate) fn acquire(path: &Path) -> Result<Arc<Self>> {
         let failed = |error| Error::io(path, "cannot open", error);
         let mut locks = lock(&LOCKS);
         locks.retain(|lock| lock.strong_count() > 0);

@@ -181,23 +181,23 @@ impl Input {
     }
 
     /// Creates an input that reads `file`, a temporary file that `original` was converted to. Messages name `original`.
-    pub(crate) fn converted(file: File, original: &Self) -> Result<Self> {
-        Self::temporary(file, original.path(), Some(original.len()))
+    pub(crate) fn from_converted(file: File, original: &Self) -> Result<Self> {
+        Self::with_original_len(file, original.path(), Some(original.len()))
     }
 
     /// Creates an input that reads `file`, a temporary file with the sorted objects of `original`. Messages name
     /// `original`.
-    pub(crate) fn sorted(file: File, original: &Self) -> Result<Self> {
+    pub(crate) fn from_sorted(file: File, original: &Self) -> Result<Self> {
         Self::from_temporary(file, original.path())
     }
 
     /// Creates an input that reads a temporary file of this process. `name` is for messages.
     pub(crate) fn from_temporary(file: File, name: &Path) -> Result<Self> {
-        Self::temporary(file, name, None)
+        Self::with_original_len(file, name, None)
     }
 
     /// Creates an input that reads a temporary file. `name` is for messages.
-    fn temporary(file: File, name: &Path, original_len: Option<u64>) -> Result<Self> {
+    fn with_original_len(file: File, name: &Path, original_len: Option<u64>) -> Result<Self> {
         let metadata = file.metadata().for_path(name, "cannot read")?;
         Ok(Self(Arc::new(OpenInput {
             path: name.to_owned(),
@@ -278,13 +278,13 @@ impl Input {
             None => system::read_at(&self.0.file, buffer, offset),
         };
         let count = read.for_path(self.path(), "cannot read")?;
-        self.release(offset, count as u64);
+        self.drop_pages_behind(offset, count as u64);
         Ok(count)
     }
 
     /// Returns the first 64 KiB of the file, or the whole file if it is shorter. The bytes are read on the first call
     /// and cached.
-    pub(crate) fn start(&self) -> Result<&[u8]> {
+    pub(crate) fn first_bytes(&self) -> Result<&[u8]> {
         if let Some(start) = self.0.start.get() {
             return Ok(start);
         }
@@ -310,11 +310,11 @@ impl Input {
     /// Reports that a range was read or copied. For a large file, drops a range of the same length that lies
     /// [`DROP_BEHIND`] bytes earlier from the page cache. The range itself is kept, because a blob that is decoded now
     /// may be copied next.
-    pub(crate) fn release(&self, offset: u64, len: u64) {
+    pub(crate) fn drop_pages_behind(&self, offset: u64, len: u64) {
         if self.0.drop_behind
             && let Some(behind) = offset.checked_sub(DROP_BEHIND)
         {
-            system::release(&self.0.file, behind, len);
+            system::release_cached_range(&self.0.file, behind, len);
         }
     }
 

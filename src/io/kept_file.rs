@@ -29,7 +29,7 @@ pub(crate) fn open_kept(path: &Path) -> Result<Option<File>> {
 /// Writes a file, which gets its name when it is complete. First removes an existing file at `path`, which callers have
 /// found to be damaged. The data are not flushed to disk, so the file may be damaged after a crash of the machine. The
 /// reader has to detect this.
-pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
+pub(crate) fn write_kept(path: &Path, mut bytes: impl Read) -> Result<()> {
     let failed = |error| Error::io(path, "cannot write", error);
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -60,7 +60,7 @@ pub(crate) fn remove_temporary(directory: &Path) {
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let is_temporary = temporary::is_name(&name) || is_of_earlier_version(&name);
+        let is_temporary = temporary::is_temporary_name(&name) || is_of_earlier_version(&name);
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         let is_unused = |file: File| file.try_lock().is_ok();
         if is_temporary && is_file && File::open(entry.path()).is_ok_and(is_unused) {

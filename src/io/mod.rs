@@ -33,7 +33,7 @@ pub(crate) use decompress::{FileCompression, count_to_end, decompressed, gunzip}
 pub(crate) use directory_content::remove_unlisted;
 pub(crate) use file_lock::FileLock;
 pub use input::Input;
-pub(crate) use kept_file::{keep, open_kept, remove_temporary};
+pub(crate) use kept_file::{open_kept, remove_temporary, write_kept};
 pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output};
 pub(crate) use output_directory::OutputDirectory;

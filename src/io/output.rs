@@ -1,6 +1,6 @@
 //! Output files. A file appears under its name only when it is complete and flushed to disk.
 
-use super::output_target::{OutputTarget, real_path, resolved_path};
+use super::output_target::{OutputTarget, path_without_links, real_path};
 use super::replaced::ReplacedFile;
 use super::temporary::{self, directory_of};
 use super::writer_target::WriterPipe;
@@ -145,7 +145,7 @@ impl Output {
                 // The file gets the permissions of the old one before its first byte is written.
                 warning = replaced
                     .as_ref()
-                    .and_then(|old| access::keep_attributes(old.path(), &file));
+                    .and_then(|old| access::copy_attributes(old.path(), &file));
                 (pending, file)
             }
         };
@@ -167,7 +167,7 @@ impl Output {
     }
 
     /// Whether the commit flushes the output to disk, which it does not do for a stream or a temporary file.
-    pub(super) const fn is_flushed(&self) -> bool {
+    pub(super) const fn is_flushed_on_commit(&self) -> bool {
         matches!(
             self.pending,
             UnfinishedFile::Unnamed { .. } | UnfinishedFile::Named { .. }
@@ -241,7 +241,7 @@ impl Output {
             max_shrink,
             ..
         } = self;
-        let check = || replaced.as_ref().map_or(Ok(()), ReplacedFile::check);
+        let check = || replaced.as_ref().map_or(Ok(()), ReplacedFile::verify);
         let failed = |action| {
             let path = target.path();
             move |error| Error::io(path, action, error)
@@ -255,27 +255,27 @@ impl Output {
         };
         match pending {
             UnfinishedFile::Stream | UnfinishedFile::Scratch(_) => {
-                unfinished::end_all(completed);
+                unfinished::unregister_all(completed);
                 Ok(())
             }
             UnfinishedFile::Writer(pipe) => {
-                unfinished::end_all(completed);
+                unfinished::unregister_all(completed);
                 pipe.finish()
             }
             UnfinishedFile::Unnamed { file, real_path } => {
                 flush_file(&file)?;
-                let _ = access::keep_attributes(&real_path, &file);
-                let directory = Directory::of(&real_path);
-                put_in_place(&file, &real_path, target.may_overwrite(), completed, check)
+                let _ = access::copy_attributes(&real_path, &file);
+                let directory = Directory::containing(&real_path);
+                link_or_replace(&file, &real_path, target.may_overwrite(), completed, check)
                     .and_then(|()| directory.flush(flush))
                     .map_err(failed("cannot give the finished output its name"))
             }
             UnfinishedFile::Named { temp, real_path } => {
                 flush_file(temp.as_file())?;
-                let _ = access::keep_attributes(&real_path, temp.as_file());
+                let _ = access::copy_attributes(&real_path, temp.as_file());
                 let name = temp.path().to_owned();
-                let directory = Directory::of(&real_path);
-                let put_in_place = unfinished::end(Some(&name), completed, || {
+                let directory = Directory::containing(&real_path);
+                let put_in_place = unfinished::finish(Some(&name), completed, || {
                     system::admit(Call::Rename, 0)?;
                     check()?;
                     rename(temp, &real_path, target.may_overwrite())
@@ -306,7 +306,7 @@ struct Claim(PathBuf);
 impl Claim {
     /// Claims a path. Fails if another unfinished output of this process has claimed it.
     fn on(path: &Path) -> Result<Self> {
-        let place = resolved_path(path);
+        let place = path_without_links(path);
         let mut places = lock(&UNFINISHED);
         if places.contains(&place) {
             return Err(Error::file(path, "two outputs have this file"));
@@ -355,7 +355,7 @@ fn begin_file(path: &Path, real_path: PathBuf) -> Result<(UnfinishedFile, File)>
         None => {
             temporary::remove_remnants(&real_path);
             let temp = temporary::create(&real_path).map_err(failed)?;
-            unfinished::add(temp.path());
+            unfinished::register(temp.path());
             let second = temp.as_file().try_clone().map_err(failed)?;
             Ok((UnfinishedFile::Named { temp, real_path }, second))
         }
@@ -374,7 +374,7 @@ fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
 /// Gives an unnamed file the name `path`. Replaces an existing file atomically if `overwrite` is set and `check`
 /// succeeds. Otherwise, an existing file is an error. Together with the naming, marks the unfinished files `completed`
 /// as complete.
-fn put_in_place(
+fn link_or_replace(
     file: &File,
     path: &Path,
     overwrite: bool,
@@ -387,7 +387,7 @@ fn put_in_place(
     if !overwrite || path.symlink_metadata().is_err() {
         // If there is nothing to replace, the file gets its name directly. A temporary name could be left behind by a
         // killed process.
-        let linked = unfinished::end(None, completed, || check().and_then(|()| link(path)));
+        let linked = unfinished::finish(None, completed, || check().and_then(|()| link(path)));
         match linked {
             Err(error) if overwrite && error.kind() == io::ErrorKind::AlreadyExists => {}
             result => return result,
@@ -398,8 +398,8 @@ fn put_in_place(
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let between = temporary::name(path, count);
-        unfinished::add(&between);
-        let done = unfinished::end(Some(&between), completed, || {
+        unfinished::register(&between);
+        let done = unfinished::finish(Some(&between), completed, || {
             check()?;
             link(&between)?;
             fs::rename(&between, path).inspect_err(|_| {
@@ -424,7 +424,7 @@ pub(super) struct Directory(Option<File>);
 
 impl Directory {
     /// The directory that contains `path`.
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn containing(path: &Path) -> Self {
         Self(File::open(directory_of(path)).ok())
     }
 

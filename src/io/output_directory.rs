@@ -64,8 +64,12 @@ impl OutputDirectory {
         ctx: &Context,
     ) -> Result<Self> {
         let real = real_path(root);
-        staging::clear(&real, is_own);
-        check_empty(root, &DirectoryContent::of(&real, None, is_own), overwrite)?;
+        staging::recover_killed_runs(&real, is_own);
+        check_empty(
+            root,
+            &DirectoryContent::scan(&real, None, is_own),
+            overwrite,
+        )?;
         let staging = Staging::begin(root, &real)?;
         let policy = NamingPolicy::Replace { is_own, overwrite };
         let replaced = ReplacedFiles::of(&real, is_own);
@@ -83,9 +87,9 @@ impl OutputDirectory {
         if !real.is_dir() {
             return Self::create(root, false, is_own, ctx);
         }
-        staging::clear(&real, is_own);
+        staging::recover_killed_runs(&real, is_own);
         let replaced = ReplacedFiles::of(&real, is_own);
-        let staging = Staging::in_place(real.clone());
+        let staging = Staging::without_directory(real.clone());
         Ok(Self::with(
             root,
             real,
@@ -176,7 +180,7 @@ impl OutputDirectory {
     /// the work has been cancelled.
     pub(crate) fn complete(self, ctx: &Context) -> Result<()> {
         if let NamingPolicy::Replace { is_own, overwrite } = self.policy {
-            self.check_place(is_own, overwrite, ctx)?;
+            self.check_replaceable(is_own, overwrite, ctx)?;
         }
         if let Some(warning) = &self.warning {
             ctx.warn(warning.clone());
@@ -184,11 +188,11 @@ impl OutputDirectory {
         let flushed = self.staging.flush();
         self.cancellation.check()?;
         let named = flushed.and_then(|()| {
-            unfinished::end(None, &self.staging.created, || {
+            unfinished::finish(None, &self.staging.created, || {
                 system::admit(Call::Rename, 0)?;
                 match self.policy {
                     NamingPolicy::Replace { is_own, .. } => {
-                        put_in_place(&self.staging, &self.real, is_own)
+                        move_into_place(&self.staging, &self.real, is_own)
                     }
                     NamingPolicy::Update { .. } => mark_update(self.staging.path(), &self.real),
                     NamingPolicy::List => Ok(()),
@@ -240,11 +244,11 @@ impl OutputDirectory {
     }
 
     /// Fails if the new files cannot replace those in the directory. Warns of files that stay in the directory.
-    fn check_place(&self, is_own: IsOwn, overwrite: bool, ctx: &Context) -> Result<()> {
+    fn check_replaceable(&self, is_own: IsOwn, overwrite: bool, ctx: &Context) -> Result<()> {
         let (root, real) = (&self.root, &self.real);
-        let content = DirectoryContent::of(real, Some(self.staging.path()), is_own);
+        let content = DirectoryContent::scan(real, Some(self.staging.path()), is_own);
         check_empty(root, &content, overwrite)?;
-        if let Some(path) = self.staging.foreign_in_place(real, is_own) {
+        if let Some(path) = self.staging.first_foreign_at_target(real, is_own) {
             let cause = "pbfhogg did not write this, and needs its name for a part of the table: move it away";
             return Err(Error::file(&root.join(path), cause));
         }
@@ -284,9 +288,9 @@ fn lock(root: &Path) -> Result<Option<File>> {
 }
 
 /// Gives the files in a staging directory their names in the directory `real`.
-fn put_in_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
+fn move_into_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     let has_foreign = matches!(
-        DirectoryContent::of(real, None, is_own),
+        DirectoryContent::scan(real, None, is_own),
         DirectoryContent::Foreign(_)
     );
     if staging.is_within(real) || has_foreign {
@@ -302,11 +306,11 @@ fn put_in_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()>
 
 /// Renames a staging directory to `real`, and removes the old directory of this name.
 fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
-    let (staged, parent) = (staging.path(), Directory::of(real));
+    let (staged, parent) = (staging.path(), Directory::containing(real));
     if let (true, Ok(file)) = (real.is_dir(), File::open(staged)) {
-        let _ = access::keep_attributes(real, &file);
+        let _ = access::copy_attributes(real, &file);
     }
-    if DirectoryContent::of(real, None, is_own) == DirectoryContent::Nothing {
+    if DirectoryContent::scan(real, None, is_own) == DirectoryContent::Nothing {
         #[cfg(windows)]
         let _ = fs::remove_dir(real);
         fs::rename(staged, real)?;
@@ -353,7 +357,7 @@ fn mark_update(staged: &Path, real: &Path) -> io::Result<()> {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         if old.exists() {
-            let _ = access::keep_attributes(&old, &staging::open_to_change(&entry.path())?);
+            let _ = access::copy_attributes(&old, &staging::open_to_change(&entry.path())?);
         }
     }
     File::create(staged.join(COMPLETE))?.sync_all()?;

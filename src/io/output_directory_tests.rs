@@ -54,7 +54,7 @@ impl Place {
 }
 
 #[test]
-fn a_directory_of_own_files_is_replaced_if_it_may_be() {
+fn a_directory_of_own_files_is_replaced_only_with_overwrite() {
     let (faults, place) = (Faults::none(), Place::new());
     place.write("own 1", false).unwrap();
     assert!(place.has("own 1"));
@@ -136,7 +136,7 @@ fn a_directory_that_cannot_be_renamed_gets_the_files_one_after_another() {
 }
 
 #[test]
-fn a_failure_at_any_flush_or_name_leaves_the_old_directory() {
+fn a_failed_call_leaves_the_old_or_the_new_directory() {
     let (faults, place) = (Faults::none(), Place::new());
     place.write("own 1", false).unwrap();
     for call in [Call::Write, Call::Sync, Call::Rename, Call::Exchange] {
@@ -177,7 +177,7 @@ fn staging_directories_of_running_processes_stay() {
 }
 
 #[test]
-fn files_stay_with_the_list_only() {
+fn files_are_kept_only_if_the_list_is_written() {
     let faults = Faults::none();
     let temp = tempfile::tempdir().unwrap();
     for (name, exists) in [("new", false), ("old", true)] {
@@ -286,7 +286,7 @@ fn files_get_their_names_together() {
 }
 
 #[test]
-fn the_next_update_ends_what_a_killed_one_has_begun() {
+fn the_next_update_completes_or_undoes_a_killed_one() {
     for is_complete in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();

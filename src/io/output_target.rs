@@ -132,9 +132,9 @@ impl OutputTarget {
 
     /// The path of the file without symbolic links. If two targets are the same file, this path is equal for both.
     /// `None` for streams and temporary files.
-    fn place(&self) -> Option<PathBuf> {
+    fn file_without_links(&self) -> Option<PathBuf> {
         match self {
-            Self::File { path, .. } if !self.is_stream() => Some(resolved_path(path)),
+            Self::File { path, .. } if !self.is_stream() => Some(path_without_links(path)),
             _ => None,
         }
     }
@@ -146,11 +146,11 @@ impl OutputTarget {
     ) -> Result<()> {
         let inputs: HashMap<PathBuf, &Path> = inputs
             .iter()
-            .map(|path| (resolved_path(path), *path))
+            .map(|path| (path_without_links(path), *path))
             .collect();
         let mut seen: HashMap<PathBuf, &Path> = HashMap::new();
         for target in targets {
-            let Some(place) = target.place() else {
+            let Some(place) = target.file_without_links() else {
                 continue;
             };
             if inputs.contains_key(&place) {
@@ -217,7 +217,7 @@ pub(super) fn real_path(path: &Path) -> PathBuf {
 }
 
 /// Returns the path of a file without symbolic links. The file need not exist.
-pub(super) fn resolved_path(path: &Path) -> PathBuf {
+pub(super) fn path_without_links(path: &Path) -> PathBuf {
     let real = real_path(path);
     match (directory_of(&real).canonicalize(), real.file_name()) {
         (Ok(directory), Some(name)) => directory.join(name),

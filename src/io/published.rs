@@ -15,8 +15,8 @@ use std::path::Path;
 pub(crate) fn publish(file: &Path, place: &Path, cancellation: &Cancellation) -> Result<()> {
     cancellation.check()?;
     let renamed = File::open(file).and_then(|opened| {
-        let _ = access::keep_attributes(place, &opened);
-        let directory = Directory::of(place);
+        let _ = access::copy_attributes(place, &opened);
+        let directory = Directory::containing(place);
         system::admit(Call::Rename, 0)?;
         fs::rename(file, place)?;
         directory.sync()
@@ -33,7 +33,7 @@ pub(crate) fn create_directories(path: &Path) -> Result<()> {
     create_directories(above)?;
     let created = match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        created => created.and_then(|()| Directory::of(path).sync()),
+        created => created.and_then(|()| Directory::containing(path).sync()),
     };
     created.for_path(path, "cannot create this directory")
 }

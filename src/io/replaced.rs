@@ -22,7 +22,7 @@ impl ReplacedFile {
     /// Returns the regular file at `path`, or `None` if there is none. `path` has no symbolic links in it. Fails if
     /// another run is replacing the file, or if the file has changed since this process began to read it.
     pub(super) fn at(path: &Path) -> Result<Option<Self>> {
-        let lock = match FileLock::of(path) {
+        let lock = match FileLock::acquire(path) {
             Ok(lock) => Some(lock),
             Err(error @ Error::File { .. }) => return Err(error),
             Err(_) => None,
@@ -46,7 +46,7 @@ impl ReplacedFile {
 
     /// Fails if the path leads to another file now, or if the file was written to. Call this directly before the
     /// replacement.
-    pub(super) fn check(&self) -> io::Result<()> {
+    pub(super) fn verify(&self) -> io::Result<()> {
         let is_same = self
             .path
             .metadata()

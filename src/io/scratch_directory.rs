@@ -25,7 +25,7 @@ impl ScratchDirectory {
             .prefix("pbfhogg-")
             .tempdir_in(&parent)
             .for_path(&parent, "cannot create a temporary directory there")?;
-        unfinished::add_tree(directory.path());
+        unfinished::register_tree(directory.path());
         Ok(Self {
             directory,
             is_kept: false,
@@ -51,6 +51,6 @@ impl Drop for ScratchDirectory {
         if !self.is_kept {
             let _ = std::fs::remove_dir_all(self.path());
         }
-        unfinished::end_tree(self.path());
+        unfinished::unregister_tree(self.path());
     }
 }

@@ -45,11 +45,11 @@ impl Staging {
                 return Err(failed(io::ErrorKind::AlreadyExists.into()));
             }
         }
-        Self::of(real).map_err(failed)
+        Self::create_near(real).map_err(failed)
     }
 
     /// Creates a staging directory beside the directory `root`, or in it if `root` cannot be renamed.
-    fn of(root: &Path) -> io::Result<Self> {
+    fn create_near(root: &Path) -> io::Result<Self> {
         let within = root.join(root.file_name().unwrap_or_default());
         if root.is_dir() && !can_be_renamed(root) {
             Self::named_as(&within)
@@ -66,10 +66,10 @@ impl Staging {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         loop {
             let name = temporary::name(path, COUNTER.fetch_add(1, Ordering::Relaxed));
-            unfinished::add(&name);
+            unfinished::register(&name);
             let made = fs::create_dir(&name);
             if let Err(error) = made {
-                unfinished::end_all(std::slice::from_ref(&name));
+                unfinished::unregister_all(std::slice::from_ref(&name));
                 match error.kind() {
                     // A killed process with the same process id left a directory of this name. Tries the next name.
                     io::ErrorKind::AlreadyExists => continue,
@@ -94,7 +94,7 @@ impl Staging {
 
     /// Returns a value without a staging directory, for files that are created with their final names in the existing
     /// directory `root`.
-    pub(super) const fn in_place(root: PathBuf) -> Self {
+    pub(super) const fn without_directory(root: PathBuf) -> Self {
         Self {
             path: root,
             created: Vec::new(),
@@ -114,7 +114,7 @@ impl Staging {
 
     /// Registers a file that was created in the staging directory.
     pub(super) fn add(&mut self, path: PathBuf) {
-        unfinished::add(&path);
+        unfinished::register(&path);
         self.created.push(path);
     }
 
@@ -153,7 +153,7 @@ impl Staging {
 
     /// Returns the first path within `root` at which a staged file or directory must be placed, but where something
     /// exists that `is_own` does not recognise. Does not follow symbolic links.
-    pub(super) fn foreign_in_place(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
+    pub(super) fn first_foreign_at_target(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
         let in_the_way = |staged: &&Path| {
             let place = root.join(staged);
             place.symlink_metadata().is_ok_and(|found| {
@@ -206,8 +206,8 @@ pub(super) fn open_to_change(path: &Path) -> io::Result<File> {
 
 /// Flushes the entries of a directory to disk.
 pub(super) fn flush_entries(directory: &Path) -> io::Result<()> {
-    // `Directory::of` opens the directory that contains a path.
-    Directory::of(&directory.join("entry")).sync()
+    // `Directory::containing` opens the directory that contains a path.
+    Directory::containing(&directory.join("entry")).sync()
 }
 
 /// Moves the entries of a directory to another directory, one after another, except the mark. If both directories
@@ -233,7 +233,7 @@ pub(super) fn move_entries(from: &Path, to: &Path, mark: &str) -> io::Result<()>
 
 /// Removes the staging directories of `root` that killed runs have left, and completes or undoes the replacements that
 /// those runs had begun.
-pub(super) fn clear(root: &Path, is_own: IsOwn) {
+pub(super) fn recover_killed_runs(root: &Path, is_own: IsOwn) {
     let within = root.join(root.file_name().unwrap_or_default());
     let mut remnants = temporary::remnants(root);
     remnants.extend(temporary::remnants(&within));

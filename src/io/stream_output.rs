@@ -79,7 +79,7 @@ impl StreamOutput {
             self.pool = Some(FilePool::start(
                 self.output.path(),
                 &self.file,
-                self.output.is_flushed(),
+                self.output.is_flushed_on_commit(),
             )?);
         }
         Ok(())
@@ -100,7 +100,7 @@ impl StreamOutput {
     /// Overwrites the start of the output with `bytes`. The output must not be a stream, and must be at least as long
     /// as `bytes`. Nothing can be appended afterwards.
     pub(crate) fn replace_start(&mut self, bytes: &[u8]) -> Result<()> {
-        self.end()?;
+        self.wait_until_written()?;
         system::write_at(&self.file, bytes, 0).for_path(self.output.path(), "cannot write")
     }
 
@@ -109,13 +109,13 @@ impl StreamOutput {
     fn start_writeback(&mut self) {
         let ready = self.len - self.len % WRITEBACK_LEN;
         if !self.is_stream && ready > self.written_back {
-            system::release(&self.file, self.written_back, ready - self.written_back);
+            system::release_cached_range(&self.file, self.written_back, ready - self.written_back);
             self.written_back = ready;
         }
     }
 
     /// Waits until all bytes are written.
-    fn end(&mut self) -> Result<()> {
+    fn wait_until_written(&mut self) -> Result<()> {
         match self.pool.take() {
             Some(pool) => pool.finish(),
             None => Ok(()),
@@ -130,17 +130,17 @@ impl StreamOutput {
     /// Gives the file its name without waiting until the file is on disk. The caller flushes the file later. Returns
     /// its size in bytes.
     pub(crate) fn commit_unflushed(mut self) -> Result<u64> {
-        self.end()?;
+        self.wait_until_written()?;
         // Makes the system start writing to disk, so that the later flush has little left to do.
         let rest = self.len - self.written_back;
-        system::release(&self.file, self.written_back, rest);
+        system::release_cached_range(&self.file, self.written_back, rest);
         self.output.commit_unflushed()?;
         Ok(self.len)
     }
 
     /// Flushes the file to disk.
     fn flush(&mut self) -> Result<()> {
-        self.end()?;
+        self.wait_until_written()?;
         let flushed = if self.is_stream {
             Ok(())
         } else {
@@ -152,7 +152,7 @@ impl StreamOutput {
     /// Commits as [`commit`](Self::commit) does, and at the same time marks the unfinished files `completed` as
     /// complete.
     pub(super) fn commit_with(mut self, completed: &[PathBuf]) -> Result<u64> {
-        self.end()?;
+        self.wait_until_written()?;
         self.output.commit_with(completed)?;
         Ok(self.len)
     }

@@ -64,7 +64,7 @@ pub(super) fn unlock(file: &File) {
 }
 
 /// Whether a name is that of a temporary file or directory of this program.
-pub(super) fn is_name(name: &OsStr) -> bool {
+pub(super) fn is_temporary_name(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let mark = b".pbfhogg-";
     name.starts_with(b".")
@@ -73,8 +73,8 @@ pub(super) fn is_name(name: &OsStr) -> bool {
 }
 
 /// Whether a name is that of a temporary file of this program, or of the mark of a staging directory.
-pub(super) fn is_temporary(name: &OsStr) -> bool {
-    name == MOVING || is_name(name)
+pub(super) fn is_temporary_or_mark(name: &OsStr) -> bool {
+    name == MOVING || is_temporary_name(name)
 }
 
 /// The temporary files and directories of the output `path` that no process uses.
@@ -97,7 +97,7 @@ pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
             let begins = name
                 .as_encoded_bytes()
                 .starts_with(prefix.as_encoded_bytes());
-            begins && is_name(&name)
+            begins && is_temporary_name(&name)
         })
         .map(|entry| entry.path())
         .filter(is_unused)

@@ -86,17 +86,17 @@ pub(super) fn run_uninterrupted<T>(finish: impl FnOnce() -> T) -> T {
 }
 
 /// Registers a temporary directory, which [`abandon_unfinished`] removes with all that is in it.
-pub(super) fn add_tree(path: &Path) {
+pub(super) fn register_tree(path: &Path) {
     trees().push(path.to_owned());
 }
 
 /// Unregisters a temporary directory.
-pub(super) fn end_tree(path: &Path) {
+pub(super) fn unregister_tree(path: &Path) {
     trees().retain(|noted| noted != path);
 }
 
 /// Registers the path of an unfinished output, which [`abandon_unfinished`] removes.
-pub(super) fn add(name: &Path) {
+pub(super) fn register(name: &Path) {
     names().add(name);
 }
 
@@ -104,7 +104,7 @@ pub(super) fn add(name: &Path) {
 /// output had until then. If `finish` succeeds, also unregisters the paths `completed`, which are complete together
 /// with this output. The list of paths is locked while `finish` runs, so [`abandon_unfinished`] runs entirely before or
 /// entirely after `finish`.
-pub(super) fn end<T, E>(
+pub(super) fn finish<T, E>(
     temporary: Option<&Path>,
     completed: &[PathBuf],
     finish: impl FnOnce() -> Result<T, E>,
@@ -120,7 +120,7 @@ pub(super) fn end<T, E>(
 }
 
 /// Unregisters paths, all at once.
-pub(super) fn end_all(paths: &[PathBuf]) {
+pub(super) fn unregister_all(paths: &[PathBuf]) {
     let mut names = names();
     for path in paths {
         names.remove(path);
@@ -149,12 +149,12 @@ mod tests {
             .map(|number| directory.path().join(number.to_string()))
             .collect();
         for path in &paths {
-            add(path);
+            register(path);
         }
         std::fs::write(&paths[0], "").unwrap();
         std::fs::write(&paths[COUNT - 1], "").unwrap();
         for path in &paths[1..] {
-            end(Some(path), &[], || Ok::<_, ()>(())).unwrap();
+            finish(Some(path), &[], || Ok::<_, ()>(())).unwrap();
         }
         abandon(&paths);
         assert!(!paths[0].exists());

@@ -47,9 +47,9 @@ impl Attempts<'_> {
                 _ if failures >= self.most || is_too_slow => return Err(fault),
                 // If the server asks for a pause that is shorter than the usual one, the pause is the usual one.
                 Fault::Busy(Some(pause)) => {
-                    (*pause).min(LONGEST_PAUSE).max(self.pause_after(failures))
+                    (*pause).min(LONGEST_PAUSE).max(self.pause_length(failures))
                 }
-                _ => self.pause_after(failures),
+                _ => self.pause_length(failures),
             };
             if let Some(pace) = &mut pace {
                 pace.allow(pause);
@@ -59,12 +59,12 @@ impl Attempts<'_> {
     }
 
     /// The pause after `failures` consecutive failures.
-    fn pause_after(&self, failures: u32) -> Duration {
+    fn pause_length(&self, failures: u32) -> Duration {
         self.first_pause * 2u32.pow(failures.saturating_sub(1))
     }
 
     /// Waits after `failures` consecutive failures.
     pub(crate) fn wait_after(&self, failures: u32) -> Result<(), Fault> {
-        (self.pause)(self.pause_after(failures))
+        (self.pause)(self.pause_length(failures))
     }
 }

@@ -63,7 +63,7 @@ pub(crate) enum ChangeForm {
 impl ChangeForm {
     /// Returns the format that a change file may have if it begins with `start`. Byte order marks and white space may
     /// come before text. Returns `None` for the start of anything else, such as gzip data.
-    pub(crate) fn of(start: &[u8]) -> Option<Self> {
+    pub(crate) fn detect(start: &[u8]) -> Option<Self> {
         if matches!(start, [0, 0, 0, _, b'\n', ..]) {
             return Some(Self::Pbf);
         }
@@ -149,7 +149,7 @@ impl Body for GzipFile {
 
     fn has_wrong_start(&self) -> bool {
         let may_be_good =
-            self.head.starts_with(b"\x1f\x8b") || ChangeForm::of(&self.head).is_some();
+            self.head.starts_with(b"\x1f\x8b") || ChangeForm::detect(&self.head).is_some();
         self.len > LOOK_LEN && !may_be_good
     }
 }

@@ -69,13 +69,13 @@ pub(super) fn cause_of_io(error: &std::io::Error) -> String {
 }
 
 /// The value of a header, if it is text.
-pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+pub(super) fn header_text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
 /// Returns the version of a file: its ETag or, without one, the time of its last change.
-pub(super) fn version(headers: &HeaderMap) -> Option<String> {
-    let version = text(headers, &ETAG).or_else(|| text(headers, &LAST_MODIFIED));
+pub(super) fn file_version(headers: &HeaderMap) -> Option<String> {
+    let version = header_text(headers, &ETAG).or_else(|| header_text(headers, &LAST_MODIFIED));
     version.map(str::to_owned)
 }
 
@@ -84,7 +84,7 @@ pub(super) fn version(headers: &HeaderMap) -> Option<String> {
 /// gzip data.
 pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
     const CODINGS: [&str; 5] = ["br", "compress", "deflate", "x-compress", "zstd"];
-    let stated = text(headers, &CONTENT_ENCODING)?;
+    let stated = header_text(headers, &CONTENT_ENCODING)?;
     let is_coded = |name: &str| {
         let name = name.trim();
         CODINGS
@@ -102,7 +102,7 @@ pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
 /// Parses a header such as `Content-Range: bytes 100-199/200`. Returns the range, and the size of the file; the size is
 /// `None` if the header does not state it.
 pub(super) fn content_range(headers: &HeaderMap) -> Option<(Range<u64>, Option<u64>)> {
-    let text = text(headers, &CONTENT_RANGE)?;
+    let text = header_text(headers, &CONTENT_RANGE)?;
     let (part, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = part.split_once('-')?;
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_near_the_end_of_its_range_is_too_long() {
+    fn a_length_near_the_limit_of_u64_is_too_long() {
         struct Liar;
         impl Transport for Liar {
             fn open(&self, _: &str, start: u64) -> Result<BodyRange, Fault> {

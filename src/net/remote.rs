@@ -146,7 +146,7 @@ impl RemoteFile {
     /// Makes one attempt to fetch a range to `file`.
     fn try_fetch(&self, range: Range<u64>, file: &File) -> FetchAttempt<()> {
         let etag = self.version.etag.as_deref();
-        let (uri, response) = ask(&self.web, &self.url, &range, etag)?;
+        let (uri, response) = request_range(&self.web, &self.url, &range, etag)?;
         let changed =
             || Fault::Permanent("the file of the server changed while it was read".into());
         match response.status().as_u16() {
@@ -196,7 +196,7 @@ fn fetch_first(
     patience: Duration,
 ) -> FetchAttempt<(FileVersion, Range<u64>)> {
     let body = |response: Response<Body>| response.into_body().into_reader();
-    let (uri, response) = ask(web, url, &(0..first), None)?;
+    let (uri, response) = request_range(web, url, &(0..first), None)?;
     match response.status().as_u16() {
         206 => {
             let (part, version) = part_of(response.headers())?;
@@ -234,7 +234,7 @@ fn check_room(len: u64) -> FetchAttempt<()> {
 }
 
 /// Requests a range of a file. If `etag` is known, the server refuses the request for any other version of the file.
-fn ask(
+fn request_range(
     web: &WebFiles,
     url: &Path,
     range: &Range<u64>,
@@ -247,7 +247,7 @@ fn ask(
     // A weak ETag never matches in `If-Match`, so it is not sent.
     let strong = etag.filter(|etag| !etag.starts_with("W/"));
     headers.extend(strong.map(|etag| (IF_MATCH, etag.to_owned())));
-    web.ask(url, &headers)
+    web.request(url, &headers)
 }
 
 /// Reads the range of a part, and the version of its file, from the headers of a response.
@@ -264,7 +264,7 @@ fn part_of(headers: &HeaderMap) -> FetchAttempt<(Range<u64>, FileVersion)> {
 }
 
 fn version_of(headers: &HeaderMap, len: u64) -> FileVersion {
-    let text = |name: &HeaderName| client::text(headers, name).map(str::to_owned);
+    let text = |name: &HeaderName| client::header_text(headers, name).map(str::to_owned);
     FileVersion {
         len,
         etag: text(&ETAG),

@@ -74,7 +74,7 @@ impl WebFiles {
     /// A transport that uses `credentials`. `read_time` is the timeout of a read; `None` means one minute.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
         let config = client::config_builder(read_time)
-            // `ask` follows redirects itself, so that it sends secrets only to the server that they are for.
+            // `request` follows redirects itself, so that it sends secrets only to the server that they are for.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .build();
@@ -89,7 +89,7 @@ impl WebFiles {
 
     /// Requests a file, or a part of it, and follows redirects. Returns the response, whatever its status, and the URL
     /// that it came from. Fails if the file comes in a coding that is not decoded.
-    pub(super) fn ask(
+    pub(super) fn request(
         &self,
         url: &str,
         headers: &[(HeaderName, String)],
@@ -98,7 +98,7 @@ impl WebFiles {
             .parse()
             .map_err(|_| Fault::Permanent("this is no URL".into()))?;
         for _ in 0..=REDIRECTS {
-            let response = self.call(&uri, headers)?;
+            let response = self.send_with_limit_if_chunked(&uri, headers)?;
             let status = response.status();
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
                 let is_file = status.is_success();
@@ -116,7 +116,11 @@ impl WebFiles {
     /// server may send extensions of chunks or trailers without end, and no read returns meanwhile. The limit is part
     /// of the request, and would also break off long transfers of known length. So the request is first sent without
     /// the limit, and repeated with it if the body comes in chunks.
-    fn call(&self, uri: &Uri, headers: &[(HeaderName, String)]) -> Result<Response<Body>, Fault> {
+    fn send_with_limit_if_chunked(
+        &self,
+        uri: &Uri,
+        headers: &[(HeaderName, String)],
+    ) -> Result<Response<Body>, Fault> {
         if !self.has_sent_chunks.load(Ordering::Relaxed) {
             let response = self.send(uri, headers, None)?;
             let is_chunked = response.headers().contains_key(TRANSFER_ENCODING);
@@ -189,9 +193,9 @@ impl WebFiles {
                 }
             }
             407 => Fault::Refused(format!("{cause}, by a proxy on the way")),
-            429 | 503 => {
-                Fault::Busy(client::text(response.headers(), &RETRY_AFTER).and_then(retry_after))
-            }
+            429 | 503 => Fault::Busy(
+                client::header_text(response.headers(), &RETRY_AFTER).and_then(parse_retry_after),
+            ),
             status if client::is_retryable(status) => Fault::Transient(cause),
             _ => Fault::Permanent(cause),
         }
@@ -202,7 +206,7 @@ impl Transport for WebFiles {
     fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault> {
         let range = (RANGE, format!("bytes={start}-"));
         let headers = if start > 0 { &[range][..] } else { &[] };
-        let (uri, response) = self.ask(url, headers)?;
+        let (uri, response) = self.request(url, headers)?;
         let start = match response.status() {
             StatusCode::OK => 0,
             StatusCode::PARTIAL_CONTENT => {
@@ -215,7 +219,7 @@ impl Transport for WebFiles {
             }
             _ => return Err(self.refusal(&uri, &response)),
         };
-        let version = client::version(response.headers());
+        let version = client::file_version(response.headers());
         let body = response.into_body();
         Ok(BodyRange {
             start,
@@ -266,7 +270,7 @@ fn parts(uri: &Uri) -> (bool, &str, &str) {
 }
 
 /// Parses the value of `Retry-After` as a number of seconds; `None` if it is not a number, such as a date.
-fn retry_after(text: &str) -> Option<Duration> {
+fn parse_retry_after(text: &str) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }
 
@@ -281,7 +285,7 @@ fn has_scheme(target: &str) -> bool {
 
 /// The URL that a redirect leads to.
 fn redirect_target(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
-    let to = client::text(headers, &LOCATION);
+    let to = client::header_text(headers, &LOCATION);
     let to = to.ok_or_else(|| Fault::Permanent("a redirect that leads nowhere".into()))?;
     let (scheme, authority) = (from.scheme_str().unwrap_or("http"), from.authority());
     let authority = authority.map_or("", |authority| authority.as_str());

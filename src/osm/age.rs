@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_decides_then_the_time_and_a_missing_time_is_not_compared() {
+    fn versions_are_compared_first_and_then_known_times() {
         for (before, later, is_replaced) in [
             (age(Some(2), Some(9)), age(Some(3), Some(1)), true),
             (age(Some(3), None), age(Some(2), None), false),

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn coordinates_outside_of_the_world_are_read_as_far_as_32_bits_hold_them() {
+    fn coordinates_outside_of_the_world_are_read_if_32_bits_suffice() {
         assert_eq!(parse_stored_e7("91.5"), Ok(915_000_000));
         assert_eq!(parse_stored_e7("-214.7483648"), Ok(i32::MIN));
         assert_eq!(parse_stored_e7("214.7483647"), Ok(i32::MAX));

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_location_is_kept_and_null_island_is_one() {
+    fn every_pair_but_the_undefined_one_is_a_location() {
         for lat in [0, 1, -1, 900_000_000, -900_000_000, i32::MIN, i32::MAX - 1] {
             for lon in [0, -1, 1_800_000_000, -1_800_000_000, i32::MIN, i32::MAX] {
                 let location = Location::new(lat, lon).unwrap();

@@ -89,7 +89,7 @@ fn separates(before: char) -> bool {
 }
 
 /// Returns `text`, which precedes a condition, without white space and an `&` at its end.
-fn without_joint(text: &str) -> &str {
+fn without_trailing_ampersand(text: &str) -> &str {
     let text = text.trim_end();
     text.strip_suffix('&').unwrap_or(text)
 }
@@ -135,7 +135,7 @@ impl MetadataCondition {
     /// Returns the first word of an expression that would be a condition with an `@` before it, such as `version>1`.
     /// Only `<` and `>` count as operators, because a word with `=` may be a tag. Words after the first `=` or `~`
     /// belong to a value, and do not count.
-    fn condition_without_at(text: &str) -> Option<&str> {
+    fn condition_lacking_at_sign(text: &str) -> Option<&str> {
         let (key, _) = text.split_at(text.find(['=', '~']).unwrap_or(text.len()));
         let starts = |word: &str, name: &str| {
             let rest = word.strip_prefix(name);
@@ -158,7 +158,7 @@ impl MetadataCondition {
             .filter_map(|at| Some((at, ConditionStart::parse(&text[at..])?)))
             .collect();
         let before = starts.first().map_or(text, |(at, _)| &text[..*at]);
-        if let Some(word) = Self::condition_without_at(before) {
+        if let Some(word) = Self::condition_lacking_at_sign(before) {
             return Err(format!(
                 "a condition on metadata begins with @, as in '@{word}'"
             ));
@@ -167,7 +167,11 @@ impl MetadataCondition {
             Some((at, _)) => (&text[..*at], true),
             None => (text, false),
         };
-        let tag = if has_more { without_joint(tag) } else { tag };
+        let tag = if has_more {
+            without_trailing_ampersand(tag)
+        } else {
+            tag
+        };
         if tag.starts_with('@') && tag.contains(['<', '>']) {
             let known = ATTRIBUTES.map(|(name, _)| format!("@{name}")).join(", ");
             return Err(format!("the attributes are {known}"));
@@ -177,7 +181,11 @@ impl MetadataCondition {
         let conditions = starts.iter().zip(ends).map(|((at, start), end)| {
             let value = &text[at + start.len..end];
             let is_last = end == text.len();
-            let value = if is_last { value } else { without_joint(value) };
+            let value = if is_last {
+                value
+            } else {
+                without_trailing_ampersand(value)
+            };
             Self::parse(start, value.trim())
         });
         Ok((tag, conditions.collect::<Result<_, _>>()?))

@@ -223,7 +223,7 @@ impl ObjectFilter {
 
     /// The expressions without a tag.
     pub fn without_tag(&self) -> impl Iterator<Item = &ObjectExpression> {
-        self.all(&self.without_tag)
+        self.expressions_at(&self.without_tag)
     }
 
     /// Whether an expression has a condition on metadata.
@@ -245,7 +245,10 @@ impl ObjectFilter {
         ObjectKind::ALL.into_iter().filter(concerned).collect()
     }
 
-    fn all<'a>(&'a self, indices: &'a [usize]) -> impl Iterator<Item = &'a ObjectExpression> {
+    fn expressions_at<'a>(
+        &'a self,
+        indices: &'a [usize],
+    ) -> impl Iterator<Item = &'a ObjectExpression> {
         indices.iter().map(|index| &self.expressions[*index])
     }
 }
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_values_match_as_the_field_writes_them() {
+    fn keys_and_values_match_lists_and_wildcards() {
         for (expression, key, value, expected) in [
             ("highway", "highway", "primary", true),
             ("highway=primary", "highway", "primary", true),
@@ -308,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn several_tags_are_joined_unless_only_one_is_meant() {
+    fn an_ampersand_joins_tags_unless_one_tag_is_parsed() {
         let parts = |text: &str| {
             let one = ObjectExpression::parse(text).unwrap();
             (one.kinds.bits(), one.more_tags.len(), one.metadata.len())
@@ -370,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_an_expression_a_line_and_comments() {
+    fn a_file_has_one_expression_per_line_and_comments() {
         let text = "n/amenity # shops\n\n# nothing\nhighway=primary\r\n";
         let parse = |text| ObjectExpression::parse_lines(text, ObjectExpression::parse);
         assert_eq!(parse(text).unwrap().len(), 2);

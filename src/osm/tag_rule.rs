@@ -180,7 +180,7 @@ fn parse_action(text: &str, at: usize) -> Result<TagAction, RuleError> {
         "default" => parse_pair(&mut words).map(|(key, value)| TagAction::Default(key, value))?,
         "rename" => two_keys(&mut words).map(|(from, to)| TagAction::Rename(from, to))?,
         "copy" => two_keys(&mut words).map(|(from, to)| TagAction::Copy(from, to))?,
-        "replace" => replace(&mut words)?,
+        "replace" => parse_replace(&mut words)?,
         _ => return Err((at, NO_ACTION.into())),
     };
     Ok(action)
@@ -210,7 +210,7 @@ fn parse_pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleError> 
     if value.text.is_empty() {
         return Err((value.at, "a value".into()));
     }
-    checked_len(&value)?;
+    check_text(&value)?;
     Ok((key, value.text))
 }
 
@@ -232,7 +232,7 @@ fn two_keys(words: &mut RuleWords<'_>) -> Result<(String, String), RuleError> {
 }
 
 /// Parses `KEYS ~REGEX VALUE`.
-fn replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleError> {
+fn parse_replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleError> {
     let (at, rest) = words.remaining_text();
     let Some(tilde) = rest.find(" ~") else {
         return Err((at, "KEYS ~REGEX VALUE".into()));
@@ -251,7 +251,7 @@ fn replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleError> {
         return Err((words.position(), expected.into()));
     }
     let value = words.rest_as_word()?;
-    checked_len(&value)?;
+    check_text(&value)?;
     if let Some(group) = pattern.missing_group(&value.text) {
         let expected = format!("groups of the regular expression, which '{group}' is not");
         return Err((value.at, expected));
@@ -268,11 +268,11 @@ fn checked_key(word: &RuleWord) -> Result<String, RuleError> {
     if word.text.is_empty() || word.text.contains('*') {
         return Err((word.at, "a key without *".into()));
     }
-    checked_len(word)?;
+    check_text(word)?;
     Ok(word.text.clone())
 }
 
-fn checked_len(word: &RuleWord) -> Result<(), RuleError> {
+fn check_text(word: &RuleWord) -> Result<(), RuleError> {
     if word.text.chars().any(char::is_control) {
         return Err((word.at, "text without control characters".into()));
     }

@@ -169,12 +169,12 @@ impl TextFormat {
     }
 
     /// Returns the facts about the formats that are read.
-    pub(crate) fn read() -> impl Iterator<Item = &'static FormatFacts> {
+    pub(crate) fn readable() -> impl Iterator<Item = &'static FormatFacts> {
         FACTS.iter().filter(|facts| facts.is_read)
     }
 
     /// Returns the facts about the formats that are written.
-    pub(crate) fn written() -> impl Iterator<Item = &'static FormatFacts> {
+    pub(crate) fn writable() -> impl Iterator<Item = &'static FormatFacts> {
         FACTS.iter().filter(|facts| facts.help.is_some())
     }
 

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_several_tags_with_a_key_counts() {
+    fn the_first_of_several_tags_with_the_same_key_is_kept() {
         let tags = [
             ("name", "a"),
             ("x", "1"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn many_keys_are_seen_too() {
+    fn repeated_keys_are_found_among_many_keys() {
         let keys: Vec<String> = (0..100).map(|key| key.to_string()).collect();
         let mut seen = SeenKeys::default();
         assert!(keys.iter().all(|key| seen.insert(key)));

@@ -48,7 +48,7 @@ pub use table::id_table::{
     ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdSectionBytes, IdTableBuilder,
     MAX_TABLE_FRAME_LEN, id_fingerprint, max_table_len,
 };
-pub(crate) use table::verify::{has_exactly_nodes, scan_ids, stale_index, verify_entry};
+pub(crate) use table::verify::{has_exactly_nodes, scan_ids, stale_index_error, verify_entry};
 
 pub(crate) use block::contents::ContentFacts;
 pub use block::list::List;
@@ -57,13 +57,13 @@ pub(crate) use block::salvage::salvage;
 pub use block::salvage::{InvalidUtf8, Salvage};
 #[cfg(feature = "serve")]
 pub(crate) use block::string_faults::is_forbidden_in_xml;
-pub(crate) use block::string_faults::{ContentFault, check_strings, content_faults};
+pub(crate) use block::string_faults::{ContentFault, check_strings, report_content_faults};
 pub(crate) use rewrite::{
     BlockWayIds, EditOp, EditScript, MovedWays, NewIds, NewTags, SpliceOptions, WayNodeLocations,
     WayNodes, locate_ways, patch_ids, put_kept_block, put_kept_messages, splice_block,
 };
 pub use rewrite::{InfoFields, clean_block};
-pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};
+pub(crate) use segments::{BlobSegments, Segmented, may_have_segments};
 pub(crate) use table::scan::scan_counts;
 pub(crate) use table::scan::scan_for_oddities;
 pub use table::scan::{scan_order, scan_payload, scan_places};

@@ -3,7 +3,7 @@
 use super::osm_file;
 use super::osm_objects::{OsmObjects, for_each_area};
 use crate::error::{Error, Result};
-use crate::geometry::{Antimeridian, Shape, for_message};
+use crate::geometry::{Antimeridian, Shape, shorten_for_message};
 use crate::osm::{ObjectId, ObjectKind};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
@@ -68,7 +68,7 @@ pub(super) fn read_areas(
                      standard input";
         return Err(Error::Usage(cause.to_owned()));
     }
-    let mut named = NamedBoundaries::all(areas);
+    let mut named = NamedBoundaries::empty_by_name(areas);
     if !named.is_empty() {
         for_each_area(path, ctx, |id, tags| {
             named
@@ -89,11 +89,11 @@ pub(super) fn read_areas(
     };
     let ids: Vec<Result<ObjectId, String>> = areas.iter().map(id_of).collect();
     let wanted: Vec<ObjectId> = ids.iter().flatten().copied().collect();
-    let mut objects = OsmObjects::of_areas(path, &wanted, ctx)?;
+    let mut objects = OsmObjects::read_for_areas(path, &wanted, ctx)?;
     let mut others = Vec::new();
     let shapes = ids.into_iter().map(|id| {
         let id = id?;
-        if !objects.choose(id, &mut others) {
+        if !objects.isolate_area(id, &mut others) {
             let cause = match id.kind {
                 ObjectKind::Relation => "there is no multipolygon or boundary with this id",
                 ObjectKind::Node | ObjectKind::Way => "there is no closed way with this id",
@@ -129,7 +129,7 @@ const LISTED: usize = 10;
 
 impl NamedBoundaries {
     /// Returns an empty value for each name that is wanted.
-    fn all(areas: &[AreaOfFile]) -> FxHashMap<&str, Self> {
+    fn empty_by_name(areas: &[AreaOfFile]) -> FxHashMap<&str, Self> {
         let names = areas.iter().filter_map(|area| match area {
             AreaOfFile::Id(_) => None,
             AreaOfFile::Name(name) => Some((name.as_str(), Self::default())),
@@ -156,12 +156,12 @@ impl NamedBoundaries {
         } else {
             return;
         };
-        let level =
-            value("admin_level").map(|level| format!(", admin_level {}", for_message(level)));
+        let level = value("admin_level")
+            .map(|level| format!(", admin_level {}", shorten_for_message(level)));
         list.push(NamedBoundary {
             id,
-            name: for_message(value("name").unwrap_or(wanted)),
-            about: for_message(class) + level.as_deref().unwrap_or_default(),
+            name: shorten_for_message(value("name").unwrap_or(wanted)),
+            about: shorten_for_message(class) + level.as_deref().unwrap_or_default(),
         });
     }
 
@@ -173,7 +173,7 @@ impl NamedBoundaries {
         } else {
             &self.same
         };
-        let wanted = for_message(wanted);
+        let wanted = shorten_for_message(wanted);
         match found.as_slice() {
             [one] => Ok(one.id),
             [] if self.similar.is_empty() => {

@@ -6,7 +6,7 @@ use super::{geojson, json};
 use crate::error::{Error, Result};
 use crate::geometry::{
     BoxRegion, CornerOrder, MAX_ZOOM, Point, Polygon, Shape, TileSet, bbox_of_degrees, box_of_tile,
-    for_message,
+    shorten_for_message,
 };
 use crate::io::Input;
 use crate::runtime::Context;
@@ -72,7 +72,7 @@ type StandIn<'s> = dyn Fn(&Path, String) -> Result<Shape, String> + 's;
 /// Reads a config file as [`read_config_for`] does. `stand_in` returns a shape for a region whose area is missing or
 /// broken in `data`, for example because a mapper has broken a boundary.
 #[cfg(feature = "cli")]
-pub(crate) fn read_config_or(
+pub(crate) fn read_config_with_stand_in(
     path: &Path,
     data: &Path,
     corners: CornerOrder,
@@ -152,7 +152,7 @@ impl MemberParser<'_> {
         let config = ExtractConfig {
             directory: text(fields, "directory")?.map(PathBuf::from),
             extracts: extracts
-                .map(|(number, extract)| self.parse_numbered(number, extract))
+                .map(|(number, extract)| self.parse_entry(number, extract))
                 .collect::<Result<Vec<_>, _>>()?
                 .into_iter()
                 .flatten()
@@ -171,7 +171,7 @@ impl MemberParser<'_> {
     }
 
     /// Reads an entry of the extracts, which is one extract or a grid. An error names the entry.
-    fn parse_numbered(
+    fn parse_entry(
         &mut self,
         number: usize,
         extract: &Value,
@@ -256,7 +256,7 @@ impl MemberParser<'_> {
                     .to_owned(),
             ),
             &[(key, value)] => self
-                .one_region(key, value)
+                .region_of_key(key, value)
                 .map_err(|cause| format!("{key}: {cause}")),
             &[(first, _), (second, _), ..] => Err(format!(
                 "{first} and {second}: give only one region per extract"
@@ -264,7 +264,7 @@ impl MemberParser<'_> {
         }
     }
 
-    fn one_region(&mut self, key: &str, value: &Value) -> Result<BoxRegion, String> {
+    fn region_of_key(&mut self, key: &str, value: &Value) -> Result<BoxRegion, String> {
         let shape = match (key, value) {
             ("bbox", value) => return bbox(value, self.corners),
             ("relation" | "area", value) => self.area_of_data(&area(key, value)?),
@@ -297,13 +297,13 @@ impl MemberParser<'_> {
     fn region_file(&mut self, file: &ConfigFields) -> Result<Shape, String> {
         let name = text(file, "file_name")?.filter(|name| !name.is_empty());
         let path = self.directory.join(name.ok_or("\"file_name\" is missing")?);
-        let kind = match text(file, "file_type")? {
-            Some(kind) => Some(
-                kind.parse()
-                    .map_err(|cause| format!("file_type '{}' {cause}", for_message(&kind)))?,
-            ),
-            None => None,
-        };
+        let kind =
+            match text(file, "file_type")? {
+                Some(kind) => Some(kind.parse().map_err(|cause| {
+                    format!("file_type '{}' {cause}", shorten_for_message(&kind))
+                })?),
+                None => None,
+            };
         let key = (path, kind);
         if let Some(shape) = self.shapes.get(&key) {
             return Ok(shape.clone());
@@ -388,7 +388,7 @@ fn tiles_of(shape: &Shape, zoom: u8) -> Option<Vec<[u32; 2]>> {
 
 fn extract_name(number: usize, output: Option<&str>) -> String {
     match output {
-        Some(output) => format!("extract {number} ({})", for_message(output)),
+        Some(output) => format!("extract {number} ({})", shorten_for_message(output)),
         None => format!("extract {number}"),
     }
 }
@@ -434,7 +434,7 @@ fn output_header(fields: &ConfigFields) -> Result<Vec<(String, Option<String>)>,
         Value::String(text) => Ok((key.clone(), Some(text.clone()))),
         _ => Err(format!(
             "output_header, {}: a text or null is wanted",
-            for_message(key)
+            shorten_for_message(key)
         )),
     });
     options.collect()

@@ -1,8 +1,9 @@
 //! Reads all polygons in a GeoJSON document (RFC 7946).
 
-use super::on_map::on_map;
+use super::on_map::shape_on_map;
 use crate::geometry::{
-    Antimeridian, Point, Polygon, Ring, Shape, for_message, point_of_degrees, ring, vertex_message,
+    Antimeridian, Point, Polygon, Ring, Shape, point_of_degrees, ring, shorten_for_message,
+    vertex_message,
 };
 use serde_json::Value;
 
@@ -38,10 +39,10 @@ impl FoundPolygons {
     /// object.
     fn add_object(&mut self, object: &Value, place: &str) -> Result<(), String> {
         if !object.is_object() {
-            return Err(within(place, "is not a GeoJSON object"));
+            return Err(with_place(place, "is not a GeoJSON object"));
         }
         let Some(kind) = object.get("type").and_then(Value::as_str) else {
-            return Err(within(place, "has no \"type\": this is not GeoJSON"));
+            return Err(with_place(place, "has no \"type\": this is not GeoJSON"));
         };
         match kind {
             "FeatureCollection" => self.add_each(object, "features", place, "feature"),
@@ -62,13 +63,13 @@ impl FoundPolygons {
                 Ok(())
             }
             "Point" | "MultiPoint" | "LineString" | "MultiLineString" => {
-                let other = || within(place, format!("a {kind} covers nothing"));
+                let other = || with_place(place, format!("a {kind} covers nothing"));
                 self.other.get_or_insert_with(other);
                 Ok(())
             }
             _ => {
-                let cause = format!("'{}' is not a type of GeoJSON", for_message(kind));
-                Err(within(place, cause))
+                let cause = format!("'{}' is not a type of GeoJSON", shorten_for_message(kind));
+                Err(with_place(place, cause))
             }
         }
     }
@@ -81,10 +82,10 @@ impl FoundPolygons {
         part: &str,
     ) -> Result<(), String> {
         let Some(parts) = object.get(key).and_then(Value::as_array) else {
-            return Err(within(place, format!("has no array \"{key}\"")));
+            return Err(with_place(place, format!("has no array \"{key}\"")));
         };
         for (number, object) in (1..).zip(parts) {
-            self.add_object(object, &part_of(place, part, number))?;
+            self.add_object(object, &part_name(place, part, number))?;
         }
         Ok(())
     }
@@ -93,7 +94,7 @@ impl FoundPolygons {
 fn coordinates<'a>(object: &'a Value, place: &str) -> Result<&'a Value, String> {
     object
         .get("coordinates")
-        .ok_or_else(|| within(place, "has no \"coordinates\""))
+        .ok_or_else(|| with_place(place, "has no \"coordinates\""))
 }
 
 /// Parses the coordinates of a MultiPolygon.
@@ -102,10 +103,10 @@ pub(super) fn multipolygon(
     place: &str,
     antimeridian: Antimeridian,
 ) -> Result<Vec<Polygon>, String> {
-    let values = filled_array(value, place, "polygons")?;
+    let values = nonempty_array(value, place, "polygons")?;
     let mut polygons = Vec::new();
     for (number, value) in (1..).zip(values) {
-        let parts = polygon(value, &part_of(place, "polygon", number), antimeridian)?;
+        let parts = polygon(value, &part_name(place, "polygon", number), antimeridian)?;
         polygons.extend(parts);
     }
     Ok(polygons)
@@ -117,12 +118,12 @@ pub(super) fn polygon(
     place: &str,
     antimeridian: Antimeridian,
 ) -> Result<Vec<Polygon>, String> {
-    let rings = filled_array(value, place, "rings")?;
+    let rings = nonempty_array(value, place, "rings")?;
     let numbered = (1..).zip(rings);
     let mut rings =
-        numbered.map(|(number, value)| closed_ring(value, part_of(place, "ring", number)));
+        numbered.map(|(number, value)| closed_ring(value, part_name(place, "ring", number)));
     let outer = rings.next();
-    let outer = outer.unwrap_or_else(|| Err(within(place, "has no rings")))?;
+    let outer = outer.unwrap_or_else(|| Err(with_place(place, "has no rings")))?;
     let holes = rings.collect::<Result<_, _>>()?;
     let group = |outers: Vec<Ring>, holes: Vec<Ring>| {
         let polygons = outers.into_iter().zip(std::iter::once(holes));
@@ -132,12 +133,12 @@ pub(super) fn polygon(
                 .collect(),
         })
     };
-    Ok(on_map(vec![outer], holes, antimeridian, group)?.polygons)
+    Ok(shape_on_map(vec![outer], holes, antimeridian, group)?.polygons)
 }
 
 /// Parses a ring. The last position of the ring must equal the first one.
 fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
-    let positions = filled_array(value, &name, "positions")?;
+    let positions = nonempty_array(value, &name, "positions")?;
     let numbered = (1..).zip(positions);
     let points = numbered.map(|(vertex, value)| {
         position(value).map_err(|cause| vertex_message(&name, vertex, cause))
@@ -181,24 +182,24 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
         Value::Array(_) => "an array".to_owned(),
-        value => for_message(&value.to_string()),
+        value => shorten_for_message(&value.to_string()),
     }
 }
 
 /// Returns the items of an array, which must not be empty.
-fn filled_array<'a>(value: &'a Value, place: &str, what: &str) -> Result<&'a [Value], String> {
+fn nonempty_array<'a>(value: &'a Value, place: &str, what: &str) -> Result<&'a [Value], String> {
     match value.as_array() {
-        Some(array) if array.is_empty() => Err(within(place, format!("has no {what}"))),
+        Some(array) if array.is_empty() => Err(with_place(place, format!("has no {what}"))),
         Some(array) => Ok(array),
         None => {
             let cause = format!("expected an array of {what}, not {}", shown(value));
-            Err(within(place, cause))
+            Err(with_place(place, cause))
         }
     }
 }
 
 /// Returns the name of a part of `place`, for messages.
-fn part_of(place: &str, part: &str, number: usize) -> String {
+fn part_name(place: &str, part: &str, number: usize) -> String {
     match place {
         "" => format!("{part} {number}"),
         place => format!("{place}, {part} {number}"),
@@ -206,7 +207,7 @@ fn part_of(place: &str, part: &str, number: usize) -> String {
 }
 
 /// Puts the name of a part before a cause.
-fn within(place: &str, cause: impl Into<String>) -> String {
+fn with_place(place: &str, cause: impl Into<String>) -> String {
     match place {
         "" => cause.into(),
         place => format!("{place}: {}", cause.into()),

@@ -14,7 +14,7 @@ mod read;
 
 pub use area_of_file::{AreaOfFile, read_area};
 #[cfg(feature = "cli")]
-pub(crate) use config::read_config_or;
+pub(crate) use config::read_config_with_stand_in;
 pub use config::{ConfigExtract, ExtractConfig, read_config, read_config_for};
 pub(crate) use poly::to_text as poly_of;
 pub use read::{ShapeFileKind, read_shape, read_shape_as};

@@ -20,7 +20,7 @@ pub(super) const AROUND_POLE: &str = "it crosses the antimeridian and has a poin
 ///
 /// `group` fails, or a polygon that has to be cut is not valid. Also fails if the rings cannot be cut, because they
 /// have a point at every longitude, or because they reach from pole to pole.
-pub(super) fn on_map(
+pub(super) fn shape_on_map(
     outers: Vec<Ring>,
     holes: Vec<Ring>,
     antimeridian: Antimeridian,
@@ -153,7 +153,7 @@ mod tests {
         Ring::new(name.to_owned(), points.collect())
     }
 
-    fn one(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, String> {
+    fn with_all_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, String> {
         let polygons = outers.into_iter().map(|outer| Polygon {
             outer,
             holes: holes.clone(),
@@ -165,8 +165,13 @@ mod tests {
 
     /// The western and the eastern edge of each polygon of a ring in degrees, in order.
     fn spans(places: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, String> {
-        let shape =
-            on_map(vec![ring("r", places)], Vec::new(), Antimeridian::Cut, one)?.checked()?;
+        let shape = shape_on_map(
+            vec![ring("r", places)],
+            Vec::new(),
+            Antimeridian::Cut,
+            with_all_holes,
+        )?
+        .checked()?;
         let mut spans: Vec<(f64, f64)> = shape
             .polygons
             .iter()
@@ -177,15 +182,15 @@ mod tests {
         Ok(spans)
     }
 
-    fn boxed(west: f64, east: f64) -> Vec<(f64, f64)> {
+    fn box_corners(west: f64, east: f64) -> Vec<(f64, f64)> {
         vec![(west, -2.0), (east, -2.0), (east, 2.0), (west, 2.0)]
     }
 
     #[test]
-    fn a_ring_that_jumps_is_the_small_side() {
+    fn a_ring_that_jumps_encloses_the_smaller_side() {
         let halves = Ok(vec![(-180.0, -179.0), (179.0, 180.0)]);
-        assert_eq!(spans(&boxed(179.0, -179.0)), halves);
-        let mut clockwise = boxed(179.0, -179.0);
+        assert_eq!(spans(&box_corners(179.0, -179.0)), halves);
+        let mut clockwise = box_corners(179.0, -179.0);
         clockwise.reverse();
         assert_eq!(spans(&clockwise), halves);
         // A ring with vertices on the antimeridian jumps, too.
@@ -198,11 +203,11 @@ mod tests {
             }
         }
         let pacific = Ok(vec![(-180.0, -120.0), (150.0, 180.0)]);
-        assert_eq!(spans(&boxed(150.0, -120.0)), pacific);
+        assert_eq!(spans(&box_corners(150.0, -120.0)), pacific);
     }
 
     #[test]
-    fn a_ring_that_is_as_wide_as_it_says_stays() {
+    fn a_ring_that_does_not_jump_is_not_cut() {
         for (west, east) in [
             (-180.0, 180.0),
             (-10.0, 180.0),
@@ -212,7 +217,7 @@ mod tests {
             (179.0, 180.0),
             (-180.0, -179.0),
         ] {
-            assert_eq!(spans(&boxed(west, east)), Ok(vec![(west, east)]));
+            assert_eq!(spans(&box_corners(west, east)), Ok(vec![(west, east)]));
         }
         let antarctica = [
             (-180.0, -90.0),
@@ -228,18 +233,18 @@ mod tests {
     #[test]
     fn holes_are_cut_with_their_ring() {
         let hole = |west, east| {
-            let places: Vec<_> = boxed(west, east)
+            let places: Vec<_> = box_corners(west, east)
                 .iter()
                 .map(|(lon, lat)| (*lon, lat / 2.0))
                 .collect();
             ring("hole", &places)
         };
-        let outer = vec![ring("r", &boxed(178.0, -178.0))];
-        let shape = on_map(
+        let outer = vec![ring("r", &box_corners(178.0, -178.0))];
+        let shape = shape_on_map(
             outer.clone(),
             vec![hole(179.0, -179.0)],
             Antimeridian::Cut,
-            one,
+            with_all_holes,
         )
         .unwrap();
         let shape = shape.checked().unwrap();
@@ -251,11 +256,11 @@ mod tests {
                 .iter()
                 .all(|polygon| polygon.holes.is_empty())
         );
-        let shape = on_map(
+        let shape = shape_on_map(
             outer.clone(),
             vec![hole(178.5, 179.5)],
             Antimeridian::Cut,
-            one,
+            with_all_holes,
         )
         .unwrap();
         let holes: usize = shape
@@ -264,7 +269,13 @@ mod tests {
             .map(|polygon| polygon.holes.len())
             .sum();
         assert_eq!((shape.polygons.len(), holes), (2, 1));
-        let kept = on_map(outer.clone(), Vec::new(), Antimeridian::Keep, one).unwrap();
+        let kept = shape_on_map(
+            outer.clone(),
+            Vec::new(),
+            Antimeridian::Keep,
+            with_all_holes,
+        )
+        .unwrap();
         let rings: Vec<Ring> = kept
             .polygons
             .into_iter()
@@ -274,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cut_is_an_error() {
+    fn a_ring_that_cannot_be_cut_is_an_error() {
         let polar = [(-120.0, 70.0), (0.0, 75.0), (120.0, 70.0)];
         let error = spans(&polar).unwrap_err();
         assert_eq!(error, vertex_message("r", 3, AROUND_POLE));

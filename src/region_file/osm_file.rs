@@ -3,7 +3,7 @@
 
 use super::on_map::AROUND_POLE;
 use super::osm_objects::{AreaRelation, OsmObjects, RegionWay, point_of};
-use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble_for, is_around_pole};
+use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble_and_cut_if, is_around_pole};
 use crate::error::{Error, Result};
 use crate::formats::NO_ID;
 use crate::geometry::{Antimeridian, Polygon, Ring, Shape, vertex_message};
@@ -25,8 +25,8 @@ pub(super) fn read(input: &Input, antimeridian: Antimeridian) -> Result<Shape> {
 
 /// Returns the areas that objects describe, as [`read`] does.
 pub(super) fn shape_of(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Shape, String> {
-    let mut polygons = areas(objects, antimeridian)?;
-    polygons.extend(closed_ways(objects, antimeridian)?);
+    let mut polygons = areas_of_relations(objects, antimeridian)?;
+    polygons.extend(areas_of_closed_ways(objects, antimeridian)?);
     match (polygons.is_empty(), objects.relations.is_empty()) {
         (false, _) => Ok(Shape { polygons }),
         (true, true) => Err("holds no multipolygon, no boundary and no closed way".to_owned()),
@@ -35,19 +35,22 @@ pub(super) fn shape_of(objects: &OsmObjects, antimeridian: Antimeridian) -> Resu
 }
 
 /// Assembles the areas of all closed ways.
-fn closed_ways(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon>, String> {
+fn areas_of_closed_ways(
+    objects: &OsmObjects,
+    antimeridian: Antimeridian,
+) -> Result<Vec<Polygon>, String> {
     let mut polygons = Vec::new();
     for &way in &objects.closed_ways {
         let name = format!("way {way}");
         let nodes = nodes(objects, way, &name)?;
-        polygons.extend(assembled(&name, &[(way, nodes)], antimeridian)?);
+        polygons.extend(assemble_polygons(&name, &[(way, nodes)], antimeridian)?);
     }
     Ok(polygons)
 }
 
 /// Assembles polygons from ways. `ways` has the id and the nodes of each way. The name of each ring begins with
 /// `owner`.
-fn assembled(
+fn assemble_polygons(
     owner: &str,
     ways: &[(i64, Vec<AreaNode>)],
     antimeridian: Antimeridian,
@@ -63,7 +66,7 @@ fn assembled(
     if antimeridian == Antimeridian::Cut && is_around_pole(&ways) {
         return Err(format!("{owner}: {AROUND_POLE}"));
     }
-    let assembly = assemble_for(&ways, antimeridian, OpenRings::Refuse);
+    let assembly = assemble_and_cut_if(&ways, antimeridian, OpenRings::Refuse);
     if let Some(problem) = assembly.problems.iter().find(|one| one.kind.is_error()) {
         let mut problem = *problem;
         problem.node = problem.node.filter(|node| *node != NO_ID);
@@ -93,7 +96,10 @@ const MAX_SHARING: usize = 16;
 const MIN_NODES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 /// Assembles the areas of all relations. Fails if they repeat ways too often.
-fn areas(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon>, String> {
+fn areas_of_relations(
+    objects: &OsmObjects,
+    antimeridian: Antimeridian,
+) -> Result<Vec<Polygon>, String> {
     let of_ways: usize = objects.ways.values().map(|way| way.refs.len()).sum();
     let listed: usize = objects.member_ways.values().map(Vec::len).sum();
     let max_nodes = MIN_NODES.max(MAX_SHARING * (of_ways + listed));
@@ -113,7 +119,7 @@ fn areas(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon
                          out that repeat the same areas"
                     ));
                 }
-                polygons.extend(assembled(&name, &ways, antimeridian)?);
+                polygons.extend(assemble_polygons(&name, &ways, antimeridian)?);
                 parts_of_complete.extend(&relation.relations);
             }
             Err(cause) => incomplete.push((relation.id, cause)),

@@ -3,7 +3,7 @@
 use crate::engine::ElementReader;
 use crate::engine::geometry_pass::is_area;
 use crate::error::{Error, Result};
-use crate::file::{PbfFile, begins_like_pbf};
+use crate::file::{PbfFile, begins_with_header_frame};
 use crate::formats::{Change, ChangeSet, NO_ID, read_osm_file};
 use crate::geometry::{Point, point_of_e7};
 use crate::io::Input;
@@ -68,7 +68,7 @@ impl OsmObjects {
     pub(super) fn read(input: &Input) -> Result<Self> {
         let source = Source::open(input, &Context::default())?;
         let mut objects = Self::default();
-        source.relations(|relation| objects.relations.push(relation))?;
+        source.for_each_relation(|relation| objects.relations.push(relation))?;
         if let Source::Xml(set) = &source {
             for way in &set.member_ways {
                 objects.add_member_way(way.id, || way.locations.clone());
@@ -81,7 +81,7 @@ impl OsmObjects {
 
     /// Reads the objects of the areas with the given ids: the relations with their member ways, the ways, and the nodes
     /// of all these ways. Areas that the file does not have are missing in the result.
-    pub(super) fn of_areas(path: &Path, ids: &[ObjectId], ctx: &Context) -> Result<Self> {
+    pub(super) fn read_for_areas(path: &Path, ids: &[ObjectId], ctx: &Context) -> Result<Self> {
         let input = Input::open_in(path, ctx)?;
         let mut source = Source::open(&input, ctx)?.restricted_to(ids.iter().copied());
         let mut objects = Self::default();
@@ -89,7 +89,7 @@ impl OsmObjects {
         let wanted: FxHashSet<i64> = of_kind(ObjectKind::Relation).map(|id| id.id).collect();
         if !wanted.is_empty() {
             let mut found: FxHashMap<i64, AreaRelation> = FxHashMap::default();
-            source.relations(|relation| {
+            source.for_each_relation(|relation| {
                 if wanted.contains(&relation.id) {
                     // A history file has several versions, of which the last one counts.
                     found.insert(relation.id, relation);
@@ -104,7 +104,7 @@ impl OsmObjects {
         ways.extend(of_kind(ObjectKind::Way).map(|id| id.id));
         let kind = ObjectKind::Way;
         source = source.restricted_to(ways.iter().map(|id| ObjectId { kind, id: *id }));
-        source.ways(|id, way| {
+        source.for_each_way(|id, way| {
             if ways.contains(&id) {
                 objects.ways.insert(id, way);
             }
@@ -119,7 +119,7 @@ impl OsmObjects {
     /// Makes the area `id` the only one that the objects describe, and moves all other relations to `relations`. Also
     /// finds the area among the relations that an earlier call has moved there. If the file does not have the area,
     /// returns `false`, and the objects describe no area.
-    pub(super) fn choose(&mut self, id: ObjectId, relations: &mut Vec<AreaRelation>) -> bool {
+    pub(super) fn isolate_area(&mut self, id: ObjectId, relations: &mut Vec<AreaRelation>) -> bool {
         relations.append(&mut self.relations);
         self.closed_ways.clear();
         if id.kind == ObjectKind::Relation {
@@ -168,13 +168,13 @@ impl OsmObjects {
 
     fn read_ways(&mut self, source: &Source) -> Result<()> {
         let members = self.member_ids();
-        source.ways(|id, way| self.add_way(&members, id, way))
+        source.for_each_way(|id, way| self.add_way(&members, id, way))
     }
 
     fn read_nodes(&mut self, source: &Source, path: &Path) -> Result<()> {
         let wanted = self.node_ids();
         let mut problem = None;
-        source.nodes(|id, location| {
+        source.for_each_node(|id, location| {
             if wanted.contains(&id) {
                 match location.map(point_of).transpose() {
                     Ok(point) => {
@@ -208,7 +208,7 @@ impl Source {
     fn open(input: &Input, ctx: &Context) -> Result<Self> {
         let mut start = [0; 5];
         let found = input.read_at(&mut start, 0)?;
-        if begins_like_pbf(&start[..found]) {
+        if begins_with_header_frame(&start[..found]) {
             let file = PbfFile::of_input(input.clone(), ctx)?;
             let reader = ElementReader::of_file(file, ctx.clone());
             Ok(Self::Pbf(Box::new(reader)))
@@ -225,13 +225,13 @@ impl Source {
         }
     }
 
-    fn relations(&self, mut add: impl FnMut(AreaRelation)) -> Result<()> {
+    fn for_each_relation(&self, mut add: impl FnMut(AreaRelation)) -> Result<()> {
         match self {
-            Self::Xml(set) => for_each(set, ObjectKind::Relation, |object| {
+            Self::Xml(set) => for_each_object(set, ObjectKind::Relation, |object| {
                 if let ObjectBody::Relation { members } = &object.body
                     && is_area(object.tags.iter().copied())
                 {
-                    add(area(object.id, members.iter().copied()));
+                    add(area_relation(object.id, members.iter().copied()));
                 }
             }),
             Self::Pbf(reader) => reader.for_each_pipelined(|element| {
@@ -239,16 +239,16 @@ impl Source {
                     && relation.info().visible
                     && is_area(relation.tags())
                 {
-                    add(area(relation.id(), relation.members()));
+                    add(area_relation(relation.id(), relation.members()));
                 }
             })?,
         }
         Ok(())
     }
 
-    fn ways(&self, mut visit: impl FnMut(i64, RegionWay)) -> Result<()> {
+    fn for_each_way(&self, mut visit: impl FnMut(i64, RegionWay)) -> Result<()> {
         match self {
-            Self::Xml(set) => for_each(set, ObjectKind::Way, |object| {
+            Self::Xml(set) => for_each_object(set, ObjectKind::Way, |object| {
                 if let ObjectBody::Way { refs, locations } = &object.body {
                     let way = RegionWay {
                         refs: refs.to_vec(),
@@ -272,9 +272,9 @@ impl Source {
         Ok(())
     }
 
-    fn nodes(&self, mut visit: impl FnMut(i64, Option<Location>)) -> Result<()> {
+    fn for_each_node(&self, mut visit: impl FnMut(i64, Option<Location>)) -> Result<()> {
         match self {
-            Self::Xml(set) => for_each(set, ObjectKind::Node, |object| {
+            Self::Xml(set) => for_each_object(set, ObjectKind::Node, |object| {
                 if let ObjectBody::Node { location } = &object.body {
                     visit(object.id, *location);
                 }
@@ -298,7 +298,7 @@ pub(super) fn for_each_area(
     mut visit: impl FnMut(i64, &[(&str, &str)]),
 ) -> Result<()> {
     match Source::open(&Input::open_in(path, ctx)?, ctx)? {
-        Source::Xml(set) => for_each(&set, ObjectKind::Relation, |object| {
+        Source::Xml(set) => for_each_object(&set, ObjectKind::Relation, |object| {
             if is_area(object.tags.iter().copied()) {
                 visit(object.id, &object.tags);
             }
@@ -320,14 +320,17 @@ pub(super) fn for_each_area(
 }
 
 /// Calls `visit` with each object of the given kind that is not deleted.
-fn for_each(set: &ChangeSet, kind: ObjectKind, mut visit: impl FnMut(&Object<'_>)) {
+fn for_each_object(set: &ChangeSet, kind: ObjectKind, mut visit: impl FnMut(&Object<'_>)) {
     let wanted = |change: &&Change| change.key.0 == kind && !change.is_deletion();
     let changes = set.changes().iter().filter(wanted);
     changes.for_each(|change| visit(&set.object(change)));
 }
 
 /// Returns the relation with the given id and members.
-pub(super) fn area<'a>(id: i64, members: impl Iterator<Item = Member<'a>>) -> AreaRelation {
+pub(super) fn area_relation<'a>(
+    id: i64,
+    members: impl Iterator<Item = Member<'a>>,
+) -> AreaRelation {
     let mut relation = AreaRelation {
         id,
         ways: Vec::new(),

@@ -1,6 +1,6 @@
 //! Reads areas from the answer of an Overpass server in JSON (see the OSM wiki page "Overpass API/Overpass QL", `out`).
 
-use super::osm_objects::{OsmObjects, RegionWay, area, point_of};
+use super::osm_objects::{OsmObjects, RegionWay, area_relation, point_of};
 use crate::engine::geometry_pass::is_area;
 use crate::formats::NO_ID;
 use crate::osm::{Location, ObjectKind};
@@ -28,7 +28,9 @@ pub(super) fn objects_of(answer: &Value) -> Result<OsmObjects, String> {
             members.push(Member { kind, id, role });
         }
         if is_area(tags(relation)) {
-            objects.relations.push(area(id, members.into_iter()));
+            objects
+                .relations
+                .push(area_relation(id, members.into_iter()));
         }
     }
     let members = objects.member_ids();

@@ -1,8 +1,8 @@
 //! Reads polygon filter files of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format").
 
-use super::on_map::on_map;
+use super::on_map::shape_on_map;
 use crate::geometry::{
-    Antimeridian, Point, Ring, Shape, for_message, point_of_text, ring, with_holes,
+    Antimeridian, Point, Ring, Shape, nest_holes, point_of_text, ring, shorten_for_message,
 };
 use std::fmt::Write;
 
@@ -24,8 +24,8 @@ pub(super) fn parse(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, St
         if outers.is_empty() && holes.is_empty() && polygons.is_empty() {
             return Err("holds no polygon".to_owned());
         }
-        let shape = on_map(outers, holes, antimeridian, |outers, holes| {
-            with_holes(outers, holes)
+        let shape = shape_on_map(outers, holes, antimeridian, |outers, holes| {
+            nest_holes(outers, holes)
                 .map_err(|hole| format!("{}: the hole lies outside of every outer ring", hole.name))
         })?;
         polygons.extend(shape.polygons);
@@ -86,7 +86,7 @@ fn section<'a>(
             "line {line}: expected the name of a section, found coordinates"
         ));
     }
-    let name = format!("section {number} '{}'", for_message(name));
+    let name = format!("section {number} '{}'", shorten_for_message(name));
     let mut points = Vec::new();
     let mut last_line = line;
     for (line, text) in lines {
@@ -111,7 +111,7 @@ fn position(text: &str) -> Result<Point, String> {
         [lon, lat] => point_of_text(lon, lat),
         _ => Err(format!(
             "'{}' is not a longitude and a latitude, nor END",
-            for_message(text)
+            shorten_for_message(text)
         )),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{geojson, json, osm_file, overpass, poly};
 use crate::error::{Error, Result};
-use crate::file::begins_like_pbf;
+use crate::file::begins_with_header_frame;
 use crate::geometry::{Antimeridian, Shape};
 use crate::io::Input;
 use std::path::Path;
@@ -62,7 +62,7 @@ impl ShapeFileKind {
         let start = start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start();
         match start {
             [b'{', ..] => Some(Self::GeoJson),
-            _ if begins_like_pbf(start) => Some(Self::Osm),
+            _ if begins_with_header_frame(start) => Some(Self::Osm),
             [b'<', ..]
             | [0xff, 0xe0, 4, b'o', b'5', ..]
             | [0x1f, 0x8b, ..]
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_content_comes_before_the_suffix() {
+    fn the_content_overrides_the_suffix() {
         let folder = tempfile::tempdir().unwrap();
         let polygon = r#"{"type":"Polygon","coordinates":[[[0,0],[4,0],[4,4],[0,0]]]}"#;
         for name in ["a.geojson", "a.poly", "a.osm", "a.txt", "a"] {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_or_empty_is_named() {
+    fn an_error_names_a_missing_or_empty_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.poly");
         let message = read_shape(&path, None).unwrap_err().to_string();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_given_kind_comes_before_the_suffix() {
+    fn the_given_kind_overrides_the_suffix() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
         std::fs::write(&path, "\u{feff}name\n1\n 1 2\n 3 4\n 5 2\nEND\nEND\n").unwrap();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn spoilt_files_are_errors_of_one_line_at_worst() {
+    fn a_damaged_file_gives_at_most_an_error_of_one_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let files: [&[u8]; 4] = [

@@ -1,7 +1,7 @@
 //! A cache directory for fetched files.
 
 use crate::error::{Advice, Error, FileResult, Result};
-use crate::io::{keep, open_kept, remove_temporary};
+use crate::io::{open_kept, remove_temporary, write_kept};
 use crate::net::ChangeForm;
 use crate::osm::has_change_root;
 use crate::runtime::lock;
@@ -42,7 +42,7 @@ impl Cache {
     /// The cache directory has a file with this name that cannot come from a cache and must not be overwritten.
     pub(super) fn get(&self, name: &str) -> Result<Option<File>> {
         let path = self.directory.join(name);
-        self.clear(path.parent().unwrap_or(&self.directory));
+        self.clear_temporary_files(path.parent().unwrap_or(&self.directory));
         let Some(mut file) = open_kept(&path)? else {
             return Ok(None);
         };
@@ -51,7 +51,7 @@ impl Cache {
         if read.and_then(|_| file.rewind()).is_err() {
             return Ok(None);
         }
-        if !may_be_kept(name, &head) {
+        if !may_be_cached_file(name, &head) {
             let cause = "this is no file that was fetched from a server, and is not replaced";
             return Err(Error::file(&path, cause).advise(Advice::ChooseCache));
         }
@@ -63,11 +63,11 @@ impl Cache {
         let path = self.directory.join(name);
         let parent = path.parent().unwrap_or(&self.directory);
         fs::create_dir_all(parent).for_path(parent, "cannot create this directory")?;
-        keep(&path, bytes)
+        write_kept(&path, bytes)
     }
 
     /// Removes the temporary files of killed runs from a directory, unless this run has already done so.
-    fn clear(&self, directory: &Path) {
+    fn clear_temporary_files(&self, directory: &Path) {
         let mut cleared = lock(&self.cleared);
         if cleared.insert(directory.to_owned()) {
             remove_temporary(directory);
@@ -75,20 +75,20 @@ impl Cache {
     }
 }
 
-/// The number of bytes at the start of a file that [`may_be_kept`] checks.
+/// The number of bytes at the start of a file that [`may_be_cached_file`] checks.
 const HEAD_LEN: u64 = 4096;
 
 /// Whether a file that begins with `bytes` may be a complete or damaged file of a cache. The files of a cache are
 /// change files, which are gzip data or not compressed, and state files. Empty files and files of zeros are accepted,
 /// too, because a crash of the machine may leave them.
-fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
+fn may_be_cached_file(name: &str, bytes: &[u8]) -> bool {
     let has = |words: &str| {
         bytes
             .windows(words.len())
             .any(|part| part == words.as_bytes())
     };
     let is_known = if name.ends_with(".gz") {
-        let form = ChangeForm::of(bytes);
+        let form = ChangeForm::detect(bytes);
         let is_other = form.is_some_and(|form| form != ChangeForm::Xml);
         bytes.starts_with(&[0x1f, 0x8b]) || has_change_root(bytes) || is_other
     } else {

@@ -20,7 +20,7 @@ const START_LEN: usize = 4096;
 /// coding send plain text under the name of a gzip file. The content shows the format, and each format has its own mark
 /// of the end. Returns the size in bytes of the decompressed file. The error describes what is wrong with the file.
 pub(super) fn check_changes(mut bytes: impl BufRead) -> Result<u64, Fault> {
-    let form = ChangeForm::of(bytes.fill_buf().unwrap_or_default());
+    let form = ChangeForm::detect(bytes.fill_buf().unwrap_or_default());
     match form {
         Some(ChangeForm::Pbf) => check_pbf(bytes),
         Some(ChangeForm::Xml | ChangeForm::Opl | ChangeForm::O5c) => check_text(bytes),
@@ -34,7 +34,7 @@ fn check_text(bytes: impl Read) -> Result<u64, Fault> {
     let copied = io::copy(&mut bytes.take(MAX_TEXT + 1), &mut ends);
     let len = copied.map_err(damage_fault)?;
     if len > MAX_TEXT {
-        return Err(too_long());
+        return Err(length_fault());
     }
     let lack = match ends.lacking_end() {
         None => return Ok(len),
@@ -55,7 +55,7 @@ fn check_pbf(bytes: impl Read) -> Result<u64, Fault> {
     }
     let left = bytes.limit();
     if left == 0 {
-        return Err(too_long());
+        return Err(length_fault());
     }
     Ok(MAX_TEXT + 1 - left)
 }
@@ -66,7 +66,7 @@ fn damage_fault(error: impl Display) -> Fault {
     ))
 }
 
-fn too_long() -> Fault {
+fn length_fault() -> Fault {
     Fault::Permanent(format!(
         "the text of the change file is longer than {MAX_TEXT} bytes"
     ))
@@ -100,7 +100,7 @@ impl FileEnds {
     /// format counts as XML. PBF that is compressed as a whole counts as complete, because its reader finds damage.
     fn lacking_end(&self) -> Option<&'static str> {
         let last = self.end.last().copied();
-        let (is_whole, lack) = match ChangeForm::of(&self.start) {
+        let (is_whole, lack) = match ChangeForm::detect(&self.start) {
             None | Some(ChangeForm::Xml) => (
                 self.ends_with_root_element(),
                 "it does not end with </osmChange>",

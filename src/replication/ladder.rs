@@ -1,6 +1,6 @@
 //! Combines servers that publish the same changes by the day, by the hour and by the minute.
 
-use super::missing_states::{Purpose, state_of};
+use super::missing_states::{Purpose, state_at_or_before};
 use super::server::Server;
 use super::state::State;
 use crate::error::{Error, Result};
@@ -72,7 +72,7 @@ impl<'s> Ladder<'s> {
     /// The server cannot be reached, or all its states are newer.
     pub fn state_at(&self, timestamp: i64) -> Result<State> {
         let (server, newest) = self.finest_server();
-        state_of(server, newest, timestamp, Purpose::Start)
+        state_at_or_before(server, newest, timestamp, Purpose::Start)
     }
 
     /// Returns the change files that lead from `start`, a state of the [finest](Self::finest_server) server, to the
@@ -88,18 +88,18 @@ impl<'s> Ladder<'s> {
             return Ok(legs);
         }
         let (mut at, mut is_between) = (start, false);
-        let last = self.last(start, end)?;
+        let last = self.last_wanted_state(start, end)?;
         let (finest, coarser) = self.rungs.split_last().ok_or(Error::internal("no rung"))?;
         for (server, newest) in coarser {
             let newest = if newest.timestamp <= last.timestamp {
                 *newest
             } else {
-                state_of(server, *newest, last.timestamp, Purpose::End)?
+                state_at_or_before(server, *newest, last.timestamp, Purpose::End)?
             };
             if newest.timestamp <= at.timestamp {
                 continue;
             }
-            let from = state_of(server, newest, at.timestamp, Purpose::Start)?;
+            let from = state_at_or_before(server, newest, at.timestamp, Purpose::Start)?;
             // The first change file of this server may begin before `at` and contain known changes. The server is left
             // out if its change files have a longer time span before `at` than after `at`.
             let (known, new) = (
@@ -118,7 +118,7 @@ impl<'s> Ladder<'s> {
         }
         let (server, newest) = finest;
         let first = if is_between {
-            state_of(server, *newest, at.timestamp, Purpose::Start)?.sequence
+            state_at_or_before(server, *newest, at.timestamp, Purpose::Start)?.sequence
         } else {
             start.sequence
         };
@@ -136,10 +136,10 @@ impl<'s> Ladder<'s> {
     /// Returns the last wanted state of the finest server, which is later than `start`. If the server has no state at
     /// or shortly before the last wanted sequence number, the returned time is that of `start`, so that no server with
     /// a longer interval is used.
-    fn last(&self, start: State, end: End) -> Result<State> {
+    fn last_wanted_state(&self, start: State, end: End) -> Result<State> {
         let (server, mut last) = self.finest_server();
         if let Some(timestamp) = end.timestamp.filter(|end| *end < last.timestamp) {
-            last = state_of(server, last, timestamp, Purpose::End)?;
+            last = state_at_or_before(server, last, timestamp, Purpose::End)?;
         }
         if let Some(sequence) = end.sequence.filter(|end| *end < last.sequence) {
             let timestamp = server.time_of(sequence)?;
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_holds_for_each_server() {
+    fn the_end_applies_to_each_server() {
         let at = |timestamp| End {
             timestamp: Some(timestamp),
             sequence: None,

@@ -22,7 +22,7 @@ pub(super) enum Purpose {
 
 /// Returns the last state of a server that is not newer than `timestamp`. Fails if all its states are newer. `newest`
 /// is the newest state of the server.
-pub(super) fn state_of(
+pub(super) fn state_at_or_before(
     server: &Server<'_>,
     newest: State,
     timestamp: i64,
@@ -39,20 +39,20 @@ pub(super) fn state_of(
     if let Some(state) = state {
         return Ok(state);
     }
-    let unknown = |cause: &str| unknown_changes(server, timestamp, purpose, cause);
+    let unknown = |cause: &str| missing_states_error(server, timestamp, purpose, cause);
     if oldest.is_none() && server.state(newest.sequence)?.is_none() {
         let cause = "the server has state.txt, but no states beside its change files";
-        let such = example_of_state(server, newest.sequence);
+        let such = missing_state_url(server, newest.sequence);
         return Err(unknown(&format!("{cause}, such as {such}")));
     }
     let mut oldest = oldest.unwrap_or(newest.sequence);
-    while let Some(older) = older_changes(server, oldest)? {
+    while let Some(older) = older_sequence(server, oldest)? {
         match server.state(older)? {
             Some(state) if state.timestamp <= timestamp => return Ok(state),
             Some(_) => oldest = older,
             None => {
                 let cause = "the server has no states beside some of its change files";
-                let such = example_of_state(server, older);
+                let such = missing_state_url(server, older);
                 return Err(unknown(&format!("{cause}, such as {such}")));
             }
         }
@@ -66,7 +66,7 @@ pub(super) fn state_of(
 
 /// Returns a sequence number below `oldest` that has a change file, or `None` if none was found. Tries the first
 /// numbers of the server, the neighbours of `oldest`, and numbers at growing distances from it.
-fn older_changes(server: &Server<'_>, oldest: i64) -> Result<Option<i64>> {
+fn older_sequence(server: &Server<'_>, oldest: i64) -> Result<Option<i64>> {
     let steps = std::iter::successors(Some(NEIGHBOURS), |step: &i64| step.checked_mul(4));
     let mut numbers: Vec<i64> = (1..NEIGHBOURS)
         .chain(steps)
@@ -86,7 +86,7 @@ fn older_changes(server: &Server<'_>, oldest: i64) -> Result<Option<i64>> {
 }
 
 /// Returns the URL of a missing state, with a note if the server sends an HTML page instead.
-fn example_of_state(server: &Server<'_>, sequence: i64) -> String {
+fn missing_state_url(server: &Server<'_>, sequence: i64) -> String {
     let url = server.state_url(sequence);
     if server.sends_page_for_state(sequence) {
         format!("{url} (an HTML page comes instead of a state file)")
@@ -96,7 +96,12 @@ fn example_of_state(server: &Server<'_>, sequence: i64) -> String {
 }
 
 /// Returns the error for missing states, which names what is unknown because of them.
-fn unknown_changes(server: &Server<'_>, timestamp: i64, purpose: Purpose, cause: &str) -> Error {
+fn missing_states_error(
+    server: &Server<'_>,
+    timestamp: i64,
+    purpose: Purpose,
+    cause: &str,
+) -> Error {
     let (unknown, advice) = match purpose {
         Purpose::Start => {
             let advice = Advice::NameServerOfStates(server.base().to_owned());

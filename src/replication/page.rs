@@ -12,7 +12,7 @@ pub(super) fn is_page(start: &[u8]) -> bool {
 }
 
 /// Returns the fault of a server that sends an HTML page, which begins with `start`, instead of a file.
-pub(super) fn page(start: &[u8]) -> Fault {
+pub(super) fn fault_of_page(start: &[u8]) -> Fault {
     if asks_for_login(start) {
         Fault::Unauthorized("it sent a page that asks to sign in".into())
     } else {
@@ -57,7 +57,7 @@ mod tests {
         ] {
             assert!(is_page(login.as_bytes()), "{login}");
             assert!(
-                matches!(page(login.as_bytes()), Fault::Unauthorized(_)),
+                matches!(fault_of_page(login.as_bytes()), Fault::Unauthorized(_)),
                 "{login}"
             );
         }
@@ -68,7 +68,7 @@ mod tests {
             "<html>",
         ] {
             assert!(is_page(other.as_bytes()), "{other}");
-            assert_eq!(page(other.as_bytes()), Fault::Page, "{other}");
+            assert_eq!(fault_of_page(other.as_bytes()), Fault::Page, "{other}");
         }
         for file in ["", "sequenceNumber=1\n", "<osmChange>", "\u{1f}\u{8b}"] {
             assert!(!is_page(file.as_bytes()), "{file}");

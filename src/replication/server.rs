@@ -3,8 +3,8 @@
 use super::cache::Cache;
 use super::coding::{decode_file, decode_text, start_of_content};
 use super::complete::check_changes;
-use super::page::{is_page, page};
-use super::state::{LAST_SEQUENCE, State, numbers, path_of};
+use super::page::{fault_of_page, is_page};
+use super::state::{LAST_SEQUENCE, State, path_of, sequence_and_time};
 use crate::error::{Error, Result, without_credentials};
 use crate::net::Fault;
 use crate::net::Fetcher;
@@ -47,7 +47,7 @@ pub struct ChangeFile {
 }
 
 /// Returns the error for a file that could not be fetched.
-pub(crate) fn failed(url: &str, fault: &Fault) -> Error {
+pub(crate) fn fetch_error(url: &str, fault: &Fault) -> Error {
     Error::file(Path::new(url), fault.to_string())
 }
 
@@ -102,7 +102,7 @@ impl<'s> Server<'s> {
                              replication server, or something on the way answers in its place";
                 Error::file(Path::new(&url), cause)
             }
-            fault => failed(&url, &fault),
+            fault => fetch_error(&url, &fault),
         })
     }
 
@@ -130,7 +130,7 @@ impl<'s> Server<'s> {
                 Ok(Some(State { sequence, ..state }))
             }
             Err(Fault::Missing | Fault::Page | Fault::Incomplete(_)) => Ok(None),
-            Err(fault) => Err(failed(&url, &fault)),
+            Err(fault) => Err(fetch_error(&url, &fault)),
         }
     }
 
@@ -177,7 +177,7 @@ impl<'s> Server<'s> {
                 Ok(!start.is_empty() && !is_page)
             }
             Err(Fault::Missing) => Ok(false),
-            Err(fault) => Err(failed(&url, &fault)),
+            Err(fault) => Err(fetch_error(&url, &fault)),
         }
     }
 
@@ -197,7 +197,7 @@ impl<'s> Server<'s> {
                 let cause = "this state file is cut short: its last line does not end";
                 return Err(Fault::Incomplete(cause.into()));
             }
-            let sequence = numbers(&text).0;
+            let sequence = sequence_and_time(&text).0;
             if let Some(sequence) = sequence.filter(|sequence| *sequence > LAST_SEQUENCE) {
                 return Err(Fault::Permanent(format!(
                     "the sequence number {sequence} is larger than those of servers, which have nine digits at most"
@@ -227,7 +227,7 @@ impl<'s> Server<'s> {
             self.fetcher.fetch_into(&mut bytes, url, limit)?;
             match check(&mut bytes) {
                 Ok(checked) => return Ok((bytes, checked)),
-                Err(_) if is_page(bytes.head()) => return Err(page(bytes.head())),
+                Err(_) if is_page(bytes.head()) => return Err(fault_of_page(bytes.head())),
                 Err(Fault::Incomplete(cause)) => {
                     failures += 1;
                     if failures == INCOMPLETE_ATTEMPTS {
@@ -289,7 +289,7 @@ impl<'s> Server<'s> {
                 Ok(complete(body.into_file(), text_len))
             }
             Err(Fault::Missing) => Ok(None),
-            Err(fault) => Err(failed(&url, &fault)),
+            Err(fault) => Err(fetch_error(&url, &fault)),
         }
     }
 }
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_number_without_a_path_is_one_error_at_once() {
+    fn a_too_large_sequence_number_fails_without_a_retry() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.txt");
         let base = format!("file://{}", directory.path().display());

@@ -18,7 +18,7 @@ impl State {
     /// Parses a state file. Returns `None` if the sequence number or the time is missing, as in a truncated file, or if
     /// the sequence number is larger than `LAST_SEQUENCE`.
     pub fn parse(text: &str) -> Option<Self> {
-        let (sequence, timestamp) = numbers(text);
+        let (sequence, timestamp) = sequence_and_time(text);
         Some(Self {
             sequence: sequence.filter(|sequence| *sequence <= LAST_SEQUENCE)?,
             timestamp: timestamp?,
@@ -34,7 +34,7 @@ impl State {
 
 /// Returns the sequence number and the time in a state file. Each is `None` if it is missing or negative, see
 /// [`non_negative`]. State files are Java properties, which escape the colons in the time.
-pub(crate) fn numbers(text: &str) -> (Option<i64>, Option<i64>) {
+pub(crate) fn sequence_and_time(text: &str) -> (Option<i64>, Option<i64>) {
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once('='));
         let found = lines.find(|(name, _)| name.trim() == key);

@@ -70,7 +70,7 @@ impl Cancellation {
     }
 
     #[cfg(feature = "unstable")]
-    pub(super) fn checks(&self) -> u64 {
+    pub(super) fn checks_made(&self) -> u64 {
         self.0.checks.load(Ordering::Relaxed)
     }
 }

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_come_in_the_order_of_jobs_and_an_error_behind_the_chunks_before_it() {
+    fn chunks_come_in_job_order_and_an_error_after_earlier_chunks() {
         for threads in [1, 3] {
             let work = |count: &mut u32, job: u32, chunks: &ChunkSender<(u32, u32)>| {
                 *count += 1;

@@ -214,7 +214,7 @@ impl Context {
     /// Returns the number of checks for cancelling so far.
     #[cfg(feature = "unstable")]
     pub fn cancellation_checks(&self) -> u64 {
-        self.cancellation.checks()
+        self.cancellation.checks_made()
     }
 
     /// Cancels the commands that run in this context or a clone of it, as Ctrl-C does in the program. The commands

@@ -77,7 +77,7 @@ impl<'c> Pass<'c> {
 
     /// Sets the factor by which the [`held_bytes`](WorkItem::held_bytes) of an item are multiplied before they count
     /// against the budget. The default is 1. A larger factor accounts for the memory that the work on the item uses.
-    pub(crate) const fn holding(self, memory_factor: u64) -> Self {
+    pub(crate) const fn with_memory_factor(self, memory_factor: u64) -> Self {
         Self {
             memory_factor: Some(memory_factor),
             ..self
@@ -87,7 +87,7 @@ impl<'c> Pass<'c> {
     /// Limits the number of items in flight, and not their memory. This is for items whose results take more memory
     /// than the items themselves. At most a few results of each item wait to be merged, so the number of items bounds
     /// the memory.
-    pub(crate) const fn counting_items(self) -> Self {
+    pub(crate) const fn with_item_limit(self) -> Self {
         Self {
             budget: ITEMS_PER_JOB * self.ctx.jobs as u64,
             memory_factor: None,
@@ -105,7 +105,7 @@ impl<'c> Pass<'c> {
     fn phase<T: WorkItem>(&self, total_bytes: u64) -> Phase {
         let phase = self.ctx.phase(self.name, total_bytes);
         if T::COUNTS_ROWS {
-            phase.counts_rows();
+            phase.report_row_progress();
         }
         phase
     }

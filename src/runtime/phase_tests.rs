@@ -173,7 +173,7 @@ fn a_panic_in_the_source_becomes_an_error() {
 /// threads have returned, but not until the destructors of thread-local values have run. When the phase did not join
 /// its threads, the address sanitizer found that names and results of threads were still allocated.
 #[test]
-fn threads_have_ended_when_the_phase_has() {
+fn threads_have_ended_when_the_phase_returns() {
     static ENDED: AtomicU64 = AtomicU64::new(0);
     struct LastWords;
     impl Drop for LastWords {
@@ -233,7 +233,7 @@ fn a_cancelled_phase_claims_and_merges_nothing_more() {
 }
 
 #[test]
-fn many_results_of_an_item_come_in_order_and_few_wait() {
+fn results_of_an_item_come_in_order_and_only_a_few_wait() {
     let waiting = AtomicI64::new(0);
     for jobs in [1, 4] {
         let (mut seen, most) = (Vec::new(), AtomicI64::new(0));
@@ -274,7 +274,7 @@ fn many_results_of_an_item_come_in_order_and_few_wait() {
 }
 
 #[test]
-fn few_large_results_of_the_first_item_wait() {
+fn only_a_few_large_results_of_the_first_item_wait() {
     let (held, most, merged) = (AtomicI64::new(0), AtomicI64::new(0), AtomicU64::new(0));
     let work = |(): &mut (), item: u64, results: &ItemResults<'_, u64>| {
         for _ in 0..6 {

@@ -101,7 +101,7 @@ pub struct PhaseTimes {
 
 impl Stats {
     /// Counts a blob that a pass skips. `verified` states whether the run has decoded the blob.
-    pub(crate) fn skip_blob(&self, verified: bool) {
+    pub(crate) fn count_skipped_blob(&self, verified: bool) {
         self.blobs_skipped.add(1);
         if !verified {
             self.blobs_trusted.add(1);
@@ -148,7 +148,7 @@ impl Phase {
     }
 
     /// Reports that the progress of the phase counts rows, not bytes.
-    pub(super) fn counts_rows(&self) {
+    pub(super) fn report_row_progress(&self) {
         if let Some((observer, _)) = &self.receivers {
             observer.counts_rows();
         }

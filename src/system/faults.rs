@@ -49,7 +49,7 @@ pub struct Faults {
     _alone: MutexGuard<'static, ()>,
 }
 
-fn plan() -> MutexGuard<'static, Option<Plan>> {
+fn lock_plan() -> MutexGuard<'static, Option<Plan>> {
     PLAN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -57,7 +57,7 @@ impl Faults {
     /// Waits until no other test uses the plan, and clears the plan.
     pub fn none() -> Self {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        *plan() = None;
+        *lock_plan() = None;
         Self { _alone: alone }
     }
 
@@ -74,7 +74,7 @@ impl Faults {
     }
 
     fn set(call: Call, nth: u64, fault: CallFault, thread: Option<ThreadId>) {
-        *plan() = Some(Plan {
+        *lock_plan() = Some(Plan {
             thread,
             call,
             fault,
@@ -87,19 +87,19 @@ impl Faults {
 
     /// Clears the plan. Returns whether any call has had the fault.
     pub fn end(&self) -> bool {
-        plan().take().is_some_and(|plan| plan.happened > 0)
+        lock_plan().take().is_some_and(|plan| plan.happened > 0)
     }
 }
 
 impl Drop for Faults {
     fn drop(&mut self) {
-        *plan() = None;
+        *lock_plan() = None;
     }
 }
 
 /// Applies the planned fault to a call, if there is one. See [`super::admit`].
 pub(super) fn admit(call: Call, len: usize) -> io::Result<usize> {
-    let mut guard = plan();
+    let mut guard = lock_plan();
     let Some(plan) = guard.as_mut().filter(|plan| plan.is_for(call)) else {
         return Ok(len);
     };

@@ -17,9 +17,9 @@ use linux as platform;
 use portable as platform;
 
 pub(crate) use platform::{
-    available_memory, block_len, create_unnamed, free_space, give_name, is_mount_root,
-    map_reserved, memory, on_same_file_system, open_direct, peak_memory, prefer_huge_pages,
-    punch_hole, release, reopen_direct, shares_blocks,
+    are_on_same_file_system, available_memory, block_len, create_unnamed, free_space, give_name,
+    is_mount_root, map_reserved, memory, open_direct, peak_memory, prefer_huge_pages, punch_hole,
+    release_cached_range, reopen_direct, shares_blocks,
 };
 
 #[cfg(all(unix, feature = "cli"))]

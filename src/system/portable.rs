@@ -34,7 +34,7 @@ pub(crate) const fn prefer_huge_pages<T>(_: &mut Vec<T>) {}
 pub(crate) const fn map_reserved<T>(_: &mut Vec<T>, _: usize) {}
 
 /// Does nothing, because the system decides what stays in its cache.
-pub(crate) const fn release(_: &File, _: u64, _: u64) {}
+pub(crate) const fn release_cached_range(_: &File, _: u64, _: u64) {}
 
 /// Returns `false`, so that the caller flushes files one by one.
 pub(crate) const fn sync_file_system(_: &Path) -> io::Result<bool> {
@@ -147,7 +147,7 @@ pub(crate) fn write_slices_once_at(
 }
 
 /// Returns `false`, because [`clone_range`] always fails.
-pub(crate) const fn on_same_file_system(_: &File, _: &File) -> bool {
+pub(crate) const fn are_on_same_file_system(_: &File, _: &File) -> bool {
     false
 }
 

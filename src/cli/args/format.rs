@@ -114,19 +114,19 @@ pub fn data_ending(path: &Path) -> Option<String> {
 }
 
 /// Whether a name is that of a feature format, which only `export` writes.
-fn is_exported(name: &str) -> bool {
+fn is_feature_format(name: &str) -> bool {
     matches!(name, "parquet" | "geoparquet" | "wkt")
         || !matches!(name, "txt" | "text") && FeatureFormat::of_name(name).is_some()
 }
 
 /// Returns the feature format that a file name ends with. Only `export` writes these formats.
-pub fn exported_kind(path: &Path) -> Option<String> {
+pub fn feature_format_of_name(path: &Path) -> Option<String> {
     let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-    Some(ending).filter(|ending| is_exported(ending))
+    Some(ending).filter(|ending| is_feature_format(ending))
 }
 
 /// Whether a file name ends like that of a change file, such as `.osc`, `.osc.gz` or `.o5c`.
-pub fn names_changes(path: &Path) -> bool {
+pub fn is_change_file_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut endings = name.rsplit('.').take(2);
     let is_changes = |ending: &str| {
@@ -137,14 +137,14 @@ pub fn names_changes(path: &Path) -> bool {
 }
 
 /// Returns an error message if a file name has the ending of a format that can only be read.
-pub fn only_read(path: &Path) -> Option<String> {
+pub fn read_only_format_error(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let mut endings = name.rsplit('.').take(2);
     endings.any(is_only_read).then(only_read_message)
 }
 
 /// Whether a file name has the ending of a history file, such as `.osh.pbf` or `.osh`.
-pub fn names_history(path: &Path) -> bool {
+pub fn is_history_file_name(path: &Path) -> bool {
     kind_of_name(path).is_some_and(FormatKind::is_history)
 }
 
@@ -187,10 +187,10 @@ impl FormatSpec {
             "" => None,
             name if is_only_read(name) => return Err(only_read_message()),
             name => Some(FormatKind::parse(name).ok_or_else(|| {
-                let known = listed(written_formats(), "or");
+                let known = join_words(written_formats(), "or");
                 let known =
                     format!("expected {known}; all but the first also with .gz, .bz2 or .zst");
-                if is_exported(name) {
+                if is_feature_format(name) {
                     format!("{known}; only `pbfhogg export` writes {name}")
                 } else {
                     known
@@ -450,7 +450,7 @@ impl InputKind {
             (Some(FormatKind::Pbf { .. }), _) => None,
             (_, Some(format)) if format.facts().is_read => Some(format),
             _ => {
-                return Err(format!("expected {}", listed(read_formats(), "or")));
+                return Err(format!("expected {}", join_words(read_formats(), "or")));
             }
         };
         let is_change = name.starts_with("osc.") && format != Some(TextFormat::OsmChange);
@@ -494,14 +494,14 @@ fn only_read_message() -> String {
         read_formats().partition(|name| !is_only_read(name));
     format!(
         "{} are read, but not written: write {}",
-        listed(only_read, "and"),
-        listed(written, "or")
+        join_words(only_read, "and"),
+        join_words(written, "or")
     )
 }
 
 /// Returns the names of the formats that are written.
 pub fn written_formats() -> impl Iterator<Item = &'static str> {
-    let names = TextFormat::written().flat_map(|facts| facts.names);
+    let names = TextFormat::writable().flat_map(|facts| facts.names);
     ["pbf"].into_iter().chain(names.copied())
 }
 
@@ -509,11 +509,11 @@ pub fn written_formats() -> impl Iterator<Item = &'static str> {
 pub fn read_formats() -> impl Iterator<Item = &'static str> {
     ["pbf"]
         .into_iter()
-        .chain(TextFormat::read().map(|facts| facts.names[0]))
+        .chain(TextFormat::readable().map(|facts| facts.names[0]))
 }
 
 /// Returns words as a list in a sentence. `last` is the word before the last one, such as `or`.
-pub fn listed(words: impl IntoIterator<Item = impl Into<String>>, last: &str) -> String {
+pub fn join_words(words: impl IntoIterator<Item = impl Into<String>>, last: &str) -> String {
     let mut words: Vec<String> = words.into_iter().map(Into::into).collect();
     match words.pop() {
         Some(end) if !words.is_empty() => format!("{} {last} {end}", words.join(", ")),

@@ -9,8 +9,8 @@ mod run;
 mod values;
 
 pub use format::{
-    FormatKind, FormatSpec, InputKind, data_ending, kind_of_name, names_changes, names_history,
-    read_formats, written_formats,
+    FormatKind, FormatSpec, InputKind, data_ending, is_change_file_name, is_history_file_name,
+    kind_of_name, read_formats, written_formats,
 };
 pub use objects::{
     ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions, read_text,

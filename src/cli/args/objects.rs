@@ -2,7 +2,7 @@
 
 use crate::cli::session::Session;
 use crate::commands::IdSource;
-use crate::error::shown;
+use crate::error::display_path;
 use crate::index::IdSets;
 use crate::osm::{KindSet, ObjectExpression, ObjectKind, parse_object_ids};
 use anyhow::{Result, anyhow};
@@ -44,7 +44,7 @@ pub struct KindArgs {
 
 impl KindArgs {
     /// Returns the kinds that were given, or all kinds if none were given.
-    pub fn set(&self) -> KindSet {
+    pub fn kind_set(&self) -> KindSet {
         if self.kinds.is_empty() {
             KindSet::ALL
         } else {
@@ -86,7 +86,7 @@ fn parse_kind(text: &str) -> Result<KindOrChangeset, String> {
 
 impl ChangesetKindArgs {
     /// Returns the kinds of objects that were given, or all kinds if the option is absent.
-    pub fn set(&self) -> KindSet {
+    pub fn kind_set(&self) -> KindSet {
         let kinds = self.kinds.iter().filter_map(|kind| match kind {
             KindOrChangeset::Object(kind) => Some(*kind),
             KindOrChangeset::Changeset => None,
@@ -152,7 +152,7 @@ pub fn read_text(path: &Path) -> Result<String> {
     } else {
         std::fs::read_to_string(path)
     };
-    text.map_err(|error| anyhow!("{}: cannot read: {error}", shown(path)))
+    text.map_err(|error| anyhow!("{}: cannot read: {error}", display_path(path)))
 }
 
 /// Reads expressions from a file, one per line. An error names the file and the line.
@@ -226,7 +226,11 @@ impl IdArgs {
             for kind in ObjectKind::ALL {
                 let ids: Vec<String> = ids.of(kind).ids().map(|id| id.to_string()).collect();
                 if !ids.is_empty() {
-                    session.complain(&format!("{what} {}: {}\n", kind.plural(), ids.join(" ")));
+                    session.print_to_stderr(&format!(
+                        "{what} {}: {}\n",
+                        kind.plural(),
+                        ids.join(" ")
+                    ));
                 }
             }
         }

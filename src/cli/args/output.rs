@@ -1,7 +1,8 @@
 //! Arguments for outputs: path, format, encoding and header fields.
 
 use super::format::{
-    FormatKind, FormatSpec, exported_kind, kind_of_name, listed, only_read, written_formats,
+    FormatKind, FormatSpec, feature_format_of_name, join_words, kind_of_name,
+    read_only_format_error, written_formats,
 };
 use crate::Context;
 use crate::cli::conventions::{Conventions, parse_with};
@@ -46,7 +47,8 @@ impl OutputArgs {
         content: Option<FileContent>,
         ctx: &Context,
     ) -> Result<(OpenedInput, OutputOptions)> {
-        let (of_data, of_changes) = match (self.options(session), self.change_file(session)) {
+        let (of_data, of_changes) = match (self.options(session), self.change_file_options(session))
+        {
             (Err(error), Err(_)) => return Err(error),
             outputs => outputs,
         };
@@ -62,8 +64,8 @@ impl OutputArgs {
 
     /// Returns the options of an output that must be a change file. On standard output, without --output-format, the
     /// change file is not compressed. Fails if the format is not that of a change file.
-    fn change_file(&self, session: &Session) -> Result<OutputOptions> {
-        let options = self.changes(session)?;
+    fn change_file_options(&self, session: &Session) -> Result<OutputOptions> {
+        let options = self.options_for_changes(session)?;
         match &options.format {
             Format::Text(text) if text.format == TextFormat::OsmChange => Ok(options),
             _ => bail!(
@@ -88,7 +90,7 @@ impl OutputArgs {
 
     /// Returns the options of an output of changes. On standard output, without --output-format, the output is a change
     /// file, unless the conventions require a format.
-    pub fn changes(&self, session: &Session) -> Result<OutputOptions> {
+    pub fn options_for_changes(&self, session: &Session) -> Result<OutputOptions> {
         if session.conventions.needs_format {
             self.options(session)
         } else {
@@ -108,7 +110,7 @@ xml_change_format=true, columns=name+highway (csv), pbf_dense_nodes=false, pbf_c
 pbf_compression_level=N";
 
 fn output_format_help(more: &str) -> String {
-    let names = listed(written_formats(), "or");
+    let names = join_words(written_formats(), "or");
     format!("Output format, if not that of the file name: {names}{more}")
 }
 
@@ -206,7 +208,10 @@ impl WriteArgs {
             }
             (None, None) => FormatKind::PBF,
             (None, Some(path)) if is_device(path) => FormatKind::PBF,
-            (None, Some(path)) => kind_of_name(path).ok_or_else(|| match (only_read(path), exported_kind(path)) {
+            (None, Some(path)) => kind_of_name(path).ok_or_else(|| match (
+                read_only_format_error(path),
+                feature_format_of_name(path),
+            ) {
                 (Some(cause), _) => anyhow!("{}: {cause}", path.display()),
                 (None, Some(ending)) => anyhow!(
                     "{}: only `pbfhogg export` writes {ending}; this command writes OSM files, and -f sets their format for \
@@ -217,7 +222,7 @@ impl WriteArgs {
                     "{}: the name does not show the format; known are .osm.pbf, {}, all but the first also with .gz, .bz2 \
                      or .zst; -f sets it for any name",
                     path.display(),
-                    listed(written_formats().skip(1).map(|name| format!(".{name}")), "and")
+                    join_words(written_formats().skip(1).map(|name| format!(".{name}")), "and")
                 ),
             })?,
         };
@@ -245,7 +250,7 @@ impl WriteArgs {
 
     /// Returns the options of a PBF output that replaces the file at `path`. Fails if --output-format is not PBF, or if
     /// `path` is `-`.
-    pub fn in_place(&self, session: &Session, path: &Path) -> Result<OutputOptions> {
+    pub fn in_place_output(&self, session: &Session, path: &Path) -> Result<OutputOptions> {
         if path.as_os_str() == "-" {
             bail!("--in-place needs a file to replace, not standard input");
         }

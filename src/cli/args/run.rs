@@ -1,6 +1,6 @@
 //! The options that every command has, and the report at the end of a run.
 
-use super::format::{InputKind, listed, read_formats};
+use super::format::{InputKind, join_words, read_formats};
 use super::text_target;
 use crate::cli::conventions::parse_with;
 use crate::cli::progress::{Level, Terminal};
@@ -23,7 +23,7 @@ OSM XML, OsmChange, OPL and o5m, compressed or not, are first converted to a tem
 state that the objects of a file are changes.";
 
 fn input_format_help(more: &str) -> String {
-    let names = listed(read_formats(), "or");
+    let names = join_words(read_formats(), "or");
     format!("Format of the inputs if their content does not show it: {names}{more}")
 }
 
@@ -156,7 +156,7 @@ impl RunArgs {
             self.level(session),
             session.is_call(),
         ));
-        session.adopt(&mut ctx, self.progress);
+        session.connect_to_caller(&mut ctx, self.progress);
         ctx
     }
 
@@ -182,7 +182,7 @@ impl RunArgs {
         let report = ctx.stats.report();
         let stdout = self.write_stats(session, &report, stdout)?;
         if self.verbose {
-            session.complain(&show::stats(&report));
+            session.print_to_stderr(&show::stats(&report));
         }
         Ok((report, stdout))
     }
@@ -251,10 +251,12 @@ impl Session {
         let text = || text() + &show::skipped(&report);
         match (stdout, run.json) {
             (Stdout::Answer | Stdout::Free, Some(form)) => self.print(&form.text(summary)?)?,
-            (Stdout::Taken, Some(form)) => self.complain(&form.text(summary)?),
+            (Stdout::Taken, Some(form)) => self.print_to_stderr(&form.text(summary)?),
             (Stdout::Answer, None) if !run.quiet => self.print(&text())?,
-            (Stdout::Free, None) if run.level(self) >= Level::Notes => self.complain(&text()),
-            (Stdout::Taken, None) if run.verbose => self.complain(&text()),
+            (Stdout::Free, None) if run.level(self) >= Level::Notes => {
+                self.print_to_stderr(&text())
+            }
+            (Stdout::Taken, None) if run.verbose => self.print_to_stderr(&text()),
             _ => {}
         }
         Ok(CommandAnswer::Yes)

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Returns the likely reason why nothing is kept. `texts` are the expressions as given on the command line. `has_keys`
 /// is whether a key of the expressions occurs in the file, or `None` if no strings were read.
-pub(super) fn why_nothing(
+pub(super) fn why_nothing_is_kept(
     expressions: &[ObjectExpression],
     texts: &[String],
     invert: bool,
@@ -129,7 +129,7 @@ fn mistake_in_key(text: &str) -> Option<String> {
 
 /// Returns what the expressions mean if the user probably meant one object that has all of the tags. This is likely if
 /// only the first expression has kinds before its tag.
-pub(super) fn separate_tags(texts: &[String]) -> Option<String> {
+pub(super) fn hint_about_separate_tags(texts: &[String]) -> Option<String> {
     let (first, others) = texts.split_first()?;
     let (kinds, _) = first.split_once('/').filter(|(_, tag)| tag.contains('='))?;
     let is_plain = |text: &&String| text.contains('=') && !text.contains(['/', '@']);

@@ -2,7 +2,7 @@
 
 use crate::commands::add_locations_to_ways::member_nodes;
 use crate::engine::location_form::LocationForm;
-use crate::error::{Advice, Error, Result, shown};
+use crate::error::{Advice, Error, Result, display_path};
 use crate::file::{BlobDecoder, PlannedFile};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
@@ -117,7 +117,7 @@ fn check_has_locations(source: PlannedFile<'_>) -> Result<()> {
     if without > 0 {
         source.ctx.warn(format!(
             "{}: in {without} of {all} blobs the ways have no locations, and get none",
-            shown(path)
+            display_path(path)
         ));
     }
     Ok(())
@@ -131,7 +131,7 @@ fn has_bare_ways(source: PlannedFile<'_>) -> Result<bool> {
         |_, block| {
             let mut is_bare = false;
             let note = |_, _: &[i64], stored: Option<&[_]>| is_bare |= stored.is_none();
-            block.for_each_way_location(|_| true, note)?;
+            block.for_each_way_with_locations(|_| true, note)?;
             Ok(is_bare)
         },
         |is_bare| has_any |= is_bare,
@@ -168,7 +168,7 @@ fn sample_of_nodes(source: PlannedFile<'_>) -> Result<IdSet> {
         let payload = reader.payload(entry)?;
         let mut nodes = Vec::new();
         let looked = Block::parse_bare(payload).and_then(|block| {
-            block.for_each_way_location(
+            block.for_each_way_with_locations(
                 |_| true,
                 |_, refs, locations| {
                     let locations = refs.iter().zip(locations.into_iter().flatten());
@@ -191,7 +191,7 @@ pub(super) fn look_up(
 ) -> Result<FxHashMap<i64, Option<Location>>> {
     let mut locations = FxHashMap::default();
     source.scan("look up nodes").collect(
-        |entry| ids.may_be_in(entry, ObjectKind::Node),
+        |entry| ids.may_meet_blob(entry, ObjectKind::Node),
         |block, found| {
             block.for_each_node(|id, location, _| {
                 if ids.contains(id) {

@@ -12,7 +12,7 @@ use crate::formats::ChangeSet;
 use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, Block, EditOp, EncodedFrame, FrameEncoder, MovedWays, Segmented, SourceStrings,
-    SpliceOptions, TARGET_ELEMENTS, WayNodes, splice_block, stale_index,
+    SpliceOptions, TARGET_ELEMENTS, WayNodes, splice_block, stale_index_error,
 };
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ impl<'a> BlobEditor<'a> {
                 return Ok((copies.collect(), ChangeCounts::default()));
             }
             ApplyStep::Insert(range) => {
-                let (frames, counts) = self.insert(range).map_err(Error::internal)?;
+                let (frames, counts) = self.encode_inserted(range).map_err(Error::internal)?;
                 return Ok((vec![BlobOutcome::Insert(frames)], counts));
             }
             ApplyStep::Edit(blobs) => blobs,
@@ -85,7 +85,7 @@ impl<'a> BlobEditor<'a> {
                     let block = Block::parse(payload)?;
                     let (changes, locations) = (self.changes, self.locations);
                     let mut blob = BlobChanges::of_block(entry, &block, changes, range, locations)?;
-                    self.find_moved(entry, &block, &mut blob)?;
+                    self.find_moved_ways(entry, &block, &mut blob)?;
                     is_unchanged &= blob.is_unchanged();
                     if blobs.len() > 1 {
                         self.rebuild(&block, &blob)?;
@@ -116,7 +116,10 @@ impl<'a> BlobEditor<'a> {
     }
 
     /// Encodes the objects that changes create between two blobs of the base. Deletions are only counted.
-    fn insert(&mut self, range: &Range<usize>) -> FormatResult<(Vec<EncodedFrame>, ChangeCounts)> {
+    fn encode_inserted(
+        &mut self,
+        range: &Range<usize>,
+    ) -> FormatResult<(Vec<EncodedFrame>, ChangeCounts)> {
         let (entry, block) = (BlobEntry::default(), Block::parse(&[])?);
         let (changes, locations) = (self.changes, self.locations);
         let created = BlobChanges::of_block(&entry, &block, changes, range, locations)?;
@@ -131,7 +134,7 @@ impl<'a> BlobEditor<'a> {
     }
 
     /// Shows a block to the observer, finds its ways that move, and counts those that lose their locations.
-    fn find_moved(
+    fn find_moved_ways(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
@@ -142,7 +145,7 @@ impl<'a> BlobEditor<'a> {
             None => Ok(()),
         };
         match self.locations {
-            Some(locations) if locations.may_move(entry) => {
+            Some(locations) if locations.may_have_moved_ways(entry) => {
                 let nodes = &WayNodes::of(block)?;
                 let mut moved = locations.moved_among(nodes);
                 let candidates = &moved;
@@ -229,7 +232,7 @@ impl<'a> BlobEditor<'a> {
             moved = Block::parse(&self.relocated)?;
             &moved
         };
-        let fewer_objects = || stale_index("it has fewer objects");
+        let fewer_objects = || stale_index_error("it has fewer objects");
         let mut strings = SourceStrings::new(&block.strings);
         let mut objects = block.cursor();
         for step in blob.script.steps() {

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::change_filter::ChangeFilter;
-use crate::error::{Advice, shown};
+use crate::error::{Advice, display_path};
 use crate::formats::{ChangeSet, ChangeState, DataState, Replication};
 use crate::osm::{Edges, ObjectKind, nano_of_e7};
 use crate::pbf::{HeaderBlock, feature};
@@ -108,7 +108,7 @@ pub(super) fn set_replication_state(
             timestamp: header.replication_timestamp,
         },
     };
-    let left_out = data.with(changes);
+    let left_out = data.advance_by(changes);
     if let Some(change) = left_out.first()
         && !options.output.header.sets_replication()
     {
@@ -131,7 +131,7 @@ pub(super) fn set_replication_state(
         ctx.warn_with_advice(
             format!(
                 "{}: the header {kept}, not that of the change file with {change}{server}{more}, because {cause}",
-                shown(&options.base)
+                display_path(&options.base)
             ),
             Advice::SetReplicationState,
         );

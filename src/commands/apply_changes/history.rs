@@ -67,7 +67,7 @@ pub(crate) fn add_to_history(
     let equal = match same_version {
         SameVersion::Redact => EqualVersions::Last,
         SameVersion::KeepBase => {
-            files = vec![each_version_once(files, options, ctx)?];
+            files = vec![merge_unique_versions(files, options, ctx)?];
             EqualVersions::FirstOrDeletion
         }
     };
@@ -96,7 +96,7 @@ pub(crate) fn add_to_history(
 
 /// Merges change files into a temporary file that contains each version of each object once. Of equal versions, the
 /// last one is kept.
-fn each_version_once(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> Result<PbfFile> {
+fn merge_unique_versions(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> Result<PbfFile> {
     let directory = options.output.target.scratch_directory();
     let compression = options.output.encoding().compression;
     let (scratch, output) = OutputOptions::scratch(&directory, compression)?;
@@ -104,7 +104,7 @@ fn each_version_once(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> R
     let original = files.first().map(|file| file.input.clone());
     sort_files(files, &job, ctx)?;
     let input = match original {
-        Some(original) => Input::sorted(scratch.open()?, &original)?,
+        Some(original) => Input::from_sorted(scratch.open()?, &original)?,
         None => Input::from_temporary(scratch.open()?, std::path::Path::new("changes"))?,
     };
     PbfFile::of_input(input, ctx)

@@ -209,11 +209,12 @@ impl LocationUpdates {
     /// may have to be removed.
     pub(super) fn concerns(&self, entry: &BlobEntry) -> bool {
         let omitted = self.omitted.as_ref();
-        self.may_move(entry) || omitted.is_some_and(|omitted| omitted.leaving_in(entry).is_some())
+        self.may_have_moved_ways(entry)
+            || omitted.is_some_and(|omitted| omitted.leaving_in(entry).is_some())
     }
 
     /// Whether a blob may contain a way whose nodes move.
-    pub(super) fn may_move(&self, entry: &BlobEntry) -> bool {
+    pub(super) fn may_have_moved_ways(&self, entry: &BlobEntry) -> bool {
         let is_touched = |touched: &FxHashSet<u64>| touched.contains(&entry.offset);
         entry.kinds.contains(ObjectKind::Way)
             && !self.moved_ids.is_empty()

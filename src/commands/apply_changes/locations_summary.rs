@@ -1,6 +1,6 @@
 //! The effect of changes on the coordinates in ways.
 
-use crate::error::{Advice, shown};
+use crate::error::{Advice, display_path};
 use crate::pbf::{Object, ObjectBody};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -51,7 +51,7 @@ impl LocationsSummary {
 
     /// Warns of nodes that are missing although ways or relations refer to them.
     pub(super) fn warn(&self, base: &Path, ctx: &Context) {
-        let base = shown(base);
+        let base = display_path(base);
         if self.missing_references > 0 {
             ctx.warn_with_advice(
                 format!(

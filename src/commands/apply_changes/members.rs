@@ -29,7 +29,7 @@ impl Members {
             of_relation,
             |entry, block| {
                 let mut found = Replaced::default();
-                found.visit(entry, block, changes)?;
+                found.add_block(entry, block, changes)?;
                 Ok(found)
             },
             |found| {
@@ -70,7 +70,7 @@ struct Replaced {
 
 impl Replaced {
     /// Adds the relations of a block.
-    fn visit(
+    fn add_block(
         &mut self,
         entry: &BlobEntry,
         block: &Block<'_>,

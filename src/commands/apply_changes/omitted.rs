@@ -45,7 +45,7 @@ impl OmittedNodes {
 
     /// Returns the nodes of the base that have to go, if a blob may contain some of them.
     pub(super) fn leaving_in(&self, entry: &BlobEntry) -> Option<&IdSet> {
-        let may_have = self.leaving.may_be_in(entry, ObjectKind::Node);
+        let may_have = self.leaving.may_meet_blob(entry, ObjectKind::Node);
         may_have.then_some(&self.leaving)
     }
 }
@@ -64,19 +64,19 @@ pub(super) struct LeavingRule<'r> {
 impl LeavingRule<'_> {
     /// Whether a blob may contain a node that has to be removed.
     fn may_have(&self, entry: &BlobEntry) -> bool {
-        let is_needed_no_longer = || self.no_longer_needed.may_be_in(entry, ObjectKind::Node);
+        let is_needed_no_longer = || self.no_longer_needed.may_meet_blob(entry, ObjectKind::Node);
         entry.kinds.contains(ObjectKind::Node) && self.recent.may_have_old(entry)
             || is_needed_no_longer()
     }
 
     /// Whether the node with this id is removed if it is old enough and has no tags.
-    fn may_take(&self, id: i64) -> bool {
+    fn may_remove(&self, id: i64) -> bool {
         let is_examined = self.recent.examines_base() || self.no_longer_needed.contains(id);
         is_examined && !self.members.contains(id)
     }
 
-    /// Whether a node without tags that [`may_take`](Self::may_take) accepts is removed.
-    fn takes(&self, id: i64, timestamp: Option<i64>) -> bool {
+    /// Whether a node without tags that [`may_remove`](Self::may_remove) accepts is removed.
+    fn removes(&self, id: i64, timestamp: Option<i64>) -> bool {
         self.recent.has_become_old(timestamp)
             || self.no_longer_needed.contains(id) && !self.recent.is_recent(timestamp)
     }
@@ -85,7 +85,7 @@ impl LeavingRule<'_> {
     fn released_nodes(&self, block: &Block<'_>) -> FormatResult<Vec<(i64, bool)>> {
         let mut candidates = Vec::new();
         block.for_each_node(|id, location, has_tags| {
-            if !has_tags && self.may_take(id) {
+            if !has_tags && self.may_remove(id) {
                 candidates.push((id, location.is_some_and(Location::is_on_earth)));
             }
         })?;
@@ -101,7 +101,7 @@ impl LeavingRule<'_> {
             candidates.next();
             let info = objects.version_info()?;
             let seconds = block.units.seconds(info.timestamp);
-            if self.takes(id, (info.timestamp != 0).then_some(seconds)) {
+            if self.removes(id, (info.timestamp != 0).then_some(seconds)) {
                 leaving.push((id, is_located));
             }
         }

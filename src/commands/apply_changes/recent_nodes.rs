@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn blobs_without_a_node_of_such_an_age_are_not_examined() {
+    fn blobs_without_nodes_that_become_too_old_are_not_examined() {
         let rule = RecentNodes::new(30, Some(NOON), Some(103 * DAY), true);
         let may_have = |first: i64, last: i64, tagged: u32| {
             let statistics = ObjectStatistics {

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn blobs_of_few_objects_are_joined_unless_these_are_large() {
+    fn blobs_of_few_objects_are_joined_unless_the_blobs_are_large() {
         for (payload_len, size_hint) in [(50_000, 1), (0, 1), (3 << 20, 4), (900_000, 2)] {
             let joined = steps_of((0..4).map(|number| edited(number, 400, payload_len)));
             assert_eq!(joined.len(), size_hint, "{payload_len}");

@@ -45,7 +45,7 @@ pub(super) trait Encoder {
     ) -> Result<()>;
 
     /// Notes that a group of changes creates an object and deletes it again.
-    fn put_nothing(&mut self, _group: Option<i64>, _key: TypeThenId) {
+    fn note_created_and_deleted(&mut self, _group: Option<i64>, _key: TypeThenId) {
         // Most outputs have nothing to say about such objects.
     }
 

@@ -77,8 +77,8 @@ pub(super) fn for_each<E: Encoder + Send>(
                     summary: Summary::default(),
                 };
                 match item.objects {
-                    None => finder.find_without_base(item.changes.clone()),
-                    Some(part) => finder.find_part(part, item.changes)?,
+                    None => finder.find_actions_without_base(item.changes.clone()),
+                    Some(part) => finder.find_actions_in_part(part, item.changes)?,
                 }
                 let Finder { sent, summary, .. } = finder;
                 sent?;
@@ -183,34 +183,34 @@ struct Finder<'w, 'c, E: Encoder> {
 
 impl<E: Encoder> Finder<'_, '_, E> {
     /// Finds the actions of objects of the base, and of the changes between them.
-    fn find_part(&mut self, part: &KeptPart, range: Range<usize>) -> Result<()> {
+    fn find_actions_in_part(&mut self, part: &KeptPart, range: Range<usize>) -> Result<()> {
         let mut next = range.start;
         let changes = &self.findings.history.changes.changes()[..range.end];
         let kept = &self.findings.kept;
         kept.for_each(part, |object| {
             let key = object.key();
             let start = next + count_leading(&changes[next..], |change| change.key < key);
-            self.find_without_base(next..start);
+            self.find_actions_without_base(next..start);
             next = start + count_leading(&changes[start..], |change| change.key == key);
-            self.find_object(Some(object), start..next);
+            self.find_actions_of_object(Some(object), start..next);
         })?;
-        self.find_without_base(next..range.end);
+        self.find_actions_without_base(next..range.end);
         Ok(())
     }
 
     /// Finds the actions of changes of objects that the base does not have.
-    fn find_without_base(&mut self, changes: Range<usize>) {
+    fn find_actions_without_base(&mut self, changes: Range<usize>) {
         let mut start = changes.start;
         let all = &self.findings.history.changes.changes()[changes];
         for of_object in all.chunk_by(|one, other| one.key == other.key) {
             let end = start + of_object.len();
-            self.find_object(None, start..end);
+            self.find_actions_of_object(None, start..end);
             start = end;
         }
     }
 
     /// Finds the actions of an object. `base` is the object in the base, and `range` are the indices of its changes.
-    fn find_object(&mut self, base: Option<&Object<'_>>, range: Range<usize>) {
+    fn find_actions_of_object(&mut self, base: Option<&Object<'_>>, range: Range<usize>) {
         let history = &self.findings.history;
         self.count_ineffective(base.is_some(), range.clone());
         // The base may have a node only in its ways. The deletion of such a node has an effect on the ways, and is no
@@ -238,7 +238,8 @@ impl<E: Encoder> Finder<'_, '_, E> {
             let is_deleted = new.is_some_and(Change::is_deletion);
             let kind = match (old_object, is_deleted) {
                 (None, true) => {
-                    self.encoder.put_nothing(group, new_object.key());
+                    self.encoder
+                        .note_created_and_deleted(group, new_object.key());
                     continue;
                 }
                 (None, false) => ChangeAction::Create,

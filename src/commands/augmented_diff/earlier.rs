@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_of_earlier_runs_are_told_from_files_of_others() {
+    fn earlier_outputs_are_distinguished_from_foreign_files() {
         assert!(is_actions(PROLOGUE.as_bytes()));
         let generator = format!("<?xml version='1.0'?>\n<osm {GENERATOR}>\n");
         for own in [

@@ -52,7 +52,7 @@ pub fn write_groups(
 }
 
 fn text_of(groups: &[EditGroup], form: EditGroupForm) -> String {
-    let features = || groups.iter().map(|group| group.feature().to_string());
+    let features = || groups.iter().map(|group| group.to_geojson().to_string());
     match form {
         EditGroupForm::GeoJson => {
             let features = features().collect::<Vec<_>>().join(",\n");

@@ -61,7 +61,7 @@ pub(super) fn encode_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
 }
 
 /// The argument `new_encode` of [`encode_rows`] with which `take` gets the rows themselves.
-fn as_rows() -> fn(Vec<ActionRow>) -> Vec<ActionRow> {
+fn unencoded_rows() -> fn(Vec<ActionRow>) -> Vec<ActionRow> {
     identity
 }
 
@@ -163,7 +163,7 @@ fn row_size(action: &Action<'_>, (old, new): &GeometryPair) -> u64 {
     let states = action.old.iter().chain([&action.new]);
     let tags = states.map(|state| tags_size(state.object.tags.iter().copied()));
     let geometries = old.iter().chain(new);
-    let points = geometries.map(|geometry| geometry.points() as u64 * PART);
+    let points = geometries.map(|geometry| geometry.point_count() as u64 * PART);
     user_size(&action.new.object.info) + tags.sum::<u64>() + points.sum::<u64>()
 }
 
@@ -274,11 +274,11 @@ pub(super) fn list(source: ActionSource<'_>) -> Result<ActionList> {
     let mut found = ActionList::default();
     let mut untagged = Vec::new();
     let (mut points, mut bytes) = (0, 0);
-    encode_rows(source, as_rows, |rows: Vec<_>| {
+    encode_rows(source, unencoded_rows, |rows: Vec<_>| {
         for mut row in rows {
             found.total += 1;
             let geometries = row.old_geometry.iter().chain(&row.new_geometry);
-            let more = geometries.map(OwnedGeometry::points).sum::<usize>();
+            let more = geometries.map(OwnedGeometry::point_count).sum::<usize>();
             if more > LISTED_POINTS / 10 || points + more > LISTED_POINTS {
                 (row.old_geometry, row.new_geometry) = (None, None);
             } else {
@@ -349,7 +349,7 @@ impl Encoder for ActionIds {
 /// Returns the actions as groups, and the numbers of actions.
 pub(super) fn group(source: ActionSource<'_>, by: GroupBy) -> Result<(Vec<EditGroup>, Summary)> {
     let mut groups = EditGroups::new(by);
-    let summary = encode_rows(source, as_rows, |rows: Vec<_>| {
+    let summary = encode_rows(source, unencoded_rows, |rows: Vec<_>| {
         rows.iter().for_each(|row| groups.add(row));
         Ok(())
     })?;
@@ -371,7 +371,7 @@ pub(super) fn write_table(source: ActionSource<'_>, target: &OutputTarget) -> Re
         points: 0,
         bytes: 0,
     };
-    let summary = encode_rows(source, as_rows, |rows| writer.add(rows))?;
+    let summary = encode_rows(source, unencoded_rows, |rows| writer.add(rows))?;
     writer.end_group()?;
     let metadata = writer.facts.metadata();
     let written = writer.file.finish(Some(("geo", metadata)))?.commit()?;
@@ -404,7 +404,7 @@ impl TableWriter {
         for row in rows {
             self.facts.add(&row);
             let geometries = row.old_geometry.iter().chain(&row.new_geometry);
-            self.points += geometries.map(OwnedGeometry::points).sum::<usize>();
+            self.points += geometries.map(OwnedGeometry::point_count).sum::<usize>();
             let tags = row.old_tags.iter().chain(&row.new_tags).flatten();
             self.bytes += tags_size(tags.map(|(key, value)| (key.as_str(), value.as_str())));
             self.bytes += row.user.as_ref().map_or(0, String::len) as u64;

@@ -7,7 +7,7 @@ use super::states::State;
 use crate::commands::export::FeatureRules;
 use crate::engine::block_matcher::{is_area, selects, selects_object};
 use crate::formats::ChangeAction;
-use crate::geometry::{Point, Region, is_across, line_at_antimeridian};
+use crate::geometry::{Point, Region, cut_line_at_antimeridian, is_across};
 use crate::osm::{KindSet, ObjectFilter, ObjectKind, UniqueTags};
 use crate::pbf::Object;
 
@@ -77,13 +77,13 @@ impl Filter {
         // The content of a deletion is not reliable: a change file may omit it.
         let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
         let states = || action.old.iter().chain(new);
-        let has_tags = |state: &State<'_>| self.has_tags(state.object);
+        let has_tags = |state: &State<'_>| self.matches_expressions(state.object);
         let is_near = |region: &RegionFilter| states().any(|state| region.meets(state, findings));
         states().any(has_tags) && self.region.as_ref().is_none_or(is_near)
     }
 
     /// Whether the expressions match an object.
-    fn has_tags(&self, object: &Object<'_>) -> bool {
+    fn matches_expressions(&self, object: &Object<'_>) -> bool {
         if !selects_object(&self.tags, object) {
             return false;
         }
@@ -104,7 +104,7 @@ impl RegionFilter {
         let mut meets = false;
         let mut outlines = Outlines::of(&self.points);
         state.for_each_line(findings, self.follows_routes, |points| {
-            let parts = line_at_antimeridian(points);
+            let parts = cut_line_at_antimeridian(points);
             meets = meets || self.meets_line(points, parts.as_deref());
             outlines.add(points, parts.as_deref());
         });
@@ -115,10 +115,10 @@ impl RegionFilter {
     /// antimeridian.
     fn meets_line(&self, points: &[Point], parts: Option<&[Vec<Point>]>) -> bool {
         match (points, parts) {
-            ([point], _) => self.region.has(*point),
+            ([point], _) => self.region.contains(*point),
             (points, None) => self.region.meets_line(points),
             // No part is left if all points of a line have the same location.
-            ([point, ..], Some([])) => self.region.has(*point),
+            ([point, ..], Some([])) => self.region.contains(*point),
             (_, Some(parts)) => parts.iter().any(|part| self.region.meets_line(part)),
         }
     }
@@ -128,7 +128,7 @@ impl RegionFilter {
         let object = state.object;
         is_area(object)
             && (object.kind() != ObjectKind::Way
-                || self.rules.of_closed_way(&unique_tags(object)).1)
+                || self.rules.closed_way_forms(&unique_tags(object)).1)
     }
 }
 

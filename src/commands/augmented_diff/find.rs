@@ -158,7 +158,7 @@ impl<'s, 'c> Search<'s, 'c> {
             moves: Moves {
                 history: &self.history,
                 in_base: &self.in_base,
-                takes_stored: self.base.takes_stored(),
+                takes_stored: self.base.uses_stored_locations(),
             },
             changed: &self.changed_ways,
             members: &self.member_ids,
@@ -183,7 +183,7 @@ impl<'s, 'c> Search<'s, 'c> {
         let moves = Moves {
             history: &history,
             in_base: &in_base,
-            takes_stored: self.base.takes_stored(),
+            takes_stored: self.base.uses_stored_locations(),
         };
         let mut reshaped = ways.reshaped;
         reshaped.extend(moves.steps_of_changed_ways());
@@ -319,7 +319,7 @@ impl Needs<'_, '_> {
         };
         match kept {
             Some(kept) => {
-                let (input, takes_stored) = (&base.source.file.input, base.takes_stored());
+                let (input, takes_stored) = (&base.source.file.input, base.uses_stored_locations());
                 let select =
                     |(): &mut (), kept: StoredWays| kept.select(input, wanted, takes_stored);
                 Pass::new("member ways", base.source.ctx).run(kept, || (), select, add)?;
@@ -338,7 +338,7 @@ impl Needs<'_, '_> {
         let mut nodes = Nodes::new(needed);
         read_nodes(base, &all, &mut nodes)?;
         for (id, place) in &self.places {
-            nodes.set_missing(*id, *place);
+            nodes.set_location_in_ways(*id, *place);
         }
         if base.may_lack_nodes() {
             find_in_ways(base, &self.history, &mut nodes)?;
@@ -376,12 +376,12 @@ fn relation_cache(base: &Base<'_>) -> PayloadCache {
 fn read_nodes(base: &Base<'_>, needed: &IdSet, nodes: &mut Nodes) -> Result<()> {
     let unlocated = nodes.unlocated().clone();
     let sorted: SortedIds = needed.ids().collect();
-    base.source.scan("nodes").run_versions(
-        |entry| needed.may_be_in(entry, ObjectKind::Node),
-        |entry| unlocated.may_be_in(entry, ObjectKind::Node),
+    base.source.scan("nodes").run_on_node_versions(
+        |entry| needed.may_meet_blob(entry, ObjectKind::Node),
+        |entry| unlocated.may_meet_blob(entry, ObjectKind::Node),
         |nodes| {
             let mut found = Vec::new();
-            nodes.for_each_version(
+            nodes.for_each_selected_version(
                 |ids, selected| sorted.for_each_present(ids, |at| selected.push(at)),
                 |id| unlocated.contains(id),
                 |id, location, version| {

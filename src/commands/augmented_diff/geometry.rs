@@ -49,7 +49,7 @@ impl NeededNodes {
     }
 
     /// Adds nodes of ways.
-    pub(super) fn add_of_ways(&mut self, nodes: &NodesOfWays) {
+    pub(super) fn add_way_nodes(&mut self, nodes: &NodesOfWays) {
         let [unlocated, located] = &nodes.batches;
         unlocated
             .iter()
@@ -149,7 +149,7 @@ impl Nodes {
     }
 
     /// Sets the location of a node that the base has only in its ways.
-    pub(super) fn set_missing(&mut self, id: i64, location: Location) {
+    pub(super) fn set_location_in_ways(&mut self, id: i64, location: Location) {
         if let Some(rank) = self.needed.rank(id) {
             self.states[rank as usize].get_or_insert(NodeState {
                 version: 0,
@@ -206,7 +206,7 @@ impl Nodes {
     }
 
     /// Returns the location of a node at a moment. `given` is its location in a member way of the base.
-    pub(super) fn place_at(
+    pub(super) fn location_at(
         &self,
         id: i64,
         given: Option<Location>,
@@ -265,7 +265,7 @@ impl StoredWays {
     pub(super) fn push(&mut self, id: i64, way: StoredWay<'_>) -> FormatResult<()> {
         // The ways of one blob have at most 32 MiB.
         self.ways.push((id, self.bytes.len() as u32));
-        way.keep_nodes(&mut self.bytes)
+        way.append_kept_way(&mut self.bytes)
     }
 
     /// Frees unused capacity.

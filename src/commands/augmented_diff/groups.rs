@@ -8,7 +8,7 @@ use super::filter::Filter;
 use super::find::Findings;
 use super::group_files::{ActionKey, GroupFiles, Groups};
 use super::xml::put_action;
-use crate::engine::text_sink::warn_replaced;
+use crate::engine::text_sink::warn_of_replaced;
 use crate::error::{Error, Result};
 use crate::formats::{AugmentedXml, XmlAction};
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
@@ -56,10 +56,10 @@ impl Encoder for GroupRows<'_> {
         });
         rows.push_text(group, key, piece, &mut self.xml);
         // The sorter keeps an error until it is asked. It is asked here, so that a long text fails at once.
-        self.rows.sorter.check()
+        self.rows.sorter.check_for_error()
     }
 
-    fn put_nothing(&mut self, group: Option<i64>, key: TypeThenId) {
+    fn note_created_and_deleted(&mut self, group: Option<i64>, key: TypeThenId) {
         if let Some(group) = group {
             let nothing = XmlAction::without_states(key.0, id_from_rank(key.1));
             self.rows.push(group, key, 0, nothing.text());
@@ -80,7 +80,7 @@ impl Encoder for GroupRows<'_> {
 impl PieceRows<'_> {
     /// Passes the rows on to the sorter, which reports its errors later.
     fn end_batch(&mut self) {
-        self.sorter.add_all(&mut self.rows);
+        self.sorter.add_and_clear(&mut self.rows);
     }
 
     /// Adds a row with the text that was written.
@@ -99,7 +99,7 @@ impl PieceRows<'_> {
             out.extend_from_slice(&piece.to_be_bytes());
             out.extend_from_slice(text.as_bytes());
         });
-        self.sorter.add_full(&mut self.rows);
+        self.sorter.add_if_full(&mut self.rows);
     }
 }
 
@@ -124,7 +124,7 @@ pub(super) fn write(
     let filter = Filter::new(source.selection);
     let mut summary = for_each(source, &filter, new_encoder, |unknown| {
         replaced += unknown;
-        sorter.check()
+        sorter.check_for_error()
     })?;
     let sorted = sorter.finish()?;
     let mut files = GroupFiles::new(directory, groups, &mut update);
@@ -138,7 +138,7 @@ pub(super) fn write(
     summary.files = Some(count);
     ctx.stats.bytes_written.add(bytes);
     update.complete(ctx)?;
-    warn_replaced(replaced, ctx);
+    warn_of_replaced(replaced, ctx);
     Ok(summary)
 }
 

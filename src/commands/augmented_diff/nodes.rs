@@ -102,7 +102,8 @@ impl ChangedNodes {
         let seen = tally.seen.clone();
         base.source.scan("changed nodes").with_strings().try_run(
             |entry| {
-                self.ids.may_be_in(entry, ObjectKind::Node) && !seen.contains(&entry.number.into())
+                self.ids.may_meet_blob(entry, ObjectKind::Node)
+                    && !seen.contains(&entry.number.into())
             },
             |entry, block| Ok((*entry, self.find_in_block(changes, block)?)),
             |(entry, found)| tally.add(&entry, found),
@@ -121,7 +122,7 @@ impl BlockObserver for ChangedNodes {
         block: &Block<'_>,
         _: Option<CandidateRefs<'_>>,
     ) -> FormatResult<()> {
-        if !self.ids.may_be_in(entry, ObjectKind::Node) {
+        if !self.ids.may_meet_blob(entry, ObjectKind::Node) {
             return Ok(());
         }
         let found = self.find_in_block(changes, block)?;

@@ -108,7 +108,7 @@ pub(super) fn find_relations(
     base.source
         .scan("relations")
         .with_strings()
-        .take_from(read)
+        .with_cache_to_drain(read)
         .try_run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {

@@ -76,30 +76,32 @@ impl RouteGraph {
     ) -> Result<Self> {
         let mut graph = Self::default();
         let scan = base.source.scan("routes").with_strings();
-        scan.take_from(read).add_to(kept).run(
-            |entry| entry.kinds.contains(ObjectKind::Relation),
-            |_, block| {
-                let (mut found, mut object) = (FoundRoutes::default(), Object::default());
-                let mut cursor = block.cursor();
-                while let Some(element) = cursor.next()? {
-                    if element.key.0 != ObjectKind::Relation {
-                        continue;
+        scan.with_cache_to_drain(read)
+            .with_cache_to_fill(kept)
+            .run(
+                |entry| entry.kinds.contains(ObjectKind::Relation),
+                |_, block| {
+                    let (mut found, mut object) = (FoundRoutes::default(), Object::default());
+                    let mut cursor = block.cursor();
+                    while let Some(element) = cursor.next()? {
+                        if element.key.0 != ObjectKind::Relation {
+                            continue;
+                        }
+                        let (mut has_relations, mut has_changed) = (false, false);
+                        element.for_each_member(|kind, id| {
+                            has_relations |= kind == ObjectKind::Relation;
+                            has_changed |= changed.has(kind, id);
+                        })?;
+                        if has_relations || has_changed {
+                            object.fill(&element, block)?;
+                            let is_concerned = has_changed || changed.relations.contains(object.id);
+                            found.add(&object, is_concerned, changed);
+                        }
                     }
-                    let (mut has_relations, mut has_changed) = (false, false);
-                    element.for_each_member(|kind, id| {
-                        has_relations |= kind == ObjectKind::Relation;
-                        has_changed |= changed.has(kind, id);
-                    })?;
-                    if has_relations || has_changed {
-                        object.fill(&element, block)?;
-                        let is_concerned = has_changed || changed.relations.contains(object.id);
-                        found.add(&object, is_concerned, changed);
-                    }
-                }
-                Ok(found)
-            },
-            |found| graph.add(found),
-        )?;
+                    Ok(found)
+                },
+                |found| graph.add(found),
+            )?;
         let pairs = graph.members.iter();
         graph.parents = pairs
             .map(|(relation, member)| (*member, *relation))

@@ -5,7 +5,7 @@ use super::find::Findings;
 use super::states::State;
 use crate::area::{WayBatch, WayStore};
 use crate::commands::export::ObjectGeometries;
-use crate::engine::geometry_pass::on_earth;
+use crate::engine::geometry_pass::point_on_earth;
 use crate::formats::ChangeAction;
 use crate::formats::features::OwnedGeometry;
 use crate::index::{IdSet, RankSet};
@@ -28,7 +28,7 @@ pub(super) fn geometries_of(
         let state = state.filter(|state| state.has_member_geometry())?;
         let locations: Vec<_> = state.nodes.iter().map(|node| node.location).collect();
         let ways = member_ways(state, findings);
-        geometries.of(state.object, &locations, &ways)
+        geometries.geometry_of(state.object, &locations, &ways)
     };
     (of(old), of(new))
 }
@@ -53,12 +53,12 @@ fn member_ways(state: &State<'_>, findings: &Findings<'_>) -> WayStore {
     for id in wanted.ids() {
         let mut nodes = Vec::new();
         let is_there = findings.for_each_node_of(id, state.moment, |node, location| {
-            nodes.push((node, location.and_then(on_earth)));
+            nodes.push((node, location.and_then(point_on_earth)));
         });
         if let (true, Some(rank)) = (is_there, wanted.rank(id)) {
             batch.push(rank, nodes.into_iter());
         }
-        if batch.len() > BATCH {
+        if batch.memory_size() > BATCH {
             store.add(std::mem::replace(&mut batch, WayBatch::new(false)));
         }
     }

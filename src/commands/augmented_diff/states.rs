@@ -1,7 +1,7 @@
 //! The geometry of objects at a moment.
 
 use super::find::{Findings, MemberGeometry};
-use crate::engine::geometry_pass::on_earth;
+use crate::engine::geometry_pass::point_on_earth;
 use crate::engine::location_form::location_of_reference;
 use crate::error::Result;
 use crate::formats::{AugmentedObject, Place, PlacedNode};
@@ -90,7 +90,9 @@ impl Findings<'_> {
     ) {
         match member.kind {
             ObjectKind::Node => {
-                let place = self.nodes.place_at(member.id, None, &self.history, moment);
+                let place = self
+                    .nodes
+                    .location_at(member.id, None, &self.history, moment);
                 take(Place::Node(place));
             }
             ObjectKind::Way => {
@@ -121,7 +123,7 @@ impl Findings<'_> {
         moment: u32,
         mut take: impl FnMut(i64, Option<Location>),
     ) -> bool {
-        let locate = |id, given| self.nodes.place_at(id, given, &self.history, moment);
+        let locate = |id, given| self.nodes.location_at(id, given, &self.history, moment);
         match self.history.last_change(ObjectKind::Way, way, moment) {
             Some(change) if change.is_deletion() => false,
             Some(change) => {
@@ -157,7 +159,7 @@ impl State<'_> {
         follows_routes: bool,
         mut take: impl FnMut(&[Point]),
     ) {
-        let point = |location: Option<Location>| location.and_then(on_earth);
+        let point = |location: Option<Location>| location.and_then(point_on_earth);
         let mut points = Vec::new();
         let mut put = |nodes: &[PlacedNode]| {
             for part in nodes.split(|node| point(node.location).is_none()) {

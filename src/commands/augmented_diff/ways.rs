@@ -150,7 +150,7 @@ impl WayFinder<'_, '_> {
     fn may_have_wanted_ways(&self, entry: &BlobEntry) -> bool {
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         entry.kinds.contains(ObjectKind::Way)
-            && (!changed_nodes.is_empty() || self.changed.may_be_in(entry, ObjectKind::Way))
+            && (!changed_nodes.is_empty() || self.changed.may_meet_blob(entry, ObjectKind::Way))
     }
 
     /// Returns the ways of a block that are searched for.
@@ -202,7 +202,7 @@ impl WayFinder<'_, '_> {
                 wanted[nodes.way_index_of(*at)].0 = true;
             }
         }
-        if self.changed.may_be_in(entry, ObjectKind::Way) {
+        if self.changed.may_meet_blob(entry, ObjectKind::Way) {
             let changed = self.changed;
             changed.for_each_present(&ids, |way| wanted[way].0 = true);
         }
@@ -249,7 +249,7 @@ impl WayTally {
             status: Vec::new(),
             reshaped: Vec::new(),
             places: FxHashMap::default(),
-            nodes: NeededNodes::new(base.takes_stored()),
+            nodes: NeededNodes::new(base.uses_stored_locations()),
             kept,
             members,
             seen: FxHashSet::default(),
@@ -276,7 +276,7 @@ impl WayTally {
             let known = self.places.entry(id).or_insert(place);
             *known = std::cmp::min_by_key(*known, place, key);
         }
-        self.nodes.add_of_ways(&found.nodes);
+        self.nodes.add_way_nodes(&found.nodes);
         self.members.add(found.members, ids);
         self.kept.add(found.kept)
     }
@@ -380,7 +380,7 @@ impl EarlyMembers {
         }
         let mut wanted = WayIds::default();
         let scan = base.source.scan("members");
-        scan.add_to(relations_read)
+        scan.with_cache_to_fill(relations_read)
             .collect_members(ObjectKind::Way, &mut wanted)?;
         for (_, object) in history.changes.iter() {
             if let ObjectBody::Relation { members } = object.body {
@@ -409,7 +409,7 @@ pub(super) fn read_member_ways(
     take: impl FnMut(SelectedWays) -> Result<()>,
 ) -> Result<()> {
     base.source.scan("member ways").try_run(
-        |entry| wanted.may_be_in(entry, ObjectKind::Way),
+        |entry| wanted.may_meet_blob(entry, ObjectKind::Way),
         |entry, block| {
             let mut ways = StoredWays::of(entry, block);
             block.for_each_stored_way(|_, way| {
@@ -419,7 +419,7 @@ pub(super) fn read_member_ways(
                 }
                 Ok(())
             })?;
-            ways.select_in_blob(wanted, base.takes_stored())
+            ways.select_in_blob(wanted, base.uses_stored_locations())
         },
         take,
     )

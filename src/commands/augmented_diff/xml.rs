@@ -5,7 +5,7 @@ use super::action::{Action, Encoder, SendPart};
 use super::actions::{ActionSource, for_each};
 use super::filter::Filter;
 use super::find::Findings;
-use crate::engine::text_sink::warn_replaced;
+use crate::engine::text_sink::warn_of_replaced;
 use crate::error::{FileResult, Result};
 use crate::formats::{AugmentedXml, EncodedText, TextCompression, TextEncoder, TextOutput};
 use crate::io::OutputTarget;
@@ -110,6 +110,6 @@ pub(super) fn write(source: ActionSource<'_>, target: &OutputTarget) -> Result<S
     })?;
     output.write(EPILOGUE)?;
     ctx.stats.bytes_written.add(output.finish()?);
-    warn_replaced(replaced, ctx);
+    warn_of_replaced(replaced, ctx);
     Ok(summary)
 }

@@ -9,12 +9,12 @@ use super::numbered_cells::NumberedCells;
 use super::relations::Relations;
 use super::simplify::simplified;
 use crate::area::{AreaPolygon, WayStore};
-use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
+use crate::engine::geometry_pass::{Visitor, is_area, point_on_earth};
 use crate::engine::object_geometry::{GeometryMaker, is_closed};
 use crate::error::{FormatResult, Result};
 use crate::geocode::{
-    IndexedItem, ItemShape, Layer, Lines, NUMBERS, STREET, key_of, node_list, on_other_side, tag,
-    text_tag, unwrap,
+    IndexedItem, ItemShape, Layer, Lines, NUMBERS, STREET, key_of, node_list,
+    shifted_to_other_side, tag, text_tag, unwrap_longitudes,
 };
 use crate::geometry::{Extent, Point};
 use crate::index::{RowBatch, RowSorter};
@@ -116,7 +116,7 @@ impl Visitor for Collector<'_> {
         if has_place {
             self.shared.relations.add_place(id, &tags);
         }
-        let Some(point) = location.and_then(on_earth) else {
+        let Some(point) = location.and_then(point_on_earth) else {
             return Ok(());
         };
         if is_address {
@@ -144,7 +144,7 @@ impl Visitor for Collector<'_> {
         points.clear();
         let on_earth = locations
             .iter()
-            .map_while(|location| location.and_then(on_earth));
+            .map_while(|location| location.and_then(point_on_earth));
         points.extend(on_earth);
         // A way with a missing node, or with a node outside of the world, has no geometry.
         if points.len() == locations.len() && points.len() > 1 {
@@ -192,7 +192,11 @@ impl Visitor for Collector<'_> {
                 tags.push((STREET, of));
             }
             self.add_rings(Layer::Addresses, id, &rings, &tags);
-        } else if is_building && rings.iter().any(|ring| self.may_be_numbered(ring)) {
+        } else if is_building
+            && rings
+                .iter()
+                .any(|ring| self.may_contain_house_numbers(ring))
+        {
             self.add_rings(Layer::Buildings, id, &rings, &CollectedTags::new());
         }
         if is_street {
@@ -205,12 +209,12 @@ impl Visitor for Collector<'_> {
         Ok(self.found.take_if(|_| is_end))
     }
 
-    fn check(&mut self) -> Result<()> {
-        self.shared.sorter.check()
+    fn check_flushed(&mut self) -> Result<()> {
+        self.shared.sorter.check_for_error()
     }
 
     fn flush(&mut self) {
-        self.shared.sorter.add_all(&mut self.rows);
+        self.shared.sorter.add_and_clear(&mut self.rows);
     }
 }
 
@@ -280,7 +284,7 @@ impl<'s> Collector<'s> {
         layers: &WayLayers,
     ) {
         let is_closed = points.len() > 3 && points.first() == points.last();
-        unwrap(points);
+        unwrap_longitudes(points);
         let line = &*points;
         if layers.is_address {
             let shape = if is_closed {
@@ -298,7 +302,7 @@ impl<'s> Collector<'s> {
         } else if layers.is_interpolation {
             self.add_interpolation(way, line, tags);
         }
-        if layers.is_building && is_closed && self.may_be_numbered(line) {
+        if layers.is_building && is_closed && self.may_contain_house_numbers(line) {
             let none = CollectedTags::new();
             self.put_way(Layer::Buildings, way.id(), ItemShape::Area, line, &none);
         }
@@ -318,12 +322,12 @@ impl<'s> Collector<'s> {
         if let Some(extent) = item.extent() {
             let key = key_of(layer, &extent);
             self.rows.push(key, |out| item.put_row(out));
-            self.shared.sorter.add_full(&mut self.rows);
+            self.shared.sorter.add_if_full(&mut self.rows);
         }
     }
 
     /// Whether the area inside `line` may contain nodes with a house number.
-    fn may_be_numbered(&self, line: &[Point]) -> bool {
+    fn may_contain_house_numbers(&self, line: &[Point]) -> bool {
         Extent::of(line).is_some_and(|extent| self.shared.numbered.may_meet(&extent))
     }
 
@@ -367,7 +371,7 @@ impl<'s> Collector<'s> {
             tags,
         };
         self.put(layer, &item(line));
-        if let Some(other) = on_other_side(line) {
+        if let Some(other) = shifted_to_other_side(line) {
             self.put(layer, &item(&other));
         }
     }

@@ -3,7 +3,7 @@
 use super::street_names::{is_street_name, street_name};
 use crate::engine::geometry_pass::is_area;
 use crate::error::{FormatError, FormatResult};
-use crate::geocode::{is_number, tag, text_tag};
+use crate::geocode::{may_be_house_number, tag, text_tag};
 use crate::pbf::{Block, Element};
 
 /// The values of `place` that the index keeps.
@@ -78,7 +78,7 @@ fn is_name(key: &str) -> bool {
 }
 
 /// Whether the index keeps a tag with this key of an area or a place.
-fn is_kept_of_areas(key: &str) -> bool {
+fn is_kept_area_key(key: &str) -> bool {
     match key {
         "admin_level" | "boundary" | "place" | "postal_code" | "population" | "ISO3166-1"
         | "ISO3166-1:alpha2" | "ISO3166-2" | "wikidata" | "border_type" | "linked_place" => true,
@@ -97,7 +97,7 @@ pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     let is_kept = |key: &str, value: &str| {
         let is_wanted = key.starts_with("addr:") || key == "name";
         (is_wanted || class.is_some_and(|class| *class == key))
-            && (!makes_address(key) || is_number(value))
+            && (!makes_address(key) || may_be_house_number(value))
     };
     let kept = tags.iter().filter(|(key, value)| is_kept(key, value));
     kept.copied().collect()
@@ -105,7 +105,7 @@ pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
 
 /// Returns those tags of an area or a place that the index keeps.
 pub(super) fn area_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
-    let kept = tags.iter().filter(|(key, _)| is_kept_of_areas(key));
+    let kept = tags.iter().filter(|(key, _)| is_kept_area_key(key));
     kept.copied().collect()
 }
 
@@ -149,7 +149,7 @@ fn makes_address(key: &str) -> bool {
 
 pub(super) fn is_address(tags: BlockTags<'_, '_>) -> bool {
     let mut tags = tags.iter();
-    tags.any(|(key, value)| makes_address(key) && is_number(value))
+    tags.any(|(key, value)| makes_address(key) && may_be_house_number(value))
 }
 
 /// Whether house numbers are interpolated along a way.

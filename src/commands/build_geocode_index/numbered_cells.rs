@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_box_meets_the_cell_of_its_node_and_no_other() {
+    fn a_box_meets_the_set_only_at_cells_of_added_nodes() {
         let cells = NumberedCells::new();
         let at = |lat_e7, lon_e7| Point { lat_e7, lon_e7 };
         for (lat, lon) in [

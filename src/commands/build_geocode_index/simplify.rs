@@ -23,13 +23,13 @@ pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<Are
     let mut tolerance = LEAST_TOLERANCE;
     loop {
         let kept = polygons.iter().enumerate().filter_map(|(number, polygon)| {
-            let outer = match ring(&polygon.outer, tolerance) {
+            let outer = match simplified_ring(&polygon.outer, tolerance) {
                 Some(outer) => outer,
                 None if number == 0 => coarse_ring(&polygon.outer),
                 None => return None,
             };
             let holes = polygon.holes.iter();
-            let holes = holes.filter_map(|hole| ring(hole, tolerance));
+            let holes = holes.filter_map(|hole| simplified_ring(hole, tolerance));
             Some(AreaPolygon {
                 holes: holes.collect(),
                 outer,
@@ -51,7 +51,7 @@ fn coarse_ring(ring: &[Point]) -> Vec<Point> {
 }
 
 /// Returns the corners that a ring keeps at a tolerance in units of 1e-7 degree; `None` if fewer than three are left.
-fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
+fn simplified_ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     let first = corners.first()?;
     let from_first = |point: &Point| distance(*point, *first, *first);
     let farthest = corners.iter().enumerate();

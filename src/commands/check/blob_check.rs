@@ -162,13 +162,13 @@ pub(super) struct KindCheck {
 
 impl KindCheck {
     /// Whether a duplicate is found anywhere in the file, and not only next to the first object with its id.
-    pub(super) const fn finds_any_duplicate(&self) -> bool {
+    pub(super) const fn finds_all_duplicates(&self) -> bool {
         self.full && self.checks_ids
     }
 
     /// Moves the collected ids of a blob to `all`, unless duplicates have to be found among them.
-    pub(super) fn collect(&self, mut found: BlobFindings, all: &SharedIdSet) -> BlobFindings {
-        if !self.finds_any_duplicate() {
+    pub(super) fn move_ids_to(&self, mut found: BlobFindings, all: &SharedIdSet) -> BlobFindings {
+        if !self.finds_all_duplicates() {
             all.add(&std::mem::take(&mut found.batch));
             all.add(&std::mem::take(&mut found.ids).as_slice().into());
         }
@@ -216,7 +216,7 @@ impl KindCheck {
             self.check_refs(entry, &block, sets, &mut found)?;
         }
         if self.places {
-            block.for_each_node_outside(|id, lat, lon| {
+            block.for_each_node_outside_world(|id, lat, lon| {
                 let outside = Outside {
                     id,
                     blob: entry.number,
@@ -324,7 +324,7 @@ impl KindCheck {
         found: &mut BlobFindings,
     ) -> FormatResult<()> {
         if self.kind == ObjectKind::Way {
-            return self.way_refs(entry, block, &sets[ObjectKind::Node as usize], found);
+            return self.check_way_refs(entry, block, &sets[ObjectKind::Node as usize], found);
         }
         // Each missing node or way counts once, however many relations it is a member of.
         let mut missing: [IdSet; 2] = Default::default();
@@ -342,7 +342,7 @@ impl KindCheck {
     }
 
     /// Looks up the references of relations to relations in `relations`.
-    pub(super) fn nested_refs(
+    pub(super) fn check_nested_refs(
         &self,
         payload: &[u8],
         relations: &IdSet,
@@ -358,7 +358,7 @@ impl KindCheck {
 
     /// Looks up the nodes of ways. A reference whose location the way stores is not missing, unless stored locations
     /// are ignored.
-    fn way_refs(
+    fn check_way_refs(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
@@ -367,31 +367,31 @@ impl KindCheck {
     ) -> FormatResult<()> {
         let reads_stored = self.stored != StoredLocationUse::Ignored && entry.may_have_locations();
         if !reads_stored || self.stored == StoredLocationUse::IfMissing {
-            self.node_refs(block, nodes, found)?;
+            self.check_node_refs(block, nodes, found)?;
             let missing = found.dangling.len() as u64 + found.more_dangling;
             if !reads_stored || missing == 0 {
                 return Ok(());
             }
             found.clear_references();
         }
-        if self.located_refs(block, nodes, found).is_err() {
+        if self.check_located_refs(block, nodes, found).is_err() {
             // Malformed locations are a fault of the contents, and do not count here.
             found.clear_references();
-            self.node_refs(block, nodes, found)?;
+            self.check_node_refs(block, nodes, found)?;
         }
         Ok(())
     }
 
     /// Looks up the nodes of ways, way by way. References whose locations the ways store are counted, and are not
     /// missing.
-    fn located_refs(
+    fn check_located_refs(
         &self,
         block: &Block<'_>,
         nodes: &IdSet,
         found: &mut BlobFindings,
     ) -> FormatResult<()> {
         let mut ways = way_ids(block)?.into_iter();
-        block.for_each_way_location(
+        block.for_each_way_with_locations(
             |_| true,
             |_, refs, stored| {
                 let Some(in_id) = ways.next() else { return };
@@ -408,13 +408,13 @@ impl KindCheck {
     }
 
     /// Looks up the nodes of ways, many at a time.
-    fn node_refs(
+    fn check_node_refs(
         &self,
         block: &Block<'_>,
         nodes: &IdSet,
         found: &mut BlobFindings,
     ) -> FormatResult<()> {
-        block.for_refs(REFS_AT_A_TIME, |refs, ways| {
+        block.for_each_ref_batch(REFS_AT_A_TIME, |refs, ways| {
             found.references += refs.len() as u64;
             nodes.for_each_absent(refs, |index| {
                 let way = ways.partition_point(|(_, end)| *end <= index);

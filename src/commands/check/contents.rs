@@ -4,7 +4,7 @@
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, PbfFile, PlannedFile};
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, ContentFacts, ContentFault, content_faults, feature};
+use crate::pbf::{BlobEntry, ContentFacts, ContentFault, feature, report_content_faults};
 use serde::Serialize;
 
 /// A node with coordinates out of range, that is, beyond 90 degrees of latitude or 180 degrees of longitude.
@@ -129,7 +129,7 @@ pub(super) fn check(
     let mut findings = findings.unwrap_or_default();
     if !left.is_empty() {
         BlobPass::new("check contents", &source.file.input, source.ctx)
-            .holding(2)
+            .with_memory_factor(2)
             .run(
                 left,
                 || (),
@@ -161,7 +161,7 @@ impl ContentRules {
     /// Checks the objects in the payload of a blob.
     pub(super) fn check_payload(self, entry: &BlobEntry, payload: &[u8]) -> BlobContents {
         let (mut faults, mut more, mut repeated_keys) = (Vec::new(), 0, 0);
-        let facts = content_faults(payload, |fault| {
+        let facts = report_content_faults(payload, |fault| {
             let kind = fault.object.map(|(kind, _)| kind);
             if kind.is_some_and(|kind| !self.kinds.contains(kind)) {
                 return;

@@ -3,7 +3,9 @@
 use super::areas::degrees;
 use super::problem_file::ProblemWriter;
 use crate::area::WayStore;
-use crate::engine::geometry_pass::{GeometryPass, LocationsInWays, Visitor, Visits, on_earth};
+use crate::engine::geometry_pass::{
+    GeometryPass, LocationsInWays, Visitor, Visits, point_on_earth,
+};
 use crate::engine::way_locations::{IndexType, LocateOptions};
 use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::PbfFile;
@@ -126,7 +128,7 @@ pub(super) fn check(
     };
     let pass = GeometryPass::open(file, visits, LocationsInWays::AsDeclared, locate, ctx)?;
     pass.run(
-        no_areas,
+        select_no_areas,
         || DoubledVisitor::new(&sorter),
         |found| found.into_iter().try_for_each(&mut take),
     )?;
@@ -135,7 +137,7 @@ pub(super) fn check(
 }
 
 /// Returns `false` for each object of a block: member ways are not needed.
-fn no_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
+fn select_no_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
     let mut areas = Vec::new();
     block.try_for_each(|_| {
         areas.push(false);
@@ -275,7 +277,7 @@ impl<'s> DoubledVisitor<'s> {
     }
 
     /// Finds the repeated keys of an object, and returns its tags in a fixed order.
-    fn sorted_tags<'t>(
+    fn check_keys_and_sort_tags<'t>(
         &mut self,
         (kind, id): (ObjectKind, i64),
         point: Option<Point>,
@@ -316,7 +318,7 @@ impl<'s> DoubledVisitor<'s> {
         };
         let key = XxHash3_64::oneshot(content) >> 1;
         self.rows.push(key, |out| row.put(out));
-        self.sorter.add_full(&mut self.rows);
+        self.sorter.add_if_full(&mut self.rows);
     }
 }
 
@@ -330,8 +332,8 @@ impl Visitor for DoubledVisitor<'_> {
         location: Option<Location>,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> FormatResult<()> {
-        let (object, point) = ((ObjectKind::Node, id), location.and_then(on_earth));
-        let tags = self.sorted_tags(object, point, tags);
+        let (object, point) = ((ObjectKind::Node, id), location.and_then(point_on_earth));
+        let tags = self.check_keys_and_sort_tags(object, point, tags);
         if let Some(point) = point {
             self.points.clear();
             self.points.push(point);
@@ -342,9 +344,11 @@ impl Visitor for DoubledVisitor<'_> {
 
     fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
         let object = (ObjectKind::Way, way.id());
-        let points = locations.iter().map(|location| location.and_then(on_earth));
+        let points = locations
+            .iter()
+            .map(|location| location.and_then(point_on_earth));
         let first = points.clone().flatten().next();
-        let tags = self.sorted_tags(object, first, way.tags());
+        let tags = self.check_keys_and_sort_tags(object, first, way.tags());
         self.points.clear();
         self.points.extend(points.flatten());
         if let Some(first) = first
@@ -359,7 +363,7 @@ impl Visitor for DoubledVisitor<'_> {
 
     fn relation(&mut self, relation: &Relation<'_>, _: &WayStore) -> FormatResult<()> {
         let object = (ObjectKind::Relation, relation.id());
-        self.sorted_tags(object, None, relation.tags());
+        self.check_keys_and_sort_tags(object, None, relation.tags());
         Ok(())
     }
 
@@ -368,12 +372,12 @@ impl Visitor for DoubledVisitor<'_> {
         Ok(is_ready.then(|| std::mem::take(&mut self.found)))
     }
 
-    fn check(&mut self) -> Result<()> {
-        self.sorter.check()
+    fn check_flushed(&mut self) -> Result<()> {
+        self.sorter.check_for_error()
     }
 
     fn flush(&mut self) {
-        self.sorter.add_all(&mut self.rows);
+        self.sorter.add_and_clear(&mut self.rows);
     }
 }
 

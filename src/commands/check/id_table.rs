@@ -58,12 +58,16 @@ impl<'f> IdRanges<'f> {
     }
 
     /// Returns the sum of the hashes of all pairs in the table.
-    pub(super) const fn sum(&self) -> u64 {
+    pub(super) const fn hash_sum(&self) -> u64 {
         self.sum
     }
 
     /// Compares the objects of a blob with the ranges.
-    pub(super) fn look_up(&self, entry: &BlobEntry, payload: &[u8]) -> FormatResult<IdsOfBlob> {
+    pub(super) fn compare_blob(
+        &self,
+        entry: &BlobEntry,
+        payload: &[u8],
+    ) -> FormatResult<IdsOfBlob> {
         let mut ranks: [Vec<u64>; 3] = Default::default();
         Block::parse_bare(payload)?
             .for_each_id(|kind, id| ranks[kind as usize].push(id_rank(id)))?;
@@ -113,7 +117,7 @@ mod tests {
 
     /// Writes three blobs, with the nodes 1 to 100, 101 to 199, and 200, and an id table of the given nodes and their
     /// blobs. Returns the findings of `check --index`.
-    fn found_in(table: impl IntoIterator<Item = (i64, u32)>) -> Vec<String> {
+    fn findings_for_table(table: impl IntoIterator<Item = (i64, u32)>) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());
         let mut output = OutputOptions::file(&path);
@@ -131,7 +135,7 @@ mod tests {
             sink.append(encoder.finish().unwrap()).unwrap();
         }
         let mut closed = sink.close().unwrap();
-        let writer = closed.for_id_table().unwrap();
+        let writer = closed.id_table_writer().unwrap();
         let mut builder = IdTableBuilder::default();
         for (id, blob) in table {
             builder.add(ObjectKind::Node, id_rank(id), blob);
@@ -148,16 +152,17 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_leads_to_other_blobs_is_found() {
+    fn an_id_table_that_leads_to_wrong_blobs_is_reported() {
         let right = || (1..=200).map(|id| (id, u32::from(id > 100) + u32::from(id > 199)));
-        assert!(found_in(right()).is_empty());
-        let all_in_one = found_in(right().map(|(id, _)| (id, 0)));
+        assert!(findings_for_table(right()).is_empty());
+        let all_in_one = findings_for_table(right().map(|(id, _)| (id, 0)));
         assert!(all_in_one[0].contains("other blobs"), "{all_in_one:?}");
-        let exchanged = found_in(right().map(|(id, blob)| (id, 2 - blob)));
+        let exchanged = findings_for_table(right().map(|(id, blob)| (id, 2 - blob)));
         assert!(exchanged[0].contains("other blobs"), "{exchanged:?}");
-        let more = found_in(right().map(|(id, blob)| (id, blob + 3 * u32::from(id == 77))));
+        let more =
+            findings_for_table(right().map(|(id, blob)| (id, blob + 3 * u32::from(id == 77))));
         assert!(more[0].contains("other blobs"), "{more:?}");
-        let missing = found_in(right().filter(|(id, _)| *id != 200));
+        let missing = findings_for_table(right().filter(|(id, _)| *id != 200));
         assert!(
             missing[0].contains("not lead to 1 of its objects"),
             "{missing:?}"

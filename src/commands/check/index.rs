@@ -81,7 +81,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
     let id_ranges = comparison.usable_ids(IdRanges::read(file, ctx)?);
     let has_boxes_of_ways = file.has_spatial_layout();
     BlobPass::new("check index", &file.input, ctx)
-        .holding(2)
+        .with_memory_factor(2)
         .run_stream(
             file.frames(),
             || (),
@@ -99,7 +99,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                         box_of_ways = Some(Block::parse_bare(payload)?.box_of_ways()?);
                     }
                     if let Some(ranges) = &id_ranges {
-                        ids = ranges.look_up(&entry, payload)?;
+                        ids = ranges.compare_blob(&entry, payload)?;
                     }
                     Ok(())
                 };
@@ -173,7 +173,7 @@ impl<'f> IndexComparison<'f> {
             Err((entry, error)) => {
                 self.check.damaged += 1;
                 self.list(&entry, error.to_string());
-                self.entry_of(&entry);
+                self.advance_to_entry_of(&entry);
                 return;
             }
         };
@@ -198,7 +198,7 @@ impl<'f> IndexComparison<'f> {
 
     /// Consumes the entries of the table of contents up to the given blob, and returns the entry of that blob, if there
     /// is one. Counts the entries before it as differences, because they have no blob.
-    fn entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
+    fn advance_to_entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
         while let Some(entry) = self.entries.as_slice().first()
             && entry.offset <= blob.offset
         {
@@ -212,7 +212,7 @@ impl<'f> IndexComparison<'f> {
     }
 
     fn compare_with_table(&mut self, found: &BlobEntry, box_of_ways: Option<Bbox>) {
-        let Some(entry) = self.entry_of(found) else {
+        let Some(entry) = self.advance_to_entry_of(found) else {
             self.add_difference(found, "the table of contents has no entry for this blob");
             return;
         };
@@ -255,7 +255,7 @@ impl<'f> IndexComparison<'f> {
 
     /// Compares the id table with the ids of all blobs, unless some blobs are damaged.
     fn compare_whole_id_table(&mut self, ranges: &IdRanges<'_>) {
-        if self.check.damaged == 0 && ranges.sum() != self.sum_of_ids {
+        if self.check.damaged == 0 && ranges.hash_sum() != self.sum_of_ids {
             let what = "the table of ids: it leads to other blobs than those that have the ids";
             self.add_difference(&BlobEntry::default(), what);
         }

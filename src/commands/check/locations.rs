@@ -78,7 +78,7 @@ fn compare_block(
     let mut found = ComparedLocations::default();
     let (mut ways, mut nodes) = (way_ids(block)?.into_iter(), Vec::new());
     let mut failed = Ok(());
-    block.for_each_way_location(
+    block.for_each_way_with_locations(
         |_| true,
         |_, refs, stored| {
             let Some(in_id) = ways.next().filter(|_| failed.is_ok()) else {
@@ -108,7 +108,7 @@ fn compare_block(
 }
 
 /// Counts the nodes without tags and without references to them.
-pub(super) fn unused_nodes(source: PlannedFile<'_>) -> Result<u64> {
+pub(super) fn count_unused_nodes(source: PlannedFile<'_>) -> Result<u64> {
     source.ctx.expect_phases(2);
     let (mut untagged, mut used) = (IdSet::default(), IdSet::default());
     source.scan("untagged nodes").collect(
@@ -140,7 +140,7 @@ pub(super) fn unused_nodes(source: PlannedFile<'_>) -> Result<u64> {
         source.scan("nodes of ways").collect(
             |entry| entry.kinds.contains(ObjectKind::Way),
             |block, ids| {
-                block.for_refs(REFS_AT_A_TIME, |refs, _| {
+                block.for_each_ref_batch(REFS_AT_A_TIME, |refs, _| {
                     untagged.for_each_present(refs, |index| ids.push(refs[index]));
                 })
             },

@@ -94,7 +94,7 @@ pub struct Missing {
 impl Missing {
     /// Returns counts of zero for the references of ways if `of_ways` is set, and for those of relations if
     /// `of_relations` is set. The other counts are `None`.
-    pub(super) fn none(of_ways: bool, of_relations: bool) -> Self {
+    pub(super) fn zero_counts(of_ways: bool, of_relations: bool) -> Self {
         Self {
             nodes_in_ways: of_ways.then_some(0),
             nodes_in_relations: of_relations.then_some(0),

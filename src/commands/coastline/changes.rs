@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Returns whether the change files of the options change a coastline or one of its nodes. A way also counts if it was
 /// a coastline when the directory was written. Returns true if there is no directory of an earlier run.
-pub(super) fn concern_coast(options: &Options, ctx: &Context) -> Result<bool> {
+pub(super) fn may_change_coast(options: &Options, ctx: &Context) -> Result<bool> {
     let Some(directory) = &options.directory else {
         return Ok(true);
     };

@@ -194,7 +194,7 @@ impl LandCensus {
         };
         match file.extension().and_then(|ending| ending.to_str()) {
             Some("shp") => Self::of_shapefile(&file),
-            _ => Self::of_shape(&file),
+            _ => Self::of_region_file(&file),
         }
     }
 
@@ -210,7 +210,7 @@ impl LandCensus {
         Ok(collector.finish())
     }
 
-    fn of_shape(path: &Path) -> Result<Self> {
+    fn of_region_file(path: &Path) -> Result<Self> {
         let mut collector = LandCollector::default();
         for (ring, is_hole) in read_shape(path, None)?.rings() {
             collector.add(&ring.points, is_hole, false);

@@ -232,7 +232,7 @@ impl LayerWriter {
     pub(super) fn finish(self) -> Result<Vec<StreamOutput>> {
         Ok(match self {
             Self::Shapefile(writer) => writer.finish()?,
-            Self::Features(document) => vec![document.complete()?],
+            Self::Features(document) => vec![document.finish_uncommitted()?],
             #[cfg(feature = "parquet")]
             Self::Table(table) => vec![table.finish()?],
         })

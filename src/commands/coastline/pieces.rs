@@ -43,7 +43,7 @@ impl WorkItem for LayerPiece<'_> {
             Self::Lines(lines) => lines.iter().map(|line| line.points.len()).sum(),
             Self::Problems(problems) => problems.len(),
             Self::Land(land) => land.iter().flat_map(AreaPolygon::rings).map(Vec::len).sum(),
-            Self::Cell(cell) => cell.land.points(),
+            Self::Cell(cell) => cell.land.point_count(),
         };
         8 * points as u64
     }
@@ -132,7 +132,11 @@ impl LayerPiece<'_> {
         // Files of one layer have the same rows in all projections whose maps show the same part.
         let mut made: Vec<(RowsKey, Vec<CoastRow>)> = Vec::new();
         for (index, spec) in specs.iter().enumerate() {
-            let key = (spec.layer, spec.is_split, self.shown(spec.projection));
+            let key = (
+                spec.layer,
+                spec.is_split,
+                self.shown_extent(spec.projection),
+            );
             let known = made.iter().position(|(known, _)| *known == key);
             let at = known.unwrap_or(made.len());
             if at == made.len() {
@@ -148,7 +152,7 @@ impl LayerPiece<'_> {
 
     /// Returns the part of the box of the piece that the map of a projection shows; `None` if it shows nothing, or if
     /// the piece is not cut at the edges of maps.
-    fn shown(&self, projection: Projection) -> Option<Extent> {
+    fn shown_extent(&self, projection: Projection) -> Option<Extent> {
         let extent = match self {
             Self::Lines(_) | Self::Problems(_) => None,
             Self::Land(land) => Extent::of(land.iter().flat_map(|polygon| &polygon.outer)),

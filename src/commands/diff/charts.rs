@@ -3,7 +3,7 @@
 use super::compare::DifferenceCounts;
 use super::order;
 use super::report::Report;
-use super::side::{Side, same_tags};
+use super::side::{Side, have_same_tags};
 use crate::commands::pages;
 use crate::error::{FormatResult, Result};
 use crate::file::BlobPass;
@@ -276,7 +276,7 @@ impl ChangeCharts {
         let blobs: Vec<_> = wanted.collect();
         let mut placed = [0; 3];
         BlobPass::new("find places", &side.file.input, ctx)
-            .holding(2)
+            .with_memory_factor(2)
             .run(
                 blobs,
                 || (),
@@ -285,7 +285,7 @@ impl ChangeCharts {
                     let nodes = ends.map_or(&[][..], |(first, last)| within(first, last));
                     let mut found = Vec::new();
                     reader.decode(&entry, |payload| {
-                        places_of(nodes, &Block::parse(payload)?, &mut found)
+                        find_places(nodes, &Block::parse(payload)?, &mut found)
                     })?;
                     Ok(found)
                 },
@@ -313,7 +313,7 @@ impl ChangeCharts {
 }
 
 /// Appends to `found` the locations of those nodes of a block that are in `nodes`. `nodes` are in canonical order.
-fn places_of(
+fn find_places(
     nodes: &[(i64, Change)],
     block: &Block<'_>,
     found: &mut Vec<(Change, (i64, i64))>,
@@ -350,7 +350,7 @@ impl Edits {
     fn add(&mut self, old: &Side<'_>, new: &Side<'_>, is_relocated: bool) {
         let is_moved = old.nano_location != new.nano_location;
         let (old, new) = (&old.object, &new.object);
-        let is_retagged = !same_tags(&old.tags, &new.tags);
+        let is_retagged = !have_same_tags(&old.tags, &new.tags);
         let (other_nodes, other_members) = match (&old.body, &new.body) {
             (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) => {
                 (one != two, false)

@@ -154,7 +154,7 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
     }
 
     /// Compares the objects of a merge step and sends the differences as text.
-    pub(super) fn step(
+    pub(super) fn compare_and_send(
         &mut self,
         step: MergeStep,
         results: &PassResults<'_, StepFindings<C>>,
@@ -174,7 +174,7 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
             MergeStep::Merge(shard) => shard,
             MergeStep::Copy(source) => Shard::of(source),
         };
-        if let Some(found) = self.equal_pair(&shard)? {
+        if let Some(found) = self.count_equal_pair(&shard)? {
             return Ok(found);
         }
         let payloads: Vec<Vec<u8>> = shard
@@ -197,12 +197,13 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
             Some(source) => self.sources.error(source, error),
             None => Error::Internal(error.to_string()),
         };
-        self.side_by_side(&sides, &shard, results).map_err(failed)
+        self.compare_side_by_side(&sides, &shard, results)
+            .map_err(failed)
     }
 
     /// Counts the objects of two blobs with equal payloads without parsing the payloads. Returns `None` if the shard is
     /// not a pair of equal blobs, or if its objects have to be compared one by one.
-    fn equal_pair(&mut self, shard: &Shard) -> Result<Option<StepFindings<C>>> {
+    fn count_equal_pair(&mut self, shard: &Shard) -> Result<Option<StepFindings<C>>> {
         let [one, two] = shard.sources.as_slice() else {
             return Ok(None);
         };
@@ -233,14 +234,14 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
         }
         let mut found = StepFindings::default();
         if self.only.is_none() {
-            found.summary.of_mut(kind).same += u64::from(entry.count);
+            found.summary.counts_mut(kind).same += u64::from(entry.count);
         }
         found.summary.blobs_equal += 1;
         Ok(Some(found))
     }
 
     /// Walks the objects of both files in order, and compares objects with the same rank as a pair.
-    fn side_by_side<'a>(
+    fn compare_side_by_side<'a>(
         &self,
         sides: &'a [Vec<(Source, Block<'a>)>; 2],
         shard: &Shard,
@@ -250,8 +251,8 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
         let [mut old, mut new] = sides
             .each_ref()
             .map(|blocks| ShardCursor::new(blocks, shard, self.kinds, is_strict));
-        old.next()?;
-        new.next()?;
+        old.advance()?;
+        new.advance()?;
         let mut pair = Pair::new(self);
         loop {
             let source = old.source().or_else(|| new.source());
@@ -270,14 +271,14 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
                 let is_old = left.is_some_and(|left| right.is_none() || left.is_invalid());
                 (if is_old { old.source() } else { new.source() }, error)
             })?;
-            if let Some(part) = pair.take_part() {
+            if let Some(part) = pair.take_chunk() {
                 send_part(part, results).map_err(fail)?;
             }
             if left.is_some() {
-                old.next()?;
+                old.advance()?;
             }
             if right.is_some() {
-                new.next()?;
+                new.advance()?;
             }
         }
         Ok(pair.finish())
@@ -346,7 +347,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
             (Some(_), None) => Report::Left,
             _ => Report::Right,
         };
-        self.found.summary.of_mut(id.kind).count(report);
+        self.found.summary.counts_mut(id.kind).count(report);
         if C::IS_WANTED && report != Report::Same {
             self.count_difference(report, old, new)?;
         }
@@ -415,13 +416,13 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         self.moved.clear();
         let equality = comparison.equality;
         let exact = equality.tag_order || (comparison.makes_changes() && equality.metadata);
-        let is_equal = equality.of(&self.old, &self.new, exact);
+        let is_equal = equality.holds_between(&self.old, &self.new, exact);
         let content = Equality {
             metadata: false,
             ..equality
         };
-        let has_equal_content =
-            is_equal || equality.metadata && content.of(&self.old, &self.new, equality.tag_order);
+        let has_equal_content = is_equal
+            || equality.metadata && content.holds_between(&self.old, &self.new, equality.tag_order);
         if has_equal_content || comparison.needs_moved() {
             let found = locations.find_moved(&self.old, &self.new, &mut self.moved);
             found.map_err(|error| FormatError::with(error.to_string()))?;
@@ -528,7 +529,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
     }
 
     /// Removes and returns the text or the changes so far if they take at least [`CHUNK`] bytes.
-    fn take_part(&mut self) -> Option<StepFindings<C>> {
+    fn take_chunk(&mut self) -> Option<StepFindings<C>> {
         let (mut text, mut changes) = (String::new(), ChangeSet::default());
         match &mut self.changes {
             _ if self.found.text.len() >= CHUNK => text = std::mem::take(&mut self.found.text),

@@ -65,7 +65,7 @@ impl<'a> ShardCursor<'a> {
     }
 
     /// Moves `head` to the next object of the shard that is of a wanted kind. Fails if the objects are not in order.
-    pub(super) fn next(&mut self) -> Result<(), (Option<&'a Source>, FormatError)> {
+    pub(super) fn advance(&mut self) -> Result<(), (Option<&'a Source>, FormatError)> {
         self.head = None;
         loop {
             let Some((source, block, cursor)) = &mut self.current else {
@@ -88,7 +88,7 @@ impl<'a> ShardCursor<'a> {
             }
             if self.is_strict && self.last == Some(object.key) && self.kinds.contains(object.key.0)
             {
-                return Err(fail(occurs_twice(object.key)));
+                return Err(fail(repeated_object_error(object.key)));
             }
             self.last = Some(object.key);
             if self.until.is_some() && self.last >= self.until {
@@ -103,7 +103,7 @@ impl<'a> ShardCursor<'a> {
 }
 
 /// Returns the error for a file that contains an object more than once. Changes cannot be derived from that file.
-pub(super) fn occurs_twice(key: TypeThenId) -> FormatError {
+pub(super) fn repeated_object_error(key: TypeThenId) -> FormatError {
     let object = ObjectId::of_key(key);
     FormatError::repetition(
         object,

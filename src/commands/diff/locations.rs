@@ -107,7 +107,7 @@ impl<'s> LocationRule<'s> {
         moved: &mut Vec<usize>,
     ) -> Result<()> {
         moved.clear();
-        let Some((refs, [before, after])) = same_references(old, new) else {
+        let Some((refs, [before, after])) = shared_references(old, new) else {
             return Ok(());
         };
         if self.compared == Compared::Nothing || (before == after && !self.has_dropped_nodes()) {
@@ -164,7 +164,7 @@ type StoredOfBoth<'s> = (&'s [i64], [&'s [Option<Location>]; 2]);
 
 /// Returns the references of two ways and the locations that each of them stores; `None` if the references differ, or
 /// if the objects are not ways.
-fn same_references<'s>(old: &'s Side<'_>, new: &'s Side<'_>) -> Option<StoredOfBoth<'s>> {
+fn shared_references<'s>(old: &'s Side<'_>, new: &'s Side<'_>) -> Option<StoredOfBoth<'s>> {
     let (
         ObjectBody::Way {
             refs,
@@ -184,7 +184,7 @@ fn same_references<'s>(old: &'s Side<'_>, new: &'s Side<'_>) -> Option<StoredOfB
 
 /// Whether the new way lacks a location that the old way stores, among the references that `moved` has.
 pub(super) fn loses_location(old: &Side<'_>, new: &Side<'_>, moved: &[usize]) -> bool {
-    same_references(old, new).is_some_and(|(_, [before, after])| {
+    shared_references(old, new).is_some_and(|(_, [before, after])| {
         let is_known = |list: &[Option<Location>], index: usize| {
             let location = list.get(index).copied().flatten();
             location.is_some()
@@ -202,7 +202,7 @@ pub(super) fn for_each_moved(
     moved: &[usize],
     mut put: impl FnMut(i64, [Option<Location>; 2]),
 ) {
-    let Some((refs, lists)) = same_references(old, new) else {
+    let Some((refs, lists)) = shared_references(old, new) else {
         return;
     };
     let mut seen = FxHashSet::default();

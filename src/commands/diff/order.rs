@@ -16,13 +16,13 @@ pub(super) struct Side {
 }
 
 /// Opens a file. A file that is not in canonical order is sorted into a temporary file first.
-pub(super) fn in_order(path: &Path, ctx: &Context) -> Result<Side> {
+pub(super) fn open_in_order(path: &Path, ctx: &Context) -> Result<Side> {
     let write = WriteOptions {
         compression: Compression::Lz4,
         ..WriteOptions::default()
     };
     let file = input::open(path, ctx)?;
-    let (file, plan) = input::in_order(file, &write, &std::env::temp_dir(), ctx)?;
+    let (file, plan) = input::sort_if_needed(file, &write, &std::env::temp_dir(), ctx)?;
     Ok(Side {
         file,
         path: path.to_owned(),

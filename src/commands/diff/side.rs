@@ -28,7 +28,7 @@ impl<'a> Side<'a> {
 }
 
 /// Whether two lists have the same tags, in any order.
-pub(super) fn same_tags(old: &[(&str, &str)], new: &[(&str, &str)]) -> bool {
+pub(super) fn have_same_tags(old: &[(&str, &str)], new: &[(&str, &str)]) -> bool {
     let sorted = |tags: &[_]| {
         let mut tags = tags.to_vec();
         tags.sort_unstable();
@@ -40,16 +40,16 @@ pub(super) fn same_tags(old: &[(&str, &str)], new: &[(&str, &str)]) -> bool {
 impl Equality {
     /// Whether two objects are equal according to this set of rules, apart from locations that ways store. The order of
     /// tags matters only if `exact` is set.
-    pub(super) fn of(self, old: &Side<'_>, new: &Side<'_>, exact: bool) -> bool {
+    pub(super) fn holds_between(self, old: &Side<'_>, new: &Side<'_>, exact: bool) -> bool {
         let has_equal_location = old.nano_location == new.nano_location;
         let (old, new) = (&old.object, &new.object);
         let (one, two) = (&old.info, &new.info);
         let metadata = !self.metadata
-            || (are_equal(one.version, two.version)
-                && are_equal(one.timestamp, two.timestamp)
-                && (self.ignore_changeset || are_equal(one.changeset, two.changeset))
-                && (self.ignore_uid || are_equal(one.uid, two.uid))
-                && (self.ignore_user || are_equal(one.user, two.user)));
+            || (are_equal_if_known(one.version, two.version)
+                && are_equal_if_known(one.timestamp, two.timestamp)
+                && (self.ignore_changeset || are_equal_if_known(one.changeset, two.changeset))
+                && (self.ignore_uid || are_equal_if_known(one.uid, two.uid))
+                && (self.ignore_user || are_equal_if_known(one.user, two.user)));
         metadata
             && one.visible == two.visible
             && has_equal_location
@@ -62,11 +62,11 @@ impl Equality {
                 }
                 _ => true,
             }
-            && (old.tags == new.tags || (!exact && same_tags(&old.tags, &new.tags)))
+            && (old.tags == new.tags || (!exact && have_same_tags(&old.tags, &new.tags)))
     }
 }
 
 /// Whether two values are equal. Returns `true` if one of the objects lacks the value.
-fn are_equal<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
+fn are_equal_if_known<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
     old.zip(new).is_none_or(|(old, new)| old == new)
 }

@@ -103,7 +103,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         self.writer.take(is_end)
     }
 
-    fn check(&mut self) -> Result<()> {
+    fn check_flushed(&mut self) -> Result<()> {
         self.writer.output.check()
     }
 
@@ -161,7 +161,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
         location: Option<Location>,
         tags: &TagList<'_>,
     ) {
-        let report = &mut |problem| self.writer.problem(problem);
+        let report = &mut |problem| self.writer.add_problem(problem);
         if let Some(point) = GeometryMaker::point(id, location, report) {
             let geometry = Geometry::Point(point);
             let feature = Feature::new((ObjectKind::Node, id), info, tags, geometry);
@@ -177,12 +177,12 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
             writer,
             ..
         } = self;
-        let (is_line, is_area) = shared.rules.of_way(tags, locations);
+        let (is_line, is_area) = shared.rules.way_forms(tags, locations);
         if !(is_line || is_area) || !shared.rules.retain(tags) {
             return;
         }
         let (object, id, info) = ((ObjectKind::Way, way.id()), way.id(), way.info());
-        let report = &mut |problem| writer.problem(problem);
+        let report = &mut |problem| writer.add_problem(problem);
         let Some(points) = geometry.line(id, way.refs(), locations, report) else {
             return;
         };
@@ -194,7 +194,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
             writer.put(&line, None);
         }
         if is_area {
-            let report = &mut |problem| writer.problem(problem);
+            let report = &mut |problem| writer.add_problem(problem);
             let polygons = geometry.polygons_of_line(id, way.refs(), report);
             let area = Feature::new(object, info, tags, Geometry::MultiPolygon(&polygons));
             writer.put(&area, None);
@@ -206,10 +206,10 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
         let (kind, id) = (ObjectKind::Relation, relation.id());
         let found = RelationLines::of(id, relation.tags(), relation.members(), ways);
         if found.is_incomplete {
-            self.writer.incomplete_line();
+            self.writer.count_incomplete_line();
         }
         if found.is_too_large {
-            return self.writer.problem(Problem {
+            return self.writer.add_problem(Problem {
                 kind,
                 id,
                 cause: ProblemCause::TooManyNodes,
@@ -227,7 +227,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
             geometry, writer, ..
         } = self;
         let (id, members) = (relation.id(), relation.members());
-        let report = &mut |problem| writer.problem(problem);
+        let report = &mut |problem| writer.add_problem(problem);
         let polygons = geometry.polygons_of_relation(id, members, ways, report);
         let (object, area) = (
             (ObjectKind::Relation, id),

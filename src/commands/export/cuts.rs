@@ -2,9 +2,9 @@
 //! that share a point with a region.
 
 use super::FeatureRules;
-use crate::area::{AreaPolygon, polygon_of, polygons_on_map};
+use crate::area::{AreaPolygon, cut_polygons, polygon_of};
 use crate::formats::features::Geometry;
-use crate::geometry::{Antimeridian, Clip, Extent, Point, Region, Rings, line_at_antimeridian};
+use crate::geometry::{Antimeridian, Clip, Extent, Point, Region, Rings, cut_line_at_antimeridian};
 
 /// The cuts that the rules of an export ask for, and the region that selects features.
 pub(super) struct Cuts {
@@ -27,7 +27,7 @@ pub(super) enum CutGeometry {
 
 impl CutGeometry {
     /// Returns the geometry after the cuts; `None` if nothing is left. `whole` is the geometry before the cuts.
-    pub(super) fn of<'g>(&'g self, whole: Geometry<'g>) -> Option<Geometry<'g>> {
+    pub(super) fn remainder_of<'g>(&'g self, whole: Geometry<'g>) -> Option<Geometry<'g>> {
         match self {
             Self::Whole => Some(whole),
             Self::Outside | Self::Empty => None,
@@ -58,8 +58,8 @@ impl Cuts {
     /// it is on the map: cut at the antimeridian, even if it is written without this cut. A geometry that is cut at the
     /// edges of a region is also cut at the antimeridian.
     pub(super) fn apply(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
-        let on_map = self.on_map(geometry, extent);
-        let Some(judged) = on_map.of(*geometry) else {
+        let on_map = self.cut_for_map(geometry, extent);
+        let Some(judged) = on_map.remainder_of(*geometry) else {
             return on_map;
         };
         if let Some(region) = &self.region
@@ -82,7 +82,7 @@ impl Cuts {
 
     /// Cuts a geometry at the antimeridian if geometries are written with this cut, or if the geometry is compared with
     /// a region.
-    fn on_map(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
+    fn cut_for_map(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
         let is_judged = self.region.is_some() || self.clip.is_some();
         if !extent.is_wide() || !(self.cuts_at_antimeridian() || is_judged) {
             return CutGeometry::Whole;
@@ -90,9 +90,9 @@ impl Cuts {
         let on_map = match geometry {
             Geometry::MultiPolygon(_) if self.cuts_at_antimeridian() => CutGeometry::Whole,
             Geometry::MultiPolygon(polygons) => {
-                polygons_on_map(polygons).map_or(CutGeometry::Whole, CutGeometry::Polygons)
+                cut_polygons(polygons).map_or(CutGeometry::Whole, CutGeometry::Polygons)
             }
-            lines => cut(lines, line_at_antimeridian, |_| None),
+            lines => cut(lines, cut_line_at_antimeridian, |_| None),
         };
         match on_map {
             CutGeometry::Outside if self.cuts_at_antimeridian() => CutGeometry::Empty,
@@ -106,7 +106,7 @@ impl Cuts {
 /// Whether a region shares a point with a geometry.
 fn meets(region: &Region, geometry: &Geometry<'_>) -> bool {
     match geometry {
-        Geometry::Point(point) => region.has(*point),
+        Geometry::Point(point) => region.contains(*point),
         Geometry::LineString(points) => region.meets_line(points),
         Geometry::MultiLineString(lines) => lines.iter().any(|line| region.meets_line(line)),
         Geometry::MultiPolygon(polygons) => polygons

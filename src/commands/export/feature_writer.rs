@@ -46,7 +46,7 @@ impl<'s, O: FeatureOutput> FeatureWriter<'s, O> {
     }
 
     /// Counts a problem, and keeps it if problems are reported.
-    pub(super) fn problem(&mut self, problem: Problem) {
+    pub(super) fn add_problem(&mut self, problem: Problem) {
         let tally = self.tally.get_or_insert_default();
         tally.problems.add(&problem);
         if self.shared.reports {
@@ -55,7 +55,7 @@ impl<'s, O: FeatureOutput> FeatureWriter<'s, O> {
     }
 
     /// Counts a relation that lacks some of its lines.
-    pub(super) fn incomplete_line(&mut self) {
+    pub(super) fn count_incomplete_line(&mut self) {
         self.tally.get_or_insert_default().problems.incomplete += 1;
     }
 
@@ -72,9 +72,9 @@ impl<'s, O: FeatureOutput> FeatureWriter<'s, O> {
             point: feature.geometry.first_point(),
         };
         let cut = self.shared.cuts.apply(&feature.geometry, &whole);
-        let Some(geometry) = cut.of(feature.geometry) else {
+        let Some(geometry) = cut.remainder_of(feature.geometry) else {
             if matches!(cut, CutGeometry::Empty) {
-                self.problem(problem(ProblemCause::OneLocation, feature));
+                self.add_problem(problem(ProblemCause::OneLocation, feature));
             }
             return;
         };
@@ -85,7 +85,7 @@ impl<'s, O: FeatureOutput> FeatureWriter<'s, O> {
         let limit = self.shared.row_limit;
         if !limit.allows(feature_size(&feature)) {
             let cause = ProblemCause::TooLarge(limit.0);
-            return self.problem(problem(cause, &feature));
+            return self.add_problem(problem(cause, &feature));
         }
         let extent = if matches!(cut, CutGeometry::Whole) {
             whole

@@ -114,18 +114,18 @@ impl<'a> AreaBuffer<'a> {
             out.extend_from_slice(&way.to_be_bytes());
             out.extend_from_slice(&member.to_be_bytes());
             out.extend_from_slice(&id_rank(area.id).to_be_bytes());
-            text.put_row(out, area);
+            text.encode_row(out, area);
         });
-        self.areas.sorter.add_full(&mut self.rows);
+        self.areas.sorter.add_if_full(&mut self.rows);
     }
 
     /// Passes the areas to the sorter. May block while the sorter is busy.
     pub(super) fn flush(&mut self) {
-        self.areas.sorter.add_all(&mut self.rows);
+        self.areas.sorter.add_and_clear(&mut self.rows);
     }
 
     /// Fails if the sorter has failed.
     pub(super) fn check(&self) -> Result<()> {
-        self.areas.sorter.check()
+        self.areas.sorter.check_for_error()
     }
 }

@@ -4,7 +4,7 @@ use super::{Incomplete, Options, Summary};
 use crate::commands::empty_region;
 use crate::engine::geometry_problem;
 use crate::engine::location_form::LocationForm;
-use crate::error::{Advice, Result, shown};
+use crate::error::{Advice, Result, display_path};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::osm::Bbox;
 use crate::runtime::Context;
@@ -19,7 +19,7 @@ pub(crate) fn warn_of_left_out(summary: &Summary, incomplete: Incomplete, ctx: &
 }
 
 /// Warns if there is no feature, and says why.
-pub(super) fn warn_of_nothing(
+pub(super) fn warn_if_no_features(
     options: &Options,
     summary: &Summary,
     file: &PbfFile,
@@ -33,7 +33,7 @@ pub(super) fn warn_of_nothing(
     let subject = format!(
         "{}: no object of {}",
         options.target.path().display(),
-        shown(&options.input)
+        display_path(&options.input)
     );
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     if plan.entries.iter().all(|entry| entry.count == 0) {

@@ -30,7 +30,7 @@ impl ObjectGeometries {
 
     /// Returns the geometry of an object; `None` if the object becomes no feature. `locations` has the location of each
     /// node of a way, and `ways` has the member ways of a relation and of the routes that are nested in it.
-    pub(crate) fn of(
+    pub(crate) fn geometry_of(
         &mut self,
         object: &Object<'_>,
         locations: &[Option<Location>],
@@ -46,7 +46,7 @@ impl ObjectGeometries {
                 cut(&self.cuts, Geometry::Point(point.filter(|_| is_feature)?))
             }
             ObjectBody::Way { refs, .. } => {
-                let (is_line, _) = rules.of_way(&tags, locations);
+                let (is_line, _) = rules.way_forms(&tags, locations);
                 let is_feature = rules.retain(&mut tags);
                 let refs = refs.iter().copied();
                 let line = geometry.line(id, refs.clone(), locations, &mut |_| {});
@@ -79,5 +79,5 @@ impl ObjectGeometries {
 fn cut(cuts: &Cuts, geometry: Geometry<'_>) -> Option<OwnedGeometry> {
     let extent = geometry.extent()?;
     let cut = cuts.apply(&geometry, &extent);
-    Some(cut.of(geometry)?.to_owned())
+    Some(cut.remainder_of(geometry)?.to_owned())
 }

@@ -51,7 +51,7 @@ pub(super) fn write(
     ctx: &Context,
 ) -> Result<Summary> {
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
-    repeats::count(file, &plan, ctx, |ctx| {
+    repeats::read_and_warn_of_repeats(file, &plan, ctx, |ctx| {
         write_tables(file, &plan, options, tables, ctx)
     })
 }
@@ -82,7 +82,7 @@ fn write_tables(
     for (kind, (partition, name)) in kinds {
         let items = items(plan, kind);
         let bytes = items.iter().map(WorkItem::input_bytes).sum();
-        Pass::new(name, ctx).counting_items().run_results(
+        Pass::new(name, ctx).with_item_limit().run_results(
             bytes,
             items.into_iter().map(Ok),
             || BlobDecoder::new(&file.input, ctx),

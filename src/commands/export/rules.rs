@@ -157,7 +157,7 @@ impl FeatureRules {
     }
 
     /// Whether a closed way with these tags is a line, and whether it is an area. A way without tags is a line.
-    pub(crate) fn of_closed_way(&self, tags: &[(&str, &str)]) -> (bool, bool) {
+    pub(crate) fn closed_way_forms(&self, tags: &[(&str, &str)]) -> (bool, bool) {
         if tags.is_empty() {
             return (true, false);
         }
@@ -176,13 +176,13 @@ impl FeatureRules {
     }
 
     /// Whether a way becomes a line, and whether it becomes an area. `locations` are the locations of its nodes.
-    pub(super) fn of_way(
+    pub(super) fn way_forms(
         &self,
         tags: &[(&str, &str)],
         locations: &[Option<Location>],
     ) -> (bool, bool) {
         let (is_line, is_area) = if is_closed(locations) {
-            self.of_closed_way(tags)
+            self.closed_way_forms(tags)
         } else {
             (true, false)
         };

@@ -35,7 +35,7 @@ impl Shared<'_> {
 
     /// Returns, for each object of a block in file order, whether the object is a visited relation that has an area or
     /// becomes lines. The member ways of these relations are needed.
-    pub(super) fn selected_areas(&self, block: &Block<'_>) -> FormatResult<Vec<bool>> {
+    pub(super) fn selected_relations(&self, block: &Block<'_>) -> FormatResult<Vec<bool>> {
         let visited = self.visited(block)?;
         let mut areas = Vec::new();
         block.try_for_each(|element| {

@@ -58,22 +58,22 @@ impl FeatureOutput for FeatureRows<'_> {
 
     /// Adds a row for each theme of a feature. Returns the themes as a set of bits.
     fn put(&mut self, feature: &Feature<'_>, extent: &Extent, _: Option<&Relation<'_>>) -> u64 {
-        let themes = self.partitioning.themes().of(feature);
+        let themes = self.partitioning.themes().themes_of(feature);
         for theme in theme_numbers(themes) {
             let key = self.partitioning.sort_key(&feature.geometry, extent, theme);
             self.rows.push(key, |out| put_row(out, feature));
             // A feature of many themes has many rows.
-            self.sorter.add_full(&mut self.rows);
+            self.sorter.add_if_full(&mut self.rows);
         }
         themes
     }
 
     fn flush(&mut self) {
-        self.sorter.add_all(&mut self.rows);
+        self.sorter.add_and_clear(&mut self.rows);
     }
 
     fn check(&self) -> Result<()> {
-        self.sorter.check()
+        self.sorter.check_for_error()
     }
 }
 
@@ -167,7 +167,7 @@ impl<'a> FeatureTables<'a> {
         let count = sorted.count();
         let group_rows = (count / GROUPS).clamp(*GROUP_ROWS.start(), *GROUP_ROWS.end());
         let ranges = sorted.ranges(group_rows);
-        Pass::new("tables", ctx).counting_items().run_results(
+        Pass::new("tables", ctx).with_item_limit().run_results(
             count,
             ranges.into_iter().map(Ok),
             || (),
@@ -177,7 +177,7 @@ impl<'a> FeatureTables<'a> {
                     range,
                     group_rows: group_rows as usize,
                 };
-                row_groups(&table, partitioning, rows, results)
+                send_row_groups(&table, partitioning, rows, results)
             },
             |_| (),
             |(partition, FeatureGroup { group, facts })| parts.add(partition, group, &facts),
@@ -199,7 +199,7 @@ struct TableRange<'s> {
 
 /// Encodes the rows of a range as row groups, and sends each of them. A row group has rows of one partition. The rows
 /// of a partition are divided into row groups of about equal size.
-fn row_groups(
+fn send_row_groups(
     table: &FeatureTable,
     partitioning: &Partitioning,
     rows: TableRange<'_>,

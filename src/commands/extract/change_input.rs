@@ -6,7 +6,7 @@
 use super::Options;
 use crate::engine::input_content::content_of;
 use crate::engine::scan::Scan;
-use crate::error::{Advice, Error, Result, shown};
+use crate::error::{Advice, Error, Result, display_path};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::FileContent;
 use crate::index::IdSets;
@@ -34,7 +34,7 @@ pub(super) fn check(file: &PbfFile, options: &Options, ctx: &Context) -> Result<
         ctx.warn(format!(
             "{}: this is a change file, which does not say where all of its objects are: those that it does not place \
              are left out, wherever they lie ({unplaced})",
-            shown(path)
+            display_path(path)
         ));
         return Ok(());
     }

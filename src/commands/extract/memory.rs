@@ -1,7 +1,7 @@
 //! Estimates the memory of a pass, and distributes the regions over passes accordingly.
 
 use super::Options;
-use super::selection::{Sample, form_of};
+use super::selection::{Sample, usable_location_form};
 use super::strategy::Strategy;
 use crate::engine::location_form::LocationForm;
 use crate::error::{Advice, Error, Result};
@@ -67,7 +67,7 @@ impl Budget {
             (system::raise_open_file_limit().saturating_sub(OTHER_FILES) / FILES_PER_OUTPUT).max(1);
         let most_files = usize::try_from(most_files).unwrap_or(usize::MAX);
         Ok(Self {
-            nodes: nodes_in(areas, options, source)?,
+            nodes: estimate_objects_in_regions(areas, options, source)?,
             fixed: BASE_BYTES
                 + source.ctx.jobs as u64 * BYTES_PER_JOB
                 + source.plan.entries.len() as u64 * BYTES_PER_BLOB,
@@ -84,17 +84,17 @@ impl Budget {
 
     /// Whether there are several regions, and no node and no way was found in any of them. If
     /// [`Options::refuses_empty`] is set, all blobs were searched. Otherwise only a sample was searched.
-    pub(super) fn finds_nothing(&self) -> bool {
+    pub(super) fn has_found_nothing(&self) -> bool {
         self.nodes.len() > 1 && self.nodes.iter().all(|&nodes| nodes == 0)
     }
 
     /// The maximum size of the cache of partial blobs, in bytes.
-    pub(super) fn max_held(&self) -> u64 {
+    pub(super) fn max_cache_bytes(&self) -> u64 {
         MAX_CACHE_BYTES.min(self.limit / 8)
     }
 
     /// The estimated memory in bytes of a pass over `regions` regions that together contain `nodes` nodes.
-    fn bytes(&self, nodes: u64, regions: usize) -> u64 {
+    fn pass_bytes(&self, nodes: u64, regions: usize) -> u64 {
         let an_id = BYTES_PER_ID[usize::from(regions > 1)];
         let ids = nodes * IDS_PER_NODE[0] / IDS_PER_NODE[1] * an_id;
         let outputs = if regions > 1 {
@@ -102,7 +102,7 @@ impl Budget {
         } else {
             0
         };
-        self.fixed + self.max_held() + self.edges + outputs + ids
+        self.fixed + self.max_cache_bytes() + self.edges + outputs + ids
     }
 
     /// Returns the range of regions of each pass. Regions keep their order, and those of a pass have the same strategy.
@@ -114,7 +114,7 @@ impl Budget {
         for (region, more) in self.nodes.iter().enumerate() {
             let count = region - start;
             let is_full = count >= self.max_regions_per_pass
-                || (count > 0 && self.bytes(nodes + more, count + 1) > self.limit);
+                || (count > 0 && self.pass_bytes(nodes + more, count + 1) > self.limit);
             if is_full || strategy_of(region) != strategy_of(start) {
                 passes.push(start..region);
                 (start, nodes) = (region, 0);
@@ -133,7 +133,7 @@ impl Budget {
         }
         let of_pass = |pass: &std::ops::Range<usize>| {
             let nodes = self.nodes[pass.clone()].iter().sum();
-            (self.bytes(nodes, pass.len()), nodes, pass.len())
+            (self.pass_bytes(nodes, pass.len()), nodes, pass.len())
         };
         let largest = passes.iter().map(of_pass).max().unwrap_or_default();
         let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
@@ -145,11 +145,11 @@ impl Budget {
             "{regions} regions in {passes}; at most {} MB of memory: {} MB + {} outputs x {} MB + {} MB of edges \
              + {} MB for the ids of about {} nodes and what comes with them",
             megabytes(largest.0),
-            megabytes(self.fixed + self.max_held()),
+            megabytes(self.fixed + self.max_cache_bytes()),
             largest.2,
             megabytes(BYTES_PER_OUTPUT),
             megabytes(self.edges),
-            megabytes(largest.0 - self.bytes(0, largest.2)),
+            megabytes(largest.0 - self.pass_bytes(0, largest.2)),
             largest.1,
         ));
     }
@@ -157,8 +157,8 @@ impl Budget {
     /// The maximum memory of the ids in a pass over `regions` regions, in bytes. A single region cannot be divided, so
     /// its ids are limited only if the user gave a limit. The ids may use at least an eighth of that limit, because the
     /// estimate for everything else is generous.
-    pub(super) fn for_ids(&self, regions: usize) -> u64 {
-        let left = self.limit.saturating_sub(self.bytes(0, regions));
+    pub(super) fn max_id_bytes(&self, regions: usize) -> u64 {
+        let left = self.limit.saturating_sub(self.pass_bytes(0, regions));
         match (regions, self.is_asked) {
             (0..=1, true) => left.max(self.limit / 8),
             (0..=1, false) => u64::MAX,
@@ -179,7 +179,7 @@ impl Budget {
     pub(super) fn out_of_memory_error(&self, options: &Options) -> Error {
         let cause = format!(
             "the ids of a region take more than {} of memory",
-            human_bytes(self.for_ids(1)),
+            human_bytes(self.max_id_bytes(1)),
         );
         Error::file(&options.input, cause).advise(Advice::AllowMemoryForIds(self.limit))
     }
@@ -189,14 +189,18 @@ impl Budget {
 /// Ways are counted, too, if the file lacks the nodes that only ways need, or if it may lack nodes and no node was
 /// found. If the sample has no object in any region and [`Options::refuses_empty`] is set, counts the objects in all
 /// blobs.
-fn nodes_in(areas: &AreaIndex, options: &Options, source: PlannedFile<'_>) -> Result<Vec<u64>> {
+fn estimate_objects_in_regions(
+    areas: &AreaIndex,
+    options: &Options,
+    source: PlannedFile<'_>,
+) -> Result<Vec<u64>> {
     let mut found = vec![0; options.extracts.len()];
     if found.len() < 2 {
         return Ok(found);
     }
     let mut count = |kind| count_kind(kind, areas, options, source, &mut found);
     let found_none = count(ObjectKind::Node)?;
-    let counts_ways = match form_of(source.file, source.plan) {
+    let counts_ways = match usable_location_form(source.file, source.plan) {
         LocationForm::Plain | LocationForm::AllNodes => false,
         LocationForm::NeededNodes => true,
         LocationForm::Mixed => found_none,

@@ -17,7 +17,7 @@ use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, feature};
 pub(super) use located::Sample;
-pub(in crate::commands) use located::{RegionLookup, form_of};
+pub(in crate::commands) use located::{RegionLookup, usable_location_form};
 use outside::OutsideObjects;
 pub(in crate::commands) use relations::{CompletedTypes, regions_with_percent};
 use rustc_hash::FxHashMap;
@@ -84,7 +84,7 @@ impl<'a> RegionMembers<'a> {
             each_once,
             near: FxHashMap::default(),
             outside: is_spatial.then(OutsideObjects::default),
-            form: form_of(file, plan),
+            form: usable_location_form(file, plan),
             // The box of a blob does not cover deleted nodes, which only a file that declares history has.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
@@ -222,7 +222,7 @@ impl<'a> RegionMembers<'a> {
     /// Returns the regions that contain all nodes of a blob, according to its bounding box. The list is empty if no
     /// region contains any node of the blob. Returns `None` if the box does not decide this for all regions.
     fn regions_around(&self, entry: &BlobEntry) -> Option<&[u32]> {
-        if !self.has_all_in_its_box(entry) {
+        if !self.is_covered_by_box(entry) {
             return None;
         }
         match self.near.get(&entry.offset) {
@@ -232,7 +232,7 @@ impl<'a> RegionMembers<'a> {
     }
 
     /// Whether a blob contains only nodes, and its bounding box covers all of them.
-    fn has_all_in_its_box(&self, entry: &BlobEntry) -> bool {
+    fn is_covered_by_box(&self, entry: &BlobEntry) -> bool {
         let has_box = entry.kinds.single() == Some(ObjectKind::Node) && !entry.bbox.is_empty();
         let may_be_nowhere = if entry.flags.has(BlobFlags::SCANNED) {
             entry.flags.has(BlobFlags::DELETED)
@@ -251,7 +251,7 @@ impl<'a> RegionMembers<'a> {
         entry: &BlobEntry,
         block: &Block<'_>,
     ) -> FormatResult<(IdsWithRegions, Option<u64>)> {
-        let is_whole = self.has_all_in_its_box(entry) && block.check_box(entry)?;
+        let is_whole = self.is_covered_by_box(entry) && block.check_box(entry)?;
         let mut found = Vec::new();
         let around = self.regions_around(entry);
         let not_in_box = (around.is_some() && !is_whole).then_some(entry.offset);
@@ -275,7 +275,7 @@ impl<'a> RegionMembers<'a> {
         })?;
         if hold {
             self.held
-                .add(entry, block, found.len(), || keep_indices(&kept, index))?;
+                .add(entry, block, found.len(), || script_of_kept(&kept, index))?;
         }
         Ok((found, not_in_box))
     }
@@ -285,7 +285,7 @@ impl<'a> RegionMembers<'a> {
         let has = |kind| entry.kinds.contains(kind);
         let outside = self.outside.as_ref();
         let added_nodes = has(ObjectKind::Node)
-            && has_mapped_ids(entry, &self.added_nodes)
+            && may_have_mapped_ids(entry, &self.added_nodes)
             && outside.is_none_or(|outside| outside.may_have_node(entry));
         if let Some(around) = self.regions_around(entry) {
             return FilterItem {
@@ -296,13 +296,14 @@ impl<'a> RegionMembers<'a> {
             };
         }
         let is_near = self.may_touch_a_region(entry);
-        let nodes =
-            has(ObjectKind::Node) && has_mapped_ids(entry, &self.nodes) && (is_near || added_nodes);
+        let nodes = has(ObjectKind::Node)
+            && may_have_mapped_ids(entry, &self.nodes)
+            && (is_near || added_nodes);
         let ways = has(ObjectKind::Way)
-            && has_mapped_ids(entry, &self.ways)
+            && may_have_mapped_ids(entry, &self.ways)
             && (is_near || self.may_have_member(entry));
         let relations =
-            has(ObjectKind::Relation) && has_mapped_ids(entry, &self.relations) && is_near;
+            has(ObjectKind::Relation) && may_have_mapped_ids(entry, &self.relations) && is_near;
         let is_visited = nodes || ways || relations;
         let decision = BlobDecision::visit_if(is_visited);
         FilterItem::new(*entry, decision)
@@ -342,7 +343,7 @@ impl<'a> RegionMembers<'a> {
 }
 
 /// Whether a blob may contain an object of a map, according to its id range.
-fn has_mapped_ids(entry: &BlobEntry, map: &IdMap) -> bool {
+fn may_have_mapped_ids(entry: &BlobEntry, map: &IdMap) -> bool {
     match entry.kinds.single() {
         Some(_) => map.may_meet(entry.min_id, entry.max_id),
         None => !map.is_empty(),
@@ -351,7 +352,7 @@ fn has_mapped_ids(entry: &BlobEntry, map: &IdMap) -> bool {
 
 /// Creates the script that keeps the objects of a block at the indices in `kept`, which ascend. The block has `count`
 /// objects.
-fn keep_indices(kept: &[u32], count: u32) -> EditScript {
+fn script_of_kept(kept: &[u32], count: u32) -> EditScript {
     let mut kept = kept.iter().peekable();
     EditScript::keeping((0..count).map(|index| kept.next_if_eq(&&index).is_some()))
 }

@@ -1,6 +1,6 @@
 //! The rules that select objects by the nodes in a region.
 
-use crate::geometry::for_message;
+use crate::geometry::shorten_for_message;
 use crate::osm::ObjectExpression;
 
 /// The rule that selects objects by the nodes in a region. Every strategy keeps the nodes in the region, the ways with
@@ -60,7 +60,7 @@ impl Strategy {
             "smart" => Ok(Self::smart()),
             _ => Err(format!(
                 "'{}' is no strategy: expected simple, complete-ways or smart",
-                for_message(name)
+                shorten_for_message(name)
             )),
         }
     }

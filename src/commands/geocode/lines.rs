@@ -25,7 +25,7 @@ pub(super) enum Quotes {
 
 impl Quotes {
     /// Whether a quote begins a field. `before` is the part of the row before the quote.
-    fn begin_field_after(self, before: &[u8]) -> bool {
+    fn may_begin_field_after(self, before: &[u8]) -> bool {
         let before = before.strip_prefix(BOM).unwrap_or(before);
         let last = before.last();
         match self {
@@ -70,7 +70,7 @@ impl InputLines {
     }
 
     /// The number of line breaks in all lines. The last line of the input counts even if it has no line break.
-    pub(super) const fn breaks(&self) -> u64 {
+    pub(super) const fn line_break_count(&self) -> u64 {
         self.breaks
     }
 
@@ -88,7 +88,7 @@ impl InputLines {
     }
 
     /// Returns the index of the first line that is not blank.
-    pub(super) fn first_text(&self) -> Option<usize> {
+    pub(super) fn first_non_blank(&self) -> Option<usize> {
         (0..self.count()).find(|number| !self.get(*number).trim_ascii().is_empty())
     }
 
@@ -162,7 +162,7 @@ impl InputLines {
                     let before = &self.text[self.end()..at];
                     *scan = LineScan {
                         at: at + 1,
-                        is_quoted: quotes.begin_field_after(before),
+                        is_quoted: quotes.may_begin_field_after(before),
                     };
                 }
                 _ => {
@@ -215,7 +215,7 @@ impl<R: Read> LineInput<R> {
 
     /// Reads the next lines; none at the end of the input. Does not wait for more input if at least one line was read,
     /// because an interactive user expects an answer after each line.
-    pub(super) fn take(&mut self) -> Result<InputLines> {
+    pub(super) fn read_lines(&mut self) -> Result<InputLines> {
         let mut lines = InputLines {
             text: std::mem::take(&mut self.rest),
             ..InputLines::default()
@@ -232,7 +232,7 @@ impl<R: Read> LineInput<R> {
                 if scan.is_quoted && lines.push_first_line(&mut scan) {
                     continue;
                 }
-                return Err(self.too_long());
+                return Err(self.too_long_error());
             }
             let text = self.reader.fill_buf().for_path(&self.name, "cannot read")?;
             if text.is_empty() {
@@ -252,14 +252,14 @@ impl<R: Read> LineInput<R> {
             self.reader.consume(len);
         }
         if lines.longest() > MAX_LINE {
-            return Err(self.too_long());
+            return Err(self.too_long_error());
         }
         self.rest = lines.text.split_off(lines.end());
         self.left -= lines.count() as u64;
         Ok(lines)
     }
 
-    fn too_long(&self) -> Error {
+    fn too_long_error(&self) -> Error {
         let cause = format!("a line is longer than {MAX_LINE} bytes");
         Error::file(&self.name, cause)
     }
@@ -291,7 +291,7 @@ mod tests {
         let mut input = LineInput::new(Slow { text: bytes, len }, None);
         let (mut found, mut before) = (Vec::new(), 0);
         loop {
-            let lines = input.take().unwrap();
+            let lines = input.read_lines().unwrap();
             if lines.count() == 0 {
                 return found;
             }
@@ -299,15 +299,15 @@ mod tests {
                 let line = String::from_utf8(lines.get(number).to_vec()).unwrap();
                 found.push((line, before + lines.breaks_before(number)));
             }
-            before += lines.breaks();
-            if lines.first_text().is_some() {
+            before += lines.line_break_count();
+            if lines.first_non_blank().is_some() {
                 input.quotes = quotes;
             }
         }
     }
 
     #[test]
-    fn a_row_goes_on_behind_a_line_break_in_quotes() {
+    fn a_row_continues_after_a_line_break_in_quotes() {
         let text = "\n\"a\nb\",c\n1,\"x\n\"\"y\"\"\n\",2\r\n5\" pipe\n\n\"open,1\n2,3\n\"\"\n4,end";
         let expected = [
             ("\n", 0),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_that_does_not_end_spoils_only_its_line() {
+    fn an_unclosed_quote_affects_only_its_own_line() {
         let rows = "1,2\n".repeat(MAX_LINE);
         let text = format!("a,b\n\"{rows}\"\n");
         let found = lines_of(&text, 1 << 20, Quotes::Behind(b','));
@@ -340,6 +340,6 @@ mod tests {
         assert_eq!(found[1].0, "\"1,2\n");
         let long = format!("a,b\n{}", "x".repeat(MAX_LINE + 1));
         let mut input = LineInput::new(long.as_bytes(), None);
-        assert!(input.take().is_ok() && input.take().is_err());
+        assert!(input.read_lines().is_ok() && input.read_lines().is_err());
     }
 }

@@ -21,7 +21,7 @@ const LON_NAMES: [&str; 5] = ["lon", "lng", "long", "longitude", "x"];
 pub fn parse_place(text: &str) -> Result<Location, String> {
     let text = text.trim();
     if text.starts_with('{') {
-        let [lat, lon] = members(text)?;
+        let [lat, lon] = json_lat_lon(text)?;
         return location_of_degrees(&lat, &lon);
     }
     let is_separator = |char: char| char.is_whitespace() || matches!(char, ',' | ';');
@@ -45,7 +45,7 @@ fn location_of_degrees(lat: &str, lon: &str) -> Result<Location, String> {
 
 /// Returns the latitude and the longitude in a JSON object. The two members may have any of the names in
 /// [`LAT_NAMES`] and [`LON_NAMES`].
-fn members(text: &str) -> Result<[String; 2], String> {
+fn json_lat_lon(text: &str) -> Result<[String; 2], String> {
     let object: serde_json::Value =
         serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))?;
     let member = |names: &[&str]| {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_without_a_place_name_the_cause() {
+    fn the_error_for_a_line_without_a_place_has_the_cause() {
         assert!(
             LineForm::of("id,name", None)
                 .unwrap_err()

@@ -14,7 +14,7 @@ mod service_signals;
 mod subject;
 
 use crate::error::{Error, Result};
-use connection::{CLOSING_TIME, connection, turn_away};
+use connection::{CLOSING_TIME, answer_requests, turn_away};
 use service::Service;
 use service_signals::{ServiceSignals, SignalRequest};
 use std::net::SocketAddr;
@@ -90,7 +90,7 @@ pub fn serve(options: &ServeOptions, log: &(dyn Fn(&str) + Sync)) -> Result<()> 
 }
 
 /// Returns a function that creates the error for an action that failed at an address.
-fn failed(address: &str, action: &'static str) -> impl Fn(std::io::Error) -> Error {
+fn action_error(address: &str, action: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::Usage(format!("{address}: {action}: {error}"))
 }
 
@@ -177,7 +177,7 @@ impl Rooms {
         if let Some(room) = room {
             let (limit, stopped) = (self.limit, stopped.clone());
             tokio::spawn(async move {
-                connection(stream, service, limit, stopped).await;
+                answer_requests(stream, service, limit, stopped).await;
                 drop(room);
             });
         } else if let Ok(room) = self.turned_away.clone().try_acquire_owned() {
@@ -216,11 +216,11 @@ async fn accept(
         return Err(Error::Usage(format!("{address}: {cause}")));
     }
     let listener = listen(address).await;
-    let listener = listener.map_err(failed(address, "cannot listen"))?;
+    let listener = listener.map_err(action_error(address, "cannot listen"))?;
     let local = listener.local_addr();
-    let local: SocketAddr = local.map_err(failed(address, "cannot listen"))?;
+    let local: SocketAddr = local.map_err(action_error(address, "cannot listen"))?;
     let signals = ServiceSignals::catch();
-    let mut signals = signals.map_err(failed(address, "cannot wait for signals"))?;
+    let mut signals = signals.map_err(action_error(address, "cannot wait for signals"))?;
     let mut tick = tokio::time::interval(RELOAD_TIME);
     let (stop, stopped) = watch::channel(());
     log(&format!("listening on http://{local}/"));

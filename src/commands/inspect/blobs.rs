@@ -112,7 +112,7 @@ pub(super) fn list(source: PlannedFile<'_>, spans: &IdSpans, most: usize) -> Res
 fn blob_line(entry: &BlobEntry, spans: &IdSpans, blob: &Blob<'_>) -> BlobLine {
     let scanned = entry.flags.has(BlobFlags::SCANNED);
     let (min_id, max_id) = match entry.kinds.single() {
-        Some(_) => spans.of(entry),
+        Some(_) => spans.span_of(entry),
         None => (entry.min_id, entry.max_id),
     };
     BlobLine {
@@ -161,7 +161,7 @@ pub(super) fn id_ranges(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdDistribution>
             let (Some(first_key), Some(last_key)) = (entry.first_key(), entry.last_key()) else {
                 continue;
             };
-            let (min_id, max_id) = spans.of(entry);
+            let (min_id, max_id) = spans.span_of(entry);
             let found = range.get_or_insert(IdDistribution {
                 kind,
                 min_id,
@@ -207,7 +207,7 @@ pub(super) fn by_kind(plan: &BlobPlan, spans: &IdSpans) -> Vec<KindSummary> {
         let of_one_kind = || {
             of_kind()
                 .filter(|_| kind.is_some())
-                .map(|entry| spans.of(entry))
+                .map(|entry| spans.span_of(entry))
         };
         KindSummary {
             kind: kind.map_or("mixed", ObjectKind::name),

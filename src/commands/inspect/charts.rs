@@ -185,7 +185,7 @@ mod tests {
     use crate::osm::parse_timestamp;
 
     #[test]
-    fn a_time_is_in_its_month() {
+    fn a_month_begins_at_midnight_of_its_first_day() {
         for (time, month) in [
             ("1970-01-01T00:00:00Z", Some(0)),
             ("1970-01-31T23:59:59Z", Some(0)),

@@ -4,7 +4,7 @@
 use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobDecoder, HeaderWalker, PbfFile};
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, Compression, Compressor, Encoding, SAMPLE_BLOBS, ends_as_segments,
+    Blob, BlobEntry, BlobFlags, Compression, Compressor, Encoding, SAMPLE_BLOBS, may_have_segments,
     sample_indices,
 };
 use crate::runtime::Context;
@@ -87,7 +87,7 @@ pub(super) fn entries_at(file: &PbfFile, offsets: &[u64]) -> Result<Vec<BlobEntr
 }
 
 /// Examines the compression of a sample of blobs.
-pub(super) fn look_at(
+pub(super) fn examine_sample(
     file: &PbfFile,
     mut sample: Vec<BlobEntry>,
     ctx: &Context,
@@ -114,7 +114,7 @@ pub(super) fn look_at(
             known.payload_bytes += payload_bytes;
             continue;
         }
-        let in_segments = encoding == Encoding::Zlib && ends_as_segments(blob.data);
+        let in_segments = encoding == Encoding::Zlib && may_have_segments(blob.data);
         let payload = reader.payload(entry)?;
         let level = match encoding {
             Encoding::Raw | Encoding::Lz4 => Ok(None),

@@ -52,7 +52,7 @@ impl Contents {
             .filter_map(|((kind, totals), span)| Some(KindSummary::of_totals(kind, totals, span?)))
             .collect();
         Some(Self {
-            blobs: summary.blobs(),
+            blobs: summary.blob_count(),
             payload_bytes: kinds.iter().map(|kind| kind.payload_bytes).sum(),
             objects: kinds.iter().map(|kind| kind.objects).sum(),
             tallies: ObjectKind::ALL.map(|kind| KindTally {
@@ -112,7 +112,7 @@ fn count_by_kind(source: PlannedFile<'_>, spans: &IdSpans) -> Result<[KindTally;
     for entry in &source.plan.entries {
         match entry.kinds.single() {
             Some(kind) => {
-                tallies[kind as usize].add(entry.count.into(), spans.of(entry));
+                tallies[kind as usize].add(entry.count.into(), spans.span_of(entry));
             }
             None if entry.kinds.is_empty() => {}
             None => {

@@ -85,14 +85,14 @@ impl NodeStatistics {
                 is_tagged,
                 is_finer,
             };
-            self.count_last_before(id);
+            self.count_last_unless_same(id);
             self.first.get_or_insert(id);
             self.last = Some(node);
         })
     }
 
     /// Counts the last node, unless the next node is another version of it. `next` is the id of the next node.
-    fn count_last_before(&mut self, next: i64) {
+    fn count_last_unless_same(&mut self, next: i64) {
         if let Some(node) = self.last.take_if(|last| last.id != next) {
             self.count(node);
         }
@@ -135,7 +135,7 @@ impl NodeStatistics {
     /// Adds the nodes of the next blob in file order.
     pub(super) fn merge(&mut self, other: &Self) {
         if let Some(first) = other.first {
-            self.count_last_before(first);
+            self.count_last_unless_same(first);
             self.first.get_or_insert(first);
             self.last = other.last;
         }

@@ -39,7 +39,7 @@ impl IdSpans {
     }
 
     /// The smallest and the largest id of a blob of one kind.
-    pub(super) fn of(&self, entry: &BlobEntry) -> (i64, i64) {
+    pub(super) fn span_of(&self, entry: &BlobEntry) -> (i64, i64) {
         known_span(entry.min_id, entry.max_id)
             .unwrap_or_else(|| (self.smallest[&entry.offset], entry.max_id))
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_that_are_all_negative_have_their_smallest_at_the_end() {
+    fn the_smallest_of_only_negative_ids_comes_last() {
         assert_eq!(known_span(-1, -30), Some((-30, -1)));
         assert_eq!(known_span(0, -30), Some((-30, 0)));
         assert_eq!(known_span(1, i64::MAX), Some((1, i64::MAX)));

@@ -1,6 +1,6 @@
 //! `show`: finds objects by their ids, and returns them as they are stored.
 
-use crate::engine::id_search::search_for;
+use crate::engine::id_search::id_search_for;
 use crate::engine::input;
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, FormatResult, Result};
@@ -91,7 +91,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let sets = [&wanted];
-    let search = search_for(&sets, &file, ctx)?;
+    let search = id_search_for(&sets, &file, ctx)?;
     let mut objects = Vec::new();
     Scan::without_strings("find objects", &file, &plan, ctx).run(
         |entry| entry.kinds.is_empty() || search.may_find_in(entry),

@@ -52,7 +52,7 @@ pub(super) struct AffectedSearch<'s> {
 impl AffectedSearch<'_> {
     /// Finds the affected ways. Reads all ways of the planet if a node moved, or if a changed way had nodes that a
     /// region may have kept because of the way.
-    pub(super) fn ways(&self) -> Result<Affected> {
+    pub(super) fn find_ways(&self) -> Result<Affected> {
         let mut holders = NodeHolders::default();
         let had: IdSet = match self.regions.completing {
             EMPTY_SET => IdSet::default(),
@@ -256,7 +256,7 @@ impl Affected {
     }
 
     /// Returns the nodes whose locations decide about ways, relations and nodes.
-    pub(super) fn nodes(&self, before: &Before) -> IdSet {
+    pub(super) fn deciding_nodes(&self, before: &Before) -> IdSet {
         let ways = [&self.way_rows, &self.member_ways, &before.ways].into_iter();
         let mut nodes: IdSet = ways.flat_map(|ways| &ways.refs).copied().collect();
         for rows in [&self.relation_rows, &before.relations] {

@@ -79,14 +79,25 @@ impl Before {
     pub(super) fn contradicted(&self, algebra: &mut SetAlgebra<'_>) -> SetNumber {
         let mut all = EMPTY_SET;
         self.located.for_each(|id, located| {
-            let lacking = algebra.difference(located, self.kept_in(ObjectKind::Node, id));
+            let lacking = algebra.difference(located, self.regions_with(ObjectKind::Node, id));
             all = algebra.union(all, lacking);
         });
         all
     }
 
+    /// Returns those of the changed nodes `nodes` that are in other regions than before, and those that no extract had.
+    /// `located` has the regions that contain each node now, and `present` the nodes that there are now.
+    pub(super) fn moved_nodes(&self, nodes: &IdSet, located: &IdMap, present: &IdSet) -> IdSet {
+        let is_moved = |id: &i64| self.located.get(*id) != located.get(*id);
+        let is_new = |id: &i64| {
+            present.contains(*id) && self.regions_with(ObjectKind::Node, *id) == EMPTY_SET
+        };
+        let nodes = nodes.ids();
+        nodes.filter(|id| is_moved(id) || is_new(id)).collect()
+    }
+
     /// The regions whose extracts have an object.
-    pub(super) fn kept_in(&self, kind: ObjectKind, id: i64) -> SetNumber {
+    pub(super) fn regions_with(&self, kind: ObjectKind, id: i64) -> SetNumber {
         self.kept[kind as usize].get(id)
     }
 
@@ -155,7 +166,7 @@ fn changed_in(
 ) -> Result<ChangedInBlob, FormatError> {
     let mut found = ChangedInBlob::default();
     let of = |kind| -> &IdSet { changed.of(kind) };
-    if of(ObjectKind::Node).may_be_in(entry, ObjectKind::Node) {
+    if of(ObjectKind::Node).may_meet_blob(entry, ObjectKind::Node) {
         let (nodes, mut lookup) = (of(ObjectKind::Node), regions.lookup());
         block.for_each_location(|id, location| {
             if nodes.contains(id) {
@@ -163,12 +174,12 @@ fn changed_in(
             }
         })?;
     }
-    if of(ObjectKind::Way).may_be_in(entry, ObjectKind::Way) {
+    if of(ObjectKind::Way).may_meet_blob(entry, ObjectKind::Way) {
         let is_changed = |id| of(ObjectKind::Way).contains(id);
         let (refs, ways) = (&mut found.ways.refs, &mut found.ways.ways);
         block.collect_refs(|| true, |way| is_changed(way.id), refs, ways)?;
     }
-    if of(ObjectKind::Relation).may_be_in(entry, ObjectKind::Relation) {
+    if of(ObjectKind::Relation).may_meet_blob(entry, ObjectKind::Relation) {
         let relations = of(ObjectKind::Relation);
         found.relations =
             RelationRows::of_block(block, regions, None, |row, _| relations.contains(row.id))?;

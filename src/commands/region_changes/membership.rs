@@ -69,7 +69,7 @@ impl<'a> Membership<'a> {
     }
 
     /// Returns the regions that contain a node, or a node of a way. The result is empty for a relation.
-    fn inside(&self, kind: ObjectKind, id: i64) -> SetNumber {
+    fn regions_around(&self, kind: ObjectKind, id: i64) -> SetNumber {
         match kind {
             ObjectKind::Node => self.located.get(id),
             ObjectKind::Way => self.ways_inside.get(id),
@@ -83,14 +83,14 @@ impl<'a> Membership<'a> {
         for (row, members) in affected.relation_rows.iter() {
             let mut direct = EMPTY_SET;
             for (kind, id) in members {
-                direct = self.algebra.union(direct, self.inside(*kind, *id));
+                direct = self.algebra.union(direct, self.regions_around(*kind, *id));
             }
             direct = intersection(&mut self.algebra, direct, self.regions.with_relations);
             if affected.relations.contains(row.id) {
                 let relations = &mut self.kept[ObjectKind::Relation as usize];
                 add_regions(relations, row.id, direct, &mut self.algebra);
             }
-            let completed = self.completed_in(row, members, direct);
+            let completed = self.regions_that_complete(row, members, direct);
             for (kind, id) in members {
                 add_regions(
                     &mut self.completed[*kind as usize],
@@ -108,7 +108,7 @@ impl<'a> Membership<'a> {
         }
         self.add_parents();
         for id in affected.relations.ids() {
-            let before = self.before.kept_in(ObjectKind::Relation, id);
+            let before = self.before.regions_with(ObjectKind::Relation, id);
             let after = self.kept[ObjectKind::Relation as usize].get(id);
             let both = self.algebra.union(before, after);
             let relations = &mut self.concerned[ObjectKind::Relation as usize];
@@ -117,7 +117,7 @@ impl<'a> Membership<'a> {
     }
 
     /// Returns the regions that complete a relation. `direct` has the regions with a node or a way of the relation.
-    fn completed_in(
+    fn regions_that_complete(
         &mut self,
         row: RelationRow,
         members: &[(ObjectKind, i64)],
@@ -139,13 +139,13 @@ impl<'a> Membership<'a> {
             regions_with_percent(&self.regions.sets, &counts, regions, percent)
         };
         let algebra = &mut self.algebra;
-        (self.regions).completed_in(row.completion, direct, algebra, enough)
+        (self.regions).regions_that_complete(row.completion, direct, algebra, enough)
     }
 
     /// Records that the member nodes of a relation may change in the regions that completed the relation before the
     /// changes, or complete it after them.
     fn mark_member_nodes(&mut self, id: i64, members: &[(ObjectKind, i64)], completed: SetNumber) {
-        let before = self.before.kept_in(ObjectKind::Relation, id);
+        let before = self.before.regions_with(ObjectKind::Relation, id);
         let completing = self.regions.completing_relations;
         let before = intersection(&mut self.algebra, before, completing);
         let both = self.algebra.union(before, completed);
@@ -177,7 +177,7 @@ impl<'a> Membership<'a> {
             let set = if self.affected.relations.contains(child) {
                 relations.get(child)
             } else {
-                self.before.kept_in(ObjectKind::Relation, child)
+                self.before.regions_with(ObjectKind::Relation, child)
             };
             let set = intersection(&mut self.algebra, set, self.regions.with_parents);
             for parent in parents.get(&child).into_iter().flatten() {
@@ -197,16 +197,16 @@ impl<'a> Membership<'a> {
             let (inside, completed) = (self.ways_inside.get(id), self.completed[kind].get(id));
             let kept = self.algebra.union(inside, completed);
             add_regions(&mut self.kept[kind], id, kept, &mut self.algebra);
-            let before = self.before.kept_in(ObjectKind::Way, id);
+            let before = self.before.regions_with(ObjectKind::Way, id);
             let both = self.algebra.union(before, kept);
             self.add_nodes(refs, both, kept);
         }
         for (id, refs) in self.before.ways.iter() {
-            let before = self.before.kept_in(ObjectKind::Way, id);
+            let before = self.before.regions_with(ObjectKind::Way, id);
             self.add_nodes(refs, before, EMPTY_SET);
         }
         for id in affected.ways.ids() {
-            let before = self.before.kept_in(ObjectKind::Way, id);
+            let before = self.before.regions_with(ObjectKind::Way, id);
             let both = self.algebra.union(before, self.kept[kind].get(id));
             add_regions(&mut self.concerned[kind], id, both, &mut self.algebra);
         }
@@ -273,7 +273,7 @@ impl<'a> Membership<'a> {
 
     /// Removes from `concerned` the objects that certainly did not change: unchanged nodes in the regions that contain
     /// them, and unchanged ways and relations in the regions that kept them before and keep them now.
-    pub(super) fn settle(&mut self, changed: &IdSets) {
+    pub(super) fn remove_unchanged(&mut self, changed: &IdSets) {
         let algebra = &mut self.algebra;
         for kind in ObjectKind::ALL {
             let (kept, mut rest) = (&self.kept[kind as usize], IdMap::default());
@@ -282,7 +282,7 @@ impl<'a> Membership<'a> {
                 let certain = match kind {
                     _ if changed.contains(kind, id) => EMPTY_SET,
                     ObjectKind::Node => self.located.get(id),
-                    _ => intersection(algebra, self.before.kept_in(kind, id), kept.get(id)),
+                    _ => intersection(algebra, self.before.regions_with(kind, id), kept.get(id)),
                 };
                 let set = algebra.difference(set, certain);
                 add_regions(&mut rest, id, set, algebra);

@@ -3,7 +3,7 @@
 
 use super::membership::{Membership, by_region};
 use super::regions::{Regions, add_regions, intersection};
-use super::sorted_file::{SortedFile, temporary};
+use super::sorted_file::{SortedFile, temporary_encoding};
 use super::{Options, RegionBefore};
 use crate::commands::{diff, sort};
 use crate::engine::filter::{BlobDecision, FilterItem, FilterOutput, Selection, write_outputs};
@@ -143,7 +143,7 @@ pub(super) fn write_changes(
 ) -> Result<diff::Summary> {
     const OLD: &str = "<old objects>";
     const NEW: &str = "<new objects>";
-    let old = with_unchanged(region, differing, directory, ctx)?;
+    let old = old_objects_file(region, differing, directory, ctx)?;
     let ctx = ctx.clone();
     let ctx = ctx.with_file(OLD, old.open()?);
     let ctx = ctx.with_file(NEW, differing.new.open()?);
@@ -154,7 +154,7 @@ pub(super) fn write_changes(
 
 /// Returns a file with the old versions of changed objects, and with the unchanged objects in `differing` that the
 /// extract has.
-fn with_unchanged(
+fn old_objects_file(
     region: &RegionBefore,
     differing: &Differing,
     directory: &Path,
@@ -178,7 +178,8 @@ fn with_unchanged(
         return Ok(differing.old.clone());
     }
     let both = ScratchFile::create(directory)?;
-    let output = OutputOptions::new(OutputTarget::Scratch(both.clone())).write(temporary());
+    let output =
+        OutputOptions::new(OutputTarget::Scratch(both.clone())).write(temporary_encoding());
     let ctx = ctx.clone();
     let ctx = ctx.with_file(CHANGED, differing.old.open()?);
     let ctx = ctx.with_file(UNCHANGED, more.open()?);

@@ -1,6 +1,6 @@
 //! The regions, the sets of them, and the rules of their strategies.
 
-use crate::commands::extract::{CompletedTypes, RegionLookup, Strategy, areas_of};
+use crate::commands::extract::{CompletedTypes, RegionLookup, Strategy, area_index_of};
 use crate::error::FormatError;
 use crate::geometry::{Antimeridian, AreaIndex, Shape};
 use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber, SetTable};
@@ -60,7 +60,7 @@ impl<'r> Regions<'r> {
             }
         }
         Self {
-            areas: areas_of(regions.iter().map(|(shape, _)| *shape), antimeridian),
+            areas: area_index_of(regions.iter().map(|(shape, _)| *shape), antimeridian),
             smart,
             completing: set_where(&Strategy::completes_ways),
             with_relations: set_where(&Strategy::keeps_relations),
@@ -104,7 +104,7 @@ impl<'r> Regions<'r> {
 
     /// Returns the regions that complete a relation. `direct` has the regions with a node or a way of the relation.
     /// `enough` returns those of the given regions that have at least the given percentage of the relation's members.
-    pub(super) fn completed_in(
+    pub(super) fn regions_that_complete(
         &self,
         completion: CompletionRules,
         direct: SetNumber,
@@ -164,7 +164,7 @@ impl CompletionTests<'_> {
             else {
                 continue;
             };
-            if !types.has_any_of(tags, found)? {
+            if !types.matches_any_of(tags, found)? {
                 continue;
             }
             if types.has(found)? {

@@ -2,7 +2,7 @@
 
 use super::regions::Regions;
 use super::rows::{RelationRow, RelationRows};
-use crate::commands::extract::form_of;
+use crate::commands::extract::usable_location_form;
 use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, select_by_id, write_selected};
 use crate::engine::location_form::LocationForm;
 use crate::engine::scan::Scan;
@@ -17,7 +17,7 @@ use crate::runtime::Context;
 use std::path::Path;
 
 /// Returns the encoding of temporary files.
-pub(super) fn temporary() -> WriteOptions {
+pub(super) fn temporary_encoding() -> WriteOptions {
     WriteOptions {
         compression: Compression::Lz4,
         ..WriteOptions::default()
@@ -74,7 +74,7 @@ impl SortedFile {
             Some("its objects are not in canonical order")
         } else if !self.plan.has_each_object_once() {
             Some("an object may occur twice in it")
-        } else if form_of(&self.file, &self.plan) != LocationForm::Plain {
+        } else if usable_location_form(&self.file, &self.plan) != LocationForm::Plain {
             Some("its ways store locations")
         } else {
             None
@@ -96,7 +96,7 @@ impl SortedFile {
         take: impl FnMut(T),
     ) -> Result<()> {
         self.scan(name, ctx).run(
-            |entry| ids.may_be_in(entry, ObjectKind::Node),
+            |entry| ids.may_meet_blob(entry, ObjectKind::Node),
             |_, block| {
                 let mut found = Vec::new();
                 block.for_each_location(|id, location| {
@@ -119,7 +119,7 @@ impl SortedFile {
     ) -> Result<WayNodes> {
         let mut all = WayNodes::default();
         self.scan(name, ctx).run(
-            |entry| ids.may_be_in(entry, ObjectKind::Way),
+            |entry| ids.may_meet_blob(entry, ObjectKind::Way),
             |_, block| {
                 let mut found = WayNodes::default();
                 let (refs, ways) = (&mut found.refs, &mut found.ways);
@@ -196,7 +196,7 @@ impl SortedFile {
         }
         scan.run(
             |entry| match ids {
-                Some(ids) => ids.may_be_in(entry, ObjectKind::Relation),
+                Some(ids) => ids.may_meet_blob(entry, ObjectKind::Relation),
                 None => entry.kinds.contains(ObjectKind::Relation),
             },
             |_, block| {
@@ -256,12 +256,12 @@ impl SortedFile {
             cache: None,
             clean: InfoFields::NONE,
             outputs,
-            write: temporary(),
+            write: temporary_encoding(),
         }
     }
 
     /// Returns the objects of `ids` that the file has.
-    pub(super) fn present(
+    pub(super) fn present_objects(
         &self,
         name: &'static str,
         ids: &IdSets,

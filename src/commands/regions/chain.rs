@@ -27,7 +27,7 @@ impl RegionChain {
     /// - A state or the extract cannot be read.
     /// - The extract is missing, or has neither the published state nor the next one: no change file can follow.
     pub(super) fn open(layout: &RegionLayout, ctx: &Context) -> Result<Self> {
-        let published = RegionLayout::read_state(&layout.newest_state())?;
+        let published = RegionLayout::read_state(&layout.newest_state_path())?;
         let extract = match fs::symlink_metadata(&layout.extract) {
             Ok(_) => Some(PbfFile::open(&layout.extract, ctx)?.header),
             Err(_) => None,
@@ -50,18 +50,19 @@ impl RegionChain {
             return Ok(Self { state: published });
         }
         let next = published.map_or(0, |state| state.sequence + 1);
-        let prepared = RegionLayout::read_state(&layout.state(next))?.filter(|state| {
+        let prepared = RegionLayout::read_state(&layout.state_path(next))?.filter(|state| {
             let is_next = sequence == Some(next) && state.sequence == next;
             is_next && header.replication_timestamp == Some(state.timestamp)
         });
-        let Some(state) = prepared.filter(|_| next == 0 || layout.changes(next).is_file()) else {
+        let Some(state) = prepared.filter(|_| next == 0 || layout.changes_path(next).is_file())
+        else {
             let cause = format!(
                 "this file does not have the state of {}: it is not an extract of `regions`, or was replaced",
-                layout.newest_state().display()
+                layout.newest_state_path().display()
             );
             return Err(Error::file(&layout.extract, cause));
         };
-        write_text(&layout.newest_state(), &state.to_text(), ctx)?;
+        write_text(&layout.newest_state_path(), &state.to_text(), ctx)?;
         Ok(Self { state: Some(state) })
     }
 
@@ -73,7 +74,7 @@ impl RegionChain {
         let oldest = newest.timestamp - i64::from(days) * 86_400;
         let mut old = Vec::new();
         for sequence in (0..newest.sequence).rev() {
-            match RegionLayout::read_state(&layout.state(sequence)) {
+            match RegionLayout::read_state(&layout.state_path(sequence)) {
                 Ok(Some(state)) if state.timestamp < oldest => old.push(sequence),
                 Ok(Some(_)) => {}
                 // Earlier runs have removed all older files.
@@ -83,8 +84,8 @@ impl RegionChain {
         let removed = old.len() as u64;
         // Removes the oldest first, so that a run that ends early leaves no gap.
         for sequence in old.into_iter().rev() {
-            let state = layout.state(sequence);
-            let _ = fs::remove_file(layout.changes(sequence));
+            let state = layout.state_path(sequence);
+            let _ = fs::remove_file(layout.changes_path(sequence));
             let _ = fs::remove_file(&state);
             if sequence % 1000 == 999 {
                 // This was the last state in its directory, so the directory is empty.
@@ -105,19 +106,23 @@ pub(super) struct RegionPublication<'p> {
 
 impl RegionPublication<'_> {
     /// Publishes the files. Returns the state of the region.
-    pub(super) fn put(&self, layout: &RegionLayout, ctx: &Context) -> Result<RegionChain> {
+    pub(super) fn publish_files(
+        &self,
+        layout: &RegionLayout,
+        ctx: &Context,
+    ) -> Result<RegionChain> {
         let sequence = self.state.sequence;
         let text = self.state.to_text();
-        let state = layout.state(sequence);
+        let state = layout.state_path(sequence);
         for path in [&state, &layout.extract] {
             path.parent().map_or(Ok(()), create_directories)?;
         }
         if let Some(changes) = self.changes {
-            publish(changes, &layout.changes(sequence), &ctx.cancellation)?;
+            publish(changes, &layout.changes_path(sequence), &ctx.cancellation)?;
         }
         write_text(&state, &text, ctx)?;
         publish(self.extract, &layout.extract, &ctx.cancellation)?;
-        write_text(&layout.newest_state(), &text, ctx)?;
+        write_text(&layout.newest_state_path(), &text, ctx)?;
         Ok(RegionChain {
             state: Some(self.state),
         })

@@ -104,7 +104,7 @@ impl RegionRecord {
     ) -> Result<Self> {
         let path = &layout.extract;
         let len = fs::metadata(path).map(|metadata| metadata.len());
-        let changes = fs::metadata(layout.changes(state.sequence));
+        let changes = fs::metadata(layout.changes_path(state.sequence));
         let name = &region.name;
         let edges = region.shape.envelope().edges_e7().into_array();
         Ok(Self {

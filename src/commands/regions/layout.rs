@@ -43,17 +43,17 @@ impl RegionLayout {
     }
 
     /// The path of the newest state.
-    pub(super) fn newest_state(&self) -> PathBuf {
+    pub(super) fn newest_state_path(&self) -> PathBuf {
         self.updates.join("state.txt")
     }
 
     /// The path of the state with a sequence number.
-    pub(super) fn state(&self, sequence: i64) -> PathBuf {
+    pub(super) fn state_path(&self, sequence: i64) -> PathBuf {
         self.updates.join(path_of(sequence) + ".state.txt")
     }
 
     /// The path of the change file with a sequence number.
-    pub(super) fn changes(&self, sequence: i64) -> PathBuf {
+    pub(super) fn changes_path(&self, sequence: i64) -> PathBuf {
         self.updates.join(path_of(sequence) + ".osc.gz")
     }
 

@@ -113,7 +113,7 @@ impl RegionPreparation<'_> {
         match self.apply(run, &new, outcome, ctx) {
             Ok(Ok((changes, objects))) => {
                 run.is_followed = true;
-                self.take(run, new, objects, Some(changes), ctx)?;
+                self.hand_over(run, new, objects, Some(changes), ctx)?;
                 Ok(true)
             }
             Ok(Err(reason)) => {
@@ -189,14 +189,14 @@ impl RegionPreparation<'_> {
         for (&index, extracted) in due.iter().zip(&cut.extracts) {
             let run = &mut runs[index];
             let new = self.new_extract(index, run);
-            self.take(run, new, extracted.kept.written.objects, None, self.ctx)?;
+            self.hand_over(run, new, extracted.kept.written.objects, None, self.ctx)?;
         }
         Ok(cut.passes)
     }
 
     /// Hands a new extract to its region. `changes` are the numbers of changes in its change file; `None` if there is
     /// no change file yet. Fails only if the run is cancelled.
-    fn take(
+    fn hand_over(
         &self,
         run: &mut RegionRun<'_>,
         mut new: NewExtract,

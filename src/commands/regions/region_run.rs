@@ -142,7 +142,7 @@ impl<'o> RegionRun<'o> {
     }
 
     /// The state that the region gets.
-    fn next(&self, planet: &PlanetState) -> State {
+    fn next_state(&self, planet: &PlanetState) -> State {
         let state = self.chain.as_ref().ok().and_then(|chain| chain.state);
         State {
             sequence: state.map_or(0, |state| state.sequence + 1),
@@ -155,7 +155,7 @@ impl<'o> RegionRun<'o> {
         let State {
             sequence,
             timestamp,
-        } = self.next(planet);
+        } = self.next_state(planet);
         let url = options.base_url.as_deref();
         let url = url.map(|base| layout::url_of_updates(base, &self.region.name));
         let cleared = HeaderOption::Clear(KeptField::ReplicationUrl);
@@ -183,7 +183,7 @@ impl<'o> RegionRun<'o> {
         let Ok(chain) = &self.chain else {
             return Ok(());
         };
-        let next = self.next(planet);
+        let next = self.next_state(planet);
         if let Some(before) = chain.state {
             if let Err(error) = check_size(&self.layout.extract, &new, options.max_shrink) {
                 let cause = match error {
@@ -217,7 +217,7 @@ impl<'o> RegionRun<'o> {
                     extract: &new.path,
                     changes: self.changes.is_some().then_some(new.changes.as_path()),
                 };
-                publication.put(&self.layout, ctx).map(Some)
+                publication.publish_files(&self.layout, ctx).map(Some)
             }
             None => Ok(None),
         };
@@ -242,7 +242,7 @@ impl<'o> RegionRun<'o> {
     }
 
     /// Returns the record of the region for the index.
-    pub(super) fn record(
+    pub(super) fn new_record(
         &self,
         options: &Options,
         planet: &PlanetState,

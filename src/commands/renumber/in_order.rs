@@ -12,7 +12,7 @@ use crate::index::{IdBatch, RankSetBuilder};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
     BlobEntry, BlobFlags, BlockWayIds, EncodedFrame, FrameEncoder, NewIds, PART_LEN, patch_ids,
-    stale_index,
+    stale_index_error,
 };
 use crate::runtime::{TicketLock, Turn};
 
@@ -58,7 +58,7 @@ impl Renumbering<'_> {
             (entry, (number, start))
         });
         let items: Vec<_> = positions.collect();
-        numbering.check(first)?;
+        numbering.check_range(first)?;
         let nodes = &self.numberings[ObjectKind::Node as usize];
         let pass = OrderedPass {
             numbering,
@@ -75,21 +75,23 @@ impl Renumbering<'_> {
         };
         let (mut all, mut ambiguous) = (RankSetBuilder::default(), 0);
         let input = &self.file.input;
-        BlobPass::new(name, input, self.ctx).holding(4).run(
-            items,
-            || NumberingWorker::new(write),
-            |reader, worker, (entry, (number, start))| {
-                let turn = pass.turn(number);
-                DecodedBlob::decode(reader, &entry, write, |blob| {
-                    pass.renumber(worker, blob, start, turn)
-                })
-            },
-            |(frames, old, more)| {
-                all.push_batch(&old);
-                ambiguous += more;
-                sink.add(input, BlobOutcome::Frames(frames))
-            },
-        )?;
+        BlobPass::new(name, input, self.ctx)
+            .with_memory_factor(4)
+            .run(
+                items,
+                || NumberingWorker::new(write),
+                |reader, worker, (entry, (number, start))| {
+                    let turn = pass.turn(number);
+                    DecodedBlob::decode(reader, &entry, write, |blob| {
+                        pass.renumber(worker, blob, start, turn)
+                    })
+                },
+                |(frames, old, more)| {
+                    all.push_batch(&old);
+                    ambiguous += more;
+                    sink.add(input, BlobOutcome::Frames(frames))
+                },
+            )?;
         if kind == ObjectKind::Way {
             self.orphans.ids[ObjectKind::Node as usize] = pass.missing.into_inner().ids;
         }
@@ -153,20 +155,20 @@ impl OrderedPass<'_> {
             return self.renumber_one_by_one(worker, blob, start, turn);
         }
         let nodes = self.nodes;
-        worker.ways.look_up(blob.payload, nodes)?;
+        worker.ways.read_block(blob.payload, nodes)?;
         let ambiguous = match turn {
             Some(turn) => {
                 // `take` returns `None` only after an error in an earlier blob. That error is reported instead of
                 // `failed`.
                 let failed = FormatError::new("a blob before this one is damaged");
-                turn.take(|missing| worker.ways.number_ways(missing, nodes))
+                turn.take(|missing| worker.ways.number_missing_nodes(missing, nodes))
                     .ok_or(failed)?;
                 0
             }
             None => worker.ways.count_ambiguous(nodes),
         };
         let mut ids = CountedObjects::new(self.numbering, start, blob.entry);
-        ids.objects(ObjectKind::Way, &mut worker.ways.ids.ways);
+        ids.replace_ids(ObjectKind::Way, &mut worker.ways.ids.ways);
         worker.patched.clear();
         worker.ways.ids.patch(blob.payload, &mut worker.patched)?;
         self.encode(worker, blob, start, ids.old, ambiguous)
@@ -214,12 +216,12 @@ impl OrderedPass<'_> {
     ) -> FormatResult<(Vec<EncodedFrame>, IdBatch, u64)> {
         let entry = blob.entry;
         if !ids_agree(&old, entry) {
-            return Err(stale_index("ids or their order differ"));
+            return Err(stale_index_error("ids or their order differ"));
         }
         let last = (start + u64::from(entry.count)).saturating_sub(1);
         let entry = BlobEntry {
-            min_id: self.numbering.counted(start),
-            max_id: self.numbering.counted(last),
+            min_id: self.numbering.new_id_at(start),
+            max_id: self.numbering.new_id_at(last),
             ..*entry
         };
         worker
@@ -241,17 +243,17 @@ struct OneByOne<'n, 'm> {
 }
 
 impl NewIds for OneByOne<'_, '_> {
-    fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]) {
-        self.objects.objects(kind, ids);
+    fn replace_ids(&mut self, kind: ObjectKind, ids: &mut [i64]) {
+        self.objects.replace_ids(kind, ids);
     }
 
-    fn references(&mut self, _: ObjectKind, ids: &mut [i64]) {
+    fn replace_references(&mut self, _: ObjectKind, ids: &mut [i64]) {
         self.unknown.clear();
         self.nodes.replace(ids, |index| self.unknown.push(index));
         for index in &self.unknown {
             let id = &mut ids[*index];
             match &mut self.missing {
-                Some(missing) => *id = self.nodes.counted(missing.number_of(*id)),
+                Some(missing) => *id = self.nodes.new_id_at(missing.index_of(*id)),
                 None => self.ambiguous += u64::from(self.nodes.is_new_id(*id)),
             }
         }
@@ -277,7 +279,7 @@ impl MissingNodes {
     }
 
     /// Returns the index of a missing node in the map of node ids. Appends the node to the list if it is new.
-    fn number_of(&mut self, id: i64) -> u64 {
+    fn index_of(&mut self, id: i64) -> u64 {
         self.first + self.ids.index_of(id)
     }
 }
@@ -293,7 +295,7 @@ struct Ways {
 
 impl Ways {
     /// Replaces the contents by the ways of a block, with the new ids of their nodes.
-    fn look_up(&mut self, payload: &[u8], nodes: &Numbering) -> FormatResult<()> {
+    fn read_block(&mut self, payload: &[u8], nodes: &Numbering) -> FormatResult<()> {
         self.ids.read(payload)?;
         self.unknown.clear();
         nodes.replace(&mut self.ids.nodes, |index| self.unknown.push(index));
@@ -301,10 +303,10 @@ impl Ways {
     }
 
     /// Assigns new ids to the nodes that have none, and replaces their old ids.
-    fn number_ways(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
+    fn number_missing_nodes(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
         for index in &self.unknown {
             let id = &mut self.ids.nodes[*index];
-            *id = nodes.counted(missing.number_of(*id));
+            *id = nodes.new_id_at(missing.index_of(*id));
         }
     }
 

@@ -37,16 +37,16 @@ pub(super) fn ids_agree(old: &[i64], entry: &BlobEntry) -> bool {
 }
 
 impl NewIds for CountedObjects<'_> {
-    fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
+    fn replace_ids(&mut self, _: ObjectKind, ids: &mut [i64]) {
         self.old.extend_from_slice(ids);
         for id in ids {
-            *id = self.numbering.counted(self.next);
+            *id = self.numbering.new_id_at(self.next);
             self.next += 1;
         }
     }
 
     /// References keep their ids.
-    fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
+    fn replace_references(&mut self, _: ObjectKind, _: &mut [i64]) {}
 }
 
 /// Looks up the new ids of the objects of the kinds in `kinds`, and of the references to these objects.
@@ -76,12 +76,12 @@ impl<'n> NewIdLookup<'n> {
 impl NewIdLookup<'_> {
     /// Returns the entry that a blob has after its ids are replaced; `None` if the blob has several kinds, or if the
     /// new ids may be in another order than the old ids.
-    pub(super) fn entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
+    pub(super) fn renumbered_entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
         let kind = entry.kinds.single()?;
         let keeps_order = !self.kinds.contains(kind) || self.numberings[kind as usize].is_fresh;
         let mut ends = [entry.min_id, entry.max_id];
-        self.objects(kind, &mut ends[..1]);
-        self.objects(kind, &mut ends[1..]);
+        self.replace_ids(kind, &mut ends[..1]);
+        self.replace_ids(kind, &mut ends[1..]);
         let [min_id, max_id] = ends;
         keeps_order.then_some(BlobEntry {
             min_id,
@@ -92,13 +92,13 @@ impl NewIdLookup<'_> {
 }
 
 impl NewIds for NewIdLookup<'_> {
-    fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]) {
+    fn replace_ids(&mut self, kind: ObjectKind, ids: &mut [i64]) {
         if self.kinds.contains(kind) {
-            self.walks[kind as usize].objects(ids);
+            self.walks[kind as usize].replace_objects(ids);
         }
     }
 
-    fn references(&mut self, kind: ObjectKind, ids: &mut [i64]) {
+    fn replace_references(&mut self, kind: ObjectKind, ids: &mut [i64]) {
         if !self.kinds.contains(kind) {
             return;
         }

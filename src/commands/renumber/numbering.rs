@@ -77,7 +77,7 @@ impl Numbering {
     }
 
     /// The new id for the index `number`.
-    pub(super) const fn counted(&self, number: u64) -> i64 {
+    pub(super) const fn new_id_at(&self, number: u64) -> i64 {
         if self.start < 0 {
             self.start.wrapping_sub(number as i64)
         } else {
@@ -95,7 +95,7 @@ impl Numbering {
             old.copy_from_slice(ids);
             self.first.for_each_rank(old, |index, rank| {
                 match rank.or_else(|| self.later_number(old[index])) {
-                    Some(number) => ids[index] = self.counted(number),
+                    Some(number) => ids[index] = self.new_id_at(number),
                     None => unknown(batch * AT_A_TIME + index),
                 }
             });
@@ -168,7 +168,7 @@ impl Numbering {
     }
 
     /// Fails if not all of `ids` consecutive new ids, counted from the first new id, fit into an `i64`.
-    pub(super) fn check(&self, ids: u64) -> Result<()> {
+    pub(super) fn check_range(&self, ids: u64) -> Result<()> {
         let more = ids.saturating_sub(1);
         let last = if self.start < 0 {
             self.start.checked_sub_unsigned(more)
@@ -189,7 +189,7 @@ impl Numbering {
         let old = self.first.ids().chain(self.later.in_order.iter().copied());
         (0..)
             .zip(old)
-            .map(|(number, old)| (old, self.counted(number)))
+            .map(|(number, old)| (old, self.new_id_at(number)))
     }
 
     /// Reads a file that contains the old ids in the order of their indices, each as a little-endian `i64`. Returns an
@@ -265,22 +265,22 @@ impl NumberWalk<'_> {
         let numbering = self.numbering;
         let rank = self.ranks.rank(id);
         let number = rank.or_else(|| numbering.later_number(id))?;
-        Some(numbering.counted(number))
+        Some(numbering.new_id_at(number))
     }
 
     /// Replaces the ids of consecutive objects of the file by their new ids. An id without a new id stays.
-    pub(super) fn objects(&mut self, ids: &mut [i64]) {
-        if !self.neighbours(ids) {
+    pub(super) fn replace_objects(&mut self, ids: &mut [i64]) {
+        if !self.replace_neighbours(ids) {
             for id in ids {
                 *id = self.new_id(*id).unwrap_or(*id);
             }
         }
     }
 
-    /// A fast path of [`objects`](Self::objects), which looks up only the first and the last id. It requires that the
-    /// map was begun in this run, that `ids` are in canonical order, and that no other id in the map lies between them.
-    /// Otherwise, returns `false` and changes nothing.
-    fn neighbours(&mut self, ids: &mut [i64]) -> bool {
+    /// A fast path of [`replace_objects`](Self::replace_objects), which looks up only the first and the last id. It
+    /// requires that the map was begun in this run, that `ids` are in canonical order, and that no other id in the map
+    /// lies between them. Otherwise, returns `false` and changes nothing.
+    fn replace_neighbours(&mut self, ids: &mut [i64]) -> bool {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return false;
         };
@@ -292,7 +292,7 @@ impl NumberWalk<'_> {
             return false;
         }
         for (number, id) in (first..).zip(ids) {
-            *id = self.numbering.counted(number);
+            *id = self.numbering.new_id_at(number);
         }
         true
     }

@@ -91,7 +91,7 @@ impl IdRows {
 
     /// Fails if rows could not be written to a temporary file.
     pub(super) fn check(&self) -> Result<()> {
-        self.sorter.check()
+        self.sorter.check_for_error()
     }
 
     /// Writes the table of ids. For each range of rows, `first_blobs` has the index of the range's first blob.

@@ -100,7 +100,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     let first_blobs = write_rows(&sorted, write, options, &file, ids.as_ref(), &mut sink, ctx)?;
     drop(sorted);
     let mut closed = sink.close()?;
-    if let (Some(writer), Some(ids)) = (closed.for_id_table(), ids) {
+    if let (Some(writer), Some(ids)) = (closed.id_table_writer(), ids) {
         ids.write(&first_blobs, writer, ctx)?;
     }
     Ok(Summary {
@@ -218,18 +218,18 @@ impl ObjectPlacer<'_> {
         let has_wanted = |entry: &&BlobEntry| !entry.kinds.intersection(kinds).is_empty();
         let entries = self.plan.entries.iter().filter(has_wanted).copied();
         BlobPass::new(name, &self.file.input, self.ctx)
-            .holding(8)
+            .with_memory_factor(8)
             .run(
                 entries.collect(),
                 || (),
                 |reader, (), entry| {
                     reader.decode(&entry, |payload| {
-                        rows_of(payload, kinds, &place, |batch| self.sorter.add(batch))
+                        make_rows(payload, kinds, &place, |batch| self.sorter.add(batch))
                     })
                 },
                 |found| {
                     take(found);
-                    self.sorter.check()
+                    self.sorter.check_for_error()
                 },
             )
     }
@@ -237,14 +237,14 @@ impl ObjectPlacer<'_> {
 
 /// Converts the objects of a block to rows, except objects of kinds that are not in `kinds`. Calls `add` with each
 /// batch of rows. Returns the values that `place` returned.
-fn rows_of<T>(
+fn make_rows<T>(
     payload: &[u8],
     kinds: KindSet,
     place: impl Fn(&Object<'_>) -> (Bbox, Option<T>),
     add: impl Fn(RowBatch),
 ) -> FormatResult<Vec<T>> {
     let block = Block::parse(payload)?;
-    if !block.units.are_exact_e7() || block.units.date_granularity % 1000 != 0 {
+    if !block.units.is_exact_in_e7() || block.units.date_granularity % 1000 != 0 {
         return Err(FormatError::new(
             "a spatial layout does not keep places finer than 1e-7 degree or times finer than a second",
         ));
@@ -268,7 +268,7 @@ fn rows_of<T>(
         batch.push(key_of(object.kind(), object.id, &bbox), |row| {
             put_row(&object, &bbox, row)
         });
-        if batch.len() >= MAX_BATCH {
+        if batch.memory_bytes() >= MAX_BATCH {
             add(std::mem::take(&mut batch));
         }
     }
@@ -362,7 +362,7 @@ fn write_rows(
                     let places: Vec<_> = rows.keys_and_lens().collect();
                     let mut lens = blob_lens(&places, most);
                     if number == last_range && portions.left() == 0 {
-                        divide_last(&mut lens);
+                        isolate_last_row(&mut lens);
                     }
                     let portion = frames_of(kind, &rows, &lens, encoder).map_err(|error| {
                         Error::file(options.output.target.path(), error.to_string())
@@ -423,7 +423,7 @@ impl BlobLimits {
 fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     let (mut left, mut lens) = (vec![rows], Vec::new());
     while let Some(rows) = left.pop() {
-        match cut(rows, most) {
+        match cut_index(rows, most) {
             Some(at) => {
                 let (front, back) = rows.split_at(at);
                 left.extend([back, front]);
@@ -437,7 +437,7 @@ fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
 
 /// Puts the last row into a blob of its own. The table of contents is stored beside this row, and must be found in the
 /// last bytes of the file.
-fn divide_last(lens: &mut Vec<usize>) {
+fn isolate_last_row(lens: &mut Vec<usize>) {
     if let Some(last) = lens.last_mut().filter(|last| **last > 1) {
         *last -= 1;
         lens.push(1);
@@ -445,7 +445,7 @@ fn divide_last(lens: &mut Vec<usize>) {
 }
 
 /// Returns the index at which rows are divided in two; `None` if they become one blob.
-fn cut(rows: &[(u64, usize)], most: BlobLimits) -> Option<usize> {
+fn cut_index(rows: &[(u64, usize)], most: BlobLimits) -> Option<usize> {
     let ((first, _), (last, _)) = (rows.first()?, rows.last()?);
     let smaller_side = |at: usize| at.min(rows.len() - at);
     let gaps = rows.windows(2).zip(1..).filter_map(|(pair, at)| {
@@ -505,7 +505,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blobs_end_at_gaps_and_are_even_elsewhere() {
+    fn blobs_end_at_gaps_and_have_equal_sizes_elsewhere() {
         let lens = |keys: &[u64], objects| {
             let rows: Vec<_> = keys.iter().map(|key| (*key, 10)).collect();
             let limits = BlobLimits {

@@ -7,8 +7,8 @@ use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, FrameStart, read_blob_message};
 use crate::io::Input;
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobKind, Encoding, FRAME_PREFIX_LEN, TableBlob, content_faults,
-    may_be_table_blob, scan_for_oddities,
+    Blob, BlobEntry, BlobFlags, BlobKind, Encoding, FRAME_PREFIX_LEN, TableBlob, may_be_table_blob,
+    report_content_faults, scan_for_oddities,
 };
 use crate::runtime::Context;
 use std::iter::{from_fn, once};
@@ -88,7 +88,7 @@ pub(super) fn outcomes_of(
     });
     match payload {
         Ok(payload) => {
-            let outcome = match check(&mut entry, payload, has_checksum) {
+            let outcome = match recompute_entry(&mut entry, payload, has_checksum) {
                 Ok(short_ways) => Outcome::Whole { entry, short_ways },
                 Err(cause) => mender.mend(entry, payload, cause.to_string())?,
             };
@@ -156,7 +156,10 @@ fn outcomes_within(
     // The bytes that do not belong to the found data are the remains of the blob.
     if is_lost {
         let start = FrameStart::read(input, entry.offset)?;
-        let indexed = start.parse().ok().and_then(|frame| frame.indexed(*entry));
+        let indexed = start
+            .parse()
+            .ok()
+            .and_then(|frame| frame.indexed_entry(*entry));
         found.insert(0, Outcome::lost(indexed.unwrap_or(*entry), cause));
     }
     Ok(found)
@@ -165,9 +168,9 @@ fn outcomes_within(
 /// Checks the content of a blob, and computes its entry again, because a table of contents can have false facts about a
 /// blob. Returns the number of ways with fewer than two nodes. Fails if the blob cannot be copied as it is. Without a
 /// checksum, damage can be anywhere, so every value is checked.
-fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> FormatResult<u64> {
+fn recompute_entry(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> FormatResult<u64> {
     if !has_checksum {
-        content_faults(payload, |_| ())?;
+        report_content_faults(payload, |_| ())?;
     }
     let mut found = entry.without_facts();
     let odd = scan_for_oddities(payload, &mut found)?;

@@ -39,14 +39,15 @@ impl FrameParts {
             return true;
         }
         if let Some(header) = bytes.strip_suffix(&fields[..]) {
-            return header.len() == self.header(None).len() || self.is_damaged_header(header);
+            return header.len() == self.header(None).len()
+                || self.has_right_prefix_or_message(header);
         }
         let header = bytes.strip_suffix(&self.data_head[..]);
-        header.is_some_and(|header| self.is_damaged_header(header))
+        header.is_some_and(|header| self.has_right_prefix_or_message(header))
     }
 
     /// Whether either the prefix or the BlobHeader in `bytes` is right.
-    fn is_damaged_header(&self, bytes: &[u8]) -> bool {
+    fn has_right_prefix_or_message(&self, bytes: &[u8]) -> bool {
         let parts = bytes.split_first_chunk::<FRAME_PREFIX_LEN>();
         parts.is_some_and(|(prefix, message)| {
             let has_right_len = u32::from_be_bytes(*prefix) as usize == message.len()
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tiny_blob_before_a_head_is_more_than_a_head() {
+    fn a_tiny_blob_followed_by_a_head_is_not_a_head() {
         let data = [1; 500];
         for (tiny_index, index) in [(0, 0), (70, 0), (0, 70), (70, 70)] {
             let frame = frame(&data, index);
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_two_heads_are_not_one() {
+    fn parts_of_two_heads_do_not_form_a_head() {
         let (one, two) = (frame(&[2; 20], 0), frame(&[1; 500], 0));
         let head = &two[..two.len() - 500];
         for (from, to) in (0..20).flat_map(|from| (0..head.len()).map(move |to| (from, to))) {

@@ -23,7 +23,7 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
         }
         let differs = |nodes: &str| more.has(nodes) != header.has(nodes);
         if feature::NODES_OF_WAYS.into_iter().any(differs) {
-            declare_no_nodes(&mut header);
+            remove_node_features(&mut header);
         }
     }
     header.set_required(feature::SCHEMA, true);
@@ -39,12 +39,12 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
     }
     header.set_optional(feature::SORTED, true);
     if !report.is_complete() {
-        declare_no_nodes(&mut header);
+        remove_node_features(&mut header);
         match other {
             // The objects of the other file may be older. With the older state, an update brings all objects up to
             // date.
             Some(other)
-                if report.is_taken_from(other) && are_of_one_server(&header, &other.header) =>
+                if report.may_be_taken_from(other) && are_of_one_server(&header, &other.header) =>
             {
                 header.replication_sequence = older(
                     header.replication_sequence,
@@ -69,7 +69,7 @@ fn older(one: Option<i64>, two: Option<i64>) -> Option<i64> {
 }
 
 /// Removes the features that declare which nodes the file has.
-fn declare_no_nodes(header: &mut HeaderBlock) {
+fn remove_node_features(header: &mut HeaderBlock) {
     for nodes in feature::NODES_OF_WAYS {
         header.set_optional(nodes, false);
     }
@@ -93,7 +93,7 @@ fn drop_replication(header: &mut HeaderBlock) {
 
 impl Report {
     /// Whether another file has replication state, and everything that was lost can be taken from it.
-    fn is_taken_from(&self, other: &PbfFile) -> bool {
+    fn may_be_taken_from(&self, other: &PbfFile) -> bool {
         let has_ids = |loss: &Loss| loss.is_without_objects() || !loss.ids.is_empty();
         other.header.has_replication()
             && self.headers > 0

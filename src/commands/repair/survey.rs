@@ -129,7 +129,7 @@ impl Survey {
         ctx: &Context,
     ) -> Result<()> {
         let (pass, mut outcomes) = (BlobPass::new("look at blobs", input, ctx), Vec::new());
-        pass.holding(4).run(
+        pass.with_memory_factor(4).run(
             std::mem::take(&mut self.pieces),
             || (),
             |reader, (), piece| match piece {
@@ -209,7 +209,7 @@ impl Survey {
 
     /// Adds the loss of the end of the file, if the end is missing and no other loss explains it. The end is missing if
     /// the headers announce a longer file, or if the file was unpacked in part (`is_cut`).
-    pub(super) fn add_missing_end(&mut self, input: &Input, is_cut: bool) {
+    pub(super) fn add_loss_of_end(&mut self, input: &Input, is_cut: bool) {
         let missing = self.declared_len.saturating_sub(input.len());
         let cause = match (missing, is_cut) {
             (0, true) => "the compressed file ends early or is damaged",

@@ -32,7 +32,7 @@ pub(super) fn repair(
     let mut report = Report {
         bytes: salvaged.bytes,
         text: Some(format.short_name()),
-        unpacked: FileCompression::of(input.start()?).map(FileCompression::name),
+        unpacked: FileCompression::detect(input.first_bytes()?).map(FileCompression::name),
         ..Report::default()
     };
     survey.report(&mut report);
@@ -65,7 +65,7 @@ pub(super) fn repair(
 /// Whether a file is uncompressed OPL whose last line has no line break. In such a file, nothing else shows that the
 /// text was cut.
 fn ends_within_line(input: &Input, format: TextFormat) -> Result<bool> {
-    let is_plain = FileCompression::of(input.start()?).is_none();
+    let is_plain = FileCompression::detect(input.first_bytes()?).is_none();
     match input.len().checked_sub(1) {
         Some(last) if is_plain && format == TextFormat::Opl => {
             let mut byte = [0];

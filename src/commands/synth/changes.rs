@@ -1,7 +1,7 @@
 //! The change files of a synthetic world, and state files like those of replication servers.
 
 use super::town::{SyntheticObject, Town};
-use super::world::{Lifetime, World, day_ends};
+use super::world::{Lifetime, World, day_end};
 use crate::error::{FileResult, Result};
 use crate::formats::{ChangeAction, OscWriter};
 use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
@@ -136,7 +136,7 @@ fn write_day(day: &Day, out: impl Write) -> std::io::Result<()> {
 
 fn state_text(day: u32) -> String {
     // Replication servers write state files as Java properties files, in which colons are escaped.
-    let time = format_timestamp(day_ends(day)).replace(':', "\\:");
+    let time = format_timestamp(day_end(day)).replace(':', "\\:");
     format!("sequenceNumber={day}\ntimestamp={time}\n")
 }
 

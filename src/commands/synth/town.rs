@@ -1,7 +1,7 @@
 //! One town: a grid of streets with houses, points of interest, a park, a boundary and bus lines.
 
 use super::names;
-use super::world::{Lifetime, Mapper, World, day_ends, mapper};
+use super::world::{Lifetime, Mapper, World, day_end, mapper};
 use crate::commands::random::Random;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Info, List, Member, Object, ObjectBody};
@@ -128,7 +128,7 @@ impl SyntheticObject {
 
 /// Draws a time on a day, in seconds since 1970.
 fn time_on(day: u32, random: &mut Random) -> i64 {
-    day_ends(day) - 1 - random.below(86_000) as i64
+    day_end(day) - 1 - random.below(86_000) as i64
 }
 
 /// The objects of a town in the base, each with the change that happens to it.
@@ -251,7 +251,7 @@ impl Town {
             SyntheticBody::Relation(_) => ObjectKind::Relation,
         };
         // Most ids are consecutive. Gaps imitate objects that were deleted long ago.
-        let gap = if self.random.percent(70) {
+        let gap = if self.random.draw_bool(70) {
             1
         } else {
             1 + self.random.below(12) as i64
@@ -265,7 +265,7 @@ impl Town {
             .min(self.random.below(12))
             .min(self.random.below(12));
         let mapper = mapper(&mut self.random);
-        let timestamp = day_ends(0) - 1 - age;
+        let timestamp = day_end(0) - 1 - age;
         let made = SyntheticObject {
             id,
             lifetime,
@@ -299,7 +299,7 @@ impl Town {
                 for house in 0..HOUSES {
                     let number = (row * size + column) as u64 * HOUSES + house;
                     houses.push(self.add_house(number, row, column, house as i32));
-                    if self.random.percent(60) {
+                    if self.random.draw_bool(60) {
                         self.add_point(row, column);
                     }
                 }
@@ -357,16 +357,16 @@ impl Town {
             ("highway", Text::Borrowed(highway)),
             ("name", self.street_name()),
         ];
-        if self.random.percent(50) {
+        if self.random.draw_bool(50) {
             tags.push(("surface", self.random.pick(&names::SURFACES).into()));
         }
-        if self.random.percent(40) {
+        if self.random.draw_bool(40) {
             tags.push((
                 "maxspeed",
                 if highway == "primary" { "50" } else { "30" }.into(),
             ));
         }
-        if self.random.percent(10) {
+        if self.random.draw_bool(10) {
             tags.push(("oneway", "yes".into()));
         }
         self.add(Lifetime::Stays, tags, SyntheticBody::Way(refs))
@@ -398,7 +398,7 @@ impl Town {
             800 + self.random.around(300),
             1500 + self.random.around(600),
         );
-        let outline = if self.random.percent(45) {
+        let outline = if self.random.draw_bool(45) {
             vec![
                 (0, 0),
                 (0, length),
@@ -426,10 +426,10 @@ impl Town {
             "building",
             Text::Borrowed(self.random.pick(&names::BUILDINGS)),
         )];
-        if self.random.percent(55) {
+        if self.random.draw_bool(55) {
             tags.push(("addr:street", self.street_name()));
             tags.push(("addr:housenumber", (1 + number % 140).to_string().into()));
-            if self.random.percent(70) {
+            if self.random.draw_bool(70) {
                 tags.push(("addr:city", self.name.clone().into()));
                 tags.push((
                     "addr:postcode",
@@ -437,7 +437,7 @@ impl Town {
                 ));
             }
         }
-        if self.random.percent(20) {
+        if self.random.draw_bool(20) {
             tags.push((
                 "building:levels",
                 (1 + self.random.below(6)).to_string().into(),
@@ -492,7 +492,7 @@ impl Town {
     }
 
     fn add_relations(&mut self, size: i32, streets: &[i64], houses: &[i64]) {
-        let boundary = self.boundary(size);
+        let boundary = self.add_boundary(size);
         let mut tags = vec![
             ("type", Text::Borrowed("boundary")),
             ("boundary", "administrative".into()),
@@ -529,7 +529,7 @@ impl Town {
             self.add(Lifetime::Stays, tags, SyntheticBody::Relation(members));
         }
         for house in houses.iter().step_by(16).copied().collect::<Vec<_>>() {
-            if self.random.percent(30) {
+            if self.random.draw_bool(30) {
                 let tags = vec![
                     ("type", Text::Borrowed("multipolygon")),
                     ("building", "yes".into()),
@@ -541,7 +541,7 @@ impl Town {
     }
 
     /// Adds the town's boundary as four ways, and returns their ids.
-    fn boundary(&mut self, size: i32) -> Vec<i64> {
+    fn add_boundary(&mut self, size: i32) -> Vec<i64> {
         let (height, width) = self.block_e7;
         let (south, west) = (self.corner_e7.0 - 6000, self.corner_e7.1 - 6000);
         let (north, east) = (south + size * height + 12_000, west + size * width + 12_000);

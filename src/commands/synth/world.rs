@@ -11,7 +11,7 @@ const BASE_TIME: i64 = 1_767_225_600;
 const DAY_SECONDS: i64 = 86_400;
 
 /// The end of a day, in seconds since 1970; the time of the base for day 0.
-pub(super) fn day_ends(day: u32) -> i64 {
+pub(super) fn day_end(day: u32) -> i64 {
     BASE_TIME + i64::from(day) * DAY_SECONDS
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn edit_set(editor: &TagEditor, changes: &mut ChangeSet) -> FormatRes
 /// Returns the editor for changes. Fails if there are regions.
 fn editor(edits: &TagEdits) -> Result<TagEditor> {
     if edits.regions.is_empty() {
-        Ok(edits.complete(TagEditor::default()))
+        Ok(edits.add_steps_to(TagEditor::default()))
     } else {
         let cause = "a change file does not tell where ways and relations are";
         Err(Error::Usage(cause.into()))

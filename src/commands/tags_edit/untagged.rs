@@ -6,7 +6,7 @@ use crate::engine::filter::{
     select_by_id, size_hint,
 };
 use crate::engine::headers::header_of_part;
-use crate::engine::id_search::search_for;
+use crate::engine::id_search::id_search_for;
 use crate::engine::references::referenced_ids;
 use crate::engine::repeats::Counting;
 use crate::engine::tag_editor::{EditCounts, TagEditor};
@@ -19,7 +19,7 @@ use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 
 /// Writes the objects that have tags after the edit, and the objects that they refer to.
-pub(super) fn write(
+pub(super) fn write_tagged(
     file: &PbfFile,
     editor: &TagEditor,
     options: &Options,
@@ -32,7 +32,7 @@ pub(super) fn write(
     counting.warn_of_count();
     let added = referenced_ids(PlannedFile::new(file, &plan, ctx), &tagged, None)?;
     let sets = [&tagged, &added];
-    let search = search_for(&sets, file, ctx)?;
+    let search = id_search_for(&sets, file, ctx)?;
     let items = plan.entries.iter().map(|entry| {
         let decision = BlobDecision::visit_if(!entry.is_indexed() || search.may_find_in(entry));
         FilterItem::new(*entry, decision).transformed()

@@ -62,7 +62,7 @@ fn ways(block: &Block<'_>, nodes: &IdSet, stored: Option<&AreaIndex>) -> FormatR
     let mut located = Vec::new();
     if let Some(index) = stored {
         let mut test = LocationTest::new(index);
-        block.for_each_way_location(
+        block.for_each_way_with_locations(
             |_| true,
             |_, _, locations| {
                 let mut locations = locations.unwrap_or_default().iter().flatten().copied();

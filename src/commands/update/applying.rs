@@ -55,7 +55,7 @@ impl<'a> Applying<'a> {
         let Some(follow_up) = follow_up else {
             return self.apply(download, summary);
         };
-        follow_up.begin(summary, self.position)?;
+        follow_up.record_step(summary, self.position)?;
         let applied = self.apply(download, summary);
         if applied.is_err() {
             follow_up.withdraw(summary, self.ctx);

@@ -26,7 +26,7 @@ impl<'t> CancellableFiles<'t> {
     pub(super) fn pause(&self, time: Duration) -> Result<(), Fault> {
         let mut left = time;
         loop {
-            self.check()?;
+            self.fail_if_cancelled()?;
             if left.is_zero() {
                 return Ok(());
             }
@@ -37,7 +37,7 @@ impl<'t> CancellableFiles<'t> {
     }
 
     /// Fails if the update is cancelled.
-    fn check(&self) -> Result<(), Fault> {
+    fn fail_if_cancelled(&self) -> Result<(), Fault> {
         let checked = self.cancellation.check();
         checked.map_err(|error| Fault::Permanent(error.to_string()))
     }
@@ -45,7 +45,7 @@ impl<'t> CancellableFiles<'t> {
 
 impl Transport for CancellableFiles<'_> {
     fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault> {
-        self.check()?;
+        self.fail_if_cancelled()?;
         let range = self.files.open(url, start)?;
         let cancellation = self.cancellation.clone();
         Ok(BodyRange {

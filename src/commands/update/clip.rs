@@ -124,7 +124,7 @@ impl ChangeFilter for RegionCut<'_> {
     }
 
     fn widens_box(&self, location: Location) -> bool {
-        self.region.test().has(location)
+        self.region.location_test().has(location)
     }
 }
 
@@ -256,7 +256,7 @@ impl<'k> KeptChanges<'k> {
             brought: all.filter(is_brought).map(Change::object_id).collect(),
             kept: IdSets::default(),
         };
-        search.keep_ways(region);
+        search.keep_nodes_and_ways(region);
         search.keep_members();
         if strategy.keeps_relations() {
             search.keep_relations();
@@ -274,15 +274,15 @@ impl<'k> KeptChanges<'k> {
     }
 
     /// Keeps the nodes in the region, and the ways that are in the base or have a node in the region.
-    fn keep_ways(&mut self, region: &ClipRegion) {
-        let inside = region.nodes_of(self.changes);
+    fn keep_nodes_and_ways(&mut self, region: &ClipRegion) {
+        let inside = region.changed_nodes_inside(self.changes);
         let nodes = self.changes.changes().iter();
         let nodes = nodes.filter(|change| change.kind() == ObjectKind::Node);
         let changed: IdSet = nodes.map(|change| change.id()).collect();
         self.kept.of_mut(ObjectKind::Node).extend(inside.ids());
-        let mut test = region.test();
+        let mut test = region.location_test();
         for (_, way) in self.changes_of(ObjectKind::Way) {
-            if self.is_present(way.object_id()) || self.is_inside(way, &changed, &inside, &mut test)
+            if self.is_in_base(way.object_id()) || self.is_inside(way, &changed, &inside, &mut test)
             {
                 self.keep_way(way);
             }
@@ -353,13 +353,13 @@ impl<'k> KeptChanges<'k> {
     }
 
     /// Whether the base has an object.
-    fn is_present(&self, object: ObjectId) -> bool {
+    fn is_in_base(&self, object: ObjectId) -> bool {
         self.facts.present.contains(object.kind, object.id)
     }
 
     /// Whether the file has or gets an object.
-    fn is_there(&self, object: ObjectId) -> bool {
-        self.is_present(object) || self.kept.contains(object.kind, object.id)
+    fn is_in_result(&self, object: ObjectId) -> bool {
+        self.is_in_base(object) || self.kept.contains(object.kind, object.id)
     }
 
     /// Returns the members of a changed relation that decide whether the relation is kept. With the strategy `simple`,
@@ -379,8 +379,8 @@ impl<'k> KeptChanges<'k> {
         let mut waiting: FxHashMap<ObjectId, Vec<usize>> = FxHashMap::default();
         let mut open = Vec::new();
         for (index, relation) in self.changes_of(ObjectKind::Relation) {
-            let is_there = |member| self.is_there(member);
-            if self.is_present(relation.object_id())
+            let is_there = |member| self.is_in_result(member);
+            if self.is_in_base(relation.object_id())
                 || self.deciding_members(relation).any(is_there)
             {
                 open.push(index);
@@ -431,7 +431,7 @@ impl<'k> KeptChanges<'k> {
             let object = self.changes.object(relation);
             let (mut kept, mut all) = (0, 0);
             for member in self.changes.member_ids(relation) {
-                let is_kept = member.kind != ObjectKind::Relation && self.is_there(member);
+                let is_kept = member.kind != ObjectKind::Relation && self.is_in_result(member);
                 kept += u64::from(is_kept);
                 all += 1;
             }

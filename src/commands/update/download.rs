@@ -131,7 +131,7 @@ impl<'d> Downloader<'d> {
                     break;
                 }
                 last = file.sequence;
-                self.names.push(self.name(leg.server, last));
+                self.names.push(self.change_file_name(leg.server, last));
                 self.files += 1;
                 self.bytes += file.len;
                 self.text_len += file.text_len;
@@ -153,7 +153,7 @@ impl<'d> Downloader<'d> {
 
     /// Returns the name of a change file, which is its sequence number. If its server is not the finest one, the last
     /// part of the server's URL comes before the number.
-    fn name(&self, server: &Server<'_>, sequence: i64) -> String {
+    fn change_file_name(&self, server: &Server<'_>, sequence: i64) -> String {
         if std::ptr::eq(server, self.ladder.finest_server().0) {
             return sequence.to_string();
         }

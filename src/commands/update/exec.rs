@@ -151,7 +151,7 @@ impl<'o> FollowUp<'o> {
             options,
             exec: options.exec.as_ref()?,
             written,
-            record: Record::of(&options.file, written),
+            record: Record::for_replaced_file(&options.file, written),
         })
     }
 
@@ -161,7 +161,7 @@ impl<'o> FollowUp<'o> {
     ///
     /// The command fails. The file must not be updated then, because this would replace the outputs that the command
     /// reads.
-    fn catch_up(&self, position: &FilePosition, ctx: &Context) -> Result<Option<Executed>> {
+    fn run_pending(&self, position: &FilePosition, ctx: &Context) -> Result<Option<Executed>> {
         let Some(record) = &self.record else {
             return Ok(None);
         };
@@ -230,7 +230,7 @@ impl<'o> FollowUp<'o> {
     }
 
     /// Records the step of an update, before the file is replaced.
-    pub(super) fn begin(&self, summary: &Summary, position: &FilePosition) -> Result<()> {
+    pub(super) fn record_step(&self, summary: &Summary, position: &FilePosition) -> Result<()> {
         let Some(record) = &self.record else {
             return Ok(());
         };
@@ -239,7 +239,7 @@ impl<'o> FollowUp<'o> {
 
     /// Removes the record after a failed update, unless the update has replaced the file.
     pub(super) fn withdraw(&self, summary: &Summary, ctx: &Context) {
-        let position = FilePosition::of(&self.options.file, ctx);
+        let position = FilePosition::read(&self.options.file, ctx);
         if let Some(record) = &self.record
             && position.is_ok_and(|position| !position.is_at(&summary.after))
         {
@@ -263,7 +263,7 @@ impl<'o> FollowUp<'o> {
         let file = &self.options.file;
         ctx.debug(format!("{}: replaced; the command follows", file.display()));
         // Until the new file is locked, other runs can begin and end.
-        let lock = FileLock::of(file);
+        let lock = FileLock::acquire(file);
         if let Err(error @ Error::File { .. }) = &lock {
             ctx.warn_with_advice(
                 format!("{error}: the command is left to it"),
@@ -279,7 +279,7 @@ impl<'o> FollowUp<'o> {
             ));
             return Ok(None);
         }
-        let followed = match FilePosition::of(file, ctx) {
+        let followed = match FilePosition::read(file, ctx) {
             Ok(position) => self.followed_update(step, &position, ctx),
             Err(_) => Some(step.into()),
         };
@@ -322,26 +322,26 @@ impl<'o> FollowUp<'o> {
 }
 
 /// Runs the pending command of a file before its update. If the options have no command, warns if a command is pending.
-pub(super) fn catch_up(
+pub(super) fn run_pending_or_warn(
     follow_up: Option<&FollowUp<'_>>,
     options: &Options,
     position: &FilePosition,
     ctx: &Context,
 ) -> Result<Option<Executed>> {
     if let Some(follow_up) = follow_up {
-        return follow_up.catch_up(position, ctx);
+        return follow_up.run_pending(position, ctx);
     }
-    leave_pending(options, position, ctx);
+    warn_of_pending(options, position, ctx);
     Ok(None)
 }
 
 /// Warns if a command is pending, before an update without a command. Keeps the record, unless the run that has written
 /// the record ended before it replaced the file.
-fn leave_pending(options: &Options, position: &FilePosition, ctx: &Context) {
+fn warn_of_pending(options: &Options, position: &FilePosition, ctx: &Context) {
     let Goal::File(output) = &options.goal else {
         return;
     };
-    let Some(record) = Record::of(&options.file, output.target.path()) else {
+    let Some(record) = Record::for_replaced_file(&options.file, output.target.path()) else {
         return;
     };
     let message = match record.read() {

@@ -48,7 +48,7 @@ impl From<State> for Start {
 }
 
 impl FilePosition {
-    pub(super) fn of(path: &Path, ctx: &Context) -> Result<Self> {
+    pub(super) fn read(path: &Path, ctx: &Context) -> Result<Self> {
         let header = PbfFile::open(path, ctx)?.header;
         if header.has(feature::HISTORY) {
             let cause = "this is a history file, which update cannot bring up to date";
@@ -71,7 +71,7 @@ impl FilePosition {
     }
 
     /// Finds the state of the file, as a state of the finest server.
-    pub(super) fn start(
+    pub(super) fn find_start(
         &self,
         options: &Options,
         ladder: &Ladder<'_>,
@@ -87,14 +87,14 @@ impl FilePosition {
                     sequence,
                     timestamp,
                 };
-                position_of_server(state, options, ladder, ctx)
+                start_at_server_state(state, options, ladder, ctx)
             }
             (Some(sequence), None) => Ok(fetch_untimed_state(sequence, options, ladder)?.into()),
-            (None, Some(timestamp)) => position_at_time(ladder, timestamp),
+            (None, Some(timestamp)) => start_at_time(ladder, timestamp),
             (None, None) => {
-                let published = newest_object(&options.file, ctx)?.saturating_sub(PUBLICATION);
+                let published = newest_timestamp(&options.file, ctx)?.saturating_sub(PUBLICATION);
                 if published > newest.timestamp {
-                    position_at_time(ladder, published)
+                    start_at_time(ladder, published)
                 } else {
                     Ok(ladder.state_at(published)?.into())
                 }
@@ -104,7 +104,7 @@ impl FilePosition {
 }
 
 /// Finds the start for a file whose header has a state of the server.
-fn position_of_server(
+fn start_at_server_state(
     state: State,
     options: &Options,
     ladder: &Ladder<'_>,
@@ -121,7 +121,7 @@ fn position_of_server(
             server.base(),
             newest.sequence
         ));
-        return position_at_time(ladder, state.timestamp);
+        return start_at_time(ladder, state.timestamp);
     }
     Ok(Start {
         state,
@@ -150,7 +150,7 @@ fn fetch_untimed_state(sequence: i64, options: &Options, ladder: &Ladder<'_>) ->
 }
 
 /// Finds the state of a file that contains all changes up to `timestamp`.
-fn position_at_time(ladder: &Ladder<'_>, timestamp: i64) -> Result<Start> {
+fn start_at_time(ladder: &Ladder<'_>, timestamp: i64) -> Result<Start> {
     Ok(Start {
         state: State {
             timestamp,
@@ -161,7 +161,7 @@ fn position_at_time(ladder: &Ladder<'_>, timestamp: i64) -> Result<Start> {
 }
 
 /// The timestamp of the newest object of a file.
-fn newest_object(path: &Path, ctx: &Context) -> Result<i64> {
+fn newest_timestamp(path: &Path, ctx: &Context) -> Result<i64> {
     let reader = ElementReader::with_context(path, ctx.clone())?;
     let timestamp = |element: Element<'_>| element.info().timestamp;
     let newest =

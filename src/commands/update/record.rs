@@ -39,7 +39,7 @@ pub(super) struct Record {
 impl Record {
     /// Returns the record for an update that replaces `file`. Returns `None` if the update writes another file, because
     /// the next update then repeats the whole step.
-    pub(super) fn of(file: &Path, written: &Path) -> Option<Self> {
+    pub(super) fn for_replaced_file(file: &Path, written: &Path) -> Option<Self> {
         let real = file.canonicalize().ok()?;
         if written.canonicalize().ok()? != real {
             return None;

@@ -105,7 +105,7 @@ impl Selection {
         let decision = |group: usize| {
             let keeps = outputs
                 .iter()
-                .map(|selection| selection.of(group as GroupId));
+                .map(|selection| selection.decision_for(group as GroupId));
             let keeps = keeps
                 .enumerate()
                 .filter(|(_, keep)| *keep != Selected::Drop);
@@ -130,7 +130,7 @@ pub(crate) struct OutputSelection {
 
 impl OutputSelection {
     /// Returns the decision about the objects of a group.
-    pub(crate) fn of(&self, group: GroupId) -> Selected {
+    pub(crate) fn decision_for(&self, group: GroupId) -> Selected {
         self.groups[group as usize]
     }
 }

@@ -292,7 +292,7 @@ impl Rewriter {
         self.spliced.clear();
         let kept = objects
             .iter()
-            .map(|group| output.of(*group) != Selected::Drop);
+            .map(|group| output.decision_for(*group) != Selected::Drop);
         let script = EditScript::keeping(kept);
         let options = SpliceOptions::default();
         splice_block(source.payload, &script, &[], options, &mut self.spliced)

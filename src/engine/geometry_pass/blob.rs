@@ -3,7 +3,7 @@
 use super::late::WayBlob;
 use super::locations::{BlobSource, PartSource};
 use super::needs::{Selected, WayNeeds};
-use super::{Found, Task, Visitor, Visits, on_earth};
+use super::{Found, Task, Visitor, Visits, point_on_earth};
 use crate::area::{WayBatch, WayStore};
 use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::BlobDecoder;
@@ -38,18 +38,18 @@ impl<V: Visitor> BlobVisit<V> {
     }
 
     /// Visits the objects of a blob.
-    pub(super) fn blob(
+    pub(super) fn visit_blob(
         &mut self,
         task: &Task,
         entry: &BlobEntry,
         results: &PassResults<'_, Found<V::Found>>,
     ) -> Result<()> {
-        self.visitor.check()?;
+        self.visitor.check_flushed()?;
         let mut visit = Visit {
             visits: self.visits,
             visitor: &mut self.visitor,
             results,
-            locations: task.locations(),
+            locations: task.preparation(),
         };
         let mut completed = *entry;
         self.reader.decode(entry, |payload| {
@@ -75,7 +75,7 @@ impl<V: Visitor> BlobVisit<V> {
                 } => {
                     let ask = |are_found: &dyn Fn() -> bool| {
                         send(results, Found::Unlocated)?;
-                        results.wait_until(are_found).map_err(ended)
+                        results.wait_until(are_found).map_err(ended_error)
                     };
                     let blob = WayBlob {
                         entry,
@@ -112,11 +112,11 @@ struct Visit<'v, V: Visitor> {
 
 /// Sends a message to the thread that runs the pass.
 fn send<F>(results: &PassResults<'_, Found<F>>, found: Found<F>) -> FormatResult<()> {
-    results.send(found).map_err(ended)
+    results.send(found).map_err(ended_error)
 }
 
 /// Converts the error of sending to a pass that has ended. Nobody reads this error.
-fn ended(error: Error) -> FormatError {
+fn ended_error(error: Error) -> FormatError {
     FormatError::with(error.to_string())
 }
 
@@ -163,7 +163,7 @@ impl<V: Visitor> Visit<'_, V> {
             block.for_each_node_run(parts, |nodes| match nodes {
                 NodeVisit::Run(ids, locations) if is_located || !is_visited => {
                     batch.push_run(ids, locations);
-                    self.send_many(&mut batch)
+                    self.send_nodes_if_many(&mut batch)
                 }
                 NodeVisit::Tagged {
                     index,
@@ -187,7 +187,7 @@ impl<V: Visitor> Visit<'_, V> {
                 };
                 if is_located {
                     batch.push(node.id(), node.location());
-                    self.send_many(&mut batch)?;
+                    self.send_nodes_if_many(&mut batch)?;
                 }
                 if is_selected {
                     let (info, location) = (node.info(), node.location());
@@ -223,7 +223,7 @@ impl<V: Visitor> Visit<'_, V> {
     }
 
     /// Sends the locations in `batch` if there are at least [`NODES`] of them.
-    fn send_many(&self, batch: &mut NodeBatch) -> FormatResult<()> {
+    fn send_nodes_if_many(&self, batch: &mut NodeBatch) -> FormatResult<()> {
         if batch.len() < NODES {
             Ok(())
         } else {
@@ -241,8 +241,8 @@ impl<V: Visitor> Visit<'_, V> {
     }
 
     /// Sends the ways in `batch` if they have at least [`BATCH`] bytes.
-    fn send_many_ways(&self, batch: &mut WayBatch) -> FormatResult<()> {
-        if batch.len() < BATCH {
+    fn send_ways_if_many(&self, batch: &mut WayBatch) -> FormatResult<()> {
+        if batch.memory_size() < BATCH {
             return Ok(());
         }
         let next = WayBatch::new(self.visits.member_node_ids);
@@ -274,9 +274,9 @@ impl<V: Visitor> Visit<'_, V> {
         let mut source = PartSource::of(source, block, &needs, wanted)?;
         let (mut ranks, mut batch) = (wanted.walk(), WayBatch::new(self.visits.member_node_ids));
         let counter = needs.counter();
-        block.try_for_each_wanted(
+        block.try_for_each_with_wanted_ways(
             self.visits.info,
-            || counter.next_is_needed(),
+            || counter.advance_to_next_way(),
             |element| {
                 let index = counter.next_index();
                 element.check_size()?;
@@ -293,7 +293,7 @@ impl<V: Visitor> Visit<'_, V> {
                 let locations = source.locations_of_way(&way, counter.way_index())?;
                 if let Some(rank) = rank {
                     push_member(&mut batch, rank, &way, locations);
-                    self.send_many_ways(&mut batch)?;
+                    self.send_ways_if_many(&mut batch)?;
                 }
                 if is_visited {
                     self.visitor.way(&way, locations)?;
@@ -325,6 +325,8 @@ impl<V: Visitor> Visit<'_, V> {
 /// Adds a way that is a member of an area.
 fn push_member(batch: &mut WayBatch, rank: u64, way: &Way<'_>, locations: &[Option<Location>]) {
     let refs: Vec<i64> = way.refs().collect();
-    let points = locations.iter().map(|location| location.and_then(on_earth));
+    let points = locations
+        .iter()
+        .map(|location| location.and_then(point_on_earth));
     batch.push(rank, refs.into_iter().zip(points));
 }

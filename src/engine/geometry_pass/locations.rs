@@ -136,7 +136,7 @@ impl<'s, 'b> PartSource<'s, 'b> {
                     return Ok(nodes);
                 }
                 read_stored(way, locations)?;
-                put_nodes(nodes, locations);
+                replace_known(nodes, locations);
             }
             FoundFirst::Ways(late) => {
                 read_stored(way, locations)?;
@@ -147,7 +147,7 @@ impl<'s, 'b> PartSource<'s, 'b> {
                     self.refs.extend(way.refs());
                     self.nodes.clear();
                     late.find(self.part, index, &self.refs, &mut self.nodes)?;
-                    put_nodes(&self.nodes, locations);
+                    replace_known(&self.nodes, locations);
                 }
             }
         }
@@ -171,7 +171,7 @@ fn read_stored(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> FormatRe
 }
 
 /// Replaces the locations that a way stores by the locations of its nodes, where these are known.
-fn put_nodes(nodes: &[Option<Location>], stored: &mut [Option<Location>]) {
+fn replace_known(nodes: &[Option<Location>], stored: &mut [Option<Location>]) {
     for (node, stored) in nodes.iter().zip(stored) {
         *stored = location_of_reference(*node, *stored);
     }
@@ -204,7 +204,12 @@ impl NodeLocations {
                 || (needs.may_visit(index) && needs.has_key(|keys| way.has_key_among(keys)))
         };
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        block.collect_refs(|| counter.next_is_needed(), is_needed, &mut refs, &mut ways)?;
+        block.collect_refs(
+            || counter.advance_to_next_way(),
+            is_needed,
+            &mut refs,
+            &mut ways,
+        )?;
         let mut locations = Vec::with_capacity(refs.len());
         found.find(&refs, &mut locations)?;
         let ends: Vec<usize> = ways.into_iter().map(|(_, end)| end).collect();

@@ -70,7 +70,7 @@ pub(crate) trait Visitor {
     fn take(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>>;
 
     /// Fails if [`flush`](Self::flush) failed before.
-    fn check(&mut self) -> Result<()> {
+    fn check_flushed(&mut self) -> Result<()> {
         Ok(())
     }
 
@@ -157,7 +157,7 @@ enum Task {
 }
 
 impl Task {
-    const fn locations(&self) -> Option<&Preparation> {
+    const fn preparation(&self) -> Option<&Preparation> {
         match self {
             Self::Nodes { locations, .. } => locations.as_ref(),
             Self::Ways { .. } | Self::Relations(_) => None,
@@ -186,7 +186,7 @@ pub(crate) fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) ->
 }
 
 /// Converts a location to a point. Returns `None` if it is not on the earth.
-pub(crate) fn on_earth(location: Location) -> Option<Point> {
+pub(crate) fn point_on_earth(location: Location) -> Option<Point> {
     let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
     location.is_on_earth().then_some(Point { lat_e7, lon_e7 })
 }
@@ -215,13 +215,13 @@ impl<'a> GeometryPass<'a> {
             locate,
             ctx: ctx.clone(),
         };
-        pass.check(&pass.plan)?;
+        pass.check_current(&pass.plan)?;
         pass.ctx = repeats::refuse_repeats(file, &pass.plan, ctx)?;
         Ok(pass)
     }
 
     /// Fails if the file is a history file, or if its objects are not in canonical order. `plan` is a plan of the file.
-    fn check(&self, plan: &BlobPlan) -> Result<()> {
+    fn check_current(&self, plan: &BlobPlan) -> Result<()> {
         plan.check_current(self.file, &self.ctx)?;
         if plan.is_history(self.file, &self.ctx) {
             let cause =
@@ -359,7 +359,7 @@ impl<'a> GeometryPass<'a> {
                         let members = members.filter(|member| member.kind == ObjectKind::Way);
                         ways.extend(members.inspect(|_| count += 1).map(|member| member.id));
                         if has_member_lines(relation.tags()) {
-                            let members = RouteMember::of(relation.members());
+                            let members = RouteMember::line_members(relation.members());
                             relations.extend(members.filter_map(RouteMember::relation));
                         }
                     }
@@ -385,13 +385,13 @@ impl<'a> GeometryPass<'a> {
         init: &(impl Fn() -> V + Sync),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
-        let Some(mut read) = FirstRead::of(&self.plan, &self.locate, &self.ctx) else {
+        let Some(mut read) = FirstRead::prepare(&self.plan, &self.locate, &self.ctx) else {
             if !self.plan.entries.iter().any(BlobEntry::has_kinds_only) {
-                return self.locate_in(&self.plan, visits_nodes, init, take);
+                return self.locate_by_plan(&self.plan, visits_nodes, init, take);
             }
             let plan = BlobPlan::open(self.file, PlanNeeds::Ranges, &self.ctx)?;
-            self.check(&plan)?;
-            return self.locate_in(&plan, visits_nodes, init, take);
+            self.check_current(&plan)?;
+            return self.locate_by_plan(&plan, visits_nodes, init, take);
         };
         let task = Task::Nodes {
             is_visited: visits_nodes,
@@ -408,13 +408,13 @@ impl<'a> GeometryPass<'a> {
             Ok(())
         })?;
         let (plan, found) = read.finish(&self.plan);
-        self.check(&plan)?;
-        found.map_or_else(|| self.locate_in(&plan, false, init, take), Ok)
+        self.check_current(&plan)?;
+        found.map_or_else(|| self.locate_by_plan(&plan, false, init, take), Ok)
     }
 
     /// Looks up the locations of the nodes of all ways. `plan` has the id range of each blob with nodes. Visits the
     /// nodes if `visits_nodes` is set. Returns the locations, and the index type that was used.
-    fn locate_in<V: Visitor>(
+    fn locate_by_plan<V: Visitor>(
         &self,
         plan: &BlobPlan,
         visits_nodes: bool,
@@ -425,7 +425,7 @@ impl<'a> GeometryPass<'a> {
         let source = PlannedFile::new(self.file, plan, &self.ctx);
         let locator = WayLocator::new(source, &parts, &self.locate)?;
         let index_type = locator.index_type();
-        if visits_nodes && !locator.passes_nodes() {
+        if visits_nodes && !locator.calls_read_for_nodes() {
             self.visit_nodes(self.blobs_of_kind(ObjectKind::Node), true, None, init, take)?;
         }
         let found = locator.locate(|blobs, store| {
@@ -470,11 +470,11 @@ impl<'a> GeometryPass<'a> {
     ) -> Result<()> {
         let (input, ctx, visits) = (&self.file.input, &self.ctx, self.visits);
         let lengths = blobs.iter().map(|entry| u64::from(entry.frame_len));
-        Pass::new(name, ctx).counting_items().run_results(
+        Pass::new(name, ctx).with_item_limit().run_results(
             lengths.sum(),
             blobs.into_iter().map(Ok),
             || BlobVisit::new(input, visits, init(), ctx),
-            |visit: &mut BlobVisit<V>, entry, results| visit.blob(&task, &entry, results),
+            |visit: &mut BlobVisit<V>, entry, results| visit.visit_blob(&task, &entry, results),
             BlobVisit::flush,
             |found| match found {
                 Found::Visitor(found) => take(found),

@@ -55,7 +55,7 @@ pub(super) struct WayCounter<'n> {
 impl WayCounter<'_> {
     /// Moves to the next way, and returns whether it is needed. If it is not, also moves to the next object, because no
     /// call of [`next_index`](Self::next_index) follows.
-    pub(super) fn next_is_needed(&self) -> bool {
+    pub(super) fn advance_to_next_way(&self) -> bool {
         let needs = self.needs;
         let is_needed = needs.needs_others || needs.may_visit(self.next.get());
         if !is_needed {

@@ -37,7 +37,7 @@ pub(crate) fn nested_members<'t, 'm>(
     members: impl Iterator<Item = Member<'m>>,
 ) -> Vec<RouteMember> {
     if is_part_of_route(tags) {
-        RouteMember::of(members).take(MAX_KEPT).collect()
+        RouteMember::line_members(members).take(MAX_KEPT).collect()
     } else {
         Vec::new()
     }

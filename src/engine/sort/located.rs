@@ -179,7 +179,7 @@ impl WayLocationRule {
             }
             MergeStep::Copy(source) => {
                 let entry = &source.entry;
-                let is_needed = wanted.may_be_in(entry, ObjectKind::Node);
+                let is_needed = wanted.may_meet_blob(entry, ObjectKind::Node);
                 is_needed.then(|| Shard::of(*source))
             }
         });
@@ -258,7 +258,7 @@ fn unchecked_refs(source: PlannedFile<'_>, all: bool) -> Result<IdSet> {
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let mut nodes = Vec::new();
-            block.for_each_way_location(
+            block.for_each_way_with_locations(
                 |_| true,
                 |_, refs, locations| {
                     // A way without any locations stays without locations.

@@ -109,7 +109,7 @@ impl BlockOrder {
 
 /// Sends the user a notice about the first object of a file that is out of order and, with `versions`, a notice if
 /// objects have several versions. Does not read the file if the plan shows that neither notice applies.
-pub(super) fn notify_order(source: PlannedFile<'_>, versions: bool) -> Result<()> {
+pub(super) fn report_order(source: PlannedFile<'_>, versions: bool) -> Result<()> {
     if source.plan.has_each_object_once() {
         return Ok(());
     }

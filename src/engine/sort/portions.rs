@@ -60,7 +60,7 @@ impl PositionSample {
 
     /// Returns the estimated ends of portions after `end`, in descending order. By estimate, fewer than `most` objects
     /// are between two ends.
-    fn ends(mut self, end: SortPosition, most: usize) -> Vec<SortPosition> {
+    fn portion_ends(mut self, end: SortPosition, most: usize) -> Vec<SortPosition> {
         // An eighth of a portion is left for the error of the estimate.
         let objects = (most / 8 * 7 / self.step as usize).max(1);
         self.positions.retain(|position| *position > end);
@@ -128,7 +128,7 @@ impl<'a> Portions<'a> {
         }
         held.sort_unstable_by_key(place);
         if let (Some(end), Some(sample)) = (end, sample) {
-            self.ends = sample.ends(end, self.most);
+            self.ends = sample.portion_ends(end, self.most);
         } else if end != estimated {
             // The estimated end was too high, so the objects up to it become the next portion.
             self.ends.extend(estimated);

@@ -121,7 +121,7 @@ fn compare(
         };
         Scan::without_strings("compare ways", input.file, input.plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Way),
-            |_, block| stored_in(block, wanted, age_of_input),
+            |_, block| stored_locations_in(block, wanted, age_of_input),
             |stored| {
                 for (id, location, age) in stored {
                     let seen = observed.entry(id);
@@ -144,7 +144,7 @@ fn compare(
 
 /// Returns the locations that the ways of a block store for `wanted` nodes, with their ages. Ways that store no
 /// location at all are left out.
-fn stored_in(
+fn stored_locations_in(
     block: &Block<'_>,
     wanted: &IdSet,
     age_of_input: StoredAge,

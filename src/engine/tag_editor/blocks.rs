@@ -130,7 +130,7 @@ impl TagEditor {
             let old = objects.tags()?;
             let is_named = |objects: &BlockWalk<'_>| {
                 let id = objects.id()?;
-                Ok::<_, FormatError>(self.names(ObjectId { kind, id }))
+                Ok::<_, FormatError>(self.names_object(ObjectId { kind, id }))
             };
             if !(named.may_change_object(kind, old, strings)? || has_ids && is_named(&objects)?) {
                 take(&mut objects, None)?;
@@ -139,7 +139,7 @@ impl TagEditor {
             tags.clear();
             old.any(|key, value| {
                 let texts = [strings.get(key)?, strings.get(value)?];
-                tags.push_of_block(texts, [key as u32, value as u32]);
+                tags.push_block_tag(texts, [key as u32, value as u32]);
                 Ok(false)
             })?;
             let stays = tags.is_empty() && objects.version_info()?.is_deleted;

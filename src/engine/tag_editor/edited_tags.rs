@@ -38,7 +38,7 @@ impl<'t> EditedTags<'t> {
     }
 
     /// Adds a tag of a block. The ids are the string ids of the key and the value.
-    pub(super) fn push_of_block(&mut self, texts: [&'t str; 2], ids: [u32; 2]) {
+    pub(super) fn push_block_tag(&mut self, texts: [&'t str; 2], ids: [u32; 2]) {
         let [key, value] = texts.map(TagText::new);
         let [key_id, value_id] = ids.map(Some);
         self.0.push([
@@ -113,7 +113,7 @@ impl<'t> EditedTags<'t> {
         let mut is_changed = false;
         while let Some(at) = self.find(from) {
             is_changed = true;
-            if self.check_free(to, at)? {
+            if self.is_key_free(to, at)? {
                 self.0[at][0] = TagText::new(to);
             } else {
                 self.0.remove(at);
@@ -127,7 +127,7 @@ impl<'t> EditedTags<'t> {
         let Some(at) = self.find(from) else {
             return Ok(false);
         };
-        let is_free = self.check_free(to, at)?;
+        let is_free = self.is_key_free(to, at)?;
         if is_free {
             let [_, value] = self.0[at].clone();
             self.0.push([TagText::new(to), value]);
@@ -137,7 +137,7 @@ impl<'t> EditedTags<'t> {
 
     /// Whether no tag has the key `to`. Fails if a tag has this key, and another value than the tag with the index
     /// `at`.
-    fn check_free(&self, to: &str, at: usize) -> Result<bool, String> {
+    fn is_key_free(&self, to: &str, at: usize) -> Result<bool, String> {
         let Some(other) = self.find(to) else {
             return Ok(true);
         };

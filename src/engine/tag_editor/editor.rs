@@ -87,10 +87,10 @@ impl TagEditor {
     }
 
     /// Whether a step names the object by its id.
-    pub(super) fn names(&self, object: ObjectId) -> bool {
+    pub(super) fn names_object(&self, object: ObjectId) -> bool {
         self.steps().any(|step| match step {
             EditStep::Set { objects, .. } => objects.contains(object.kind, object.id),
-            EditStep::Table(table) => table.of(object).is_some(),
+            EditStep::Table(table) => table.tags_of(object).is_some(),
             EditStep::Rule(_) => false,
         })
     }
@@ -120,7 +120,7 @@ impl TagEditor {
                     key,
                     value,
                 } => objects.contains(object.id.kind, object.id.id) && tags.set(key, value),
-                EditStep::Table(table) => table.of(object.id).is_some_and(|row| {
+                EditStep::Table(table) => table.tags_of(object.id).is_some_and(|row| {
                     let mut changed = false;
                     for (key, value) in row {
                         changed |= match value.as_str() {

@@ -64,7 +64,7 @@ impl TagTable {
     }
 
     /// The tags of an object.
-    pub(super) fn of(&self, object: ObjectId) -> Option<&[(String, String)]> {
+    pub(super) fn tags_of(&self, object: ObjectId) -> Option<&[(String, String)]> {
         let row = self.0.0.get(&(object.kind, id_rank(object.id)));
         row.map(Vec::as_slice)
     }
@@ -169,7 +169,7 @@ mod tests {
     fn a_table_has_columns_in_any_order_and_cells_in_quotation_marks() {
         let text = "id,type,value,key\r\n5,way,\"a, \"\"b\"\"\",name\r\n5,w,,ref\n\n-7,Node,x,y";
         let table = TagTable::parse(text).unwrap();
-        let of = |kind, id| table.of(ObjectId { kind, id }).map(<[_]>::to_vec);
+        let of = |kind, id| table.tags_of(ObjectId { kind, id }).map(<[_]>::to_vec);
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         let way = [pair("name", "a, \"b\""), pair("ref", "")];
         assert_eq!(of(ObjectKind::Way, 5).unwrap(), way);

@@ -40,7 +40,7 @@ impl LookupMethod {
     /// Returns the method that the user chose. For [`IndexType::Auto`], returns the fastest method that fits into
     /// memory. Fails if the chosen method needs more memory than allowed, or if a join needs more disk space than is
     /// free.
-    pub(super) fn make(
+    pub(super) fn choose(
         file: &PbfFile,
         parts: &NodeParts,
         options: &LocateOptions,
@@ -60,8 +60,8 @@ impl LookupMethod {
             human_bytes(memory.limit),
         ));
         match choice {
-            IndexType::Dense => memory.check(file, memory.dense, StoreForm::Dense),
-            IndexType::Sparse => memory.check(file, memory.sparse, StoreForm::Sparse),
+            IndexType::Dense => memory.choose_store(file, memory.dense, StoreForm::Dense),
+            IndexType::Sparse => memory.choose_store(file, memory.sparse, StoreForm::Sparse),
             IndexType::Auto | IndexType::External => {
                 let partitions = memory.partitions(file, parts, options)?;
                 check_space(file, parts, &partitions, &options.temp_dir, ctx)?;
@@ -178,7 +178,7 @@ impl GrowingMemory {
         let known = || parts.nodes.iter().filter(|entry| !entry.has_kinds_only());
         let facts = NodeFacts::of(known());
         let facts = facts.scaled(known().count() as u64, parts.nodes.len() as u64);
-        let (blobs, nodes) = (parts.blobs(), facts.nodes);
+        let (blobs, nodes) = (parts.blob_count(), facts.nodes);
         let memory = Memory::of(facts, blobs, 0, options, ctx);
         let form = match memory.suitable_index() {
             (IndexType::Dense, _) => StoreForm::Dense,
@@ -222,7 +222,7 @@ impl Memory {
     fn estimate(parts: &NodeParts, options: &LocateOptions, ctx: &Context) -> Self {
         let lists = parts.with_ways().count() as u64;
         let facts = NodeFacts::of(parts.with_nodes());
-        Self::of(facts, parts.blobs(), lists, options, ctx)
+        Self::of(facts, parts.blob_count(), lists, options, ctx)
     }
 
     fn of(
@@ -256,7 +256,7 @@ impl Memory {
 
     /// Chooses a store in memory with the form `form`. `bytes` is the memory for its locations. Fails if the total
     /// memory would exceed the maximum.
-    fn check(&self, file: &PbfFile, bytes: u64, form: StoreForm) -> Result<LookupMethod> {
+    fn choose_store(&self, file: &PbfFile, bytes: u64, form: StoreForm) -> Result<LookupMethod> {
         let needed = self.fixed + bytes;
         if needed > self.limit {
             let message = format!(
@@ -355,8 +355,9 @@ fn estimate_references(file: &PbfFile, parts: &NodeParts, ctx: &Context) -> Resu
     let (mut references, mut bytes) = (0, 0);
     for entry in ways.iter().step_by((ways.len() / SAMPLED).max(1)) {
         let payload = reader.payload(entry)?;
-        let counted = Block::parse_bare(payload)
-            .and_then(|block| block.for_refs(1 << 16, |refs, _| references += refs.len() as u64));
+        let counted = Block::parse_bare(payload).and_then(|block| {
+            block.for_each_ref_batch(1 << 16, |refs, _| references += refs.len() as u64)
+        });
         counted.map_err(|error| reader.error(entry, error))?;
         bytes += u64::from(entry.frame_len);
     }

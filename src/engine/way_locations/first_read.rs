@@ -24,7 +24,7 @@ impl FirstRead {
     /// Prepares the first read. Returns `None` if `plan` has the id ranges of all blobs with nodes, if the user chose a
     /// method of looking up locations, or if the locations would probably not fit into memory. Also returns `None`
     /// unless all nodes are in blobs at the start of the file that contain only nodes.
-    pub(crate) fn of(plan: &BlobPlan, options: &LocateOptions, ctx: &Context) -> Option<Self> {
+    pub(crate) fn prepare(plan: &BlobPlan, options: &LocateOptions, ctx: &Context) -> Option<Self> {
         let parts = NodeParts::of(&plan.entries);
         if parts.is_mixed || !parts.nodes.iter().any(BlobEntry::has_kinds_only) {
             return None;

@@ -115,7 +115,7 @@ impl NodeParts {
     }
 
     /// Returns the number of blobs.
-    fn blobs(&self) -> u64 {
+    fn blob_count(&self) -> u64 {
         (self.nodes.len() + self.rest.len()) as u64
     }
 
@@ -151,7 +151,7 @@ impl<'f> WayLocator<'f> {
         Ok(Self {
             source,
             parts,
-            choice: LookupMethod::make(source.file, parts, options, source.ctx)?,
+            choice: LookupMethod::choose(source.file, parts, options, source.ctx)?,
         })
     }
 
@@ -161,7 +161,7 @@ impl<'f> WayLocator<'f> {
     }
 
     /// Returns the number of ranges of ids of a join on disk; `None` if locations are in memory.
-    pub(crate) fn ranges(&self) -> Option<u64> {
+    pub(crate) fn range_count(&self) -> Option<u64> {
         match &self.choice {
             LookupMethod::InMemory(_) => None,
             LookupMethod::OnDisk(partitions, _) => Some(partitions.len() as u64),
@@ -170,7 +170,7 @@ impl<'f> WayLocator<'f> {
 
     /// Whether [`locate`](Self::locate) calls its argument `read` with all blobs of [`NodeParts::nodes`]. If `false`,
     /// `locate` reads the locations itself, because a way may precede its nodes or because nodes are not in order.
-    pub(crate) fn passes_nodes(&self) -> bool {
+    pub(crate) fn calls_read_for_nodes(&self) -> bool {
         match &self.choice {
             LookupMethod::InMemory(_) => !self.parts.is_mixed,
             LookupMethod::OnDisk(partitions, _) => partitions.blobs(0).is_some(),
@@ -185,11 +185,11 @@ impl<'f> WayLocator<'f> {
         read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
     ) -> Result<WayLocations> {
         match &self.choice {
-            LookupMethod::InMemory(form) => self.in_memory(*form, read),
+            LookupMethod::InMemory(form) => self.locate_in_memory(*form, read),
             LookupMethod::OnDisk(partitions, directory) => {
                 let mut join = DiskJoin::new(partitions.starts(), directory)?;
                 partitions::split_references(self.source, &mut join)?;
-                self.on_disk(partitions, join, read)
+                self.locate_on_disk(partitions, join, read)
             }
         }
     }
@@ -200,7 +200,7 @@ impl<'f> WayLocator<'f> {
     }
 
     /// Looks up the locations in a list in memory of the given form. `read` adds the nodes of blobs to this list.
-    fn in_memory(
+    fn locate_in_memory(
         &self,
         form: StoreForm,
         mut read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
@@ -228,7 +228,7 @@ impl<'f> WayLocator<'f> {
     }
 
     /// Joins references with locations, one range of ids at a time.
-    fn on_disk(
+    fn locate_on_disk(
         &self,
         partitions: &Partitions,
         mut join: DiskJoin,
@@ -316,7 +316,7 @@ impl BlobLocations<'_> {
                 store.get_all(refs, locations);
                 Ok(())
             }
-            Self::OnDisk(list) => list.next(refs, locations),
+            Self::OnDisk(list) => list.read_next(refs, locations),
         }
     }
 

@@ -153,11 +153,12 @@ impl PbfWriter {
         };
         let table = encode_toc(&toc, self.header_len as u64);
         let frames = encode_toc_frames(&table, start, hosts, self.options.blob_index);
-        let frames = frames.map_err(|error| self.failed(&error))?;
+        let frames = frames.map_err(|error| self.output_error(&error))?;
         let mut plan = BlobPlan {
             entries: toc.entries,
         };
-        let of_hosts = entries_of_hosts(&frames, start).map_err(|error| self.failed(&error))?;
+        let of_hosts =
+            entries_of_hosts(&frames, start).map_err(|error| self.output_error(&error))?;
         plan.entries.extend(of_hosts);
         let summary = plan.summary(flags);
         self.backend.write(&frames)?;

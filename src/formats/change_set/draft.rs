@@ -58,7 +58,7 @@ impl ChangeSet {
     /// Appends the change in a draft. If the draft [is left out](Draft::is_left_out), only counts it and removes its
     /// list entries. Fails if the object has more than 2,000,000 tags, nodes or members, or if the lists or strings
     /// become longer than 32 bits can address.
-    pub(in crate::formats) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
+    pub(in crate::formats) fn append_draft(&mut self, draft: &Draft) -> Result<(), String> {
         if draft.is_left_out {
             self.tags.truncate(draft.tags_start);
             self.refs.truncate(draft.refs_start);

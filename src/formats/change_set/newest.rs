@@ -104,7 +104,7 @@ impl ChangeSet {
         let mut mark = |id: u32| is_used[id as usize] = true;
         let mut used = size_of_val(self.changes.as_slice());
         for change in &self.changes {
-            let (tags, refs) = (change.tags.of(&self.tags), change.refs.of(&self.refs));
+            let (tags, refs) = (change.tags.slice(&self.tags), change.refs.slice(&self.refs));
             let (roles, locations) = (self.roles(change), self.given_locations(change));
             used +=
                 size_of_val(tags) + size_of_val(refs) + size_of_val(roles) + size_of_val(locations);
@@ -131,7 +131,7 @@ impl ChangeSet {
     fn keep_used(&mut self, is_used: &[bool]) {
         fn move_span<T: Clone>(span: Span, from: &[T], to: &mut Vec<T>) -> Span {
             let start = to.len() as u32;
-            to.extend_from_slice(span.of(from));
+            to.extend_from_slice(span.slice(from));
             Span {
                 start,
                 end: to.len() as u32,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_replaced_changes_in_between_does_not_change_the_result() {
+    fn removing_replaced_changes_early_does_not_change_the_result() {
         let directory = tempfile::tempdir().unwrap();
         let (mut inputs, mut text) = (Vec::new(), String::new());
         for number in 1..=3000u64 {

@@ -85,7 +85,7 @@ impl ChangeSet {
         let mut draft = Draft::new(self, object.kind, ChangeAction::Delete);
         draft.id = object.id;
         (draft.version, draft.timestamp) = (version, timestamp);
-        self.finish(&draft).map_err(FormatError::with)
+        self.append_draft(&draft).map_err(FormatError::with)
     }
 
     /// Appends a change with its object. Fails if the lists or strings become longer than 32 bits can address.
@@ -115,6 +115,6 @@ impl ChangeSet {
                 }
             }
         }
-        self.finish(&draft).map_err(FormatError::with)
+        self.append_draft(&draft).map_err(FormatError::with)
     }
 }

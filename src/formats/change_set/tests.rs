@@ -56,7 +56,7 @@ fn a_change_without_version_is_newest_wherever_it_stands() {
 }
 
 #[test]
-fn a_change_replaces_a_base_without_version() {
+fn a_change_replaces_a_base_object_without_version() {
     assert!(change(Some(1), None, 0).replaces(None, Some(5)));
     assert!(change(Some(2), Some(5), 0).replaces(Some(2), Some(5)));
     assert!(!change(Some(2), Some(4), 0).replaces(Some(2), Some(5)));

@@ -39,7 +39,7 @@ pub(crate) struct ActionRow {
 
 impl ActionRow {
     /// Returns the geometry that stands for the object on a map: the new one or, after a deletion, the old one.
-    pub(crate) const fn shown(&self) -> Option<&OwnedGeometry> {
+    pub(crate) const fn shown_geometry(&self) -> Option<&OwnedGeometry> {
         match self.action {
             ChangeAction::Delete => self.old_geometry.as_ref(),
             ChangeAction::Create | ChangeAction::Modify => self.new_geometry.as_ref(),
@@ -95,7 +95,7 @@ impl ActionText {
             put_bbox(text, &extent);
         }
         text.push_str(",\"geometry\":");
-        put_optional(text, row.shown());
+        put_optional(text, row.shown_geometry());
         text.push_str(",\"properties\":{\"action\":\"");
         text.push_str(row.action.name());
         text.push_str("\",\"indirect\":");
@@ -104,7 +104,7 @@ impl ActionText {
         text.push_str(row.kind.name());
         text.push_str("\",\"id\":");
         put_number(text, row.id);
-        self.info(row);
+        self.put_info(row);
         let text = &mut self.text;
         for (name, tags) in [("old_tags", &row.old_tags), ("new_tags", &row.new_tags)] {
             if let Some(tags) = tags {
@@ -122,7 +122,7 @@ impl ActionText {
 
 impl ActionText {
     /// Appends the metadata of a row.
-    fn info(&mut self, row: &ActionRow) {
+    fn put_info(&mut self, row: &ActionRow) {
         let text = &mut self.text;
         for (name, value) in [
             ("changeset", row.changeset),

@@ -80,7 +80,7 @@ impl<'a> ActionView<'a> {
 
     /// Returns the centre of the box around the geometry that stands for the object on a map.
     fn centre(&self) -> Option<Point> {
-        let extent = self.0.shown()?.view().extent()?;
+        let extent = self.0.shown_geometry()?.view().extent()?;
         Some(extent.centre())
     }
 }

@@ -79,7 +79,7 @@ pub(crate) type CoastColumn = TableColumn<CoastRows>;
 #[cfg(feature = "parquet")]
 impl CoastColumns {
     /// Returns the columns of the table, of which the last two are the box and the geometry.
-    pub(crate) fn table(self) -> Vec<CoastColumn> {
+    pub(crate) fn table_columns(self) -> Vec<CoastColumn> {
         use ColumnGetter::{Bbox, Geometry, Int32, Int64, Text};
         let ways = CoastColumn::required("ways", Text(|row| Some(row.ways.as_str())));
         let mut columns = match self {

@@ -62,12 +62,12 @@ impl FeatureDocument {
 
     /// Completes the file, flushes it to disk, and gives it its name. Returns its size in bytes.
     pub(crate) fn finish(self) -> Result<u64> {
-        self.complete()?.commit()
+        self.finish_uncommitted()?.commit()
     }
 
     /// Completes the file, which gets its name when the returned output is committed.
-    pub(crate) fn complete(mut self) -> Result<StreamOutput> {
+    pub(crate) fn finish_uncommitted(mut self) -> Result<StreamOutput> {
         self.output.write(self.frame[1])?;
-        self.output.complete()
+        self.output.finish_uncommitted()
     }
 }

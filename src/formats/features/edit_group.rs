@@ -120,7 +120,7 @@ impl EditGroups {
         let mut groups: Vec<EditGroup> = self
             .totals
             .into_values()
-            .map(|totals| totals.group(by))
+            .map(|totals| totals.into_edit_group(by))
             .collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.changes));
         groups
@@ -128,7 +128,7 @@ impl EditGroups {
 }
 
 impl GroupTotals {
-    fn group(self, by: GroupBy) -> EditGroup {
+    fn into_edit_group(self, by: GroupBy) -> EditGroup {
         let [created, modified, deleted] = self.actions;
         let [nodes, ways, relations] =
             ObjectKind::ALL.map(|kind| self.kinds.get(kind as usize).copied().unwrap_or(0));
@@ -194,7 +194,7 @@ pub(crate) const EDIT_GROUP_COLUMNS: [GroupColumn; 17] = {
 
 impl EditGroup {
     /// Returns the group as a feature of GeoJSON, whose geometry is the box.
-    pub(crate) fn feature(&self) -> Value {
+    pub(crate) fn to_geojson(&self) -> Value {
         let geometry = self.bbox.map(|[west, south, east, north]| {
             if [west, south] == [east, north] {
                 return json!({"type": "Point", "coordinates": [west, south]});

@@ -96,7 +96,7 @@ const POINT_LEN: usize = 32;
 
 fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point>) {
     text.push('[');
-    text.put_ascii(points.len() * POINT_LEN + POINT_LEN, |space| {
+    text.push_ascii_with(points.len() * POINT_LEN + POINT_LEN, |space| {
         let mut len = 0;
         for point in points {
             len += put_point_and_comma(&mut space[len..len + POINT_LEN], point);
@@ -108,14 +108,14 @@ fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point
 }
 
 fn put_point(text: &mut TextBuffer, point: Point) {
-    text.put_ascii(POINT_LEN, |space| put_point_and_comma(space, point) - 1);
+    text.push_ascii_with(POINT_LEN, |space| put_point_and_comma(space, point) - 1);
 }
 
 /// Writes a point and a comma to a buffer of [`POINT_LEN`] bytes, and returns their length in bytes.
 #[inline(always)]
 fn put_point_and_comma(space: &mut [u8], point: Point) -> usize {
-    let (lon, lon_len) = degrees(point.lon_e7);
-    let (lat, lat_len) = degrees(point.lat_e7);
+    let (lon, lon_len) = degrees_text(point.lon_e7);
+    let (lat, lat_len) = degrees_text(point.lat_e7);
     let mut put = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, b"[");
     put(1, &lon);
@@ -130,7 +130,7 @@ fn put_point_and_comma(space: &mut [u8], point: Point) -> usize {
 /// Formats a coordinate in degrees as JSON libraries format floating-point numbers. Returns the text and its length, at
 /// most 14 bytes. The text has a decimal point or, for absolute values below 1e-6, an exponent.
 #[inline(always)]
-fn degrees(value_e7: i32) -> ([u8; 16], usize) {
+fn degrees_text(value_e7: i32) -> ([u8; 16], usize) {
     let (text, len) = e7_text(value_e7);
     match i64::from(value_e7) % DECIMICRO_PER_DEGREE {
         0 => {
@@ -138,13 +138,13 @@ fn degrees(value_e7: i32) -> ([u8; 16], usize) {
                 u128::from_le_bytes(text) | u128::from(u16::from_le_bytes(*b".0")) << (8 * len);
             (text.to_le_bytes(), len + 2)
         }
-        -9..=9 if value_e7.unsigned_abs() < 10 => tiny_degrees(value_e7),
+        -9..=9 if value_e7.unsigned_abs() < 10 => tiny_degrees_text(value_e7),
         _ => (text, len),
     }
 }
 
 #[cold]
-fn tiny_degrees(value_e7: i32) -> ([u8; 16], usize) {
+fn tiny_degrees_text(value_e7: i32) -> ([u8; 16], usize) {
     let text = format!("{value_e7}e-7");
     let mut bytes = [0; 16];
     for (byte, char) in bytes.iter_mut().zip(text.bytes()) {

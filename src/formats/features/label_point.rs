@@ -2,7 +2,7 @@
 
 use super::Geometry;
 use crate::area::{AreaPolygon, interior_point};
-use crate::geometry::{Extent, MapTurn, Point, shorter_way};
+use crate::geometry::{Extent, MapTurn, Point, longitude_growth};
 use crate::osm::DECIMICRO_PER_DEGREE;
 
 /// Returns a point on a geometry: the point itself, the point halfway along a line, or a point inside an area. If a
@@ -29,7 +29,7 @@ pub(crate) fn label_point(geometry: &Geometry<'_>) -> Point {
 /// Returns the differences of longitude and latitude, and the length, of a step in the plane of longitude and latitude.
 /// The step goes the shorter way around the earth.
 fn step(pair: &[Point]) -> (f64, f64, f64) {
-    let lon = shorter_way(pair[0], pair[1]) as f64;
+    let lon = longitude_growth(pair[0], pair[1]) as f64;
     let lat = f64::from(pair[1].lat_e7) - f64::from(pair[0].lat_e7);
     (lon, lat, lon.hypot(lat))
 }
@@ -111,7 +111,7 @@ pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     } else {
         (sums.lon / sums.weight, sums.lat / sums.weight)
     };
-    let origin = plane.on_map(plane.origin);
+    let origin = plane.position_on_map(plane.origin);
     let (lon, lat) = (
         f64::from(origin.lon_e7) + lon,
         f64::from(origin.lat_e7) + lat,
@@ -150,13 +150,16 @@ struct Plane {
 
 impl Plane {
     /// Returns the position of a point on the map, which may be turned.
-    fn on_map(self, point: Point) -> Point {
+    fn position_on_map(self, point: Point) -> Point {
         self.turn.map_or(point, |turn| turn.apply(point))
     }
 
     /// Returns the longitude and the latitude of a point relative to the origin.
     fn relative(self, point: Point) -> (f64, f64) {
-        let (point, origin) = (self.on_map(point), self.on_map(self.origin));
+        let (point, origin) = (
+            self.position_on_map(point),
+            self.position_on_map(self.origin),
+        );
         (
             f64::from(point.lon_e7) - f64::from(origin.lon_e7),
             f64::from(point.lat_e7) - f64::from(origin.lat_e7),

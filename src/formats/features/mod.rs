@@ -128,7 +128,7 @@ impl OwnedGeometry {
 
 impl OwnedGeometry {
     /// Returns the number of points. The repeated first point at the end of a ring does not count.
-    pub(crate) fn points(&self) -> usize {
+    pub(crate) fn point_count(&self) -> usize {
         match self {
             Self::Point(_) => 1,
             Self::LineString(points) => points.len(),

@@ -75,7 +75,7 @@ impl LongText {
     }
 
     /// Returns the positions of numbers in a piece.
-    fn numbers_in(&self, range: &Range<usize>) -> Vec<usize> {
+    fn number_positions(&self, range: &Range<usize>) -> Vec<usize> {
         let numbers = self.numbers.iter().filter(|at| range.contains(at));
         numbers.map(|at| at - range.start).collect()
     }
@@ -136,7 +136,7 @@ impl FeatureText {
 
     /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). The buffer must be empty, and is empty
     /// afterwards.
-    pub(crate) fn put_row(&mut self, out: &mut Vec<u8>, feature: &Feature<'_>) {
+    pub(crate) fn encode_row(&mut self, out: &mut Vec<u8>, feature: &Feature<'_>) {
         self.put(feature);
         // The number is among the first bytes of the feature, so its position fits in 32 bits. `u32::MAX` means no
         // number.
@@ -147,7 +147,7 @@ impl FeatureText {
         self.features = 0;
     }
 
-    /// Appends the feature in a row from [`put_row`](Self::put_row).
+    /// Appends the feature in a row from [`encode_row`](Self::encode_row).
     pub(crate) fn add_row(&mut self, row: &[u8]) -> Result<()> {
         let broken = || Error::internal("the row of a feature is broken");
         let (number, text) = row.split_first_chunk().ok_or_else(broken)?;
@@ -213,7 +213,7 @@ impl FeatureText {
         let (text, features) = match self.options.unique_id {
             // The number of a feature is inserted where the feature begins.
             UniqueId::Counter => {
-                let numbers = long.numbers_in(&range);
+                let numbers = long.number_positions(&range);
                 let features = numbers.len() as u64;
                 (ChunkText::Numbered(piece.to_owned(), numbers), features)
             }

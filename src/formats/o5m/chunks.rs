@@ -74,7 +74,7 @@ impl O5mChunks {
     pub(in crate::formats) fn new(input: &Input, ctx: Option<&Context>) -> Result<Self> {
         Ok(Self {
             path: input.path().to_owned(),
-            is_compressed: FileCompression::of(input.start()?).is_some(),
+            is_compressed: FileCompression::detect(input.first_bytes()?).is_some(),
             reader: decompressed(input)?,
             buffer: Vec::new(),
             at: 0,
@@ -91,18 +91,18 @@ impl O5mChunks {
     }
 
     /// Makes the iterator return the objects before damage as the last chunk, instead of an error.
-    pub(in crate::formats) const fn salvage(&mut self) {
+    pub(in crate::formats) const fn enable_salvage(&mut self) {
         self.salvages = true;
     }
 
     /// Returns the damage after the last chunk, and the offset of the damaged dataset in the decompressed file.
-    /// [`salvage`](Self::salvage) must have been called.
+    /// [`enable_salvage`](Self::enable_salvage) must have been called.
     pub(in crate::formats) fn take_failure(&mut self) -> Option<(Error, u64)> {
         self.failure.take()
     }
 
     /// Returns the number of bytes of the decompressed file that were read.
-    pub(in crate::formats) const fn bytes(&self) -> u64 {
+    pub(in crate::formats) const fn bytes_read(&self) -> u64 {
         self.before + self.buffer.len() as u64 + self.skipped
     }
 
@@ -135,11 +135,11 @@ impl O5mChunks {
 
     /// Returns an error at an offset in the buffer.
     fn error_at(&self, at: usize, cause: &str) -> Error {
-        self.error_of(self.before + at as u64, cause)
+        self.error_at_file_offset(self.before + at as u64, cause)
     }
 
     /// Returns an error at an offset in the file.
-    fn error_of(&self, offset: u64, cause: &str) -> Error {
+    fn error_at_file_offset(&self, offset: u64, cause: &str) -> Error {
         let of = if self.is_compressed {
             " of the decompressed data"
         } else {
@@ -159,7 +159,7 @@ impl O5mChunks {
             self.dataset_start = self.before + self.at as u64;
             match self.progress {
                 Progress::Start => self.read_magic()?,
-                Progress::Inside => self.dataset(set)?,
+                Progress::Inside => self.read_dataset(set)?,
                 Progress::Ended => self.check_after_end()?,
                 Progress::Done => {}
             }
@@ -193,7 +193,7 @@ impl O5mChunks {
     }
 
     /// Reads a dataset.
-    fn dataset(&mut self, set: &mut ChangeSet) -> Result<()> {
+    fn read_dataset(&mut self, set: &mut ChangeSet) -> Result<()> {
         // Eleven bytes are enough for the type, which has one byte, and for the length, which has at most ten.
         self.fill(11)?;
         let Some(&kind) = self.rest().first() else {
@@ -234,12 +234,12 @@ impl O5mChunks {
         self.fill(1 + len_bytes + len)?;
         let start = self.at + 1 + len_bytes;
         let Some(bytes) = self.buffer.get(start..start + len) else {
-            return Err(self.cut_off(len as u64));
+            return Err(self.cut_off_error(len as u64));
         };
         let read = match (object, kind) {
             (Some(kind), _) => self.state.read_object(kind, bytes, set),
-            (None, dataset::BOUNDS) => objects::bounds(bytes, set),
-            (None, dataset::TIMESTAMP) => objects::timestamp(bytes, set),
+            (None, dataset::BOUNDS) => objects::read_bounds(bytes, set),
+            (None, dataset::TIMESTAMP) => objects::read_timestamp(bytes, set),
             (None, _) => Err(DatasetError::new(0, "a second header within the file")),
         };
         read.map_err(|error| self.error_at(start + error.at, &error.cause))?;
@@ -272,7 +272,7 @@ impl O5mChunks {
             let here = (self.rest().len() as u64).min(left);
             if here == 0 {
                 let cause = format!("the file ends within a dataset of {len} bytes");
-                return Err(self.error_of(self.dataset_start, &cause));
+                return Err(self.error_at_file_offset(self.dataset_start, &cause));
             }
             self.at += here as usize;
             left -= here;
@@ -280,7 +280,7 @@ impl O5mChunks {
         Ok(())
     }
 
-    fn cut_off(&self, len: u64) -> Error {
+    fn cut_off_error(&self, len: u64) -> Error {
         self.error(&format!("the file ends within a dataset of {len} bytes"))
     }
 }

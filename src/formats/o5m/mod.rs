@@ -45,7 +45,7 @@ pub(super) fn chunks_of(
 ) -> Result<Option<O5mChunks>> {
     let is_o5m = match format {
         TextFormat::O5m | TextFormat::O5c => true,
-        TextFormat::OsmChange => starts_as_changes(input)?,
+        TextFormat::OsmChange => has_o5c_magic(input)?,
         _ => false,
     };
     if is_o5m {
@@ -57,8 +57,8 @@ pub(super) fn chunks_of(
 
 /// Whether a file has the magic of o5c after decompression. Returns `false` if the file cannot be decompressed; the
 /// damage is reported when the file is read.
-fn starts_as_changes(input: &Input) -> Result<bool> {
-    let start = input.start()?;
+fn has_o5c_magic(input: &Input) -> Result<bool> {
+    let start = input.first_bytes()?;
     if matches!(start.first(), None | Some(b'<' | 0xef)) {
         return Ok(false);
     }

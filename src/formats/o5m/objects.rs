@@ -68,7 +68,7 @@ impl DeltaState {
                 self.read_tag(reader, set)?;
             }
         }
-        set.finish(&draft)
+        set.append_draft(&draft)
             .map_err(|cause| DatasetError::new(0, cause))
     }
 
@@ -112,7 +112,7 @@ impl DeltaState {
         let strings = &mut self.strings;
         (draft.uid, draft.user) =
             strings.read(reader, true, known, Meaning::User, |uid, name| {
-                let name = text(name, &mut set.strings)?;
+                let name = intern_text(name, &mut set.strings)?;
                 Ok((parse_uid(uid)?, name))
             })?;
         Ok(())
@@ -148,7 +148,9 @@ impl DeltaState {
         let (start, nodes) = list(reader)?;
         let mut nodes = DatasetCursor::new(nodes);
         while !nodes.is_empty() {
-            let delta = nodes.signed().map_err(|error| within(start, error))?;
+            let delta = nodes
+                .signed()
+                .map_err(|error| error_in_list(start, error))?;
             self.last.way_ref = self.last.way_ref.wrapping_add(delta);
             set.refs.push(self.last.way_ref);
         }
@@ -164,7 +166,7 @@ impl DeltaState {
         let mut members = DatasetCursor::new(members);
         while !members.is_empty() {
             let member = self.read_member(&mut members, set);
-            member.map_err(|error| within(start, error))?;
+            member.map_err(|error| error_in_list(start, error))?;
         }
         Ok(())
     }
@@ -187,7 +189,7 @@ impl DeltaState {
                 [b'2', role @ ..] => (ObjectKind::Relation, role),
                 _ => return Err("the type of a member is neither 0, 1 nor 2".to_owned()),
             };
-            Ok((kind, text(role, &mut set.strings)?))
+            Ok((kind, intern_text(role, &mut set.strings)?))
         })?;
         let last = &mut self.last.members[kind as usize];
         *last = last.wrapping_add(delta);
@@ -208,7 +210,7 @@ impl DeltaState {
         let strings = &mut self.strings;
         let (key, value) = strings.read(reader, true, known, Meaning::Tag, |key, value| {
             let strings = &mut set.strings;
-            Ok((text(key, strings)?, text(value, strings)?))
+            Ok((intern_text(key, strings)?, intern_text(value, strings)?))
         })?;
         set.tags.extend([key, value]);
         Ok(())
@@ -224,7 +226,7 @@ fn list<'a>(reader: &mut DatasetCursor<'a>) -> Result<(usize, &'a [u8]), Dataset
 
 /// Converts an error in a list to an error in the dataset that contains the list. The list begins at offset `start` of
 /// the dataset.
-fn within(start: usize, error: DatasetError) -> DatasetError {
+fn error_in_list(start: usize, error: DatasetError) -> DatasetError {
     DatasetError {
         at: start + error.at,
         cause: match error.cause.strip_suffix("past its dataset") {
@@ -235,7 +237,7 @@ fn within(start: usize, error: DatasetError) -> DatasetError {
 }
 
 /// Adds a string to a pool, and returns its id. Fails if the string is not UTF-8.
-fn text(bytes: &[u8], strings: &mut StringPool) -> Result<u32, String> {
+fn intern_text(bytes: &[u8], strings: &mut StringPool) -> Result<u32, String> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(strings.add(text)),
         Err(_) => Err("a string is not UTF-8".to_owned()),
@@ -258,7 +260,7 @@ fn parse_uid(bytes: &[u8]) -> Result<Option<i32>, String> {
 }
 
 /// Reads the bounding box of a file.
-pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetError> {
+pub(super) fn read_bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetError> {
     let mut reader = DatasetCursor::new(bytes);
     let mut edge = |limit: i64| {
         let at = reader.at();
@@ -278,7 +280,7 @@ pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetErr
 }
 
 /// Reads the replication timestamp of a file.
-pub(super) fn timestamp(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetError> {
+pub(super) fn read_timestamp(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetError> {
     let time = DatasetCursor::new(bytes).signed()?;
     if !TIMES.contains(&time) {
         return Err(DatasetError::new(0, "the time of the file is out of range"));

@@ -35,12 +35,12 @@ impl<'a> DatasetCursor<'a> {
                 self.at += 1;
                 Ok(u64::from(byte))
             }
-            _ => self.long(),
+            _ => self.long_unsigned(),
         }
     }
 
     /// Reads an unsigned varint of several bytes.
-    fn long(&mut self) -> Result<u64, DatasetError> {
+    fn long_unsigned(&mut self) -> Result<u64, DatasetError> {
         match unsigned(self.rest()) {
             Varint::Number(number, len) => {
                 self.at += len;

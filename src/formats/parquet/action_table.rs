@@ -40,7 +40,7 @@ impl ActionFacts {
 
     /// Returns the value of the key `geo` in the metadata of a file.
     pub(crate) fn metadata(&self) -> String {
-        let [old, new] = self.0.each_ref().map(TableFacts::column);
+        let [old, new] = self.0.each_ref().map(TableFacts::column_metadata);
         json!({
             "version": "1.1.0",
             "primary_column": "new_geometry",

@@ -29,7 +29,7 @@ pub(crate) struct CoastTable {
 impl CoastTable {
     /// Begins a table in an open output.
     pub(crate) fn create(columns: CoastColumns, output: OpenOutput) -> Result<Self> {
-        let columns = columns.table();
+        let columns = columns.table_columns();
         let properties = WriterProperties::builder()
             .set_compression(compression(PageCompression::default())?)
             .set_dictionary_enabled(false);
@@ -47,7 +47,7 @@ impl CoastTable {
 
     /// Appends a row.
     pub(crate) fn add(&mut self, row: CoastRow) -> Result<()> {
-        self.points += row.geometry.points();
+        self.points += row.geometry.point_count();
         self.facts.add(&TableFacts {
             extent: row.geometry.view().extent(),
             types: [GeometryType::of(&row.geometry.view())].into(),
@@ -77,7 +77,7 @@ impl CoastTable {
         let metadata = json!({
             "version": "1.1.0",
             "primary_column": "geometry",
-            "columns": {"geometry": self.facts.column()},
+            "columns": {"geometry": self.facts.column_metadata()},
         });
         self.file.finish(Some(("geo", metadata.to_string())))
     }

@@ -1,6 +1,6 @@
 //! Columns of a row group, encoded in memory by a worker.
 
-use super::failed;
+use super::parquet_error;
 use crate::error::Result;
 use bytes::Bytes;
 use parquet::column::writer::{
@@ -163,7 +163,7 @@ impl GroupEncoder<'_> {
         };
         let columns = pages.into_iter().zip(closed);
         let columns = columns.map(|(pages, closed)| {
-            let bytes = pages.into_inner().map_err(failed)?;
+            let bytes = pages.into_inner().map_err(parquet_error)?;
             Ok((Bytes::from(bytes), closed))
         });
         Ok(EncodedGroup {
@@ -175,13 +175,15 @@ impl GroupEncoder<'_> {
     fn close(self) -> Result<Vec<ColumnCloseResult>> {
         let columns = self.columns.into_iter();
         columns
-            .map(|column| column.writer.close().map_err(failed))
+            .map(|column| column.writer.close().map_err(parquet_error))
             .collect()
     }
 
     /// Encodes values of the next column, whose type in the Parquet library is `D`.
     fn column<D: DataType>(&mut self, values: &Values<D::T>) -> Result<()> {
-        let (count, none) = (self.columns.len(), || failed("a schema has no columns"));
+        let (count, none) = (self.columns.len(), || {
+            parquet_error("a schema has no columns")
+        });
         let column = self.columns.get_mut(self.next).ok_or_else(none)?;
         self.next = (self.next + 1) % count;
         let typed = get_typed_column_writer_mut::<D>(&mut column.writer);
@@ -194,7 +196,7 @@ impl GroupEncoder<'_> {
                 .has_repetition
                 .then_some(values.repetition.as_slice()),
         );
-        written.map(|_| ()).map_err(failed)
+        written.map(|_| ()).map_err(parquet_error)
     }
 
     pub(super) fn int32(&mut self, values: &Values<i32>) -> Result<()> {

@@ -15,7 +15,7 @@ pub(crate) struct TableFacts {
 
 impl TableFacts {
     /// Returns the entry of a geometry column in the metadata of GeoParquet.
-    pub(super) fn column(&self) -> Value {
+    pub(super) fn column_metadata(&self) -> Value {
         let corner = |edge: &str| json!(["bbox", edge]);
         let types = self.types.iter().map(|of| of.name());
         let mut column = json!({

@@ -1,7 +1,7 @@
 //! A Parquet file that is written row group by row group.
 
 use super::columns::EncodedGroup;
-use super::failed;
+use super::parquet_error;
 use crate::error::{Error, Result};
 use crate::io::StreamOutput;
 use parquet::file::metadata::KeyValue;
@@ -67,7 +67,7 @@ impl ParquetFile {
             buffer: Vec::new(),
             error: None,
         };
-        let writer = SerializedFileWriter::new(sink, schema, properties).map_err(failed)?;
+        let writer = SerializedFileWriter::new(sink, schema, properties).map_err(parquet_error)?;
         Ok(Self { writer })
     }
 
@@ -79,7 +79,7 @@ impl ParquetFile {
     /// Appends a row group.
     pub(crate) fn add(&mut self, group: EncodedGroup) -> Result<()> {
         let added = self.try_add(group);
-        added.map_err(|error| self.cause(error))
+        added.map_err(|error| self.error_to_report(error))
     }
 
     fn try_add(&mut self, group: EncodedGroup) -> Result<(), parquet::errors::ParquetError> {
@@ -92,9 +92,9 @@ impl ParquetFile {
 
     /// Returns the error to report if the Parquet library reported `error`. If the output failed, this is the error of
     /// the output.
-    fn cause(&mut self, error: parquet::errors::ParquetError) -> Error {
+    fn error_to_report(&mut self, error: parquet::errors::ParquetError) -> Error {
         let own = self.writer.inner_mut().error.take();
-        own.unwrap_or_else(|| failed(error))
+        own.unwrap_or_else(|| parquet_error(error))
     }
 
     /// Writes the footer of the file, with the key and the value in `metadata`. The file gets its name only when the
@@ -105,10 +105,10 @@ impl ParquetFile {
             self.writer.append_key_value_metadata(pair);
         }
         let ended = self.writer.finish().map(|_| ());
-        ended.map_err(|error| self.cause(error))?;
+        ended.map_err(|error| self.error_to_report(error))?;
         let flushed = self.writer.inner_mut().flush_buffer();
-        flushed.map_err(|error| self.cause(error.into()))?;
+        flushed.map_err(|error| self.error_to_report(error.into()))?;
         let output = self.writer.inner_mut().output.take();
-        output.ok_or_else(|| failed("a file has no output"))
+        output.ok_or_else(|| parquet_error("a file has no output"))
     }
 }

@@ -89,7 +89,7 @@ impl FeatureTable {
         json!({
             "version": version,
             "primary_column": "geometry",
-            "columns": {"geometry": facts.column()},
+            "columns": {"geometry": facts.column_metadata()},
         })
         .to_string()
     }

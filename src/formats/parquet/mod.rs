@@ -193,6 +193,6 @@ impl Default for GeoParquetOptions {
 
 /// Returns the error for a failure of the Parquet library. If the output failed, the error of the output is reported
 /// instead.
-fn failed(error: impl fmt::Display) -> Error {
+fn parquet_error(error: impl fmt::Display) -> Error {
     Error::internal(format!("cannot write Parquet: {error}"))
 }

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cell_is_that_of_the_library() {
+    fn h3_cells_are_those_that_h3o_computes() {
         for (lat, lon) in [(35.9, 14.5), (-89.0, 12.0), (1e-7, -179.999), (64.1, -21.9)] {
             for resolution in 0..=6 {
                 let cell = h3o::LatLng::new(lat, lon)

@@ -220,7 +220,7 @@ impl ObjectRows {
     /// Whether the rows use at most about `most` bytes of memory after `element` is added. Always true if there are no
     /// rows yet. The strings of `element` do not count, so a row may exceed `most` by its strings.
     pub(crate) fn has_room(&self, element: &Element<'_>, most: usize) -> bool {
-        let parts = element.most_parts();
+        let parts = element.max_part_counts();
         let memory = parts.tags * 16 + parts.refs * 8 + parts.members * 24;
         self.rows.is_empty() || self.memory() + memory <= most
     }
@@ -229,7 +229,7 @@ impl ObjectRows {
     /// their memory.
     fn reserve(&mut self, element: &Element<'_>) {
         const LONG: usize = 100_000;
-        let parts = element.most_parts();
+        let parts = element.max_part_counts();
         if parts.tags.max(parts.refs).max(parts.members) > LONG {
             self.tags.reserve_exact(parts.tags);
             self.refs.reserve_exact(parts.refs);
@@ -247,7 +247,7 @@ impl ObjectRows {
     }
 
     /// Appends a string to `texts`, and returns its range.
-    fn text(&mut self, text: &str) -> Range<u32> {
+    fn push_text(&mut self, text: &str) -> Range<u32> {
         let start = self.texts.len() as u32;
         self.texts.extend_from_slice(text.as_bytes());
         start..self.texts.len() as u32
@@ -263,7 +263,7 @@ impl ObjectRows {
         let starts = (self.tags.len(), self.refs.len(), self.members.len());
         let mut tags = UniqueTags::new(element.tags());
         for (key, value) in tags.by_ref() {
-            let tag = (self.text(key), self.text(value));
+            let tag = (self.push_text(key), self.push_text(value));
             self.tags.push(tag);
         }
         self.repeated_keys += tags.repeated();
@@ -273,7 +273,7 @@ impl ObjectRows {
             Element::Way(way) => self.refs.extend(way.refs()),
             Element::Relation(relation) => {
                 for member in relation.members() {
-                    let role = self.text(member.role);
+                    let role = self.push_text(member.role);
                     self.members.push((member.kind, member.id, role));
                 }
             }
@@ -302,7 +302,7 @@ impl ObjectRows {
             timestamp,
             changeset,
             uid,
-            user: user.map(|user| self.text(user)),
+            user: user.map(|user| self.push_text(user)),
             visible,
         };
         self.rows.push(ObjectRow {

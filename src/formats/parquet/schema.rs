@@ -1,7 +1,7 @@
 //! The schema of a table, and the types of its columns.
 
 use super::columns::{EncodedGroup, GroupEncoder};
-use super::{PageCompression, failed};
+use super::{PageCompression, parquet_error};
 use crate::error::Result;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType, ZstdLevel};
 use parquet::file::properties::{WriterPropertiesBuilder, WriterPropertiesPtr};
@@ -22,7 +22,7 @@ impl TableForm {
         properties: WriterPropertiesBuilder,
     ) -> Result<Self> {
         let schema = Type::group_type_builder(name).with_fields(columns).build();
-        let schema = Arc::new(schema.map_err(failed)?);
+        let schema = Arc::new(schema.map_err(parquet_error)?);
         let author = concat!("pbfhogg version ", env!("CARGO_PKG_VERSION"));
         let properties = properties
             .set_created_by(author.to_owned())
@@ -54,7 +54,7 @@ pub(super) fn primitive(
         .with_repetition(repetition)
         .with_logical_type(logical)
         .build();
-    column.map(Arc::new).map_err(failed)
+    column.map(Arc::new).map_err(parquet_error)
 }
 
 /// Returns the type of a group of fields.
@@ -69,7 +69,7 @@ pub(super) fn group(
         .with_logical_type(logical)
         .with_fields(fields)
         .build();
-    group.map(Arc::new).map_err(failed)
+    group.map(Arc::new).map_err(parquet_error)
 }
 
 /// Returns the type of a column of lists of 64-bit numbers.
@@ -103,7 +103,7 @@ pub(super) fn compression(compression: PageCompression) -> Result<Compression> {
     Ok(match compression {
         PageCompression::None => Compression::UNCOMPRESSED,
         PageCompression::Zstd(level) => {
-            Compression::ZSTD(ZstdLevel::try_new(level.into()).map_err(failed)?)
+            Compression::ZSTD(ZstdLevel::try_new(level.into()).map_err(parquet_error)?)
         }
     })
 }

@@ -132,7 +132,7 @@ fn points_out_of_the_world_are_found() {
 /// Whether two edges cross at a point that is an end of neither.
 fn is_crossing(a: (Point, Point), b: (Point, Point)) -> bool {
     let parts = |a: (Point, Point), b: (Point, Point)| {
-        turn(a.0, a.1, b.0).signum() * turn(a.0, a.1, b.1).signum() < 0
+        side_of_line(a.0, a.1, b.0).signum() * side_of_line(a.0, a.1, b.1).signum() < 0
     };
     parts(a, b) && parts(b, a)
 }
@@ -144,7 +144,7 @@ fn is_valid_by_winding(polygon: &Polygon, limit: i32) -> bool {
     let rings: Vec<&Ring> = std::iter::once(&polygon.outer)
         .chain(&polygon.holes)
         .collect();
-    let edges: Vec<_> = rings.iter().flat_map(|ring| sides(ring)).collect();
+    let edges: Vec<_> = rings.iter().flat_map(|ring| ring_edges(ring)).collect();
     let crosses = |a: &(Point, Point)| edges.iter().any(|&b| is_crossing(*a, b));
     let mut points = (0..limit).flat_map(|y| (0..limit).map(move |x| point((x, y))));
     !edges.iter().any(crosses)
@@ -155,7 +155,7 @@ fn is_valid_by_winding(polygon: &Polygon, limit: i32) -> bool {
 }
 
 #[test]
-fn any_scribble_on_a_small_grid_is_judged_by_its_faces() {
+fn scribbles_are_valid_if_their_winding_numbers_are_0_or_1() {
     let random = &mut Random(21);
     let (mut sound, mut broken) = (0, 0);
     while sound < 400 || broken < 400 {

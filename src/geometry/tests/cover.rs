@@ -73,10 +73,10 @@ fn a_box_that_meets_no_edge_is_inside_or_apart() {
                     || a.lat_e7.max(b.lat_e7) < bbox.min_lat_e7
                     || a.lat_e7.min(b.lat_e7) > bbox.max_lat_e7
             };
-            sides(ring).all(is_apart)
+            ring_edges(ring).all(is_apart)
         };
         if shapes[0].rings().all(|(ring, _)| is_far(ring)) {
-            let is_inside = holds(&shapes[0], point((x, y)));
+            let is_inside = holds_by_even_odd(&shapes[0], point((x, y)));
             assert_eq!(cover.inside, if is_inside { vec![0] } else { vec![] });
             assert_eq!(cover.touched, Vec::<u32>::new());
         }
@@ -84,7 +84,7 @@ fn a_box_that_meets_no_edge_is_inside_or_apart() {
 }
 
 #[test]
-fn borders_in_common_are_told_from_areas_in_common() {
+fn a_shared_border_is_told_apart_from_a_shared_area() {
     let hole: &[(i32, i32)] = &rectangle(40, 40, 60, 60);
     let index = AreaIndex::new(&[shape(vec![polygon(&rectangle(0, 0, 100, 100), &[hole])])]);
     let cover = |west, south, east, north| {
@@ -110,7 +110,7 @@ fn borders_in_common_are_told_from_areas_in_common() {
 }
 
 #[test]
-fn a_box_of_the_whole_region_is_inside_it() {
+fn the_box_of_a_rectangular_region_is_inside_the_region() {
     let bbox = bbox((-5, -5), (1_000_000, 2_000_000));
     let index = AreaIndex::new(&[Shape::of_bbox(&bbox), Shape::of_bbox(&bbox)]);
     assert_eq!(index.cover(&bbox).inside, [0, 1]);

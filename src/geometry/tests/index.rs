@@ -39,10 +39,10 @@ fn grid(limit: i32) -> impl Iterator<Item = Point> {
 
 /// Returns the vertices of shapes and the middles of their edges, each with its eight neighbors; 200 random points; and
 /// all pairs of the coordinates `i32::MIN`, 0 and `i32::MAX`.
-fn near(random: &mut Random, shapes: &[Shape]) -> Vec<Point> {
+fn points_near(random: &mut Random, shapes: &[Shape]) -> Vec<Point> {
     let rings = shapes.iter().flat_map(Shape::rings);
     let mut points = Vec::new();
-    for (a, b) in rings.flat_map(|(ring, _)| sides(ring)) {
+    for (a, b) in rings.flat_map(|(ring, _)| ring_edges(ring)) {
         let middle = |a: i32, b: i32| ((i64::from(a) + i64::from(b)) / 2) as i32;
         let middle = point((middle(a.lon_e7, b.lon_e7), middle(a.lat_e7, b.lat_e7)));
         for p in [a, middle] {
@@ -67,9 +67,17 @@ fn near(random: &mut Random, shapes: &[Shape]) -> Vec<Point> {
 
 #[test]
 fn an_index_without_regions_contains_no_point() {
-    assert_same(&[], grid(2), holds);
-    assert_same(&[Shape::default(), Shape::default()], grid(2), holds);
-    assert_same(&[shape(vec![polygon(&[], &[])])], grid(2), holds);
+    assert_same(&[], grid(2), holds_by_even_odd);
+    assert_same(
+        &[Shape::default(), Shape::default()],
+        grid(2),
+        holds_by_even_odd,
+    );
+    assert_same(
+        &[shape(vec![polygon(&[], &[])])],
+        grid(2),
+        holds_by_even_odd,
+    );
     assert_eq!(AreaIndex::new(&[]).sets(), [Vec::<u32>::new()]);
 }
 
@@ -96,7 +104,7 @@ fn an_index_agrees_with_the_even_odd_rule_for_valid_scribbles() {
         }
     }
     for shapes in sound.chunks(3) {
-        assert_same(shapes, grid(12), holds);
+        assert_same(shapes, grid(12), holds_by_even_odd);
     }
 }
 
@@ -116,13 +124,13 @@ fn an_index_is_exact_for_scribbles_over_all_the_world() {
                 p.lat_e7 += random.between(-1, 1);
             }
         }
-        let points = near(random, &shapes);
+        let points = points_near(random, &shapes);
         assert_same(&shapes, points.into_iter(), holds_by_winding);
     }
 }
 
 #[test]
-fn an_index_is_exact_for_rings_up_to_the_ends_of_the_numbers() {
+fn an_index_is_exact_for_rings_with_extreme_coordinates() {
     let random = &mut Random(4);
     let ends = [i32::MIN, i32::MIN + 1, -1, 0, 1, i32::MAX - 1, i32::MAX];
     for _ in 0..100 {
@@ -131,7 +139,7 @@ fn an_index_is_exact_for_rings_up_to_the_ends_of_the_numbers() {
             .map(|(x, y)| (ends[x as usize], ends[y as usize]))
             .collect();
         let shapes = [shape(vec![polygon(&corners, &[])])];
-        let points = near(random, &shapes);
+        let points = points_near(random, &shapes);
         assert_same(&shapes, points.into_iter(), holds_by_winding);
     }
 }
@@ -149,24 +157,24 @@ fn an_index_is_exact_for_stars_with_holes() {
                 shape(vec![polygon(&outer, &[&hole])])
             })
             .collect();
-        let mut points = near(random, &shapes);
+        let mut points = points_near(random, &shapes);
         points.extend((0..2000).map(|_| {
             let (x, y) = random_point(random, 300_000);
             point((x - 100_000, y - 100_000))
         }));
-        assert_same(&shapes, points.into_iter(), holds);
+        assert_same(&shapes, points.into_iter(), holds_by_even_odd);
     }
 }
 
 #[test]
-fn rectangles_that_share_edges_both_hold_what_lies_on_them() {
+fn points_on_a_shared_edge_are_in_both_rectangles() {
     let shapes: Vec<Shape> = (0..36)
         .map(|number| {
             let (x, y) = (number % 6 * 4, number / 6 * 4);
             shape(vec![polygon(&rectangle(x, y, x + 4, y + 4), &[])])
         })
         .collect();
-    assert_same(&shapes, grid(26), holds);
+    assert_same(&shapes, grid(26), holds_by_even_odd);
 }
 
 #[test]
@@ -180,7 +188,7 @@ fn overlapping_and_nested_polygons_are_a_union() {
         shape(vec![over.clone(), cut.clone(), nested]),
         shape(vec![cut.clone(), cut, over]),
     ];
-    assert_same(&shapes, grid(32), holds);
+    assert_same(&shapes, grid(32), holds_by_even_odd);
 }
 
 #[test]
@@ -202,7 +210,7 @@ fn an_index_is_exact_for_combs_though_its_tree_stays_small() {
     let random = &mut Random(6);
     let points = (0..300).map(|_| point((random.below(teeth * 2), random.below(40_000_001))));
     let points: Vec<Point> = points.collect();
-    assert_same(&shapes, points.into_iter(), holds);
+    assert_same(&shapes, points.into_iter(), holds_by_even_odd);
 }
 
 #[test]
@@ -221,7 +229,7 @@ fn hundreds_of_regions_are_told_apart() {
     let points: Vec<Point> = (0..2000)
         .map(|_| point(random_point(random, 1_000_000)))
         .collect();
-    assert_same(&shapes, points.into_iter(), holds);
+    assert_same(&shapes, points.into_iter(), holds_by_even_odd);
 }
 
 #[test]
@@ -241,8 +249,8 @@ fn boxes_hold_their_borders_and_may_cross_the_antimeridian() {
     ];
     let shapes = boxes.map(|bbox| Shape::of_bbox(&bbox));
     let random = &mut Random(8);
-    let points = near(random, &shapes);
-    assert_same(&shapes[..3], points.iter().copied(), holds);
+    let points = points_near(random, &shapes);
+    assert_same(&shapes[..3], points.iter().copied(), holds_by_even_odd);
     let is_in = |bbox: &Bbox, p: Point| {
         let lon = p.lon_e7;
         let is_east = lon >= bbox.min_lon_e7;

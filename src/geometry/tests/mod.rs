@@ -9,7 +9,7 @@ use crate::for_tests::random::Random;
 use crate::for_tests::rounds::rounds;
 
 use super::shape::{Point, Polygon, Ring, Shape};
-pub(super) use places::{points, shown};
+pub(super) use places::{places_of_lines, points};
 
 /// A point whose coordinates are from 0 to `limit` - 1.
 fn random_point(random: &mut Random, limit: i32) -> (i32, i32) {
@@ -75,22 +75,22 @@ fn scribble(random: &mut Random, grid: i32, scale: i32) -> Shape {
 }
 
 /// Returns the edges of a ring, each as its two ends.
-fn sides(ring: &Ring) -> impl Iterator<Item = (Point, Point)> {
+fn ring_edges(ring: &Ring) -> impl Iterator<Item = (Point, Point)> {
     let next = ring.points.iter().cycle().skip(1);
     ring.points.iter().copied().zip(next.copied())
 }
 
 /// Returns the side of the line from `a` to `b` on which `c` lies: positive is left, negative is right.
-fn turn(a: Point, b: Point, c: Point) -> i128 {
+fn side_of_line(a: Point, b: Point, c: Point) -> i128 {
     let x = |p: Point| i128::from(p.lon_e7);
     let y = |p: Point| i128::from(p.lat_e7);
     (x(b) - x(a)) * (y(c) - y(a)) - (y(b) - y(a)) * (x(c) - x(a))
 }
 
 fn is_on(ring: &Ring, p: Point) -> bool {
-    sides(ring).any(|(a, b)| {
+    ring_edges(ring).any(|(a, b)| {
         let within = |p: i32, a: i32, b: i32| a.min(b) <= p && p <= a.max(b);
-        turn(a, b, p) == 0
+        side_of_line(a, b, p) == 0
             && within(p.lon_e7, a.lon_e7, b.lon_e7)
             && within(p.lat_e7, a.lat_e7, b.lat_e7)
     })
@@ -98,10 +98,10 @@ fn is_on(ring: &Ring, p: Point) -> bool {
 
 /// Returns the number of times that a ring runs counter-clockwise around a point that is not on the ring.
 fn winding(ring: &Ring, p: Point) -> i32 {
-    sides(ring).fold(0, |winding, (a, b)| {
-        if a.lat_e7 <= p.lat_e7 && b.lat_e7 > p.lat_e7 && turn(a, b, p) > 0 {
+    ring_edges(ring).fold(0, |winding, (a, b)| {
+        if a.lat_e7 <= p.lat_e7 && b.lat_e7 > p.lat_e7 && side_of_line(a, b, p) > 0 {
             winding + 1
-        } else if b.lat_e7 <= p.lat_e7 && a.lat_e7 > p.lat_e7 && turn(a, b, p) < 0 {
+        } else if b.lat_e7 <= p.lat_e7 && a.lat_e7 > p.lat_e7 && side_of_line(a, b, p) < 0 {
             winding - 1
         } else {
             winding
@@ -111,7 +111,10 @@ fn winding(ring: &Ring, p: Point) -> i32 {
 
 fn is_clockwise(ring: &Ring) -> bool {
     let origin = point((0, 0));
-    sides(ring).map(|(a, b)| turn(origin, a, b)).sum::<i128>() < 0
+    ring_edges(ring)
+        .map(|(a, b)| side_of_line(origin, a, b))
+        .sum::<i128>()
+        < 0
 }
 
 /// Returns the winding number of a polygon. The outer ring counts as counter-clockwise, and holes as clockwise.
@@ -138,7 +141,7 @@ fn holds_by_winding(shape: &Shape, p: Point) -> bool {
 }
 
 /// Whether a valid shape contains a point, by the even-odd rule.
-fn holds(shape: &Shape, p: Point) -> bool {
+fn holds_by_even_odd(shape: &Shape, p: Point) -> bool {
     let is_in = |ring: &Ring| winding(ring, p) % 2 != 0;
     shape.rings().any(|(ring, _)| is_on(ring, p))
         || shape

@@ -11,7 +11,7 @@ pub fn points(places: &[(f64, f64)]) -> Vec<Point> {
 }
 
 /// The places of lines that were cut.
-pub fn shown(parts: Option<Vec<Vec<Point>>>) -> Vec<Vec<(f64, f64)>> {
+pub fn places_of_lines(parts: Option<Vec<Vec<Point>>>) -> Vec<Vec<(f64, f64)>> {
     let degrees = |point: &Point| (point.lon(), point.lat());
     let parts = parts.unwrap().into_iter();
     parts

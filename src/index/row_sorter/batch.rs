@@ -42,7 +42,7 @@ impl RowBatch {
 
     /// Returns the memory usage of the batch in bytes. A batch must stay below 4 GiB, because the offsets of its rows
     /// have 32 bits.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes.len() + self.rows.len() * size_of::<Row>()
     }
 
@@ -52,7 +52,7 @@ impl RowBatch {
     }
 
     /// Converts the batch into rows that share one buffer.
-    pub(crate) fn shared(self) -> SharedRows {
+    pub(crate) fn into_shared(self) -> SharedRows {
         SharedRows {
             bytes: Bytes::from(self.bytes),
             rows: self.rows,
@@ -65,7 +65,7 @@ impl RowBatch {
     }
 
     /// Compares two rows by key, and rows with the same key by their bytes.
-    fn order(&self, one: &Row, other: &Row) -> Ordering {
+    fn compare(&self, one: &Row, other: &Row) -> Ordering {
         let by_key = one.key.cmp(&other.key);
         by_key.then_with(|| self.row(one).cmp(self.row(other)))
     }
@@ -73,13 +73,13 @@ impl RowBatch {
     /// Sorts the rows by key, and rows with the same key by their bytes.
     pub(super) fn sort(&mut self) {
         let mut rows = std::mem::take(&mut self.rows);
-        rows.sort_unstable_by(|a, b| self.order(a, b));
+        rows.sort_unstable_by(|a, b| self.compare(a, b));
         self.rows = rows;
     }
 
     /// Sorts the rows and keeps as many of the first rows as fit into `memory` bytes, but at least one. Removes all
     /// other rows.
-    pub(super) fn keep_first(&mut self, memory: usize) {
+    pub(super) fn sort_and_truncate(&mut self, memory: usize) {
         self.sort();
         let mut len = 0;
         let fits = |row: &&Row| {

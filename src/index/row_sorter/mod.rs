@@ -90,12 +90,12 @@ impl RowSorter {
         lock(&self.state)
     }
 
-    /// Adds rows. If they complete a run, the call also sorts the run, which is slow. [`check`](Self::check) and
-    /// [`finish`](Self::finish) report errors.
+    /// Adds rows. If they complete a run, the call also sorts the run, which is slow.
+    /// [`check_for_error`](Self::check_for_error) and [`finish`](Self::finish) report errors.
     pub(crate) fn add(&self, batch: RowBatch) {
         let batches = {
             let mut state = self.lock();
-            state.pending_len += batch.len();
+            state.pending_len += batch.memory_bytes();
             state.pending.push(batch);
             if state.pending_len < self.limits.run {
                 return;
@@ -113,7 +113,7 @@ impl RowSorter {
     }
 
     /// Adds the rows of a batch, which is empty afterwards. Does nothing for an empty batch.
-    pub(crate) fn add_all(&self, rows: &mut RowBatch) {
+    pub(crate) fn add_and_clear(&self, rows: &mut RowBatch) {
         if rows.count() > 0 {
             self.add(std::mem::take(rows));
         }
@@ -121,15 +121,15 @@ impl RowSorter {
 
     /// If a batch is full, adds its rows and empties it. A thread calls this after each row, because a blob can have
     /// gigabytes of rows.
-    pub(crate) fn add_full(&self, rows: &mut RowBatch) {
-        if rows.len() >= FULL_BATCH {
-            self.add_all(rows);
+    pub(crate) fn add_if_full(&self, rows: &mut RowBatch) {
+        if rows.memory_bytes() >= FULL_BATCH {
+            self.add_and_clear(rows);
         }
     }
 
     /// Fails with the first error of a thread that could not write rows to a temporary file. Reports this error only
     /// once.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub(crate) fn check_for_error(&self) -> Result<()> {
         self.lock().failed.take().map_or(Ok(()), Err)
     }
 
@@ -183,7 +183,7 @@ impl RowSorter {
     pub(crate) fn finish(&self) -> Result<SortedRows> {
         let pending = std::mem::take(&mut self.lock().pending);
         self.add_run(pending)?;
-        self.check()?;
+        self.check_for_error()?;
         let mut state = self.lock();
         let none = SortedRows::new(self.bits, &self.directory);
         match state.busy {
@@ -243,7 +243,7 @@ impl SortedRows {
             run.for_each(keys, 0, &mut buffer, &self.directory, &mut add)?;
         }
         batch.sort();
-        Ok(batch.shared())
+        Ok(batch.into_shared())
     }
 
     /// Returns the rows of a range in parts of up to `memory` bytes. While a part is found, rows of up to twice
@@ -276,7 +276,7 @@ mod tests {
     const BITS: KeyBits = KeyBits::new(8, 32);
 
     #[test]
-    fn rows_come_back_in_order_whatever_the_runs() {
+    fn rows_come_back_in_order_for_any_number_of_runs() {
         let mut random = Random(3);
         let mut expected: Vec<(u64, Vec<u8>)> = (0..30_000)
             .map(|number| {
@@ -339,6 +339,6 @@ mod tests {
         let mut batch = RowBatch::default();
         batch.push(1, |out| out.push(1));
         sorter.add(batch);
-        assert!(sorter.check().is_err());
+        assert!(sorter.check_for_error().is_err());
     }
 }

@@ -51,7 +51,7 @@ struct NextRows<'l> {
 
 impl NextRows<'_> {
     /// Whether the rows of a run from the given key and prefix on are all left for later parts.
-    fn ends_before(&self, first: (u64, RowPrefix)) -> bool {
+    fn leaves_all_from(&self, first: (u64, RowPrefix)) -> bool {
         let end = self.end.as_ref();
         end.is_some_and(|(key, row)| first > (*key, prefix_of(row)))
     }
@@ -72,15 +72,15 @@ impl NextRows<'_> {
         if let Some((end_key, end_row)) = &self.end
             && at >= (*end_key, end_row.as_slice())
         {
-            return if self.ends_before((key, prefix_of(row))) {
+            return if self.leaves_all_from((key, prefix_of(row))) {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             };
         }
         self.held.push(key, |out| out.extend_from_slice(row));
-        if self.held.len() / 2 >= self.memory {
-            self.held.keep_first(self.memory);
+        if self.held.memory_bytes() / 2 >= self.memory {
+            self.held.sort_and_truncate(self.memory);
             self.end = self.held.last().map(|(key, row)| (key, row.to_vec()));
         }
         ControlFlow::Continue(())
@@ -106,8 +106,8 @@ impl<'s> RowPortions<'s> {
 
     /// Returns the next rows, as many as fit into the memory of a part, but at least one.
     fn next_part(&mut self) -> Result<SharedRows> {
-        let mut held = self.collect()?;
-        held.keep_first(self.memory);
+        let mut held = self.read_candidates()?;
+        held.sort_and_truncate(self.memory);
         self.taken += held.count() as u64;
         let last = held.last().map(|(key, row)| (key, row.to_vec()));
         self.last = last.map(|(key, row)| {
@@ -119,11 +119,11 @@ impl<'s> RowPortions<'s> {
             }
             LastRow { key, row, equal }
         });
-        Ok(held.shared())
+        Ok(held.into_shared())
     }
 
     /// Reads the next rows, and perhaps some of the rows after them.
-    fn collect(&mut self) -> Result<RowBatch> {
+    fn read_candidates(&mut self) -> Result<RowBatch> {
         let (memory, mut buffer) = (self.memory, BlockBuffer::default());
         let last = self.last.as_ref();
         let mut next = NextRows {
@@ -138,7 +138,7 @@ impl<'s> RowPortions<'s> {
         let keys = first_key..self.range.keys.end;
         let directory = &self.sorted.directory;
         for (run, start) in self.sorted.all_runs().zip(&mut self.starts) {
-            if next.ends_before(start.first) {
+            if next.leaves_all_from(start.first) {
                 continue;
             }
             // The place of the first row of the run that does not precede the last returned row, if any.
@@ -181,7 +181,7 @@ mod tests {
     use crate::runtime::Context;
 
     #[test]
-    fn a_part_begins_where_the_part_before_began() {
+    fn a_pass_skips_the_blocks_of_earlier_parts() {
         let bits = KeyBits::new(8, 32);
         let directory = tempfile::tempdir().unwrap();
         // Long rows with the same key; each is a block. There are a run in memory and some in files.

@@ -93,6 +93,6 @@ impl Backend for Buffered {
 
     fn finish(&mut self, start: &[u8], len: u64) -> Result<()> {
         self.flush()?;
-        self.destination.end(start, len)
+        self.destination.set_start_and_len(start, len)
     }
 }

@@ -257,6 +257,6 @@ impl<E: Executor> Backend for Chunked<E> {
     fn finish(&mut self, start: &[u8], len: u64) -> Result<()> {
         self.end_chunk()?;
         self.executor.wait()?;
-        self.destination.end(start, len)
+        self.destination.set_start_and_len(start, len)
     }
 }

@@ -85,7 +85,8 @@ impl Destination {
     /// Returns the length in bytes of blocks that can be shared with `input`, as
     /// [`Backend::shared_block_len`](super::Backend::shared_block_len) does.
     pub(super) fn shared_block_len(&self, input: &Input) -> Option<u64> {
-        let is_shared = self.shares_blocks && system::on_same_file_system(&self.file, input.file());
+        let is_shared =
+            self.shares_blocks && system::are_on_same_file_system(&self.file, input.file());
         is_shared.then_some(self.block_len)
     }
 
@@ -107,7 +108,7 @@ impl Destination {
             .warn(&format!("{}: {message}", self.path.display()));
     }
 
-    pub(super) fn failed(&self, error: std::io::Error) -> Error {
+    pub(super) fn write_error(&self, error: std::io::Error) -> Error {
         Error::io(&self.path, "cannot write", error)
     }
 
@@ -118,7 +119,7 @@ impl Destination {
         } else {
             system::write(&self.file, bytes)
         };
-        written.map_err(|error| self.failed(error))
+        written.map_err(|error| self.write_error(error))
     }
 
     /// Writes slices one after another at `offset`, as [`write_at`](Self::write_at) does.
@@ -129,7 +130,7 @@ impl Destination {
             let mut slices = slices.iter();
             slices.try_for_each(|slice| system::write(&self.file, slice))
         };
-        written.map_err(|error| self.failed(error))
+        written.map_err(|error| self.write_error(error))
     }
 
     /// Starts writeback of a written range, so that flushes have little left to write, and requests a flush if one is
@@ -137,7 +138,7 @@ impl Destination {
     /// page cache. Does nothing for a stream.
     pub(super) fn start_writeback(&self, from: u64, len: u64) {
         self.release(from, len);
-        self.count(len);
+        self.count_written(len);
     }
 
     /// Starts writeback after a chunk was written, as [`start_writeback`](Self::start_writeback) does, for backends
@@ -150,7 +151,7 @@ impl Destination {
         if reached > from {
             self.release(reached - WRITEBACK_LEN, WRITEBACK_LEN);
         }
-        self.count(len);
+        self.count_written(len);
     }
 
     /// Starts writeback of a range, and drops earlier pages of a large output from the page cache.
@@ -158,21 +159,21 @@ impl Destination {
         if !self.is_file {
             return;
         }
-        system::release(&self.file, from, len);
+        system::release_cached_range(&self.file, from, len);
         if self.drop_behind && from >= DROP_BEHIND {
-            system::release(&self.file, from - DROP_BEHIND, len);
+            system::release_cached_range(&self.file, from - DROP_BEHIND, len);
         }
     }
 
     /// Counts written bytes, and requests a flush if one is due.
-    fn count(&self, len: u64) {
+    fn count_written(&self, len: u64) {
         if let Some(flusher) = &self.flusher {
-            flusher.count(&self.file, len);
+            flusher.count_written(&self.file, len);
         }
     }
 
     /// Waits for the flushes that were requested. Fails if one of them has failed.
-    pub(super) fn end_flushes(&self) -> Result<()> {
+    pub(super) fn wait_for_flushes(&self) -> Result<()> {
         self.flusher
             .as_ref()
             .map_or(Ok(()), Flusher::end)
@@ -181,13 +182,15 @@ impl Destination {
 
     /// Overwrites the start of the file with `start` and sets the size of the file to `len` bytes, which frees disk
     /// space reserved beyond that size. Does nothing for a stream.
-    pub(super) fn end(&self, start: &[u8], len: u64) -> Result<()> {
+    pub(super) fn set_start_and_len(&self, start: &[u8], len: u64) -> Result<()> {
         if !self.is_file {
             return Ok(());
         }
-        self.end_flushes()?;
+        self.wait_for_flushes()?;
         self.write_at(start, 0)?;
-        self.file.set_len(len).map_err(|error| self.failed(error))
+        self.file
+            .set_len(len)
+            .map_err(|error| self.write_error(error))
     }
 
     /// Copies a range of `input`. Shares blocks if the file system supports it, otherwise uses a kernel copy if that
@@ -249,7 +252,7 @@ impl Destination {
                 Ok(0) => break,
                 Ok(count) => {
                     self.start_writeback(part.to, count);
-                    input.release(part.from, count);
+                    input.drop_pages_behind(part.from, count);
                     left = left.skip(count);
                 }
                 Err(error) => {
@@ -316,7 +319,10 @@ mod tests {
         };
         destination.write_at(b"abcd", 0).unwrap();
         destination.start_writeback(0, 4);
-        let error = destination.end(&[], 4).unwrap_err().to_string();
+        let error = destination
+            .set_start_and_len(&[], 4)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("cannot flush to disk"), "{error}");
     }
 }

@@ -59,7 +59,7 @@ impl Flusher {
     }
 
     /// Counts `len` bytes that were written to `file`, and requests a flush if it is due. Does not wait for the flush.
-    pub(super) fn count(&self, file: &File, len: u64) {
+    pub(super) fn count_written(&self, file: &File, len: u64) {
         let before = self.written.fetch_add(len, Ordering::Relaxed);
         if before / self.interval_bytes == (before + len) / self.interval_bytes {
             return;
@@ -103,9 +103,9 @@ mod tests {
         // A device without a disk cannot be flushed.
         let device = File::open("/dev/null").unwrap();
         let flusher = Flusher::with_interval(100);
-        flusher.count(&device, 99);
+        flusher.count_written(&device, 99);
         assert!(lock(&flusher.thread).is_none(), "no flush was due");
-        flusher.count(&device, 1);
+        flusher.count_written(&device, 1);
         assert!(flusher.end().is_err());
         assert!(flusher.end().is_ok(), "the error is reported once");
     }

@@ -81,7 +81,7 @@ pub(crate) fn open_backend(
         _ => None,
     };
     let destination = Destination::new(path.to_owned(), file, !is_stream, size_hint.bytes, ctx)
-        .flushing(output.is_flushed());
+        .flushing(output.is_flushed_on_commit());
     if matches!(mode, IoMode::Auto | IoMode::Buffered) {
         let buffer_len = size_hint.share_of(BUFFER_LEN) as usize;
         return Ok(Box::new(Buffered::new(destination, buffer_len)));

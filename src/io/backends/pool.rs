@@ -48,7 +48,7 @@ impl FilePool {
     /// Waits until all portions are written. Fails if one could not be written, or if a flush has failed.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.0.wait()?;
-        self.0.shared.destination.end_flushes()
+        self.0.shared.destination.wait_for_flushes()
     }
 }
 
@@ -111,7 +111,7 @@ impl Pool {
     }
 
     /// Returns the error of a failed job, on the first call after the failure.
-    fn failure(&self) -> Result<()> {
+    fn check_for_failure(&self) -> Result<()> {
         let mut failure = lock(&self.shared.failure);
         match failure.take() {
             Some((_, error)) => Err(error),
@@ -150,7 +150,7 @@ impl Executor for Pool {
 
     fn wait(&mut self) -> Result<()> {
         let fine = self.join();
-        self.failure()?;
+        self.check_for_failure()?;
         if fine {
             Ok(())
         } else {
@@ -239,7 +239,7 @@ impl PoolState {
                 }
                 self.destination.write_at(blocks, offset)?;
             }
-            Err(error) => return Err(self.destination.failed(error)),
+            Err(error) => return Err(self.destination.write_error(error)),
         }
         self.destination.write_at(tail, offset + aligned as u64)
     }

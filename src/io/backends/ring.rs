@@ -126,7 +126,7 @@ impl RingExecutor {
             match self.ring.submit_and_wait(at_least) {
                 Ok(_) => break,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.destination.failed(error)),
+                Err(error) => return Err(self.destination.write_error(error)),
             }
         }
         let completions: Vec<(u64, i32)> = self
@@ -166,7 +166,7 @@ impl RingExecutor {
         }
         for segment in &chunk.segments {
             if let ChunkSegment::Range(input, from, len) = segment {
-                input.release(*from, *len as u64);
+                input.drop_pages_behind(*from, *len as u64);
             }
         }
         self.destination
@@ -210,7 +210,7 @@ impl RingExecutor {
     }
 
     /// Whether any operation is not completed.
-    fn in_flight(&self) -> bool {
+    fn has_in_flight(&self) -> bool {
         self.slots.iter().any(|slot| slot.waiting > 0)
     }
 }
@@ -231,7 +231,7 @@ impl Executor for RingExecutor {
     }
 
     fn wait(&mut self) -> Result<()> {
-        while self.in_flight() {
+        while self.has_in_flight() {
             self.reap(1)?;
         }
         Ok(())
@@ -241,7 +241,7 @@ impl Executor for RingExecutor {
 impl Drop for RingExecutor {
     /// Waits for the kernel to finish all operations before their buffers are freed.
     fn drop(&mut self) {
-        while self.in_flight() {
+        while self.has_in_flight() {
             if self.ring.submit_and_wait(1).is_err() {
                 // The kernel may still use the buffers, so they are leaked and not freed.
                 for slot in &mut self.slots {

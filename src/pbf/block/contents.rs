@@ -52,7 +52,7 @@ impl Block<'_> {
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayMessage::parse(bytes)?;
-                    way.check()?;
+                    way.check_refs()?;
                     let tags = Tags::of_two_runs(strings, &way.keys, &way.values)?;
                     facts.faulty_tags.add(FaultyTags::of(tags));
                     facts.has_bare_ways |= !way.refs.is_empty() && way.lats.is_empty();
@@ -61,7 +61,7 @@ impl Block<'_> {
                 }
                 BlockMessage::Single(ObjectKind::Relation, bytes) => {
                     let relation = RelationMessage::parse(bytes)?;
-                    relation.check(strings.len())?;
+                    relation.check_members(strings.len())?;
                     let tags = Tags::of_two_runs(strings, &relation.keys, &relation.values)?;
                     facts.faulty_tags.add(FaultyTags::of(tags));
                     RawInfo::parse_optional(relation.info)?
@@ -105,7 +105,7 @@ impl DenseNodes<'_> {
             check_varints(column.as_bytes()).map_err(|error| error.within("DenseNodes"))?;
         }
         let has_refused = info
-            .has_refused()
+            .has_refused_info()
             .map_err(|error| error.within("DenseNodes"))?;
         self.check_coordinates()?;
         let tags = check_tags(self.keys_vals.values(), self.len(), |_, _| ())?;

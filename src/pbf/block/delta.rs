@@ -68,13 +68,17 @@ impl<'a> Delta<'a> {
 
     /// Appends all remaining values to `values`.
     #[inline]
-    pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> FormatResult<()> {
-        self.push_some(usize::MAX, values)
+    pub(crate) fn append_all_to(mut self, values: &mut Vec<i64>) -> FormatResult<()> {
+        self.append_some_to(usize::MAX, values)
     }
 
     /// Appends the next values to `values`, at most `most`.
     #[inline]
-    pub(crate) fn push_some(&mut self, most: usize, values: &mut Vec<i64>) -> FormatResult<()> {
+    pub(crate) fn append_some_to(
+        &mut self,
+        most: usize,
+        values: &mut Vec<i64>,
+    ) -> FormatResult<()> {
         self.last = self.deltas.push_sums(most, values, self.last)?;
         Ok(())
     }

@@ -150,7 +150,7 @@ impl<'a> DenseNodes<'a> {
     /// version and the visibility are set in the metadata. `select` is called with the ids of consecutive nodes, and
     /// appends the indices of the selected ones to `selected`, in ascending order. If `needs_location` returns `false`
     /// for all nodes that one call of `select` has selected, their coordinates are not read.
-    pub(super) fn visit_selected(
+    pub(super) fn for_each_selected_version(
         &self,
         select: &mut impl FnMut(&[i64], &mut Vec<usize>),
         selected: &mut Vec<usize>,
@@ -158,7 +158,7 @@ impl<'a> DenseNodes<'a> {
         mut visit: impl FnMut(i64, Option<(i64, i64)>, &RawInfo),
     ) -> FormatResult<()> {
         let [mut ids, mut lats, mut lons] = [&self.ids, &self.lats, &self.lons].map(Delta::new);
-        let mut infos = self.versions();
+        let mut infos = self.version_infos();
         infos.nodes.timestamps = Delta::NONE;
         let mut columns = [[0; STRIDE]; 3];
         // The number of nodes directly before the current ones that have been passed without reading their coordinates.
@@ -211,7 +211,7 @@ impl<'a> DenseNodes<'a> {
     }
 
     /// Returns a cursor like [`infos`](Self::infos), but without changesets and users. It does not read their columns.
-    pub(super) fn versions(&self) -> InfoCursor<'_> {
+    pub(super) fn version_infos(&self) -> InfoCursor<'_> {
         let mut nodes = self.raw_nodes();
         (nodes.changesets, nodes.uids, nodes.user_sids) = (Delta::NONE, Delta::NONE, Delta::NONE);
         InfoCursor::new(nodes)
@@ -317,7 +317,7 @@ impl<'a> RawNodes<'a> {
     }
 
     /// Skips the remaining nodes.
-    pub(in crate::pbf) fn end(&mut self) {
+    pub(in crate::pbf) fn skip_rest(&mut self) {
         (self.left, self.keys_vals) = (0, Varints::new(&[]));
     }
 

@@ -56,7 +56,7 @@ impl<'b> Iterator for DenseNodesIter<'b> {
         match self.nodes.next() {
             Ok(raw) => raw.map(|raw| self.resolve(&raw)),
             Err(error) => {
-                self.nodes.end();
+                self.nodes.skip_rest();
                 Some(Err(error))
             }
         }

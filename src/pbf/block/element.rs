@@ -449,7 +449,7 @@ pub(crate) struct PartCounts {
 impl Element<'_> {
     /// Upper bounds of the numbers of tags, refs and members, computed from the lengths of their packed runs. A value
     /// in a run has at least one byte.
-    pub(crate) fn most_parts(&self) -> PartCounts {
+    pub(crate) fn max_part_counts(&self) -> PartCounts {
         let bytes = |run: &Packed<'_>| run.as_bytes().len();
         let (tags, refs, members) = match self {
             Self::Node(node) => {
@@ -502,13 +502,13 @@ impl Block<'_> {
         &self,
         visit: impl FnMut(Element<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.try_for_each_wanted(true, || true, visit)
+        self.try_for_each_with_wanted_ways(true, || true, visit)
     }
 
     /// Does the same as [`try_for_each`](Self::try_for_each), but skips ways that `is_wanted` refuses. `is_wanted` is
     /// called once for each way, in order. Skipped ways are not checked for damage. Without `way_info`, the metadata of
     /// ways is not checked either, and ways are visited with empty metadata.
-    pub(crate) fn try_for_each_wanted<E: From<FormatError>>(
+    pub(crate) fn try_for_each_with_wanted_ways<E: From<FormatError>>(
         &self,
         way_info: bool,
         mut is_wanted: impl FnMut() -> bool,
@@ -553,7 +553,7 @@ impl Block<'_> {
             }
             ObjectKind::Way => {
                 let message = WayMessage::parse(bytes)?;
-                message.check()?;
+                message.check_refs()?;
                 visit(Element::Way(Way {
                     message: &message,
                     units: self.units,
@@ -563,7 +563,7 @@ impl Block<'_> {
             }
             ObjectKind::Relation => {
                 let message = RelationMessage::parse(bytes)?;
-                message.check(self.strings.len())?;
+                message.check_members(self.strings.len())?;
                 visit(Element::Relation(Relation {
                     message: &message,
                     strings: &self.strings,

@@ -278,7 +278,7 @@ impl<'a> WayMessage<'a> {
 
     /// Fails if a varint of the refs or coordinates is malformed, or if the way has coordinates whose number differs
     /// from that of the refs.
-    pub(crate) fn check(&self) -> FormatResult<()> {
+    pub(crate) fn check_refs(&self) -> FormatResult<()> {
         for (run, name) in [
             (&self.refs, "refs"),
             (&self.lats, "lat"),
@@ -392,7 +392,7 @@ impl<'a> RelationMessage<'a> {
 
     /// Fails if the numbers of roles, ids and kinds of members differ, if a kind is unknown, or if the string id of a
     /// role is not less than `strings`, the number of strings of the block.
-    pub(crate) fn check(&self, strings: usize) -> FormatResult<()> {
+    pub(crate) fn check_members(&self, strings: usize) -> FormatResult<()> {
         let count = self.count_members()?;
         crate::pbf::wire::check_varints(self.member_ids.as_bytes())?;
         let mut kinds = self.member_kinds.values();

@@ -61,7 +61,7 @@ impl Block<'_> {
     /// its version number, or `None` if it has none. `select` is called with the ids of consecutive nodes, and appends
     /// the indices of the selected ones in ascending order. The location may also be `None` if `needs_location` returns
     /// `false` for the node.
-    pub(crate) fn for_each_version(
+    pub(crate) fn for_each_selected_version(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
         mut needs_location: impl FnMut(i64) -> bool,
@@ -78,7 +78,12 @@ impl Block<'_> {
             match message {
                 BlockMessage::Dense(dense) => {
                     let is_needed = &mut needs_location;
-                    dense.visit_selected(&mut select, &mut selected, is_needed, &mut put)?;
+                    dense.for_each_selected_version(
+                        &mut select,
+                        &mut selected,
+                        is_needed,
+                        &mut put,
+                    )?;
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
@@ -118,7 +123,7 @@ impl Block<'_> {
         while let Some(message) = messages.next()? {
             match message {
                 BlockMessage::Dense(dense) if parts.tags => {
-                    self.visit_tagged(dense, first, parts.info, &mut visit)?;
+                    self.visit_dense_runs(dense, first, parts.info, &mut visit)?;
                     first += dense.len();
                 }
                 BlockMessage::Dense(dense) => {
@@ -150,7 +155,7 @@ impl Block<'_> {
 
     /// Does the same as [`for_each_node_run`](Self::for_each_node_run) for the nodes of a DenseNodes message. `first`
     /// is the index of its first node in the block.
-    fn visit_tagged(
+    fn visit_dense_runs(
         &self,
         dense: &DenseNodes<'_>,
         first: usize,
@@ -209,23 +214,23 @@ impl Block<'_> {
     /// Calls `visit` for each way whose index `is_wanted` accepts. The arguments of `visit` are the index, the ids of
     /// the nodes, and their locations, or `None` if the way has nodes but no locations. The index of the first way of
     /// the block is 0.
-    pub(crate) fn for_each_way_location(
+    pub(crate) fn for_each_way_with_locations(
         &self,
         is_wanted: impl Fn(usize) -> bool,
         mut visit: impl FnMut(usize, &[i64], Option<&[Option<Location>]>),
     ) -> FormatResult<()> {
         let (mut ids, mut locations, mut number) = (Vec::new(), Vec::new(), 0);
-        self.for_each_single(ObjectKind::Way, |bytes| {
+        self.for_each_object_message(ObjectKind::Way, |bytes| {
             number += 1;
             if !is_wanted(number - 1) {
                 return Ok(());
             }
             let way = WayMessage::parse(bytes)?;
-            way.check()?;
+            way.check_refs()?;
             way.check_size()?;
             ids.clear();
             locations.clear();
-            Delta::new(&way.refs).push_all(&mut ids)?;
+            Delta::new(&way.refs).append_all_to(&mut ids)?;
             let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
             while !lats.is_done() {
                 locations.push(self.units.location(lats.read()?, lons.read()?));
@@ -243,7 +248,7 @@ impl Block<'_> {
     /// The bounding box of the locations that are stored in ways.
     pub(crate) fn box_of_ways(&self) -> FormatResult<Bbox> {
         let mut bbox = Bbox::EMPTY;
-        self.for_each_way_location(
+        self.for_each_way_with_locations(
             |_| true,
             |_, _, locations| {
                 let locations = locations.unwrap_or_default().iter().flatten();

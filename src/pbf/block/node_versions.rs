@@ -41,7 +41,7 @@ impl<'a> NodeVersions<'a> {
         &self.ids
     }
 
-    /// Calls `visit` with the id and the version of each selected node, as [`Block::for_each_version`] does.
+    /// Calls `visit` with the id and the version of each selected node, as [`Block::for_each_selected_version`] does.
     fn for_each(
         &self,
         select: impl FnOnce(&[i64], &mut Vec<usize>),
@@ -81,15 +81,15 @@ pub(crate) enum VersionedNodes<'b, 'p> {
 }
 
 impl VersionedNodes<'_, '_> {
-    /// Does the same as [`Block::for_each_version`].
-    pub(crate) fn for_each_version(
+    /// Does the same as [`Block::for_each_selected_version`].
+    pub(crate) fn for_each_selected_version(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
         needs_location: impl FnMut(i64) -> bool,
         mut visit: impl FnMut(i64, Option<Location>, Option<u32>),
     ) -> FormatResult<()> {
         match self {
-            Self::Block(block) => block.for_each_version(select, needs_location, visit),
+            Self::Block(block) => block.for_each_selected_version(select, needs_location, visit),
             Self::Versions(versions) => {
                 let visit = |id, version| visit(id, None, version);
                 versions.for_each(&mut select, visit)
@@ -141,7 +141,9 @@ mod tests {
             assert_eq!(location, None);
             found.push((id, version));
         };
-        nodes.for_each_version(select, |_| false, visit).unwrap();
+        nodes
+            .for_each_selected_version(select, |_| false, visit)
+            .unwrap();
         found
     }
 

@@ -198,7 +198,7 @@ impl<'a> Object<'a> {
             }
             (RawForm::Message(message), ObjectBody::Way { refs, locations }) => {
                 let way = WayMessage::parse(message)?;
-                way.check()?;
+                way.check_refs()?;
                 way.check_size()?;
                 read_tags(&way.keys, &way.values, strings, tags)?;
                 read_way(&way, &block.units, refs.cleared(), locations.cleared())?;
@@ -206,7 +206,7 @@ impl<'a> Object<'a> {
             }
             (RawForm::Message(message), ObjectBody::Relation { members }) => {
                 let relation = RelationMessage::parse(message)?;
-                relation.check(strings.len())?;
+                relation.check_members(strings.len())?;
                 relation.check_size()?;
                 read_tags(&relation.keys, &relation.values, strings, tags)?;
                 read_members(&relation, strings, members.cleared())?;
@@ -247,7 +247,7 @@ fn read_way(
     refs: &mut Vec<i64>,
     locations: &mut Vec<Option<Location>>,
 ) -> FormatResult<()> {
-    Delta::new(&way.refs).push_all(refs)?;
+    Delta::new(&way.refs).append_all_to(refs)?;
     let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
     while !lats.is_done() {
         locations.push(nearest_location(units, lats.read()?, lons.read()?));

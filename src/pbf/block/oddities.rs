@@ -60,7 +60,7 @@ impl RawInfo {
 
 impl DenseInfo<'_> {
     /// Whether a node has a version or a changeset that other programs refuse.
-    pub(in crate::pbf) fn has_refused(&self) -> FormatResult<bool> {
+    pub(in crate::pbf) fn has_refused_info(&self) -> FormatResult<bool> {
         let (mut versions, mut found) = (self.versions.values(), false);
         // If all varints have one byte, no version is negative.
         if !self.versions.as_bytes().is_ascii() {
@@ -107,7 +107,7 @@ impl UsedKeys {
     }
 
     /// Whether two strings of the table have the same text and are both used as keys.
-    pub(in crate::pbf) fn have_equal_texts(&self, string_table: &[u8]) -> FormatResult<bool> {
+    pub(in crate::pbf) fn has_equal_texts(&self, string_table: &[u8]) -> FormatResult<bool> {
         let (mut texts, mut index) = (Vec::new(), 0);
         let mut fields = Fields::new(string_table);
         while let Some(field) = fields.next()? {

@@ -92,11 +92,11 @@ impl<'a> StringTable<'a> {
         usize::try_from(index)
             .ok()
             .and_then(|index| self.0.get(index).copied())
-            .ok_or_else(|| self.out_of_range(index))
+            .ok_or_else(|| self.index_error(index))
     }
 
-    fn out_of_range(&self, index: u64) -> FormatError {
-        string_out_of_range(index, self.0.len() as u64)
+    fn index_error(&self, index: u64) -> FormatError {
+        string_index_error(index, self.0.len() as u64)
     }
 
     /// Fails if `index` is out of range.
@@ -105,7 +105,7 @@ impl<'a> StringTable<'a> {
         if index < self.0.len() as u64 {
             Ok(())
         } else {
-            Err(self.out_of_range(index))
+            Err(self.index_error(index))
         }
     }
 
@@ -136,7 +136,7 @@ impl<'a> StringTable<'a> {
 }
 
 /// The error for the string index `index`, which a table of `count` strings does not have.
-pub(in crate::pbf) fn string_out_of_range(index: u64, count: u64) -> FormatError {
+pub(in crate::pbf) fn string_index_error(index: u64, count: u64) -> FormatError {
     FormatError::with(format!(
         "string index {index} is out of range (the table has {count} strings)"
     ))
@@ -168,7 +168,7 @@ impl Default for BlockUnits {
 
 impl BlockUnits {
     /// Whether a [`crate::osm::Location`] can express all coordinates in these units exactly.
-    pub(crate) const fn are_exact_e7(&self) -> bool {
+    pub(crate) const fn is_exact_in_e7(&self) -> bool {
         self.granularity % 100 == 0 && self.lat_offset % 100 == 0 && self.lon_offset % 100 == 0
     }
 
@@ -219,7 +219,7 @@ impl BlockUnits {
 
     /// Whether stored coordinates exceed 90 degrees of latitude or 180 degrees of longitude, and do not stand for an
     /// undefined location.
-    pub(in crate::pbf) fn are_outside(&self, lat: i64, lon: i64) -> bool {
+    pub(in crate::pbf) fn is_outside_world(&self, lat: i64, lon: i64) -> bool {
         const NO_LOCATION: i64 = i32::MAX as i64;
         let (lat, lon) = (self.nano_lat(lat), self.nano_lon(lon));
         let has_none = floor_e7(lat) == NO_LOCATION && floor_e7(lon) == NO_LOCATION;

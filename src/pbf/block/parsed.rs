@@ -174,14 +174,14 @@ impl<'a> Block<'a> {
         refs: &mut Vec<i64>,
         ways: &mut Vec<(i64, usize)>,
     ) -> FormatResult<()> {
-        self.for_each_single(ObjectKind::Way, |bytes| {
+        self.for_each_object_message(ObjectKind::Way, |bytes| {
             if !is_looked_at() {
                 return Ok(());
             }
             let way = WayRefs::parse(bytes)?;
             if is_wanted(&way) {
                 way.check_size()?;
-                Delta::new(&way.refs).push_all(refs)?;
+                Delta::new(&way.refs).append_all_to(refs)?;
                 ways.push((way.id, refs.len()));
             }
             Ok(())
@@ -191,17 +191,17 @@ impl<'a> Block<'a> {
     /// Calls `visit` with the node references of all ways, in batches of about `most` references. The first argument of
     /// `visit` has the references of a batch. The second argument lists the ways of the batch, each with its id and the
     /// end of its references in the first argument (exclusive). A long way may be split between batches.
-    pub(crate) fn for_refs(
+    pub(crate) fn for_each_ref_batch(
         &self,
         most: usize,
         mut visit: impl FnMut(&[i64], &[(i64, usize)]),
     ) -> FormatResult<()> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        self.for_each_single(ObjectKind::Way, |bytes| {
+        self.for_each_object_message(ObjectKind::Way, |bytes| {
             let way = WayRefs::parse(bytes)?;
             let mut values = Delta::new(&way.refs);
             while !values.is_done() {
-                values.push_some(most.saturating_sub(refs.len()).max(1), &mut refs)?;
+                values.append_some_to(most.saturating_sub(refs.len()).max(1), &mut refs)?;
                 ways.push((way.id, refs.len()));
                 if refs.len() >= most {
                     visit(&refs, &ways);
@@ -221,7 +221,7 @@ impl<'a> Block<'a> {
         &self,
         mut visit: impl FnMut(i64, ObjectKind, i64),
     ) -> FormatResult<()> {
-        self.for_each_single(ObjectKind::Relation, |bytes| {
+        self.for_each_object_message(ObjectKind::Relation, |bytes| {
             let relation = RelationMessage::parse(bytes)?;
             let visited = relation.any_member(|kind, id| {
                 visit(relation.id, kind, id);
@@ -233,14 +233,14 @@ impl<'a> Block<'a> {
 
     /// Fails if a relation has more than [`MAX_PARTS`](super::limits::MAX_PARTS) members or tags.
     pub(crate) fn check_relation_sizes(&self) -> FormatResult<()> {
-        self.for_each_single(ObjectKind::Relation, |bytes| {
+        self.for_each_object_message(ObjectKind::Relation, |bytes| {
             RelationMessage::parse(bytes)?.check_size()
         })
     }
 
     /// Fails if a way has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes or tags.
     pub(crate) fn check_way_sizes(&self) -> FormatResult<()> {
-        self.for_each_single(ObjectKind::Way, |bytes| WayRefs::parse(bytes)?.check_size())
+        self.for_each_object_message(ObjectKind::Way, |bytes| WayRefs::parse(bytes)?.check_size())
     }
 
     /// Whether the block has objects of a kind.
@@ -260,7 +260,7 @@ impl<'a> Block<'a> {
     /// Calls `visit` with the message of each object of a kind, in file order. Nodes in DenseNodes messages are left
     /// out.
     #[inline]
-    pub(super) fn for_each_single<'b>(
+    pub(super) fn for_each_object_message<'b>(
         &'b self,
         kind: ObjectKind,
         mut visit: impl FnMut(&'b [u8]) -> FormatResult<()>,

@@ -139,7 +139,7 @@ impl<'a> RawElement<'a> {
         match (&self.form, self.key.0) {
             (RawForm::Message(message), ObjectKind::Way) => {
                 let way = WayMessage::parse(message)?;
-                way.check()?;
+                way.check_refs()?;
                 let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
                 let mut located = 0;
                 while !lats.is_done() {

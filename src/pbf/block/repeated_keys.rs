@@ -29,7 +29,7 @@ impl FaultyTags {
     }
 
     /// Whether there are such tags.
-    pub(super) const fn any(self) -> bool {
+    pub(super) const fn has_any(self) -> bool {
         self.repeated > 0 || self.without_key > 0
     }
 
@@ -61,7 +61,8 @@ mod tests {
 
     const STRINGS: [&str; 5] = ["", "k", "l", "k", "v"];
 
-    /// Returns a block with [`STRINGS`] and with one group. The group has the given messages, each with its field number.
+    /// Returns a block with [`STRINGS`] and with one group. The group has the given messages, each with its field
+    /// number.
     fn block(messages: &[(u32, Vec<u8>)]) -> Vec<u8> {
         let (mut table, mut group, mut block) = (Vec::new(), Vec::new(), Vec::new());
         for text in STRINGS {

@@ -28,7 +28,7 @@ fn present_fields(info: &Info<'_>) -> InfoFields {
         (!info.visible, InfoFields::VISIBLE),
     ];
     let present = fields.iter().filter(|(is_present, _)| *is_present);
-    present.fold(InfoFields::NONE, |all, (_, field)| all.and(*field))
+    present.fold(InfoFields::NONE, |all, (_, field)| all.union(*field))
 }
 
 /// Appends the metadata of an object to a row.

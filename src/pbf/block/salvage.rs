@@ -8,7 +8,7 @@ use super::list::List;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::object::{Object, ObjectBody, nearest_location};
 use super::outline::{BlockUnits, Message, StringTable, check_string_count};
-use super::string_faults::{is_forbidden_in_xml, is_inexpressible};
+use super::string_faults::{is_forbidden_in_xml, is_inexpressible_in_xml};
 use crate::error::{FormatError, FormatResult};
 use crate::osm::{Location, ObjectKind, retain_unique};
 use crate::pbf::wire::schema::{primitive_block, string_table};
@@ -81,7 +81,7 @@ impl<'a> Strings<'a> {
             }
             let Ok(bytes) = field.bytes() else { break };
             let text = match String::from_utf8_lossy(bytes) {
-                text if is_inexpressible(&text) => {
+                text if is_inexpressible_in_xml(&text) => {
                     Cow::Owned(text.replace(is_forbidden_in_xml, "\u{fffd}"))
                 }
                 text => text,
@@ -171,7 +171,7 @@ impl<'s> Reader<'s> {
                 Message::Other => continue,
             };
             match object {
-                Ok(object) => self.take_object(object, take),
+                Ok(object) => self.pass_object(object, take),
                 Err(_) => self.found.unreadable += 1,
             }
         }
@@ -179,7 +179,7 @@ impl<'s> Reader<'s> {
 
     /// Passes an object to `take`, and counts it. `None` stands for a node that is left out because it is outside of
     /// the world.
-    fn take_object(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
+    fn pass_object(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
         match object.map(|object| take(&object)) {
             None => self.found.outside += 1,
             Some(Ok(())) => self.found.objects += 1,
@@ -207,7 +207,7 @@ impl<'s> Reader<'s> {
                     match check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id) {
                         Ok(()) => {
                             let object = self.dense_node(&node);
-                            self.take_object(object, take);
+                            self.pass_object(object, take);
                         }
                         Err(_) => self.found.unreadable += 1,
                     }
@@ -230,26 +230,26 @@ impl<'s> Reader<'s> {
             self.add_tag(key, value, &mut tags);
         }
         self.found.parts_dropped += retain_unique(&mut tags);
-        self.located_node(node.id, (node.lat, node.lon), node.info, tags)
+        self.node_within_world(node.id, (node.lat, node.lon), node.info, tags)
     }
 
     fn read_node(&mut self, message: &[u8]) -> FormatResult<Option<Object<'s>>> {
         let node = NodeMessage::parse(message)?;
         node.check_size()?;
         let tags = self.read_tags(&node.keys, &node.values);
-        Ok(self.located_node(node.id, (node.lat, node.lon), node.info, tags))
+        Ok(self.node_within_world(node.id, (node.lat, node.lon), node.info, tags))
     }
 
     /// Returns a node; `None` if the node is visible and outside of the world.
-    fn located_node(
+    fn node_within_world(
         &mut self,
         id: i64,
         (lat, lon): (i64, i64),
         info: RawInfo,
         tags: Vec<(&'s str, &'s str)>,
     ) -> Option<Object<'s>> {
-        let info = self.read_info(info);
-        if info.visible && self.units.are_outside(lat, lon) {
+        let info = self.resolve_info(info);
+        if info.visible && self.units.is_outside_world(lat, lon) {
             return None;
         }
         let location = nearest_location(&self.units, lat, lon).filter(|_| info.visible);
@@ -260,7 +260,7 @@ impl<'s> Reader<'s> {
         let way = WayMessage::parse(message)?;
         way.check_size()?;
         let mut refs = Vec::new();
-        Delta::new(&way.refs).push_all(&mut refs)?;
+        Delta::new(&way.refs).append_all_to(&mut refs)?;
         let locations = match self.locations(&way, refs.len()) {
             Ok(locations) => locations,
             Err(_) => {
@@ -269,7 +269,7 @@ impl<'s> Reader<'s> {
             }
         };
         let tags = self.read_tags(&way.keys, &way.values);
-        let info = self.parsed_info(way.info);
+        let info = self.parse_info(way.info);
         let mut object = Object::way(way.id, refs, tags).with_info(info);
         if let ObjectBody::Way { locations: all, .. } = &mut object.body {
             *all = List::from(locations);
@@ -316,19 +316,19 @@ impl<'s> Reader<'s> {
             ));
         }
         let tags = self.read_tags(&relation.keys, &relation.values);
-        let info = self.parsed_info(relation.info);
+        let info = self.parse_info(relation.info);
         Ok(Object::relation(relation.id, members, tags).with_info(info))
     }
 
-    fn parsed_info(&mut self, message: Option<&[u8]>) -> Info<'s> {
+    fn parse_info(&mut self, message: Option<&[u8]>) -> Info<'s> {
         let raw = RawInfo::parse_optional(message).unwrap_or_else(|_| {
             self.found.parts_dropped += 1;
             RawInfo::default()
         });
-        self.read_info(raw)
+        self.resolve_info(raw)
     }
 
-    fn read_info(&mut self, mut raw: RawInfo) -> Info<'s> {
+    fn resolve_info(&mut self, mut raw: RawInfo) -> Info<'s> {
         let user = raw.user_sid.take().filter(|sid| *sid > 0);
         let user = user.and_then(|sid| {
             let user = self.read_text(sid.into());

@@ -30,10 +30,10 @@ impl<'a> StoredWay<'a> {
     }
 
     /// Appends the node references to `refs`, and returns the way with its locations.
-    pub(crate) fn take_refs(self, refs: &mut Vec<i64>) -> FormatResult<LocatedWay<'a>> {
+    pub(crate) fn append_refs(self, refs: &mut Vec<i64>) -> FormatResult<LocatedWay<'a>> {
         let way = WayMessage::parse(self.0)?;
         way.check_size()?;
-        Delta::new(&way.refs).push_all(refs)?;
+        Delta::new(&way.refs).append_all_to(refs)?;
         Ok(LocatedWay {
             id: way.id,
             end: refs.len(),
@@ -43,7 +43,7 @@ impl<'a> StoredWay<'a> {
     }
 
     /// Appends the references and coordinates to `out`, as a [`KeptWay`]. Does not check them.
-    pub(crate) fn keep_nodes(self, out: &mut Vec<u8>) -> FormatResult<()> {
+    pub(crate) fn append_kept_way(self, out: &mut Vec<u8>) -> FormatResult<()> {
         let way = WayMessage::parse(self.0)?;
         let [refs, lats, lons] = [&way.refs, &way.lats, &way.lons].map(Packed::as_bytes);
         put_varint(out, refs.len() as u64);
@@ -55,7 +55,7 @@ impl<'a> StoredWay<'a> {
     }
 }
 
-/// The references and coordinates of a way that [`StoredWay::keep_nodes`] has appended.
+/// The references and coordinates of a way that [`StoredWay::append_kept_way`] has appended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeptWay<'k>(pub &'k [u8]);
 
@@ -70,7 +70,7 @@ impl<'k> KeptWay<'k> {
             lons,
             ..WayMessage::default()
         };
-        way.check()?;
+        way.check_refs()?;
         way.check_size()
     }
 
@@ -148,7 +148,7 @@ impl Block<'_> {
         mut visit: impl FnMut(usize, StoredWay<'b>) -> FormatResult<()>,
     ) -> FormatResult<()> {
         let mut index = 0;
-        self.for_each_single(ObjectKind::Way, |bytes| {
+        self.for_each_object_message(ObjectKind::Way, |bytes| {
             visit(index, StoredWay(bytes))?;
             index += 1;
             Ok(())

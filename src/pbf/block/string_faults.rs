@@ -23,7 +23,7 @@ impl<'a> Block<'a> {
     pub fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
         let block = Self::parse_bare(payload)?;
         let strings = StringTable::parse(block.string_table);
-        Ok(block.with_strings(strings.map_err(|error| name_object(payload, error))?))
+        Ok(block.with_strings(strings.map_err(|error| with_object_name(payload, error))?))
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn check_strings(payload: &[u8]) -> FormatResult<()> {
     }
     match StringTable::parse(outline.string_table) {
         Ok(_) => Ok(()),
-        Err(error) => Err(name_object(payload, error)),
+        Err(error) => Err(with_object_name(payload, error)),
     }
 }
 
@@ -102,7 +102,7 @@ pub(in crate::pbf) enum TextFault {
 
 impl TextFault {
     /// Returns the fault of a string; `None` if it has none.
-    pub(in crate::pbf) fn of(string: &[u8]) -> Option<Self> {
+    pub(in crate::pbf) fn find_in(string: &[u8]) -> Option<Self> {
         let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
         // A loop without a branch is faster here.
         if string
@@ -113,7 +113,7 @@ impl TextFault {
         }
         match std::str::from_utf8(string) {
             Err(_) => Some(Self::NotUtf8),
-            Ok(text) => is_inexpressible(text).then_some(Self::Inexpressible),
+            Ok(text) => is_inexpressible_in_xml(text).then_some(Self::Inexpressible),
         }
     }
 }
@@ -121,13 +121,13 @@ impl TextFault {
 /// Adds to `error` the name of the first object with a string that is not UTF-8, if there is one. `error` must be the
 /// error of parsing the string table.
 #[cold]
-fn name_object(payload: &[u8], error: FormatError) -> FormatError {
+fn with_object_name(payload: &[u8], error: FormatError) -> FormatError {
     // Any other error means that the table is damaged or too long. In this case, the table is not read again.
     if !error.to_string().ends_with(NOT_UTF8) {
         return error;
     }
     let mut first = None;
-    let checked = content_faults(payload, |fault| {
+    let checked = report_content_faults(payload, |fault| {
         if !fault.is_readable {
             first.get_or_insert(fault);
         }
@@ -150,7 +150,7 @@ fn name_object(payload: &[u8], error: FormatError) -> FormatError {
 /// - an object that has too many parts for most commands.
 ///
 /// Fails if the objects cannot be decoded for a reason other than a faulty string.
-pub(crate) fn content_faults(
+pub(crate) fn report_content_faults(
     payload: &[u8],
     mut take: impl FnMut(ContentFault),
 ) -> FormatResult<ContentFacts> {
@@ -158,7 +158,7 @@ pub(crate) fn content_faults(
     let RawStrings { texts, faults } = RawStrings::parse(outline.string_table)?;
     let block = Block::parse_bare(payload)?;
     let inexpressible = faults.iter().filter(|fault| fault.is_utf8).count() as u64;
-    let block = block.with_strings(with_escaped(texts, &faults));
+    let block = block.with_strings(escaped_table(texts, &faults));
     if !faults.is_empty() {
         report_string_uses(&block, &faults, &mut take)?;
     }
@@ -167,7 +167,7 @@ pub(crate) fn content_faults(
     if payload.len() > MAX_PARTS {
         report_oversized_objects(&block, &mut take)?;
     }
-    if facts.faulty_tags.any() {
+    if facts.faulty_tags.has_any() {
         report_faulty_tags(&block, &mut take)?;
     }
     if facts.has_refused_info {
@@ -248,7 +248,7 @@ fn report_string_uses(
         let mut report = |text: &str, place: &dyn Fn() -> String| {
             if let Some(fault) = fault_of(text) {
                 used[fault] = true;
-                let what = format!("{} {}: {text}", place(), faults[fault].predicate());
+                let what = format!("{} {}: {text}", place(), faults[fault].description());
                 let object = Some((object.kind(), object.id));
                 take(ContentFault::new(object, what, faults[fault].is_utf8));
             }
@@ -269,7 +269,7 @@ fn report_string_uses(
     }
     let unused = faults.iter().zip(&used).filter(|(_, used)| !**used);
     for (fault, _) in unused {
-        let (index, what, text) = (fault.index, fault.predicate(), &fault.text);
+        let (index, what, text) = (fault.index, fault.description(), &fault.text);
         let what = format!("string {index}, which no object uses, {what}: {text}");
         take(ContentFault::new(None, what, fault.is_utf8));
     }
@@ -302,7 +302,7 @@ impl<'a> RawStrings<'a> {
             }
             let bytes = field.bytes()?;
             let text = std::str::from_utf8(bytes).ok();
-            if text.is_none_or(is_inexpressible) {
+            if text.is_none_or(is_inexpressible_in_xml) {
                 faults.push(StringFault {
                     index: texts.len(),
                     is_utf8: text.is_some(),
@@ -317,7 +317,7 @@ impl<'a> RawStrings<'a> {
 }
 
 /// A table of `texts` in which faulty strings are replaced by their escaped text.
-fn with_escaped<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> StringTable<'a> {
+fn escaped_table<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> StringTable<'a> {
     for fault in faults {
         texts[fault.index] = &fault.text;
     }
@@ -326,7 +326,7 @@ fn with_escaped<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> Strin
 
 impl StringFault {
     /// A description of the fault, as the predicate of a message.
-    const fn predicate(&self) -> &'static str {
+    const fn description(&self) -> &'static str {
         if self.is_utf8 {
             "has characters that XML does not know"
         } else {
@@ -336,7 +336,7 @@ impl StringFault {
 }
 
 /// Whether a string has control characters or other characters that XML 1.0 does not allow.
-pub(in crate::pbf) fn is_inexpressible(text: &str) -> bool {
+pub(in crate::pbf) fn is_inexpressible_in_xml(text: &str) -> bool {
     // In UTF-8, the byte of a control character is never a part of another character. So the bytes can be searched
     // without decoding.
     let is_control = |byte: u8| is_forbidden_in_xml(char::from(byte));

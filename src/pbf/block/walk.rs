@@ -175,7 +175,7 @@ impl<'a> BlockWalk<'a> {
         let info = match &self.current {
             Current::Dense(nodes) => {
                 let versions =
-                    (self.versions).get_or_insert_with(|| Box::new(nodes.nodes.versions()));
+                    (self.versions).get_or_insert_with(|| Box::new(nodes.nodes.version_infos()));
                 versions.at(nodes.read - 1)?
             }
             Current::Single(_, message) => RawInfo::of_object(message)?,
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_gives_what_views_give_whichever_objects_are_asked() {
+    fn a_walk_gives_what_views_give_whichever_objects_are_read() {
         for has_plain_nodes in [false, true] {
             let payload = nodes(1..40, has_plain_nodes);
             let block = Block::parse(&payload).unwrap();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn members_and_refs_are_found_until_one_is_wanted() {
+    fn the_search_of_refs_ends_at_the_first_match() {
         let mut builder = BlockBuilder::default();
         for refs in [vec![1, 2, 3, 1], vec![4, 5], vec![]] {
             builder.add(&Object::way(7, refs, vec![])).unwrap();

@@ -47,7 +47,7 @@ impl BlockBuilder {
 
     /// Adds an object.
     pub(crate) fn add(&mut self, object: &Object<'_>) -> FormatResult<()> {
-        self.make_room(object.kind(), &BlockUnits::default());
+        self.prepare_block(object.kind(), &BlockUnits::default());
         self.builder.add(object)
     }
 
@@ -59,12 +59,12 @@ impl BlockBuilder {
         strings: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
         let (object, units) = object.in_default_units(units)?;
-        self.make_room(object.key.0, &units);
+        self.prepare_block(object.key.0, &units);
         self.builder.add_raw(&object, strings)
     }
 
     /// Ends the current block if it cannot accept an object of `kind` in `units`.
-    fn make_room(&mut self, kind: ObjectKind, units: &BlockUnits) {
+    fn prepare_block(&mut self, kind: ObjectKind, units: &BlockUnits) {
         if self.builder.must_finish_before(kind) || !self.builder.accepts_units(units) {
             self.end_block();
         }

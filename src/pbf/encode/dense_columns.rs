@@ -43,7 +43,7 @@ impl InfoColumn {
     }
 
     /// The value that each node has if the column is missing.
-    pub(crate) const fn absent(self) -> i64 {
+    pub(crate) const fn value_if_missing(self) -> i64 {
         matches!(self, Self::Visible) as i64
     }
 

@@ -266,7 +266,7 @@ impl BlockEncoder {
         way: &WayMessage<'_>,
         source: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
-        way.check()?;
+        way.check_refs()?;
         way.check_size()?;
         let tags_start = self.copy_tags(&way.keys, &way.values, source)?;
         let info = RawInfo::parse_optional(way.info)?;
@@ -289,7 +289,7 @@ impl BlockEncoder {
         relation: &RelationMessage<'_>,
         source: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
-        relation.check(usize::MAX)?;
+        relation.check_members(usize::MAX)?;
         relation.check_size()?;
         let tags_start = self.copy_tags(&relation.keys, &relation.values, source)?;
         let info = RawInfo::parse_optional(relation.info)?;
@@ -438,8 +438,9 @@ impl BlockEncoder {
             columns.keys_vals.push(0);
         }
         let infos = || self.objects.iter().map(|object| &object.info);
-        let differs =
-            |column: &InfoColumn| infos().any(|info| column.value(info) != column.absent());
+        let differs = |column: &InfoColumn| {
+            infos().any(|info| column.value(info) != column.value_if_missing())
+        };
         let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(differs).collect();
         for column in InfoColumn::written_columns(&needed) {
             column.encode(infos().map(|info| column.value(info)), columns.info(column));

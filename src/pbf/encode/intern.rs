@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_ordered_by_use_and_ids_follow() {
+    fn strings_are_sorted_by_use_and_ids_follow_their_order() {
         let mut interner = Interner::default();
         let (rare, often) = (interner.add("rare"), interner.add("often"));
         assert_eq!(interner.add("often"), often);

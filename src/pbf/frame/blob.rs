@@ -134,7 +134,7 @@ impl Encoding {
     }
 
     /// The number of the field of Blob that contains data in this encoding.
-    const fn field(self) -> u32 {
+    const fn field_number(self) -> u32 {
         match self {
             Self::Raw => 1,
             Self::Zlib => 3,
@@ -197,7 +197,7 @@ impl<'a> Blob<'a> {
                 ))
             })?;
         if encoding == Encoding::Raw && data.len() != payload_len as usize {
-            return Err(wrong_raw_size(payload_len, data.len()));
+            return Err(raw_size_error(payload_len, data.len()));
         }
         Ok(Self {
             encoding,
@@ -233,7 +233,7 @@ impl<'a> Blob<'a> {
 }
 
 /// The error for a payload whose length, `found`, differs from `raw_size`.
-pub(super) fn wrong_raw_size(raw_size: u32, found: usize) -> FormatError {
+pub(super) fn raw_size_error(raw_size: u32, found: usize) -> FormatError {
     FormatError::with(format!(
         "raw_size is {raw_size} bytes, but the data has {found}"
     ))
@@ -251,7 +251,11 @@ pub fn encode_frame(
     if blob.encoding != Encoding::Raw {
         put_varint_field(&mut blob_head, blob::RAW_SIZE, u64::from(blob.payload_len));
     }
-    put_bytes_head(&mut blob_head, blob.encoding.field(), blob.data.len());
+    put_bytes_head(
+        &mut blob_head,
+        blob.encoding.field_number(),
+        blob.data.len(),
+    );
     let blob_len = blob_head.len() + blob.data.len();
     if blob_len >= MAX_BLOB_LEN as usize || blob.payload_len > MAX_PAYLOAD_LEN {
         return Err(FormatError::with(format!(
@@ -321,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn old_compressions_are_refused_by_name() {
+    fn an_error_names_the_old_compression() {
         for (field, name) in [(4, "lzma"), (5, "bzip2")] {
             let mut blob = Vec::new();
             put_bytes_field(&mut blob, field, b"x");

@@ -2,10 +2,10 @@
 //!
 //! Whole zlib blobs are processed by libdeflate; `notes/codec.md` has the measurements behind this choice.
 
-use super::blob::{Blob, BlobKind, Encoding, MAX_PAYLOAD_LEN, encode_frame, wrong_raw_size};
+use super::blob::{Blob, BlobKind, Encoding, MAX_PAYLOAD_LEN, encode_frame, raw_size_error};
 use crate::error::{FormatError, FormatResult};
 use crate::pbf::segments::{
-    BlobSegments, PROBE_LEN, Segment, SegmentEncoder, SegmentInflater, Segmented, ends_as_segments,
+    BlobSegments, PROBE_LEN, Segment, SegmentEncoder, SegmentInflater, Segmented, may_have_segments,
 };
 use crate::pbf::wire::{MAX_VARINT_LEN, read_varint};
 use std::fmt;
@@ -119,7 +119,7 @@ pub struct Decompressor {
     /// Inflates the beginning of zlib data, for [`string_table`](Self::string_table).
     stream: Option<flate2::Decompress>,
     payload: Vec<u8>,
-    /// The segments of the blob that [`payload_in_segments`](Self::payload_in_segments) decompressed last.
+    /// The segments of the blob that [`payload_and_segments`](Self::payload_and_segments) decompressed last.
     segments: Vec<Segment>,
     inflater: Option<SegmentInflater>,
 }
@@ -153,7 +153,7 @@ impl Decompressor {
             Encoding::Zstd => decompress_zstd(&mut self.zstd, blob.data, out)?,
         };
         if found != len {
-            return Err(wrong_raw_size(blob.payload_len, found));
+            return Err(raw_size_error(blob.payload_len, found));
         }
         Ok(out)
     }
@@ -171,12 +171,12 @@ impl Decompressor {
     }
 
     /// Does the same as [`payload`](Self::payload), but also returns the segments of the blob.
-    pub(crate) fn payload_in_segments<'a>(
+    pub(crate) fn payload_and_segments<'a>(
         &'a mut self,
         blob: &Blob<'a>,
     ) -> FormatResult<(&'a [u8], BlobSegments<'a>)> {
         let len = blob.payload_len as usize;
-        if blob.encoding != Encoding::Zlib || !ends_as_segments(blob.data) {
+        if blob.encoding != Encoding::Zlib || !may_have_segments(blob.data) {
             return Ok((self.payload(blob)?, BlobSegments::None));
         }
         if self.payload.len() < len + PROBE_LEN {
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn compressions_are_read_as_they_are_written() {
+    fn a_parsed_compression_is_displayed_as_it_was_given() {
         for text in ["none", "zlib:6", "zstd:3", "lz4"] {
             assert_eq!(text.parse::<Compression>().unwrap().to_string(), text);
         }

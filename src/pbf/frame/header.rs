@@ -117,7 +117,7 @@ impl TextFacts {
 }
 
 /// The value of a replication field. Some writers store -1 for an unknown value, which becomes `None`.
-fn not_negative(value: u64) -> Option<i64> {
+fn replication_value(value: u64) -> Option<i64> {
     i64::try_from(value).ok()
 }
 
@@ -127,7 +127,7 @@ impl HeaderBlock {
     /// Fails on a required feature that this crate does not know, and if the features, a text or the unknown fields are
     /// longer than in any real header. A required feature that is declared several times is kept once.
     pub(crate) fn parse(message: &[u8]) -> FormatResult<(Self, TocFields<'_>)> {
-        check_lens(message).map_err(|error| error.within("HeaderBlock"))?;
+        check_message_limits(message).map_err(|error| error.within("HeaderBlock"))?;
         let (mut header, mut about_toc) = (Self::default(), TocFields::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("HeaderBlock"))? {
@@ -146,10 +146,10 @@ impl HeaderBlock {
                 }
                 header_block::SOURCE => header.source = Some(field.text()?.to_owned()),
                 header_block::REPLICATION_TIMESTAMP => {
-                    header.replication_timestamp = not_negative(field.varint()?)
+                    header.replication_timestamp = replication_value(field.varint()?)
                 }
                 header_block::REPLICATION_SEQUENCE_NUMBER => {
-                    header.replication_sequence = not_negative(field.varint()?)
+                    header.replication_sequence = replication_value(field.varint()?)
                 }
                 header_block::REPLICATION_BASE_URL => {
                     header.replication_url = Some(field.text()?.to_owned())
@@ -164,10 +164,10 @@ impl HeaderBlock {
     }
 
     /// Fails if [`parse`](Self::parse) would refuse the header for the length of its features, texts or unknown fields.
-    pub(crate) fn check_lens(&self) -> FormatResult<()> {
+    pub(crate) fn check_limits(&self) -> FormatResult<()> {
         let mut message = Vec::new();
         self.encode(&mut message);
-        check_lens(&message)
+        check_message_limits(&message)
     }
 
     /// The header of a file with objects. It requires only features that every reader knows.
@@ -291,7 +291,7 @@ fn check_required(name: &str) -> FormatResult<()> {
 }
 
 /// Fails if the features of a HeaderBlock, one of its texts or its unknown fields exceed their limits.
-fn check_lens(message: &[u8]) -> FormatResult<()> {
+fn check_message_limits(message: &[u8]) -> FormatResult<()> {
     let (mut features, mut unknown) = (0, 0);
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_survives_a_round_trip_with_what_it_does_not_know() {
+    fn a_round_trip_keeps_unknown_fields_and_features() {
         let mut header = HeaderBlock {
             bbox_nano: Some(Edges {
                 west: -1,
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_state_is_none() {
+    fn negative_replication_values_are_read_as_unknown() {
         let header = HeaderBlock {
             replication_sequence: Some(-1),
             replication_timestamp: Some(-1),
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_required_feature_is_named() {
+    fn an_error_names_an_unknown_required_feature() {
         let mut message = Vec::new();
         put_bytes_field(&mut message, 4, b"Teleport-V2");
         assert!(
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_with_more_than_any_real_one_has_is_refused() {
+    fn a_header_beyond_its_length_limits_is_refused() {
         let encoded = |number: u32, text: &[u8], times: usize| {
             let mut message = Vec::new();
             for _ in 0..times {
@@ -450,7 +450,7 @@ mod tests {
             let message = encoded(number, text, times);
             let (header, _) = HeaderBlock::parse(&message).unwrap();
             assert!(header.required_features.len() < 2);
-            header.check_lens().unwrap();
+            header.check_limits().unwrap();
             let mut longer = encoded(number, text, times * 2);
             longer.extend(encoded(number, &[text, b"y"].concat(), 1));
             let error = HeaderBlock::parse(&longer).unwrap_err().to_string();
@@ -461,7 +461,7 @@ mod tests {
         }
         let mut header = HeaderBlock::default();
         header.set_optional(&"x".repeat(MAX_FEATURES_LEN), true);
-        header.check_lens().unwrap_err();
+        header.check_limits().unwrap_err();
     }
 
     #[test]

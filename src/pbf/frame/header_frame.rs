@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_fills_the_room_that_was_reserved_and_its_blob_header_is_short() {
+    fn a_header_fills_its_reserved_room_and_has_a_short_blob_header() {
         let mut header = HeaderBlock::default();
         header.writing_program = Some("x".repeat(300));
         let pointer = TocPointer::At {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_says_that_its_table_is_at_its_end() {
+    fn a_stream_header_declares_a_table_at_the_end() {
         let header = HeaderBlock::default();
         let frame = stream_header_frame(&header, true).unwrap();
         assert_eq!(read_back(&frame).1, Some(TocPointer::AtEnd));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn frame_lengths_can_be_undone() {
+    fn payload_lengths_can_be_computed_from_frame_lengths() {
         for len in (1..400).chain(16_300..16_400).chain(65_500..65_600) {
             assert_eq!(payload_len_of(frame_len_of(len)), Some(len));
         }

@@ -51,7 +51,7 @@ pub fn splice_block(
         return Ok(false);
     };
     let mut strings = GrowingTable::new(block.string_table)?;
-    if !strings.begins_empty() {
+    if !strings.begins_with_empty_string() {
         return Ok(false);
     }
     let mut prepare = |object| NewObject::prepare(object, &block.units, options, &mut strings);
@@ -326,7 +326,7 @@ fn splice_dense(
     splice_deltas(dense.lons.as_bytes(), script, lon, &mut columns.lons)?;
     let sources = dense.info.columns();
     let is_needed = |column: &InfoColumn| {
-        let is_set = |new: &NewObject<'_>| column.value(&new.info) != column.absent();
+        let is_set = |new: &NewObject<'_>| column.value(&new.info) != column.value_if_missing();
         new.iter().any(is_set) || !sources[*column as usize].0.is_empty()
     };
     let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(is_needed).collect();
@@ -338,7 +338,7 @@ fn splice_dense(
         let source = if source.is_empty() {
             let mut bytes = Vec::with_capacity(dense.len());
             column.encode(
-                std::iter::repeat_n(column.absent(), dense.len()),
+                std::iter::repeat_n(column.value_if_missing(), dense.len()),
                 &mut bytes,
             );
             filled = bytes;

@@ -39,7 +39,7 @@ impl<'a> GrowingTable<'a> {
     }
 
     /// Whether string 0 is empty, so that id 0 can mean "no user".
-    pub(super) fn begins_empty(&self) -> bool {
+    pub(super) fn begins_with_empty_string(&self) -> bool {
         self.strings.get(0).is_ok_and(str::is_empty) || self.strings.is_empty()
     }
 

@@ -1,6 +1,6 @@
 //! Replaces the ids in an encoded block. Everything else is copied without decoding.
 
-use super::message::{EditedMessage, IdPlaces, NewField, each_field};
+use super::message::{EditedMessage, IdPlaces, NewField, for_each_field};
 use crate::error::{FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::block::delta::Delta;
@@ -21,10 +21,10 @@ const NODES_AT_ONCE: usize = 1 << 16;
 /// A mapping from old to new ids.
 pub(crate) trait NewIds {
     /// Replaces the ids of consecutive objects of a block. Called in block order.
-    fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]);
+    fn replace_ids(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
     /// Replaces the ids in `ids`, which are the references of a way or relation to objects of one kind, in their order.
-    fn references(&mut self, kind: ObjectKind, ids: &mut [i64]);
+    fn replace_references(&mut self, kind: ObjectKind, ids: &mut [i64]);
 }
 
 /// Appends the block in `payload` with the ids of objects and references replaced by those of `new`.
@@ -63,16 +63,16 @@ impl BlockWayIds {
         self.ways.clear();
         self.nodes.clear();
         self.places.clear();
-        each_field(payload, "PrimitiveBlock", |field, _| {
+        for_each_field(payload, "PrimitiveBlock", |field, _| {
             if field.number != primitive_block::PRIMITIVEGROUP {
                 return Ok(());
             }
-            each_field(field.bytes()?, "PrimitiveGroup", |field, _| {
+            for_each_field(field.bytes()?, "PrimitiveGroup", |field, _| {
                 if field.number != primitive_group::WAYS {
                     return Ok(());
                 }
                 let way = WayPlaces::read(field.bytes()?)?;
-                Delta::new(&way.nodes).push_all(&mut self.nodes)?;
+                Delta::new(&way.nodes).append_all_to(&mut self.nodes)?;
                 self.ways.push(way.id);
                 self.places.push((self.nodes.len(), way.places));
                 Ok(())
@@ -106,7 +106,7 @@ fn patch_messages(
     out: &mut Vec<u8>,
     mut patch: impl FnMut(&Field<'_>, &mut Vec<u8>) -> FormatResult<()>,
 ) -> FormatResult<()> {
-    each_field(payload, "PrimitiveBlock", |field, _| {
+    for_each_field(payload, "PrimitiveBlock", |field, _| {
         if field.number != primitive_block::PRIMITIVEGROUP {
             out.extend_from_slice(field.raw);
             return Ok(());
@@ -114,7 +114,7 @@ fn patch_messages(
         let group = field.bytes()?;
         put_bytes_head(out, field.number, group.len());
         let start = out.len();
-        each_field(group, "PrimitiveGroup", |field, _| patch(field, out))?;
+        for_each_field(group, "PrimitiveGroup", |field, _| patch(field, out))?;
         // The length of the new group is known only now. In most cases, the new length takes as many bytes as the old
         // one, so that no content moves.
         let mut len = Vec::with_capacity(MAX_VARINT_LEN);
@@ -135,7 +135,7 @@ struct Scratch {
 /// Returns the new id of an object.
 fn new_id(new: &mut impl NewIds, kind: ObjectKind, id: i64) -> i64 {
     let mut ids = [id];
-    new.objects(kind, &mut ids);
+    new.replace_ids(kind, &mut ids);
     ids[0]
 }
 
@@ -165,7 +165,7 @@ fn patch_dense(
 ) -> FormatResult<()> {
     let numbers = [dense_nodes::ID, 0];
     let (mut ids, mut has_tags, mut places) = (Packed::default(), false, IdPlaces::default());
-    each_field(message, "DenseNodes", |field, range| {
+    for_each_field(message, "DenseNodes", |field, range| {
         places.add(field.number, numbers, range);
         match field.number {
             dense_nodes::ID => ids.add(field)?,
@@ -183,7 +183,7 @@ fn patch_dense(
         ids.resize(left.min(NODES_AT_ONCE), 0);
         left -= ids.len();
         deltas.fill(ids)?;
-        new.objects(ObjectKind::Node, ids);
+        new.replace_ids(ObjectKind::Node, ids);
         let delta = |id: &i64| id.wrapping_sub(std::mem::replace(&mut last, *id));
         put_sints(run, ids.iter().map(delta));
     }
@@ -216,7 +216,7 @@ impl<'m> WayPlaces<'m> {
     fn read(message: &'m [u8]) -> FormatResult<Self> {
         let (mut id, mut nodes, mut places) =
             (OnlyId::default(), Packed::default(), IdPlaces::default());
-        each_field(message, "Way", |field, range| {
+        for_each_field(message, "Way", |field, range| {
             places.add(field.number, Self::NUMBERS, range);
             match field.number {
                 object::ID => id.set(field.varint()? as i64),
@@ -264,8 +264,8 @@ fn patch_way(
 ) -> FormatResult<()> {
     let way = WayPlaces::read(message)?;
     scratch.ids.clear();
-    Delta::new(&way.nodes).push_all(&mut scratch.ids)?;
-    new.references(ObjectKind::Node, &mut scratch.ids);
+    Delta::new(&way.nodes).append_all_to(&mut scratch.ids)?;
+    new.replace_references(ObjectKind::Node, &mut scratch.ids);
     let id = new_id(new, ObjectKind::Way, way.id);
     put_way(
         message,
@@ -284,7 +284,7 @@ fn patch_relation(
     out: &mut Vec<u8>,
 ) -> FormatResult<()> {
     let relation = RelationMessage::parse(message)?;
-    relation.check(usize::MAX)?;
+    relation.check_members(usize::MAX)?;
     relation.check_size()?;
     let Scratch {
         run,
@@ -293,7 +293,7 @@ fn patch_relation(
         of_kind,
     } = scratch;
     ids.clear();
-    Delta::new(&relation.member_ids).push_all(ids)?;
+    Delta::new(&relation.member_ids).append_all_to(ids)?;
     kinds.clear();
     let mut numbers = relation.member_kinds.values();
     while !numbers.is_done() {
@@ -308,7 +308,7 @@ fn patch_relation(
                 .filter(|(_, number)| is_of_kind(number))
                 .map(|(id, _)| *id),
         );
-        new.references(kind, of_kind);
+        new.replace_references(kind, of_kind);
         let members = ids.iter_mut().zip(&*kinds);
         let members = members.filter(|(_, number)| is_of_kind(number));
         members.zip(&*of_kind).for_each(|((id, _), new)| *id = *new);
@@ -340,11 +340,11 @@ mod tests {
     struct Shifted;
 
     impl NewIds for Shifted {
-        fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
+        fn replace_ids(&mut self, _: ObjectKind, ids: &mut [i64]) {
             ids.iter_mut().for_each(|id| *id += 1000);
         }
 
-        fn references(&mut self, kind: ObjectKind, ids: &mut [i64]) {
+        fn replace_references(&mut self, kind: ObjectKind, ids: &mut [i64]) {
             ids.iter_mut()
                 .for_each(|id| *id += i64::from(kind.number()) + 1);
         }
@@ -411,8 +411,8 @@ mod tests {
         assert_eq!(patched(&old), new);
         let (mut ids, mut out) = (BlockWayIds::default(), Vec::new());
         ids.read(&old).unwrap();
-        Shifted.objects(ObjectKind::Way, &mut ids.ways);
-        Shifted.references(ObjectKind::Node, &mut ids.nodes);
+        Shifted.replace_ids(ObjectKind::Way, &mut ids.ways);
+        Shifted.replace_references(ObjectKind::Node, &mut ids.nodes);
         ids.patch(&old, &mut out).unwrap();
         assert_eq!(out, new);
     }
@@ -454,10 +454,10 @@ mod tests {
         let near: Vec<i64> = (1..=100).collect();
         struct Far;
         impl NewIds for Far {
-            fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
+            fn replace_ids(&mut self, _: ObjectKind, ids: &mut [i64]) {
                 ids.iter_mut().for_each(|id| *id *= -1 << 50);
             }
-            fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
+            fn replace_references(&mut self, _: ObjectKind, _: &mut [i64]) {}
         }
         let far: Vec<i64> = near.iter().map(|id| id * (-1 << 50)).collect();
         let dense = |ids: &[i64]| {

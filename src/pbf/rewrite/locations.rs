@@ -35,7 +35,7 @@ impl WayNodes {
             if message.number == primitive_group::WAYS {
                 let way = WayRefs::parse(message.bytes()?)?;
                 way.check_size()?;
-                Delta::new(&way.refs).push_all(&mut nodes.refs)?;
+                Delta::new(&way.refs).append_all_to(&mut nodes.refs)?;
                 nodes.ways.push((way.id, nodes.refs.len()));
             }
         }
@@ -87,7 +87,7 @@ impl WayNodeLocations {
     /// Replaces unknown locations by those that the ways in `group` store. Ignores stored locations outside of the
     /// world. `group` consists of the messages of a group, `nodes` has the references of its ways, and `units` are the
     /// units of the block.
-    fn keep_stored(
+    fn fill_in_stored(
         &mut self,
         group: &[u8],
         nodes: &WayNodes,
@@ -104,7 +104,7 @@ impl WayNodeLocations {
                 continue;
             }
             let way = WayMessage::parse(message.bytes()?)?;
-            way.check()?;
+            way.check_refs()?;
             let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
             for index in first..*end {
                 if lats.is_done() {
@@ -154,7 +154,7 @@ pub(crate) fn locate_ways(
             if !nodes.ways.is_empty() {
                 find(&nodes, &mut found.locations)?;
                 if found.locations.contains(&None) {
-                    found.keep_stored(part, &nodes, &block.units)?;
+                    found.fill_in_stored(part, &nodes, &block.units)?;
                 }
                 count(&nodes, &found)?;
             }
@@ -235,7 +235,7 @@ impl MovedWays {
         found.changes_units = found.units != block.units;
         let changes_units = found.changes_units;
         let may_move = |way: usize| moved.binary_search(&way).is_ok();
-        block.for_each_way_location(
+        block.for_each_way_with_locations(
             |way| changes_units || may_move(way),
             |number, refs, old| {
                 let Some(old) = old else {
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_spliced_with_new_locations_as_if_it_had_them() {
+    fn splicing_moved_ways_equals_splicing_the_relocated_block() {
         let mut random = Random(79);
         for _ in 0..50 {
             let (count, mut builder) = (random.below(60) + 5, BlockBuilder::default());

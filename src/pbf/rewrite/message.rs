@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Calls `visit` with each field of a message, and with the range of the field in the message. `name` is the type of
 /// the message, for errors.
 #[inline(always)]
-pub(super) fn each_field<'m>(
+pub(super) fn for_each_field<'m>(
     message: &'m [u8],
     name: &str,
     mut visit: impl FnMut(&Field<'m>, Range<usize>) -> FormatResult<()>,
@@ -51,7 +51,7 @@ impl IdPlaces {
     /// Finds the fields with the given numbers in a message.
     pub(super) fn find(message: &[u8], numbers: [u32; 2]) -> FormatResult<Self> {
         let mut places = Self::default();
-        each_field(message, "object", |field, range| {
+        for_each_field(message, "object", |field, range| {
             places.add(field.number, numbers, range);
             Ok(())
         })?;
@@ -161,7 +161,7 @@ impl EditedMessage<'_> {
     #[cold]
     fn put_without_repeats(&self, out: &mut Vec<u8>) -> FormatResult<()> {
         let (mut message, mut seen) = (Vec::with_capacity(self.message.len()), [false; 2]);
-        each_field(self.message, "object", |field, _| {
+        for_each_field(self.message, "object", |field, _| {
             let replaced = self.numbers.iter().position(|one| *one == field.number);
             let is_repeat = replaced.is_some_and(|index| std::mem::replace(&mut seen[index], true));
             if !is_repeat {

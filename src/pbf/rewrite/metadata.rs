@@ -38,7 +38,7 @@ impl InfoFields {
     }
 
     /// Returns the union of two sets.
-    pub(crate) const fn and(self, other: Self) -> Self {
+    pub(crate) const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -86,7 +86,7 @@ pub fn clean_block(
                 put_bytes_field(
                     out,
                     primitive_block::STRINGTABLE,
-                    &without_unused(field.bytes()?, &used)?,
+                    &blank_unused_strings(field.bytes()?, &used)?,
                 );
             }
             primitive_block::PRIMITIVEGROUP => {
@@ -115,7 +115,7 @@ fn used_strings(payload: &[u8]) -> FormatResult<Vec<bool>> {
 /// Marks the string ids of the keys, values and roles in a group.
 pub(super) fn mark_strings_of_group(group: Group<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
     group.try_for_each(|message| match message {
-        Message::Dense(bytes) => mark_used(&DenseNodes::parse(bytes)?.keys_vals, used),
+        Message::Dense(bytes) => mark_run(&DenseNodes::parse(bytes)?.keys_vals, used),
         Message::Node(bytes) | Message::Way(bytes) => {
             mark_used_strings(bytes, &[object::KEYS, object::VALS], used)
         }
@@ -137,7 +137,7 @@ pub(super) fn mark_users_of_group(group: Group<'_>, used: &mut Vec<bool>) -> For
                 let (mut deltas, mut id) = (dense.info.user_sids.values(), 0i64);
                 while !deltas.is_done() {
                     id = id.wrapping_add(deltas.read_sint()?);
-                    mark(id as u64, used);
+                    mark_id(id as u64, used);
                 }
                 return Ok(());
             }
@@ -148,7 +148,7 @@ pub(super) fn mark_users_of_group(group: Group<'_>, used: &mut Vec<bool>) -> For
         while let Some(field) = fields.next()? {
             if field.number == object::INFO {
                 let user = RawInfo::parse(field.bytes()?)?.user_sid;
-                user.into_iter().for_each(|id| mark(u64::from(id), used));
+                user.into_iter().for_each(|id| mark_id(u64::from(id), used));
             }
         }
         Ok(())
@@ -162,24 +162,24 @@ fn mark_used_strings(message: &[u8], numbers: &[u32], used: &mut Vec<bool>) -> F
         if numbers.contains(&field.number) {
             let mut run = Packed::default();
             run.add(&field)?;
-            mark_used(&run, used)?;
+            mark_run(&run, used)?;
         }
     }
     Ok(())
 }
 
 /// Marks the string ids of a packed run.
-fn mark_used(run: &Packed<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
+fn mark_run(run: &Packed<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
     let mut values = run.values();
     while !values.is_done() {
-        mark(values.read()?, used);
+        mark_id(values.read()?, used);
     }
     Ok(())
 }
 
 /// Marks a string id.
 #[inline]
-fn mark(id: u64, used: &mut Vec<bool>) {
+fn mark_id(id: u64, used: &mut Vec<bool>) {
     let index = usize::try_from(id).unwrap_or(usize::MAX);
     // Ignores an index of `MAX_PAYLOAD_LEN` or more, because no payload has so many strings. An error is reported when
     // the object is decoded.
@@ -193,7 +193,7 @@ fn mark(id: u64, used: &mut Vec<bool>) {
 
 /// Returns the StringTable message with unused strings replaced by empty ones, so that the other strings keep their
 /// ids.
-pub(super) fn without_unused(message: &[u8], used: &[bool]) -> FormatResult<Vec<u8>> {
+pub(super) fn blank_unused_strings(message: &[u8], used: &[bool]) -> FormatResult<Vec<u8>> {
     let strings = StringTable::parse(message)?;
     let mut table = Vec::with_capacity(message.len());
     for (index, text) in strings.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::edit::splice_tags;
 use super::growing_table::{GROWTH, GrowingTable};
-use super::metadata::{mark_strings_of_group, mark_users_of_group, without_unused};
+use super::metadata::{blank_unused_strings, mark_strings_of_group, mark_users_of_group};
 use super::script::EditScript;
 use crate::error::FormatResult;
 use crate::pbf::block::dense::DenseNodes;
@@ -55,7 +55,7 @@ impl<'a> NewTags<'a> {
             mark_users_of_group(Group(&bytes), &mut used)?;
             groups.push(bytes);
         }
-        let strings = without_unused(&self.strings.encoded, &used)?;
+        let strings = blank_unused_strings(&self.strings.encoded, &used)?;
         put_bytes_field(out, primitive_block::STRINGTABLE, &strings);
         for group in &groups {
             put_bytes_field(out, primitive_block::PRIMITIVEGROUP, group);

@@ -34,7 +34,7 @@ pub(super) enum PartRepetition {
 
 /// Cuts a payload into parts that cover the whole payload. If the payload has no DenseNodes or is damaged, `parts`
 /// becomes empty.
-pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<PayloadPart>) {
+pub(super) fn cut_into_parts(payload: &[u8], parts: &mut Vec<PayloadPart>) {
     parts.clear();
     let mut finder = PartFinder {
         parts,
@@ -63,7 +63,7 @@ struct PartFinder<'p> {
 
 impl PartFinder<'_> {
     fn find_in_block(&mut self, payload: &[u8]) -> FormatResult<ControlFlow<()>> {
-        each_field(payload, 0, |field, range| {
+        for_each_field(payload, 0, |field, range| {
             if field.number == primitive_block::PRIMITIVEGROUP {
                 let _ = self.find_in_group(field.bytes()?, range.end)?;
             }
@@ -73,7 +73,7 @@ impl PartFinder<'_> {
     }
 
     fn find_in_group(&mut self, group: &[u8], end: usize) -> FormatResult<ControlFlow<()>> {
-        each_field(group, end - group.len(), |field, range| {
+        for_each_field(group, end - group.len(), |field, range| {
             // All objects of a group are of one kind, so the first field of a group shows whether it has DenseNodes.
             // Other groups have one field per object and no columns.
             if field.number != primitive_group::DENSE {
@@ -85,11 +85,11 @@ impl PartFinder<'_> {
     }
 
     fn find_in_dense_nodes(&mut self, message: &[u8], end: usize) -> FormatResult<ControlFlow<()>> {
-        each_field(message, end - message.len(), |field, range| {
+        for_each_field(message, end - message.len(), |field, range| {
             match field.number {
                 dense_nodes::DENSEINFO => {
                     let info = field.bytes()?;
-                    return each_field(info, range.end - info.len(), |field, range| {
+                    return for_each_field(info, range.end - info.len(), |field, range| {
                         let values = match field.number {
                             info::VERSION | info::VISIBLE => PartRepetition::Singular,
                             _ => PartRepetition::Repeating,
@@ -132,7 +132,7 @@ impl PartFinder<'_> {
 
 /// Calls `visit` with each field of a message and the range of the field in the payload, until `visit` returns
 /// [`ControlFlow::Break`]. `start` is the offset of the message in the payload.
-fn each_field(
+fn for_each_field(
     message: &[u8],
     start: usize,
     mut visit: impl FnMut(&Field<'_>, Range<usize>) -> FormatResult<ControlFlow<()>>,
@@ -163,7 +163,7 @@ mod tests {
 
     fn parts(payload: &[u8]) -> Vec<PayloadPart> {
         let mut parts = Vec::new();
-        parts_of(payload, &mut parts);
+        cut_into_parts(payload, &mut parts);
         parts
     }
 

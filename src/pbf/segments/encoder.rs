@@ -4,7 +4,7 @@ use super::kept::kept_segments;
 use super::{END, HEADER_LEN, MARKER, SEGMENT_LEN, Segment, Segmented};
 use crate::deflate::end::{DeflateEnd, EndFinder};
 use crate::deflate::literals::LiteralEncoder;
-use crate::pbf::segments::columns::{PartRepetition, PayloadPart, parts_of};
+use crate::pbf::segments::columns::{PartRepetition, PayloadPart, cut_into_parts};
 use libdeflater::CompressionLvl;
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ impl SegmentEncoder {
         if payload.len() < MIN_COLUMNS_LEN {
             return false;
         }
-        parts_of(payload, &mut self.parts);
+        cut_into_parts(payload, &mut self.parts);
         let is_worth_it = !self.parts.is_empty() || payload.len() >= 2 * SEGMENT_LEN;
         is_worth_it && self.compress_parts(payload, old, out).is_some()
     }
@@ -86,11 +86,11 @@ impl SegmentEncoder {
         } else {
             self.deflate_columns(payload, old)?
         };
-        self.put(payload, sources, out)
+        self.write_zlib_data(payload, sources, out)
     }
 
     /// Replaces the content of `out` by zlib data with the segments in `sources`.
-    fn put(
+    fn write_zlib_data(
         &mut self,
         payload: &[u8],
         sources: Vec<SegmentSource<'_>>,

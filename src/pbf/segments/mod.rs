@@ -73,7 +73,7 @@ impl<'a> BlobSegments<'a> {
 }
 
 /// Whether zlib data ends as segmented data does.
-pub(crate) fn ends_as_segments(data: &[u8]) -> bool {
+pub(crate) fn may_have_segments(data: &[u8]) -> bool {
     let body = data.split_last_chunk::<CHECKSUM_LEN>();
     let body = body.and_then(|(body, _)| body.strip_suffix(&END));
     body.is_some_and(|body| has_header(body) && body.ends_with(&MARKER))
@@ -143,7 +143,7 @@ impl SegmentInflater {
         segments: &mut Vec<Segment>,
     ) -> bool {
         segments.clear();
-        if !ends_as_segments(data) {
+        if !may_have_segments(data) {
             return false;
         }
         let Some((body, checksum)) = data.split_last_chunk::<CHECKSUM_LEN>() else {

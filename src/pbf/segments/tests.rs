@@ -3,7 +3,7 @@
 use super::kept::MIN_SEGMENT_LEN;
 use super::*;
 use crate::for_tests::random::Random;
-use crate::pbf::segments::columns::parts_of;
+use crate::pbf::segments::columns::cut_into_parts;
 use crate::pbf::wire::put_bytes_field;
 use libdeflater::CompressionLvl;
 
@@ -41,7 +41,7 @@ impl Codec {
         old: Option<Segmented<'_>>,
     ) -> (Vec<u8>, Vec<Segment>) {
         let mut data = Vec::new();
-        parts_of(payload, &mut self.encoder.parts);
+        cut_into_parts(payload, &mut self.encoder.parts);
         self.encoder
             .compress_parts(payload, old, &mut data)
             .unwrap();
@@ -165,7 +165,7 @@ fn segments_without_changes_are_copied() {
 }
 
 #[test]
-fn edits_for_years_leave_no_short_segments() {
+fn many_successive_edits_leave_no_short_segments() {
     let mut codec = Codec::new();
     let mut old = payload(400_000, 2);
     let (mut data, mut segments) = codec.round_trip(&old, None);
@@ -198,7 +198,7 @@ fn edits_for_years_leave_no_short_segments() {
 }
 
 #[test]
-fn data_without_segments_or_with_wrong_ones_has_none() {
+fn damaged_or_dependent_segments_are_not_inflated() {
     let mut codec = Codec::new();
     let bytes = payload(200_000, 5);
     let (data, segments) = codec.round_trip(&bytes, None);
@@ -237,7 +237,7 @@ fn data_without_segments_or_with_wrong_ones_has_none() {
 
 /// Tests segments that inflate but are not whole blocks. Copies of them would end a blob prematurely.
 #[test]
-fn segments_that_are_marked_as_the_last_or_take_what_follows_are_not_found() {
+fn segments_that_are_not_whole_blocks_are_not_found() {
     let mut codec = Codec::new();
     let payload = b"abcdefgh";
     let stored = |flags: u8, len: u16| {

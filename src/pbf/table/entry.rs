@@ -160,8 +160,8 @@ impl BlobEntry {
 
     /// Returns the entry of the same blob after the attributes in `removed`, other than `visible`, are removed from its
     /// objects.
-    pub(crate) fn without(&self, removed: InfoFields) -> Self {
-        let statistics = self.statistics.map(|found| found.without(removed));
+    pub(crate) fn after_removal_of(&self, removed: InfoFields) -> Self {
+        let statistics = self.statistics.map(|found| found.after_removal_of(removed));
         Self {
             statistics,
             ..*self

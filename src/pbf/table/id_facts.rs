@@ -139,7 +139,7 @@ impl IdFacts {
     }
 
     /// Returns the number of objects that directly follow an object of the same kind and id.
-    pub(in crate::pbf) const fn repeated(&self) -> u64 {
+    pub(in crate::pbf) const fn repeated_count(&self) -> u64 {
         self.repeated
     }
 

@@ -6,9 +6,9 @@
 use super::blob_index::encode_blob_index;
 use super::entry::{BlobEntry, BlobFlags};
 use super::scan::scan_payload;
-use super::strings_blob::{data_blob, put_stored_frame, strings_of};
+use super::strings_blob::{put_stored_frame, split_data_blob, split_into_strings};
 use super::table_host::{Host, TableHost, host_payload};
-use crate::deflate::stored::{stored_blocks, stored_content};
+use crate::deflate::stored::{content_of_stored_blocks, stored_content};
 use crate::error::{FormatError, FormatResult};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::frame::blob::{Blob, Encoding};
@@ -59,9 +59,12 @@ pub fn encode_id_host(
     blob_index: bool,
 ) -> Result<IdHostFrame, FormatError> {
     let texts: Vec<String> = parts.iter().map(|part| STANDARD.encode(part)).collect();
-    let strings: Vec<&str> = texts.iter().flat_map(|text| strings_of(text)).collect();
+    let strings: Vec<&str> = texts
+        .iter()
+        .flat_map(|text| split_into_strings(text))
+        .collect();
     let encoded = host_payload(&host.payload, TITLE_OF_IDS, kind.name(), &strings)?;
-    let encoded_len = |text: &String| strings_of(text).map(field_len).sum::<usize>();
+    let encoded_len = |text: &String| split_into_strings(text).map(field_len).sum::<usize>();
     let lens: Vec<usize> = texts.iter().map(encoded_len).collect();
     let end = encoded.payload.len() - encoded.bytes_after_strings;
     let mut cuts = vec![end - lens.iter().sum::<usize>()];
@@ -73,7 +76,7 @@ pub fn encode_id_host(
     let index = index.as_ref().map(<[u8; _]>::as_slice);
     let mut bytes = Vec::new();
     let begins = put_stored_frame(&encoded.payload, &cuts, index, &mut bytes)?;
-    let body = data_blob(&bytes).map_or(0, |(body, _)| body.len());
+    let body = split_data_blob(&bytes).map_or(0, |(body, _)| body.len());
     let entry = BlobEntry {
         frame_len: bytes.len() as u32,
         header_len: (bytes.len() - body) as u32,
@@ -109,7 +112,7 @@ fn entry_of(host: &TableHost, payload: &[u8]) -> FormatResult<BlobEntry> {
 
 /// Decodes one part from its range of bytes in the file.
 pub(super) fn read_part(bytes: &[u8]) -> FormatResult<Vec<u8>> {
-    let (strings, _) = stored_blocks(bytes).ok_or_else(damage_error)?;
+    let (strings, _) = content_of_stored_blocks(bytes).ok_or_else(damage_error)?;
     let (mut fields, mut text) = (Fields::new(&strings), Vec::with_capacity(strings.len()));
     while let Some(field) = fields.next()? {
         text.extend_from_slice(field.bytes()?);
@@ -119,7 +122,7 @@ pub(super) fn read_part(bytes: &[u8]) -> FormatResult<Vec<u8>> {
 
 /// Decodes the directory in the given frame.
 pub(super) fn read_directory(frame: &[u8]) -> FormatResult<Vec<u8>> {
-    let (body, _) = data_blob(frame).ok_or_else(damage_error)?;
+    let (body, _) = split_data_blob(frame).ok_or_else(damage_error)?;
     let payload = payload_of(body)?.ok_or_else(damage_error)?;
     let host = Host::parse(&payload, TITLE_OF_IDS).ok_or_else(damage_error)?;
     if host.numbers != IdParts::Directory.name() {

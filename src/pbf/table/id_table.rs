@@ -7,7 +7,7 @@
 
 use super::entry::BlobEntry;
 use super::id_host::{TITLE_OF_IDS, read_directory, read_part};
-use super::strings_blob::{data_blob, read_strings, trailer_number};
+use super::strings_blob::{read_strings, split_data_blob, trailer_number};
 use super::toc::MAGIC;
 use crate::deflate::stored::CHECKSUM_LEN;
 use crate::error::{FormatError, FormatResult};
@@ -408,7 +408,7 @@ fn damage_error() -> FormatError {
 
 /// Returns the bytes in a frame of a table of version 1. Fails unless the frame has the given title.
 fn read_table_frame(title: &str, frame: &[u8]) -> FormatResult<Vec<u8>> {
-    let (body, _) = data_blob(frame)
+    let (body, _) = split_data_blob(frame)
         .filter(|(_, behind)| behind.is_empty())
         .ok_or_else(damage_error)?;
     let text = read_strings(body, |strings| {
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_no_file_may_have_is_refused() {
+    fn a_directory_with_an_oversized_section_is_refused() {
         let mut directory = Table::of(&objects()[149_990..]).directory();
         directory.sections.truncate(1);
         directory.sections[0].place = 9..9 + MAX_TABLE_FRAME_LEN;

@@ -10,7 +10,7 @@ use crate::pbf::block::dense::{DenseNodes, TagFacts, check_tags};
 use crate::pbf::block::messages::{NodeMessage, OnlyId, RawInfo};
 use crate::pbf::block::oddities::{Oddities, UsedKeys};
 use crate::pbf::block::outline::{
-    BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range,
+    BlockOutline, BlockUnits, Message, check_string_count, string_index_error,
 };
 use crate::pbf::block::parsed::Block;
 use crate::pbf::block::string_faults::{TextFault, check_strings};
@@ -84,7 +84,7 @@ pub(crate) fn scan_for_oddities(payload: &[u8], entry: &mut BlobEntry) -> Format
     odd.has_repeated_keys = scan.keys.has_repeated;
     if scan
         .keys
-        .have_equal_texts(BlockOutline::parse(payload)?.string_table)?
+        .has_equal_texts(BlockOutline::parse(payload)?.string_table)?
     {
         let contents = Block::parse(payload)?.check_contents()?;
         odd.has_repeated_keys = contents.faulty_tags.repeated > 0;
@@ -92,9 +92,9 @@ pub(crate) fn scan_for_oddities(payload: &[u8], entry: &mut BlobEntry) -> Format
     if scan.bounds.leaves_out {
         // Some nodes lie outside of the world, or have no location.
         let block = Block::parse(payload)?;
-        block.for_each_node_outside(|_, _, _| odd.has_outside = true)?;
+        block.for_each_node_outside_world(|_, _, _| odd.has_outside = true)?;
     }
-    scan.end(payload, entry);
+    scan.finish_with_hash(payload, entry);
     Ok(odd)
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn scan_counts(
     payload: &[u8],
     entry: &mut BlobEntry,
 ) -> FormatResult<([ObjectCounts; 3], u64)> {
-    Ok(scan_all(payload, false)?.end(payload, entry))
+    Ok(scan_all(payload, false)?.finish_with_hash(payload, entry))
 }
 
 /// Scans all objects of a payload. With `finds_odd`, also looks for odd objects.
@@ -227,7 +227,7 @@ impl TableScan {
             self.flags.set(BlobFlags::BARE_WAYS, true);
         }
         self.strings.check(largest_string)?;
-        let has_name = self.strings.is_name(info.user_sid.unwrap_or(0).into());
+        let has_name = self.strings.is_nonempty(info.user_sid.unwrap_or(0).into());
         let references = columns.refs.values + columns.members.values;
         self.counts[kind as usize].add_raw(&info, has_name, [columns.keys.values, references]);
         self.ids.add(kind, id.get()?, info.version);
@@ -244,13 +244,13 @@ impl TableScan {
             self.bounds.add_dense(dense, &self.units)?;
             let counts = &mut self.counts[ObjectKind::Node as usize];
             counts.add_dense(dense, &tags)?;
-            counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
+            counts.with_user += self.strings.count_nonempty(dense.info.user_sids.values())?;
         } else {
             dense.check_coordinates()?;
         }
         let last_version = || last_version(dense);
         let is_added = self.ids.add_ascending(dense.ids.values(), last_version)?;
-        self.add_dense_ids(dense, is_added)
+        self.add_missing_dense_ids(dense, is_added)
     }
 
     /// Adds dense nodes, and calls `visit` with their ids and locations.
@@ -270,7 +270,7 @@ impl TableScan {
             visit(ids, locations)
         })?;
         let is_added = self.ids.add_run(&run, || last_version(dense))?;
-        self.add_dense_ids(dense, is_added)
+        self.add_missing_dense_ids(dense, is_added)
     }
 
     /// Checks the tags of dense nodes, and sets the flags for the nodes.
@@ -279,7 +279,7 @@ impl TableScan {
         let tags = if self.finds_odd {
             let first = self.objects.wrapping_add(1);
             self.objects = self.objects.wrapping_add(nodes as u32);
-            self.odd.has_refused_info |= dense.info.has_refused()?;
+            self.odd.has_refused_info |= dense.info.has_refused_info()?;
             check_tags(keys_vals, nodes, |node, key| {
                 self.keys.add(key, first.wrapping_add(node as u32));
             })?
@@ -297,7 +297,11 @@ impl TableScan {
     }
 
     /// Adds the ids of dense nodes one by one, unless they were added as a run.
-    fn add_dense_ids(&mut self, dense: &DenseNodes<'_>, are_added: bool) -> FormatResult<()> {
+    fn add_missing_dense_ids(
+        &mut self,
+        dense: &DenseNodes<'_>,
+        are_added: bool,
+    ) -> FormatResult<()> {
         if are_added {
             return Ok(());
         }
@@ -309,7 +313,7 @@ impl TableScan {
     }
 
     /// Ends the scan of a payload, and stores all facts in `entry`. Returns the same as [`scan_counts`].
-    fn end(self, payload: &[u8], entry: &mut BlobEntry) -> ([ObjectCounts; 3], u64) {
+    fn finish_with_hash(self, payload: &[u8], entry: &mut BlobEntry) -> ([ObjectCounts; 3], u64) {
         let counts = self.finish(entry);
         entry.payload_len = payload.len() as u32;
         entry.hash = XxHash3_64::oneshot(payload);
@@ -327,7 +331,7 @@ impl TableScan {
         entry.flags.set(BlobFlags::VERIFIED, self.measures);
         self.ids.fill(entry);
         if !self.measures {
-            return (self.counts, self.ids.repeated());
+            return (self.counts, self.ids.repeated_count());
         }
         entry.bbox = self.bounds.bbox;
         let fits = |time: i64| time.checked_mul(self.units.date_granularity).is_some();
@@ -340,7 +344,7 @@ impl TableScan {
             fit &= fits(*first) && fits(*last);
             (*first, *last) = (self.units.seconds(*first), self.units.seconds(*last));
         }
-        let repeated = self.ids.repeated();
+        let repeated = self.ids.repeated_count();
         let kind = entry.kinds.single();
         let counts = kind.map(|kind| &self.counts[kind as usize]).filter(|_| fit);
         entry.statistics = counts.and_then(|counts| ObjectStatistics::new(counts, repeated));
@@ -383,7 +387,7 @@ impl StringCounts {
                 }
                 begins_with_text |= count == 0 && !is_empty;
                 if checks {
-                    let fault = TextFault::of(field.bytes()?);
+                    let fault = TextFault::find_in(field.bytes()?);
                     are_utf8 &= fault != Some(TextFault::NotUtf8);
                     are_expressible &= fault != Some(TextFault::Inexpressible);
                 }
@@ -406,20 +410,20 @@ impl StringCounts {
         if index < self.count || index == 0 {
             Ok(())
         } else {
-            Err(string_out_of_range(index, self.count))
+            Err(string_index_error(index, self.count))
         }
     }
 
     /// Whether the string at `index` has at least one character. `index` must be valid. Returns `false` for index 0,
     /// which means "no string".
-    fn is_name(&self, index: u64) -> bool {
+    fn is_nonempty(&self, index: u64) -> bool {
         let is_empty = |index: u32| self.empty.binary_search(&index).is_ok();
         index != 0 && !u32::try_from(index).is_ok_and(is_empty)
     }
 
     /// Counts the values in a delta-coded column that are indices of strings with at least one character. Fails if an
     /// index is out of range.
-    fn count_names(&self, deltas: Varints<'_>) -> FormatResult<u64> {
+    fn count_nonempty(&self, deltas: Varints<'_>) -> FormatResult<u64> {
         let (mut largest, mut count) = (0, 0);
         let mut overflows = deltas.for_each_sum(|index, times| {
             // As `u64`, a negative index is larger than any valid one, so `check` refuses it.
@@ -430,7 +434,7 @@ impl StringCounts {
         if !self.empty.is_empty() {
             count = 0;
             overflows |= deltas.for_each_sum(|index, times| {
-                count += u64::from(self.is_name(index as u64)) * times as u64;
+                count += u64::from(self.is_nonempty(index as u64)) * times as u64;
             })?;
         }
         if overflows { Err(OVERFLOW) } else { Ok(count) }

@@ -49,7 +49,7 @@ pub(super) fn put_stored_frame(
 }
 
 /// Cuts base64 text into strings of [`STRING_LEN`] bytes. The last string may be shorter.
-pub(super) fn strings_of(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn split_into_strings(text: &str) -> impl Iterator<Item = &str> {
     let starts = (0..text.len()).step_by(STRING_LEN);
     starts.map(|start| &text[start..text.len().min(start + STRING_LEN)])
 }
@@ -73,12 +73,12 @@ pub(super) fn read_strings<T>(
     read: impl FnOnce(&StringTable<'_>) -> T,
 ) -> FormatResult<Option<T>> {
     let read = |payload: &[u8]| Ok(sole_string_table(payload)?.map(|strings| read(&strings)));
-    Ok(read_stored(body, read)?.flatten())
+    Ok(read_stored_payload(body, read)?.flatten())
 }
 
 /// Calls `read` with the payload of a Blob message. Returns `None` for a blob without zlib data, and for a blob whose
 /// payload is longer than the message. A payload that is stored uncompressed is shorter than its message.
-pub(super) fn read_stored<T>(
+pub(super) fn read_stored_payload<T>(
     body: &[u8],
     read: impl FnOnce(&[u8]) -> FormatResult<T>,
 ) -> FormatResult<Option<T>> {
@@ -93,7 +93,7 @@ pub(super) fn read_stored<T>(
 
 /// Returns the Blob message of the first frame, and the bytes after the frame. Returns `None` if the frame is
 /// incomplete or not a data frame.
-pub(super) fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn split_data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
     let (header, rest) = BlobHeader::read(frames).ok()?;
     if header.kind != BlobKind::Data {
         return None;

@@ -322,7 +322,8 @@ impl Columns<'_> {
         let mut statistics = StatisticsColumns::new(self);
         // A frame length takes at least one byte of its column, unless it is a part of a run. So the length of the
         // column limits the memory that a wrong count can reserve.
-        let mut entries = Vec::with_capacity(count.min(plain.first().map_or(0, ColumnReader::len)));
+        let mut entries =
+            Vec::with_capacity(count.min(plain.first().map_or(0, ColumnReader::bytes_left)));
         let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
         for _ in 0..count {
             let mut entry = BlobEntry {
@@ -338,8 +339,8 @@ impl Columns<'_> {
             }
             let gap = u64::try_from(gaps.next()?.unwrap_or(0)).map_err(|_| range())?;
             entry.offset = end.checked_add(gap).ok_or_else(range)?;
-            entry.min_id = mins.number::<i64>()?.wrapping_add(last_id);
-            entry.max_id = spans.number::<i64>()?.wrapping_add(entry.min_id);
+            entry.min_id = mins.next_number::<i64>()?.wrapping_add(last_id);
+            entry.max_id = spans.next_number::<i64>()?.wrapping_add(entry.min_id);
             entry.hash = match (hashes.next()?, entry.flags.has(BlobFlags::HASHED)) {
                 (Some(hash), true) => hash as u64,
                 (None, true) => return Err(TOO_SHORT),
@@ -356,7 +357,7 @@ impl Columns<'_> {
             entries.push(entry);
         }
         let all = plain.iter().chain([&gaps, &mins, &spans, &hashes]);
-        all.into_iter().try_for_each(ColumnReader::end)?;
+        all.into_iter().try_for_each(ColumnReader::check_end)?;
         Ok(entries)
     }
 }
@@ -375,7 +376,7 @@ fn refuse_several_blobs(mut blobs: ColumnReader<'_>, count: usize) -> FormatResu
             }
         }
     }
-    blobs.end()
+    blobs.check_end()
 }
 
 /// Iterates over the four columns of bounding boxes together.
@@ -402,8 +403,8 @@ impl<'a> BoxColumns<'a> {
             None | Some(-1) => return Ok(Bbox::EMPTY),
             Some(height) => height,
         };
-        let (south, west) = (self.souths.number()?, self.wests.number()?);
-        let width = self.lon_spans.number::<i64>()?;
+        let (south, west) = (self.souths.next_number()?, self.wests.next_number()?);
+        let width = self.lon_spans.next_number::<i64>()?;
         let end = |start: i32, len: i64| {
             let end = i64::from(start).checked_add(len).filter(|_| len >= 0);
             end.and_then(|end| i32::try_from(end).ok())
@@ -504,7 +505,7 @@ pub(in crate::pbf) mod tests {
     }
 
     #[test]
-    fn a_hash_counts_only_where_the_entry_says_that_there_is_one() {
+    fn a_hash_is_stored_only_for_an_entry_with_the_hash_flag() {
         let mut toc = table(3);
         toc.entries[1].flags.set(BlobFlags::HASHED, false);
         let read = Toc::parse(&encode_toc(&toc, 1000), 1000, 1 << 40).unwrap();

@@ -11,8 +11,8 @@ use super::entry::{BlobEntry, BlobFlags};
 use super::id_host::{TITLE_OF_IDS, is_id_host};
 use super::scan::scan_payload;
 use super::strings_blob::{
-    START_LEN, STRING_LEN, data_blob, is_table_blob, may_be_table_blob, put_stored_frame,
-    put_strings_frame, read_stored, sole_string_table, strings_of,
+    START_LEN, STRING_LEN, is_table_blob, may_be_table_blob, put_stored_frame, put_strings_frame,
+    read_stored_payload, sole_string_table, split_data_blob, split_into_strings,
 };
 use super::table_host::{Host, TableHost, host_payload};
 use super::toc::{MAGIC, VERSION};
@@ -124,7 +124,7 @@ pub fn encode_toc_frames(
     let mut frames = Vec::with_capacity(text.len() + text.len() / 100 + 512);
     for part in 0..parts {
         let [from, to] = [part, part + 1].map(|part| text.len().min(part * part_len));
-        let mut strings: Vec<&str> = strings_of(&text[from..to]).collect();
+        let mut strings: Vec<&str> = split_into_strings(&text[from..to]).collect();
         if part + 1 == parts {
             strings.push(&trailer);
         }
@@ -192,10 +192,10 @@ impl TocReader {
     /// is not the next part of the table, or if no frame is complete.
     pub fn add(&mut self, frames: &[u8]) -> Result<usize, FormatError> {
         let mut rest = frames;
-        while let Some((body, behind)) = data_blob(rest) {
+        while let Some((body, behind)) = split_data_blob(rest) {
             let part = TocPart::parse(body)?.ok_or_else(damage_error)?;
             // `read_stored` fails if the checksum of the blob is wrong.
-            read_stored(body, |_| Ok(()))?.ok_or_else(damage_error)?;
+            read_stored_payload(body, |_| Ok(()))?.ok_or_else(damage_error)?;
             let frame_len = rest.len() - behind.len();
             if let Some(objects) = &part.objects {
                 self.add_host(objects, frame_len, frame_len - body.len())?;
@@ -480,7 +480,7 @@ mod tests {
     fn hosts_lose_the_table_and_nothing_else() {
         let (hosts, start) = (hosts(1), 77);
         let frames = encode_toc_frames(&[7; 5000], start, &hosts, false).unwrap();
-        let (body, behind) = data_blob(&frames).unwrap();
+        let (body, behind) = split_data_blob(&frames).unwrap();
         assert!(behind.is_empty() && !is_lone_part(&body[..128]));
         assert_eq!(TableBlob::of(body), TableBlob::Host);
         let part = TocPart::parse(body).unwrap().unwrap();
@@ -499,7 +499,7 @@ mod tests {
     fn a_table_without_hosts_is_in_blobs_without_objects() {
         let frames = encode_toc_frames(&vec![9; PART_LEN], 1 << 40, &[], false).unwrap();
         let (mut rest, mut parts) = (&frames[..], 0);
-        while let Some((body, behind)) = data_blob(rest) {
+        while let Some((body, behind)) = split_data_blob(rest) {
             assert!(is_lone_part(&body[..128]) && is_table_blob(body));
             assert_eq!(TableBlob::of(body), TableBlob::TableOfContents);
             let are_short = read_strings(body, |strings| {

@@ -96,7 +96,7 @@ impl TocSummary {
     }
 
     /// Returns the number of data blobs.
-    pub(crate) fn blobs(&self) -> u64 {
+    pub(crate) fn blob_count(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.blobs).sum()
     }
 
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_reads_back_from_its_own_file_alone() {
+    fn a_summary_reads_back_only_undamaged_and_from_its_own_file() {
         for (entries, sorted) in [
             (entries(), Some(false)),
             (entries(), None),
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_go_on_in_the_next_blob_count() {
+    fn versions_that_continue_in_the_next_blob_are_counted() {
         let mut entries = vec![entry(ObjectKind::Way, 1); 3];
         for entry in &mut entries {
             (entry.min_id, entry.max_id) = (5, 5);

@@ -35,7 +35,7 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> FormatResult<()
         scan_payload(payload, &mut found)?;
     }
     match entry.id_mismatch(&found) {
-        Some(mismatch) => Err(stale_index(mismatch)),
+        Some(mismatch) => Err(stale_index_error(mismatch)),
         None => Ok(()),
     }
 }
@@ -118,7 +118,7 @@ impl Block<'_> {
         if is_verified || found.is_empty() || entry.bbox.widened(1).encloses(found) {
             Ok(!bounds.leaves_out)
         } else {
-            Err(stale_index("nodes lie outside of the box"))
+            Err(stale_index_error("nodes lie outside of the box"))
         }
     }
 }
@@ -143,7 +143,7 @@ impl Block<'_> {
 
     /// Calls `visit` with each node outside of the world, as its id, latitude and longitude, in nanodegrees. Omits
     /// deleted nodes and nodes without a location.
-    pub(crate) fn for_each_node_outside(
+    pub(crate) fn for_each_node_outside_world(
         &self,
         mut visit: impl FnMut(i64, i64, i64),
     ) -> FormatResult<()> {
@@ -153,7 +153,7 @@ impl Block<'_> {
             return Ok(());
         }
         self.for_each_stored_location(|id, (lat, lon), _| {
-            if self.units.are_outside(lat, lon) {
+            if self.units.is_outside_world(lat, lon) {
                 visit(id, self.units.nano_lat(lat), self.units.nano_lon(lon));
             }
         })
@@ -161,7 +161,7 @@ impl Block<'_> {
 }
 
 /// Returns the error for a blob that contradicts its index. `what` describes the contradiction.
-pub(crate) fn stale_index(what: &str) -> FormatError {
+pub(crate) fn stale_index_error(what: &str) -> FormatError {
     let cause = format!(
         "the blob contradicts the index of the file ({what}): the file was changed in place"
     );

@@ -342,7 +342,7 @@ mod tests {
     use crate::for_tests::random::Random;
 
     #[test]
-    fn runs_of_varints_are_whole_wherever_they_are_read_as_whole() {
+    fn the_check_of_a_run_agrees_with_reading_its_varints() {
         let reads = |run: &[u8]| {
             let mut pos = 0;
             while pos < run.len() {
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_added_up_filled_in_and_passed_over_as_if_read_one_by_one() {
+    fn sums_and_skips_equal_those_of_values_read_one_by_one() {
         let mut random = Random(7);
         for most_bits in [7, 9, 20, 64] {
             let mut run = Vec::new();
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_varint_of_more_than_64_bits_is_an_error_and_moves_nothing() {
+    fn a_malformed_varint_is_an_error_and_keeps_the_position() {
         let mut pos = 0;
         assert_eq!(read_varint(&[0xff; 11], &mut pos), Err(OVERLONG_VARINT));
         let mut too_big = [0xff; 10];

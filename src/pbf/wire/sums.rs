@@ -98,7 +98,7 @@ impl Varints<'_> {
             if let Some(registers) = registers
                 && sum.unsigned_abs() < FAR_FROM_OVERFLOW
             {
-                let count = self.wide_sums(registers, &mut sums, &mut sum);
+                let count = self.fill_wide_sums(registers, &mut sums, &mut sum);
                 sums[..count].iter().for_each(|sum| f(*sum, 1));
                 if count > 0 {
                     continue;
@@ -150,7 +150,7 @@ impl Varints<'_> {
             if let Some(registers) = registers
                 && count >= MANY
             {
-                let read = self.wide_sum(registers, count, &mut sum);
+                let read = self.add_wide_values(registers, count, &mut sum);
                 count -= read;
                 if read > 0 {
                     continue;
@@ -177,7 +177,7 @@ impl Varints<'_> {
         mut sum: i64,
     ) -> Result<i64, FormatError> {
         loop {
-            let count = self.short_sums(registers, sums, &mut sum);
+            let count = self.fill_short_sums(registers, sums, &mut sum);
             let Some((place, rest)) = sums[count..].split_first_mut() else {
                 return Ok(sum);
             };
@@ -196,7 +196,7 @@ impl Varints<'_> {
     ) -> Result<&'s [i64], FormatError> {
         let mut count = 0;
         if let Some(registers) = registers {
-            count = self.wide_sums(registers, sums, sum);
+            count = self.fill_wide_sums(registers, sums, sum);
         }
         while let Some(place) = sums.get_mut(count)
             && (count == 0 || registers.is_none())
@@ -247,14 +247,14 @@ impl Varints<'_> {
     /// Reads values of at most eight bytes, and fills `sums` from its beginning with their sums. Stops at the end of
     /// `sums` or of the run, and at any other value. Sets `sum` to the last sum, and returns the number of values.
     #[inline]
-    fn short_sums(
+    fn fill_short_sums(
         &mut self,
         registers: Option<WideRegisters>,
         sums: &mut [i64],
         sum: &mut i64,
     ) -> usize {
         if let Some(registers) = registers {
-            return self.wide_sums(registers, sums, sum);
+            return self.fill_wide_sums(registers, sums, sum);
         }
         let mut count = 0;
         while let Some(places) = sums[count..].first_chunk_mut::<2>() {
@@ -283,13 +283,18 @@ impl Varints<'_> {
 
     /// Reads at most `count` values of at most eight bytes, and adds them to `sum`. Returns their number.
     #[inline(never)]
-    fn wide_sum(&mut self, registers: WideRegisters, count: usize, sum: &mut i64) -> usize {
-        self.wide_sums(registers, &mut [0; 64][..count.min(64)], sum)
+    fn add_wide_values(&mut self, registers: WideRegisters, count: usize, sum: &mut i64) -> usize {
+        self.fill_wide_sums(registers, &mut [0; 64][..count.min(64)], sum)
     }
 
-    /// Does the same as [`short_sums`](Self::short_sums).
+    /// Does the same as [`fill_short_sums`](Self::fill_short_sums).
     #[inline]
-    fn wide_sums(&mut self, registers: WideRegisters, sums: &mut [i64], sum: &mut i64) -> usize {
+    fn fill_wide_sums(
+        &mut self,
+        registers: WideRegisters,
+        sums: &mut [i64],
+        sum: &mut i64,
+    ) -> usize {
         let part = registers.fill(self.rest(), sums, *sum);
         self.pos += part.bytes;
         *sum = part.last;
@@ -412,7 +417,7 @@ mod tests {
     }
 
     /// Compares `for_each_sum` with [`slow_sums`].
-    fn check_visit(run: &[u8]) {
+    fn check_for_each_sum(run: &[u8]) {
         let (sums, _, error) = slow_sums(run, 0);
         let (mut sum, mut overflows, mut pos) = (0i128, false, 0);
         for _ in &sums {
@@ -443,12 +448,12 @@ mod tests {
             for room in [0, 1, 8, 9, 64, 65, 200] {
                 check_run(&run, room);
             }
-            check_visit(&run);
+            check_for_each_sum(&run);
         }
     }
 
     #[test]
-    fn values_at_every_place_are_cut_off_or_too_long_as_if_read_byte_by_byte() {
+    fn malformed_values_fail_as_if_read_byte_by_byte() {
         // A value of `long` continued bytes and the byte `last`, behind `before` values of one byte.
         for before in [0, 1, 7, 8, 55, 56, 57, 62, 63, 64] {
             for (long, last) in (0..12).flat_map(|long| [0, 1, 2, 0x80].map(|last| (long, last))) {
@@ -462,14 +467,14 @@ mod tests {
                     let run = run.concat();
                     check_run(&run, before + 1);
                     check_run(&run, 200);
-                    check_visit(&run);
+                    check_for_each_sum(&run);
                 }
             }
         }
     }
 
     #[test]
-    fn zeros_behind_the_last_byte_of_a_value_belong_to_it() {
+    fn redundant_zero_bytes_belong_to_their_value() {
         for len in 1..=10 {
             let mut run = vec![2];
             run.extend(vec![0x80; len - 1]);
@@ -492,7 +497,7 @@ mod tests {
         .iter()
         .for_each(|value| put_varint(&mut run, *value));
         check_run(&run, 6);
-        check_visit(&run);
+        check_for_each_sum(&run);
         check_run(
             &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f].repeat(30),
             40,

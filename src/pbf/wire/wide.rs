@@ -73,7 +73,7 @@ impl WideRegisters {
 }
 
 /// Returns the numbers from 0 to 63, shifted right by `shift`, modulo `modulus`.
-const fn numbers(shift: u32, modulus: u8) -> [u8; 64] {
+const fn index_pattern(shift: u32, modulus: u8) -> [u8; 64] {
     let (mut numbers, mut at) = ([0; 64], 0);
     while at < 64 {
         numbers[at] = (at as u8 >> shift) % modulus;
@@ -87,9 +87,9 @@ const fn numbers(shift: u32, modulus: u8) -> [u8; 64] {
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn store_totals(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> PartialSums {
     // For each byte of a register: its index, the index of its group of eight bytes, and its index within the group.
-    const BYTES: [u8; 64] = numbers(0, 64);
-    const EIGHTS: [u8; 64] = numbers(3, 8);
-    const WITHIN: [u8; 64] = numbers(0, 8);
+    const BYTES: [u8; 64] = index_pattern(0, 64);
+    const EIGHTS: [u8; 64] = index_pattern(3, 8);
+    const WITHIN: [u8; 64] = index_pattern(0, 8);
     let [bytes, eights, within] = [load(&BYTES).0, load(&EIGHTS).0, load(&WITHIN).0];
     let mut part = PartialSums {
         bytes: 0,
@@ -122,7 +122,7 @@ fn store_totals(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> Pa
         for group in now.chunks_mut(8) {
             let start = _mm512_permutexvar_epi8(eights, starts);
             let encoded = _mm512_permutexvar_epi8(_mm512_add_epi8(start, within), window);
-            let sums = _mm512_add_epi64(prefix_sums(zigzag_decoded(values(encoded))), last);
+            let sums = _mm512_add_epi64(prefix_sums(zigzag_decoded(decode_varints(encoded))), last);
             store(sums, group);
             last = _mm512_permutexvar_epi64(_mm512_set1_epi64(group.len() as i64 - 1), sums);
             starts = _mm512_alignr_epi64(_mm512_setzero_si512(), starts, 1);
@@ -160,7 +160,7 @@ fn store(numbers: __m512i, places: &mut [MaybeUninit<i64>]) {
 /// Decodes eight varints of at most eight bytes. Each is at the start of its eight bytes, followed by other bytes.
 #[inline]
 #[target_feature(enable = "avx512bw")]
-fn values(encoded: __m512i) -> __m512i {
+fn decode_varints(encoded: __m512i) -> __m512i {
     let ends = _mm512_andnot_si512(encoded, _mm512_set1_epi8(-0x80));
     let own = _mm512_xor_si512(ends, _mm512_sub_epi64(ends, _mm512_set1_epi64(1)));
     let sevens = _mm512_and_si512(_mm512_and_si512(encoded, own), _mm512_set1_epi8(0x7f));

@@ -104,7 +104,7 @@ fn geometry_tells_what_is_a_hole() {
 }
 
 #[test]
-fn compressed_files_give_the_same() {
+fn compressed_files_give_the_same_areas() {
     let folder = Folder::new();
     let plain = folder.osm(&islands());
     let text = std::fs::read(&plain).unwrap();
@@ -167,7 +167,7 @@ fn bare_subareas_of_a_complete_boundary_are_left_out() {
 }
 
 #[test]
-fn a_missing_way_and_an_open_ring_are_named() {
+fn an_error_names_a_missing_way_and_an_open_ring() {
     let folder = Folder::new();
     let area = |way: String| nodes() + &way + &relation(5, "multipolygon", &[(1, "")], &[]);
     for (body, cause) in [
@@ -234,7 +234,7 @@ fn ring(places: &[(i32, i32)]) -> String {
 }
 
 #[test]
-fn an_area_across_the_antimeridian_is_the_small_side() {
+fn an_area_across_the_antimeridian_is_on_the_smaller_side() {
     let folder = Folder::new();
     let fiji = [(179, -17), (-179, -17), (-179, -16), (179, -16)];
     let boundary = relation(1, "boundary", &[(1, "outer")], &[]);
@@ -297,7 +297,7 @@ fn envelope(path: &Path) -> String {
 }
 
 #[test]
-fn a_way_lies_where_it_says_unless_the_file_has_its_nodes() {
+fn nodes_in_the_file_override_the_locations_in_a_way() {
     let folder = Folder::new();
     let way = "<way id='3'><nd ref='21' lat='1' lon='1'/><nd ref='22' lat='1' lon='5'/>\
         <nd ref='23' lat='4' lon='5'/><nd ref='21' lat='1' lon='1'/></way>";
@@ -320,7 +320,7 @@ fn a_way_lies_where_it_says_unless_the_file_has_its_nodes() {
 }
 
 #[test]
-fn a_way_whose_nodes_have_no_ids_is_closed_by_its_ends() {
+fn a_way_without_node_ids_is_closed_if_its_ends_are_equal() {
     let folder = Folder::new();
     let way = |nodes: String| format!("<way id='3'>{nodes}</way>");
     let square = places(&[(1, 1), (5, 1), (5, 4), (1, 1)]);
@@ -333,7 +333,7 @@ fn a_way_whose_nodes_have_no_ids_is_closed_by_its_ends() {
 }
 
 #[test]
-fn a_member_way_lies_where_its_relation_says_if_it_is_not_in_the_file() {
+fn a_relation_gives_the_locations_of_missing_member_ways() {
     let folder = Folder::new();
     let (one, other) = (
         places(&[(1, 1), (9, 1), (9, 9)]),
@@ -354,7 +354,7 @@ fn a_member_way_lies_where_its_relation_says_if_it_is_not_in_the_file() {
 }
 
 #[test]
-fn a_member_without_a_place_is_named() {
+fn an_error_names_a_member_without_locations() {
     let folder = Folder::new();
     let one = places(&[(1, 1), (9, 1), (9, 9)]);
     for (body, cause) in [

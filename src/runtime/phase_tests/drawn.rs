@@ -23,7 +23,7 @@ mod phase;
 
 use super::{Scratch, failure};
 use crate::error::{Error, Result};
-use crate::for_tests::rounds::is_long;
+use crate::for_tests::rounds::is_long_run;
 use crate::runtime::Cancellation;
 use phase::{ItemResults, PhaseLimits, parallel_results_phase};
 use shuttle::rand::{Rng, thread_rng};
@@ -148,7 +148,7 @@ fn results_come_in_order_and_the_first_error_wins_whatever_the_order_of_threads(
         let (jobs, budget) = (dice.gen_range(1..5), dice.gen_range(1..6));
         run(items, jobs, budget, &wrong);
     };
-    let rounds = if is_long() { 200_000 } else { 3_000 };
+    let rounds = if is_long_run() { 200_000 } else { 3_000 };
     shuttle::check_random_with_seed(draw, 1, rounds);
     shuttle::check_pct(draw, rounds / 3, 3);
 }

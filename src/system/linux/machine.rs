@@ -100,7 +100,7 @@ pub(crate) fn shares_blocks(file: &File) -> bool {
 }
 
 /// Whether two files are known to be on the same file system.
-pub(crate) fn on_same_file_system(one: &File, other: &File) -> bool {
+pub(crate) fn are_on_same_file_system(one: &File, other: &File) -> bool {
     let device = |file: &File| file.metadata().map(|metadata| metadata.dev()).ok();
     device(one).is_some_and(|found| device(other) == Some(found))
 }
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_memory_left_of_a_machine_or_a_group_is_read() {
+    fn available_memory_of_machines_and_groups_is_read() {
         let info = "MemTotal:       24 kB\nMemAvailable:   1024 kB\n";
         assert_eq!(mem_available(info), Some(1 << 20));
         let folders = cgroup_directories("0::/a/b\n");

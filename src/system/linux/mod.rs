@@ -58,7 +58,7 @@ pub(crate) fn punch_hole(file: &File, from: u64, len: u64) {
 
 /// Advises the kernel that a range of a file is not needed in the page cache (`POSIX_FADV_DONTNEED`). Clean pages are
 /// dropped. Dirty pages are kept, and their writeback starts. Failures are ignored.
-pub(crate) fn release(file: &File, from: u64, len: u64) {
+pub(crate) fn release_cached_range(file: &File, from: u64, len: u64) {
     if let Some(len) = NonZeroU64::new(len) {
         let _ = rustix::fs::fadvise(file, from, Some(len), Advice::DontNeed);
     }

@@ -5,7 +5,7 @@ use super::RegionMembers;
 use crate::engine::location_form::LocationForm;
 use crate::error::FormatResult;
 use crate::osm::{Bbox, Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, stale_index};
+use crate::pbf::{BlobEntry, Block, stale_index_error};
 
 /// The locations that some ways store for their nodes.
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ impl RegionMembers<'_> {
         }
         // In other forms, a location is unknown only if the file does not have the node.
         let may_be_anywhere = self.form == LocationForm::Mixed;
-        block.for_each_way_location(
+        block.for_each_way_with_locations(
             |_| true,
             |index, _, locations| {
                 let stored = locations.unwrap_or_default();
@@ -137,7 +137,7 @@ impl RegionMembers<'_> {
         if entry.bbox.is_empty() || entry.bbox.union(&around) == entry.bbox {
             Ok(wanted)
         } else {
-            Err(stale_index("the box of its ways differs"))
+            Err(stale_index_error("the box of its ways differs"))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Finds the relations that regions keep, and the members that are kept only because of these relations.
 
-use super::{IdsWithRegions, RegionMembers, add_all, add_regions, keep_indices};
+use super::{IdsWithRegions, RegionMembers, add_all, add_regions, script_of_kept};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::engine::distinct_list::DistinctList;
 use crate::error::{FormatResult, Result};
@@ -109,12 +109,12 @@ impl RegionMembers<'_> {
             found.direct.push((id, direct));
             kept.push(index - 1);
             let completed = match strategy {
-                Strategy::Smart { tags, .. } if !types.has_any_of(tags, tag_ids)? => EMPTY_SET,
+                Strategy::Smart { tags, .. } if !types.matches_any_of(tags, tag_ids)? => EMPTY_SET,
                 Strategy::Smart { min_percent, .. } => {
                     if types.has(tag_ids)? {
                         direct
                     } else {
-                        self.regions_that_keep_most(&object, direct, *min_percent)?
+                        self.regions_that_keep_enough(&object, direct, *min_percent)?
                     }
                 }
                 Strategy::Simple | Strategy::CompleteWays { .. } => EMPTY_SET,
@@ -132,7 +132,7 @@ impl RegionMembers<'_> {
             }
         }
         self.held
-            .add(entry, block, kept.len(), || keep_indices(&kept, index))?;
+            .add(entry, block, kept.len(), || script_of_kept(&kept, index))?;
         Ok(found)
     }
 
@@ -149,7 +149,7 @@ impl RegionMembers<'_> {
     /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. A region
     /// keeps a member if the region is in the [`set_of_member`](RegionMembers::set_of_member) of the member. Returns
     /// the empty set if `min_percent` is `None`.
-    fn regions_that_keep_most(
+    fn regions_that_keep_enough(
         &self,
         relation: &BlockWalk<'_>,
         direct: SetNumber,
@@ -222,7 +222,7 @@ impl<'b> CompletedTypes<'b> {
     }
 
     /// Whether one of the expressions matches a tag of a relation, or there are no expressions.
-    pub(in crate::commands) fn has_any_of(
+    pub(in crate::commands) fn matches_any_of(
         &self,
         expressions: &[ObjectExpression],
         tags: TagIds<'_>,

@@ -6,10 +6,11 @@
 use super::located::RegionLookup;
 use super::outside::{NodePlaces, OutsideObjects};
 use super::{
-    IdsWithRegions, MemoryBudget, RegionMembers, add_all, add_regions, has_mapped_ids, keep_indices,
+    IdsWithRegions, MemoryBudget, RegionMembers, add_all, add_regions, may_have_mapped_ids,
+    script_of_kept,
 };
 use crate::engine::location_form::LocationForm;
-use crate::engine::references::each_once;
+use crate::engine::references::sorted_distinct;
 use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber};
@@ -111,7 +112,7 @@ impl KeptWays {
         if self.nodes.len() + self.absent.len() + self.open.len() > self.limit.max(MANY) {
             self.nodes = sort_and_merge(std::mem::take(&mut self.nodes), algebra);
             self.absent = sort_and_merge(std::mem::take(&mut self.absent), algebra);
-            self.open = each_once(std::mem::take(&mut self.open));
+            self.open = sorted_distinct(std::mem::take(&mut self.open));
             self.limit = 2 * (self.nodes.len() + self.absent.len() + self.open.len());
         }
     }
@@ -258,7 +259,7 @@ impl RegionMembers<'_> {
     fn nodes_in_file(&self, asked: &IdMap, source: PlannedFile<'_>) -> Result<IdMap> {
         let mut known = IdMap::default();
         source.scan("find nodes of ways").run(
-            |entry| entry.kinds.contains(ObjectKind::Node) && has_mapped_ids(entry, asked),
+            |entry| entry.kinds.contains(ObjectKind::Node) && may_have_mapped_ids(entry, asked),
             |_, block| {
                 let (mut asked, mut found) = (asked.walk(), Vec::new());
                 block.for_each_location(|id, location| {
@@ -295,7 +296,7 @@ impl RegionMembers<'_> {
             }
             StoredLocationRule::OfAbsentNodes(_) | StoredLocationRule::Open => {
                 block.for_each_stored_way(|_, way| {
-                    located.push(way.take_refs(&mut refs)?);
+                    located.push(way.append_refs(&mut refs)?);
                     Ok(())
                 })?;
                 ways.extend(located.iter().map(|way| (way.id, way.end)));
@@ -373,7 +374,7 @@ impl RegionMembers<'_> {
             });
         }
         self.held.add(entry, block, kept.ways.len(), || {
-            keep_indices(&kept.indices, kept.count)
+            script_of_kept(&kept.indices, kept.count)
         })?;
         let is_wanted = |index| kept.partly_outside.binary_search(&index).is_ok();
         Ok(WaysByRegion {
@@ -415,8 +416,8 @@ impl RegionMembers<'_> {
         source.scan("complete ways").run(
             |entry| {
                 entry.kinds.contains(ObjectKind::Way)
-                    && (has_mapped_ids(entry, &self.added_ways)
-                        || (!each_once && has_mapped_ids(entry, &self.ways)))
+                    && (may_have_mapped_ids(entry, &self.added_ways)
+                        || (!each_once && may_have_mapped_ids(entry, &self.ways)))
                     && self.may_have_member(entry)
             },
             |entry, block| {

@@ -29,7 +29,7 @@ const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 /// Answers the requests of a connection in order, each after the previous answer has been sent. `limit` is the time
 /// within which a request has to arrive, and within which the client has to accept some bytes of an answer.
-pub(super) async fn connection(
+pub(super) async fn answer_requests(
     stream: TcpStream,
     service: Arc<Service>,
     limit: Duration,

@@ -50,7 +50,7 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
 }
 
 /// Returns the value of a parameter that is on or off; `None` if it is neither.
-fn is_on(value: &str) -> Option<bool> {
+fn parse_switch(value: &str) -> Option<bool> {
     match value {
         "1" | "true" | "yes" | "on" => Some(true),
         "0" | "false" | "no" | "off" => Some(false),
@@ -74,12 +74,13 @@ fn check_layers(list: &str) -> Result<(), String> {
 }
 
 /// Refuses parameters that ask for more than the service can answer.
-fn check_refused(parameters: &Parameters) -> Result<(), String> {
+fn check_supported(parameters: &Parameters) -> Result<(), String> {
     let given = |name: &str| {
         let value = parameters.get(name).map(String::as_str);
         value.filter(|value| !value.is_empty())
     };
-    let is_asked = |name: &&&str| given(name).is_some_and(|value| is_on(value) != Some(false));
+    let is_asked =
+        |name: &&&str| given(name).is_some_and(|value| parse_switch(value) != Some(false));
     if let Some(name) = REFUSED.iter().find(is_asked) {
         return Err(format!(
             "parameter '{name}' is not supported: the only value is 0"
@@ -139,11 +140,11 @@ impl ReverseOptions {
         let has_address = match get("addressdetails") {
             None | Some("") => true,
             Some(value) => {
-                let has_address = is_on(value);
+                let has_address = parse_switch(value);
                 has_address.ok_or_else(|| "parameter 'addressdetails' must be 0 or 1".to_owned())?
             }
         };
-        check_refused(parameters)?;
+        check_supported(parameters)?;
         Ok(Self {
             format,
             zoom,

@@ -219,7 +219,7 @@ impl Service {
             }
             "/map" => {
                 let text = MapText::new(index.clone(), &parameters)?;
-                return Ok((AnswerBody::map(text, sent.clone())?, JSON));
+                return Ok((AnswerBody::of_map(text, sent.clone())?, JSON));
             }
             "/health" => health_report(&index)?.to_string(),
             "/status" => {

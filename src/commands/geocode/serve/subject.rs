@@ -53,7 +53,7 @@ fn node_margin(address_type: &str) -> i32 {
 
 impl<'a> Subject<'a> {
     /// Creates a subject. `types` are its category, its sort and its address type.
-    fn object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
+    fn of_object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
         let [category, sort, address_type] = types;
         // The queries of the service always ask for extents, so `extent` is set.
         let edges = object.extent.map(|extent| extent.edges());
@@ -77,7 +77,7 @@ impl<'a> Subject<'a> {
     /// Returns the object that `zoom` selects in an answer: a house, a street or a larger unit.
     pub(super) fn of(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
         let house = || Self::of_house(answer).filter(|_| zoom >= ADDRESS_ZOOM);
-        let street = || Self::street(answer).filter(|_| zoom >= STREET_ZOOM);
+        let street = || Self::of_street(answer).filter(|_| zoom >= STREET_ZOOM);
         let larger = || Self::of_larger_area(answer, zoom);
         house().or_else(street).or_else(larger)
     }
@@ -91,11 +91,11 @@ impl<'a> Subject<'a> {
             None => ["place", "house", "place"],
         };
         let name = name.unwrap_or_default();
-        Some(Self::object(&answering.object, types, 30, name))
+        Some(Self::of_object(&answering.object, types, 30, name))
     }
 
     /// Returns the street of the answer or, if it has none, the nearest road.
-    fn street(answer: &'a Answer<'_>) -> Option<Self> {
+    fn of_street(answer: &'a Answer<'_>) -> Option<Self> {
         if let Some(street) = &answer.street {
             let types = match street.highway {
                 Some(highway) => ["highway", highway, "road"],
@@ -103,7 +103,7 @@ impl<'a> Subject<'a> {
             };
             return Some(Self {
                 reference: street.reference,
-                ..Self::object(&street.object, types, 26, street.name)
+                ..Self::of_object(&street.object, types, 26, street.name)
             });
         }
         let road = answer.nearest.road.as_ref()?;
@@ -111,7 +111,7 @@ impl<'a> Subject<'a> {
         let name = road.reference.unwrap_or_default();
         Some(Self {
             reference: road.reference,
-            ..Self::object(&road.object, types, 26, name)
+            ..Self::of_object(&road.object, types, 26, name)
         })
     }
 
@@ -145,7 +145,7 @@ impl<'a> Subject<'a> {
                 } else {
                     ["place", kind, kind]
                 };
-                Some(Self::object(&source, types, rank, name))
+                Some(Self::of_object(&source, types, rank, name))
             });
         if known.is_some() {
             return known;
@@ -154,11 +154,11 @@ impl<'a> Subject<'a> {
             .areas
             .iter()
             .rev()
-            .find_map(|area| Self::area(area, zoom))
+            .find_map(|area| Self::of_area(area, zoom))
     }
 
     /// Returns an administrative area as the subject, if it is large enough for `zoom`.
-    fn area(area: &'a NamedArea<'_>, zoom: u8) -> Option<Self> {
+    fn of_area(area: &'a NamedArea<'_>, zoom: u8) -> Option<Self> {
         let level = area.admin_level?;
         let (address_type, rank, least_zoom) = match level {
             0..=2 => ("country", 4, 0),
@@ -174,7 +174,7 @@ impl<'a> Subject<'a> {
             extent: Some(area.extent),
         };
         let types = ["boundary", "administrative", address_type];
-        (zoom >= least_zoom).then(|| Self::object(&object, types, rank, area.name))
+        (zoom >= least_zoom).then(|| Self::of_object(&object, types, rank, area.name))
     }
 }
 
@@ -211,7 +211,7 @@ impl Subject<'_> {
     }
 
     /// The edges of the box in degrees as strings, in the order south, north, west, east.
-    pub(super) fn bounding_box(&self) -> [String; 4] {
+    pub(super) fn edge_texts(&self) -> [String; 4] {
         let [west, south, east, north] = self.bbox().into_array();
         [south, north, west, east].map(|edge| edge.to_string())
     }

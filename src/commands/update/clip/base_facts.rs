@@ -92,7 +92,7 @@ impl BaseLookup<'_> {
             entry.kinds.contains(ObjectKind::Node) && self.region.may_have_node_of(entry)
         });
         let has_nodes = self.any(nodes, |block| {
-            let (mut test, mut found) = (self.region.test(), false);
+            let (mut test, mut found) = (self.region.location_test(), false);
             block.for_each_location(|_, location| {
                 found = found || location.is_some_and(|location| test.has(location));
             })?;
@@ -104,8 +104,8 @@ impl BaseLookup<'_> {
             return Ok(has_nodes);
         }
         self.any(ways, |block| {
-            let (mut test, mut found) = (self.region.test(), false);
-            block.for_each_way_location(
+            let (mut test, mut found) = (self.region.location_test(), false);
+            block.for_each_way_with_locations(
                 |_| true,
                 |_, _, stored| {
                     let mut stored = stored.into_iter().flatten().flatten();
@@ -187,13 +187,13 @@ impl BaseLookup<'_> {
                         found.present.push(id);
                     }
                     let mut is_changed = changed.contains(kind, id);
-                    if is_changed && self.is_outdated(kind, id, version_of(&mut objects)?) {
+                    if is_changed && self.is_change_outdated(kind, id, version_of(&mut objects)?) {
                         found.outdated.push(id);
                         is_changed = false;
                     }
                     if let Some(completion) = &completion
                         && !is_changed
-                        && completion.applies_to_type(block, &mut objects)?
+                        && completion.applies_by_tags(block, &mut objects)?
                     {
                         objects.any_member(|kind, id| {
                             if changed.contains(kind, id) {
@@ -222,12 +222,12 @@ impl BaseLookup<'_> {
         let mut wanted = changed.of(ObjectKind::Node).clone();
         wanted.extend(of_ways.ids());
         wanted.extend(self.wanted_members(facts, ObjectKind::Node).ids());
-        self.source.scan("look up nodes").run_versions(
+        self.source.scan("look up nodes").run_on_node_versions(
             |entry| may_have(entry, ObjectKind::Node, &wanted),
             |entry| may_have(entry, ObjectKind::Node, &of_ways),
             |nodes| {
-                let (mut found, mut test) = (Vec::new(), self.region.test());
-                nodes.for_each_version(
+                let (mut found, mut test) = (Vec::new(), self.region.location_test());
+                nodes.for_each_selected_version(
                     |ids, selected| wanted.for_each_present(ids, |at| selected.push(at)),
                     |id| of_ways.contains(id),
                     |id, location, version| {
@@ -236,7 +236,7 @@ impl BaseLookup<'_> {
                         found.push(NodeOfBase {
                             id,
                             is_inside: location.is_some_and(|location| test.has(location)),
-                            is_newer: self.is_outdated(ObjectKind::Node, id, version),
+                            is_newer: self.is_change_outdated(ObjectKind::Node, id, version),
                         });
                     },
                 )?;
@@ -259,7 +259,7 @@ impl BaseLookup<'_> {
 
     /// Whether the newest change of an object is older than `version`, the version in the base. Returns `false` for an
     /// object without a change.
-    fn is_outdated(&self, kind: ObjectKind, id: i64, version: Option<u32>) -> bool {
+    fn is_change_outdated(&self, kind: ObjectKind, id: i64, version: Option<u32>) -> bool {
         let key = (kind, id_rank(id));
         let changes = self.changes.range(key, key);
         let newest = self.changes.changes()[changes].last();
@@ -335,7 +335,7 @@ impl BaseLookup<'_> {
         };
         let kind = ObjectKind::Way;
         if found.present.iter().any(|id| changed.contains(kind, *id)) {
-            found.outdated = self.outdated_ways(changed, block)?;
+            found.outdated = self.ways_with_outdated_change(changed, block)?;
         }
         absent.for_each_present(&nodes.refs, |at| {
             // If the changes have a newer version of the way, the nodes of the newer version count instead.
@@ -344,7 +344,7 @@ impl BaseLookup<'_> {
                 found.referred.push(nodes.refs[at]);
             }
         });
-        let mut test = self.region.test();
+        let mut test = self.region.location_test();
         for_each_stored_location(block, &nodes, unlocated, |_, id, location| {
             if let Some(location) = location.filter(|location| location.is_on_earth()) {
                 found.stored.push((id, test.has(location)));
@@ -354,12 +354,16 @@ impl BaseLookup<'_> {
     }
 
     /// Returns the changed ways with a newer version in a block.
-    fn outdated_ways(&self, changed: &IdSets, block: &Block<'_>) -> FormatResult<Vec<i64>> {
+    fn ways_with_outdated_change(
+        &self,
+        changed: &IdSets,
+        block: &Block<'_>,
+    ) -> FormatResult<Vec<i64>> {
         let (mut objects, mut outdated) = (block.walk(), Vec::new());
         while let Some(kind) = objects.next()? {
             let id = objects.id()?;
             let is_changed = kind == ObjectKind::Way && changed.contains(kind, id);
-            if is_changed && self.is_outdated(kind, id, version_of(&mut objects)?) {
+            if is_changed && self.is_change_outdated(kind, id, version_of(&mut objects)?) {
                 outdated.push(id);
             }
         }
@@ -368,7 +372,7 @@ impl BaseLookup<'_> {
 
     /// Returns the changed nodes that are neither in the base nor in the region.
     fn absent_nodes(&self, changed: &IdSets, facts: &BaseFacts) -> IdSet {
-        let inside = self.region.nodes_of(self.changes);
+        let inside = self.region.changed_nodes_inside(self.changes);
         let is_absent =
             |id: &i64| !facts.present.contains(ObjectKind::Node, *id) && !inside.contains(*id);
         changed

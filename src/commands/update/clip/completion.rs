@@ -41,7 +41,7 @@ impl<'s> CompletionRule<'s> {
 
     /// Whether the current object of a walk over `block` is completed because of its tags. The object must be a
     /// relation.
-    pub(super) fn applies_to_type(
+    pub(super) fn applies_by_tags(
         &self,
         block: &Block<'_>,
         object: &mut BlockWalk<'_>,
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn relations_are_completed_by_type_by_percentage_and_never_without_a_wanted_tag() {
+    fn a_type_or_a_percentage_completes_relations_with_a_wanted_tag() {
         let smart = Strategy::smart();
         let completion = CompletionRule::of(&smart).unwrap();
         assert!(completion.applies(&[("type", "multipolygon")], 0, 9));

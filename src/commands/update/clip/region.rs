@@ -20,8 +20,8 @@ impl ClipRegion {
 
     /// Returns the changed nodes that lie in the region after the changes. A node with several versions counts if any
     /// of its versions lies in the region.
-    pub(super) fn nodes_of(&self, changes: &ChangeSet) -> IdSet {
-        let (mut test, changes) = (self.test(), changes.changes().iter());
+    pub(super) fn changed_nodes_inside(&self, changes: &ChangeSet) -> IdSet {
+        let (mut test, changes) = (self.location_test(), changes.changes().iter());
         let is_inside = |change: &&Change| change.location().is_some_and(|at| test.has(at));
         changes
             .filter(is_inside)
@@ -30,7 +30,7 @@ impl ClipRegion {
     }
 
     /// Returns a test of single locations. Each thread needs its own.
-    pub(super) fn test(&self) -> LocationTest<'_> {
+    pub(super) fn location_test(&self) -> LocationTest<'_> {
         LocationTest::new(&self.0)
     }
 }

@@ -114,7 +114,7 @@ impl ThemeSet {
 
     /// Returns the themes to which a feature belongs, as bits. Bit `n` stands for theme `n`. Without themes, bit 0 is
     /// set.
-    pub(crate) fn of(&self, feature: &Feature<'_>) -> u64 {
+    pub(crate) fn themes_of(&self, feature: &Feature<'_>) -> u64 {
         if self.is_empty() {
             return 1;
         }

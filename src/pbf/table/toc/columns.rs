@@ -144,7 +144,7 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Returns the number of bytes of the values that have not been read.
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn bytes_left(&self) -> usize {
         self.bytes.rest().len()
     }
 
@@ -174,13 +174,13 @@ impl<'a> ColumnReader<'a> {
 
     /// Returns the next value, as a number of type `T`. Fails at the end of the column, or if the value does not fit
     /// into `T`.
-    pub(super) fn number<T: TryFrom<i64>>(&mut self) -> FormatResult<T> {
+    pub(super) fn next_number<T: TryFrom<i64>>(&mut self) -> FormatResult<T> {
         let value = self.next()?.ok_or(TOO_SHORT)?;
         T::try_from(value).map_err(|_| FormatError::new("a value is out of range"))
     }
 
     /// Fails unless all values have been read.
-    pub(super) fn end(&self) -> FormatResult<()> {
+    pub(super) fn check_end(&self) -> FormatResult<()> {
         if self.repeats == 0 && self.bytes.is_done() {
             Ok(())
         } else {

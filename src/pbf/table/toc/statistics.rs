@@ -38,10 +38,10 @@ macro_rules! column {
     // The share of the objects that have an attribute, or its difference from the share of another attribute.
     ($number:ident, share $field:ident $(- $other:ident)?) => {
         StatisticsColumn {
-            get: |count, found| share(count, found.$field) $(- share(count, found.$other))?,
+            get: |count, found| encode_share(count, found.$field) $(- encode_share(count, found.$other))?,
             set: |count, found, value| {
-                $(let value = value.checked_add(share(count, found.$other))?;)?
-                found.$field = from_share(count, value)?;
+                $(let value = value.checked_add(encode_share(count, found.$other))?;)?
+                found.$field = decode_share(count, value)?;
                 Some(())
             },
             ..column!($number, $field)
@@ -115,7 +115,7 @@ fn has_references(kinds: KindSet) -> bool {
 /// Encodes `with`, the number of objects that have an attribute, out of `count` objects. The result is 0 if all objects
 /// have the attribute, and 1 if no object has it. Otherwise it is one more than the number of objects without the
 /// attribute.
-fn share(count: u32, with: u32) -> i64 {
+fn encode_share(count: u32, with: u32) -> i64 {
     match with {
         _ if with == count => 0,
         0 => 1,
@@ -123,8 +123,9 @@ fn share(count: u32, with: u32) -> i64 {
     }
 }
 
-/// Decodes the result of [`share`]. Returns the number of objects that have the attribute, out of `count` objects.
-fn from_share(count: u32, share: i64) -> Option<u32> {
+/// Decodes the result of [`encode_share`]. Returns the number of objects that have the attribute, out of `count`
+/// objects.
+fn decode_share(count: u32, share: i64) -> Option<u32> {
     match share {
         0 => Some(count),
         1 => Some(0),
@@ -162,7 +163,7 @@ impl<'a> StatisticsColumns<'a> {
         let mut found = ObjectStatistics::default();
         for (column, reader) in COLUMNS.iter().zip(&mut self.readers) {
             if !column.is_of_references || has_references(kinds) {
-                (column.set)(count, &mut found, reader.number()?).ok_or_else(range)?;
+                (column.set)(count, &mut found, reader.next_number()?).ok_or_else(range)?;
             }
         }
         Ok(Some(found))
