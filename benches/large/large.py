@@ -88,7 +88,7 @@ def value_of(path, name):
 
 def measure(command):
     """Runs a command. Returns its figures."""
-    maxima, is_over = {"RssAnon": 0, "VmRSS": 0}, threading.Event()
+    maxima, is_over = {"RssAnon": 0, "VmHWM": 0}, threading.Event()
     start = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     status = f"/proc/{process.pid}/status"
@@ -123,7 +123,7 @@ def measure(command):
         "user": round(usage.ru_utime, 2),
         "sys": round(usage.ru_stime, 2),
         "anonymous": round(maxima["RssAnon"] / 1e3),
-        "resident": round(max(maxima["VmRSS"], usage.ru_maxrss) / 1e3),
+        "resident": round(maxima["VmHWM"] / 1e3),
         "read": round(counts[0] / 1e9, 2),
         "written": round(counts[1] / 1e9, 2),
     }
