@@ -53,7 +53,7 @@ pub struct Args {
     /// Directory for temporary files [default: the directory of the output]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
-    /// Maximum memory, such as 8G [default: four fifths of the available memory]
+    /// Maximum memory, such as 8G [default: four fifths of the available memory, at most 7G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
     /// Approximate number of id ranges of an external join [default: as few as --max-memory allows]

@@ -87,7 +87,7 @@ pub struct Args {
     /// Directory for temporary files [default: the directory of the output]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
-    /// Maximum memory for locations, such as 8G [default: four fifths of the available memory]
+    /// Maximum memory for locations, such as 8G [default: four fifths of the available memory, at most 7G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
     /// Output file; standard output if omitted or -

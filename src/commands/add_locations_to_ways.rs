@@ -59,7 +59,7 @@ options! {
         /// The directory for the temporary files of a join on disk; `None` for the directory of the output or, if the
         /// output is a stream, the system's temporary directory.
         temp_dir: Option<PathBuf>,
-        /// The maximum memory in bytes; `None` for four fifths of the available memory.
+        /// The maximum memory in bytes; `None` for four fifths of the available memory, at most 7 GiB.
         max_memory: Option<u64>,
         /// The approximate number of ranges of ids for a join on disk; `None` for as few ranges as `max_memory` allows.
         /// A given number is used even if a range then needs more memory than `max_memory`.

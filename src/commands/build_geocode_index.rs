@@ -10,7 +10,7 @@ mod street_names;
 use crate::engine::IndexType;
 use crate::engine::geometry_pass::{GeometryPass, LocationsInWays, Visits};
 use crate::engine::input;
-use crate::engine::way_locations::LocateOptions;
+use crate::engine::way_locations::{LocateOptions, default_memory};
 use crate::error::{Advice, Error, ErrorKind, Result};
 use crate::file::PbfFile;
 use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, is_container, write_index};
@@ -18,7 +18,6 @@ use crate::index::{IdSet, RowLimits, RowSorter, SortedRows};
 use crate::io::{OutputDirectory, StreamOutput, remove_unlisted};
 use crate::osm::ObjectId;
 use crate::runtime::{Context, human_bytes};
-use crate::system::available_memory;
 use collect::{Collector, CollectorState};
 use kinds::wanted_areas;
 use numbered_cells::NumberedCells;
@@ -38,8 +37,6 @@ const LIMITS: RowLimits = RowLimits::new(16 << 20, 128 << 20);
 
 /// The lower bound of the default memory for locations, in bytes.
 const LEAST_MEMORY: u64 = 1 << 30;
-/// The upper bound of the default memory for locations, in bytes.
-const MOST_MEMORY: u64 = 8 << 30;
 
 options! {
     /// The options of `build-geocode-index`.
@@ -156,11 +153,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Returns the default memory limit for locations, in bytes; `None` if the user chose a method. The limit may be small,
-/// because a join on disk is hardly slower than lookups in memory.
-fn default_memory(file: &PbfFile, options: &Options) -> Option<u64> {
-    let memory = (file.input.len() / 16).clamp(LEAST_MEMORY, MOST_MEMORY);
-    let memory = memory.min(available_memory() / 5 * 4);
+/// Returns the default memory limit for locations, in bytes; `None` if the user chose a method.
+fn locations_memory(file: &PbfFile, options: &Options) -> Option<u64> {
+    let memory = (file.input.len() / 16).max(LEAST_MEMORY);
+    let memory = memory.min(default_memory());
     (options.index_type == IndexType::Auto).then_some(memory)
 }
 
@@ -185,7 +181,9 @@ fn collect(
     ctx: &Context,
 ) -> Result<Collected> {
     let scratch = options.temp_dir.as_deref().unwrap_or(directory);
-    let max_memory = options.max_memory.or_else(|| default_memory(file, options));
+    let max_memory = options
+        .max_memory
+        .or_else(|| locations_memory(file, options));
     let locate = LocateOptions::new(options.index_type, scratch.to_owned(), max_memory);
     let shared = CollectorState {
         sorter: RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir, ctx),

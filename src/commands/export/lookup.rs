@@ -19,8 +19,8 @@ options! {
         /// The directory for temporary files; `None` for the directory of the output or, if there is none or the output
         /// is a stream, the system's temporary directory.
         temp_dir: Option<PathBuf>,
-        /// The maximum memory in bytes for locations; `None` for four fifths of the available memory. The maximum size
-        /// of a feature or a row is 64 MB for each GB of this memory; with `None`, it is 64 MB.
+        /// The maximum memory in bytes for locations; `None` for four fifths of the available memory, at most 7
+        /// GiB. The maximum size of a feature or a row is 64 MB for each GB of this memory; with `None`, it is 64 MB.
         max_memory: Option<u64>,
     }
 }

@@ -149,8 +149,14 @@ fn fixed_bytes(blobs: u64, nodes: &NodeFacts, ctx: &Context) -> u64 {
 
 /// Returns the maximum memory that may be used, in bytes.
 fn memory_limit(options: &LocateOptions) -> u64 {
-    let default = || system::available_memory() / 5 * 4;
-    options.max_memory.unwrap_or_else(default)
+    options.max_memory.unwrap_or_else(default_memory)
+}
+
+/// Returns the default of the maximum memory, in bytes. More memory would save little time, because a join on disk is
+/// hardly slower than lookups in memory.
+pub(crate) fn default_memory() -> u64 {
+    const MOST: u64 = 7 << 30;
+    (system::available_memory() / 5 * 4).min(MOST)
 }
 
 /// The memory for locations that are stored while the id ranges of their blobs are read.

@@ -12,6 +12,7 @@ use crate::index::{DiskJoin, ListReader, LocationStore, StoreForm};
 use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::BlobEntry;
 use choice::LookupMethod;
+pub(crate) use choice::default_memory;
 pub(crate) use first_read::FirstRead;
 use nodes::{node_ids, read_locations};
 use partitions::Partitions;
@@ -53,7 +54,7 @@ pub(crate) struct LocateOptions {
     pub index_type: IndexType,
     /// The directory for the temporary files of a join on disk.
     pub temp_dir: PathBuf,
-    /// The maximum memory in bytes; `None` for four fifths of the available memory.
+    /// The maximum memory in bytes; `None` for four fifths of the available memory, at most 7 GiB.
     pub max_memory: Option<u64>,
     /// The approximate number of ranges of ids for a join on disk; `None` for as few ranges as `max_memory` allows. A
     /// given number is used even if a range then needs more than `max_memory`.
