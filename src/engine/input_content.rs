@@ -25,7 +25,7 @@ pub(crate) enum OpenedInput {
 }
 
 /// Opens an input that is data or a change file. `content` is its content; if `None`, it is determined from the input.
-/// `write` has the options of an output with data. Does not warn of changesets in data.
+/// A text input with data is converted with the compression in `write`. Does not warn of changesets in data.
 #[cfg(feature = "cli")]
 pub(crate) fn open_by_content(
     path: &Path,

@@ -136,8 +136,8 @@ pub(crate) fn warn(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()>
     })
 }
 
-/// Returns a blob that ends with the first object of a later blob, and the later blob. Blobs whose ranges of ids are
-/// unknown are left out.
+/// Returns the first two blobs of which the later one begins with the object (kind and id) with which the earlier one
+/// ends. Blobs whose ranges of ids are unknown are left out.
 fn first_continued_pair(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
     let mut last: Option<&BlobEntry> = None;
     let mut filled = plan.entries.iter().filter(|entry| entry.count > 0);

@@ -255,7 +255,7 @@ pub(crate) fn sync_data(file: &File) -> io::Result<()> {
 }
 
 /// Flushes all data of the file system that contains `path` to disk (`syncfs`). Returns `false` if the system cannot
-/// flush a single file system.
+/// flush one file system alone.
 pub(crate) fn sync_file_system(path: &Path) -> io::Result<bool> {
     admit(Call::Sync, 0)?;
     platform::sync_file_system(path)

@@ -80,7 +80,7 @@ impl RecentNodes {
         }
     }
 
-    /// Whether a node of the base with this timestamp has become too old since the header of the base.
+    /// Whether a node of the base that has this timestamp has become too old since the time in the header of the base.
     pub(super) fn has_become_old(self, timestamp: Option<i64>) -> bool {
         let is_swept = |(time, since)| time >= since && !self.is_recent(Some(time));
         timestamp.zip(self.swept_since).is_some_and(is_swept)

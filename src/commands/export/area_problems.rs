@@ -1,4 +1,4 @@
-//! The problems of areas, without an export.
+//! Finds the problems that an export of areas would report, without writing the export.
 
 use super::feature_pass::FeaturePass;
 use super::output::{FeatureNeeds, FeatureOutput};

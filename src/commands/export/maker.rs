@@ -1,4 +1,5 @@
-//! Makers of batches of features, which callers provide.
+//! The trait of makers, which make batches of features and which callers implement, and the view of a feature that a
+//! maker gets.
 
 use crate::formats::features::{Feature, put_wkb};
 use crate::formats::table::{OsmRow, TagPairs};

@@ -187,11 +187,11 @@ pub struct WayLocationStatistics {
     pub form: &'static str,
     /// The number of ways.
     pub ways: u64,
-    /// The number of ways with nodes that store the locations of all their nodes.
+    /// The number of ways that have nodes and store the locations of all of them.
     pub located_ways: u64,
     /// The number of ways that store the locations of some of their nodes.
     pub partly_located_ways: u64,
-    /// The number of ways with nodes that store no location.
+    /// The number of ways that have nodes and store no location.
     pub bare_ways: u64,
     /// The number of references from ways to nodes.
     pub refs: u64,

@@ -435,8 +435,8 @@ fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     lens
 }
 
-/// Puts the last row into a blob of its own. The table of contents is stored beside this row, and must be found in the
-/// last bytes of the file.
+/// Puts the last row into a blob of its own. The table of contents is stored in the blob of the last row, and must be
+/// found in the last bytes of the file, so this blob has few objects.
 fn isolate_last_row(lens: &mut Vec<usize>) {
     if let Some(last) = lens.last_mut().filter(|last| **last > 1) {
         *last -= 1;

@@ -115,8 +115,8 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Removes and returns the last blobs of an output with a spatial layout, which get the table of contents. Returns
-    /// no blobs if the last one is longer than `MAX_HOST_LEN`.
+    /// Removes the last blobs of an output with a spatial layout. Returns them as hosts, in which the table of contents
+    /// is embedded beside the objects. Returns no hosts if the last blob is longer than `MAX_HOST_LEN`.
     pub(super) fn take_whole_hosts(&mut self) -> Result<Vec<TableHost>> {
         let hosts = self
             .last

@@ -269,7 +269,8 @@ struct TocPart {
 }
 
 impl TocPart {
-    /// Decodes a Blob message. Returns `None` if it has no part of a table of contents. The text may be damaged.
+    /// Decodes a Blob message. Returns `None` if the blob has no part of a table of contents. Does not check the part,
+    /// which may be damaged.
     fn parse(body: &[u8]) -> FormatResult<Option<Self>> {
         let blob = Blob::parse(body)?;
         if blob.encoding != Encoding::Zlib {
