@@ -3,8 +3,8 @@
 
 use super::segment::{AreaSegment, Meeting, compare_west_to_east, meeting};
 use crate::geometry::Point;
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::Bound;
 
 /// A segment that the sweep line meets, ordered from south to north. Two such segments have an order as long as they do
@@ -85,23 +85,17 @@ pub(crate) struct OrderedSweep<'a> {
     segments: &'a [AreaSegment],
     /// The number of segments that have begun.
     begun: usize,
-    /// The indices of the segments, sorted by their second ends.
-    by_end: Vec<u32>,
-    /// The number of segments that have ended.
-    ended: usize,
+    /// The ends and the indices of the segments on the line. The segment that ends furthest west comes first.
+    on_line: BinaryHeap<Reverse<([i32; 2], usize)>>,
     line: SweepLine,
 }
 
 impl<'a> OrderedSweep<'a> {
     pub(crate) fn new(segments: &'a [AreaSegment]) -> Self {
-        let mut by_end: Vec<u32> = (0..segments.len() as u32).collect();
-        let end = |index: &u32| segments[*index as usize].second;
-        by_end.sort_unstable_by(|a, b| compare_west_to_east(end(a), end(b)).then(a.cmp(b)));
         Self {
             segments,
             begun: 0,
-            by_end,
-            ended: 0,
+            on_line: BinaryHeap::new(),
             line: SweepLine::default(),
         }
     }
@@ -110,14 +104,23 @@ impl<'a> OrderedSweep<'a> {
     /// the point, only those count that begin there and go on to the east. The points of successive calls must go from
     /// west to east, and must not lie on a segment that begins further west.
     pub(crate) fn segment_below(&mut self, point: Point) -> Option<usize> {
+        let place = |point: Point| [point.lon_e7, point.lat_e7];
+        while let Some(Reverse((end, index))) = self.on_line.peek()
+            && *end <= place(point)
+        {
+            self.line.0.remove(&Met(self.segments[*index]));
+            self.on_line.pop();
+        }
+        // A segment that begins and ends between two points is never on the line.
         while let Some(next) = self.segments.get(self.begun)
             && compare_west_to_east(next.first, point) == Ordering::Less
         {
-            self.remove_ended(next.first);
-            self.line.0.insert(Met(*next));
+            if compare_west_to_east(next.second, point) == Ordering::Greater {
+                self.line.0.insert(Met(*next));
+                self.on_line.push(Reverse((place(next.second), self.begun)));
+            }
             self.begun += 1;
         }
-        self.remove_ended(point);
         let at = Met(AreaSegment {
             first: point,
             second: point,
@@ -130,17 +133,6 @@ impl<'a> OrderedSweep<'a> {
             first.then_with(|| compare_west_to_east(segment.second, below.second))
         };
         self.segments.binary_search_by(order).ok()
-    }
-
-    /// Removes the segments that end at `point` or west of it.
-    fn remove_ended(&mut self, point: Point) {
-        while let Some(ended) = self.by_end.get(self.ended)
-            && let ended = &self.segments[*ended as usize]
-            && compare_west_to_east(ended.second, point) != Ordering::Greater
-        {
-            self.line.0.remove(&Met(*ended));
-            self.ended += 1;
-        }
     }
 }
 
@@ -220,6 +212,38 @@ mod tests {
             found[usize::from(by_pairs)] += 1;
         }
         assert!(found.iter().all(|count| *count > 2000), "{found:?}");
+    }
+
+    #[test]
+    fn the_segment_below_a_point_is_the_highest_of_those_that_a_look_at_all_finds() {
+        let mut random = Random(11);
+        for count in [0, 1, 10, 100, 300] {
+            // Each segment lies in a band of latitudes of its own. No band has latitude 9, 19, 29 and so on.
+            let segments = (0..count).map(|band| {
+                let mut end = || [random.below(100) as i32, 10 * band + random.below(8) as i32];
+                segment([end(), end()])
+            });
+            let segments = sorted(segments.filter(|one| one.first != one.second).collect());
+            let mut points: Vec<Point> = (0..200)
+                .map(|_| Point {
+                    lat_e7: 10 * random.below(count as usize + 2) as i32 - 1,
+                    lon_e7: random.below(100) as i32,
+                })
+                .collect();
+            points.sort_by(|a, b| compare_west_to_east(*a, *b));
+            let mut sweep = OrderedSweep::new(&segments);
+            for point in points {
+                let is_met = |segment: &AreaSegment| {
+                    compare_west_to_east(segment.first, point).is_lt()
+                        && compare_west_to_east(segment.second, point).is_gt()
+                };
+                let below = |segment: &AreaSegment| segment.first.lat_e7 < point.lat_e7;
+                let expected = (0..segments.len())
+                    .filter(|index| is_met(&segments[*index]) && below(&segments[*index]))
+                    .max_by_key(|index| segments[*index].first.lat_e7);
+                assert_eq!(sweep.segment_below(point), expected);
+            }
+        }
     }
 
     #[test]
