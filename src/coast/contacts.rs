@@ -8,6 +8,7 @@ use crate::area::{
 use crate::geometry::Point;
 use crate::runtime::{Context, sort_unstable_by};
 use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
 
 /// The maximum number of pairs of segments that are compared is `PAIRS_OF_SEGMENT * segments + PAIRS`. A coast has
 /// fewer than ten pairs for each segment.
@@ -29,10 +30,9 @@ pub(super) struct RingGroup {
     pub is_tangled: bool,
 }
 
-/// The segments of rings, and the sets of rings that are known to meet.
+/// The sets of rings that are known to meet.
 struct RingContacts<'c> {
     rings: &'c [CoastPath],
-    segments: Vec<AreaSegment>,
     /// The parent of each ring in a disjoint-set forest.
     parent: Vec<usize>,
     has_contacts: Vec<bool>,
@@ -50,8 +50,8 @@ const STRIPS_OF_SEGMENT: usize = 4;
 struct LatitudeStrips {
     /// The latitudes at which strips begin, except the first strip.
     starts: Vec<i32>,
-    /// For each strip, the indices of the segments that meet it, ascending.
-    members: Vec<Vec<u32>>,
+    /// For each strip, the segments that meet it.
+    members: Vec<Vec<AreaSegment>>,
 }
 
 fn low_lat(segment: &AreaSegment) -> i32 {
@@ -63,42 +63,70 @@ fn high_lat(segment: &AreaSegment) -> i32 {
 }
 
 impl LatitudeStrips {
-    fn of(segments: &[AreaSegment]) -> Self {
-        let mut lats: Vec<i32> = segments.iter().step_by(16).map(low_lat).collect();
+    fn of(rings: &[CoastPath]) -> Self {
+        let mut lats: Vec<i32> = segments_of(rings)
+            .step_by(16)
+            .map(|one| low_lat(&one))
+            .collect();
         lats.sort_unstable();
         let mut starts: Vec<i32> = lats.into_iter().step_by(STRIP / 16).skip(1).collect();
         starts.dedup();
-        let mut strips = Self {
-            starts,
-            members: Vec::new(),
-        };
-        let count: usize = segments.iter().map(|one| strips.range(one).count()).sum();
-        if count > STRIPS_OF_SEGMENT * segments.len() {
-            strips.starts.clear();
-        }
-        let mut members = vec![Vec::new(); strips.starts.len() + 1];
-        for (index, segment) in (0u32..).zip(segments) {
-            for strip in strips.range(segment) {
-                members[strip].push(index);
+        Self::divide(rings, starts).unwrap_or_else(|| Self {
+            starts: Vec::new(),
+            members: vec![segments_of(rings).collect()],
+        })
+    }
+
+    /// Divides the segments of rings into strips. Returns `None` if the segments meet too many strips.
+    fn divide(rings: &[CoastPath], starts: Vec<i32>) -> Option<Self> {
+        let most = STRIPS_OF_SEGMENT * segments_of(rings).count();
+        let mut members = vec![Vec::new(); starts.len() + 1];
+        let (mut first, mut count) = (0, 0);
+        for segment in segments_of(rings) {
+            let [low, high] = [low_lat(&segment), high_lat(&segment)];
+            // Consecutive segments of a ring are mostly in one strip.
+            let is_in = |strip: usize| {
+                strip
+                    .checked_sub(1)
+                    .is_none_or(|before| starts[before] <= low)
+                    && starts.get(strip).is_none_or(|next| low < *next)
+            };
+            if !is_in(first) {
+                first = starts.partition_point(|start| *start <= low);
+            }
+            let more = starts[first..].iter().take_while(|start| **start <= high);
+            for strip in &mut members[first..=first + more.count()] {
+                strip.push(segment);
+                count += 1;
+            }
+            if count > most {
+                return None;
             }
         }
-        strips.members = members;
-        strips
+        Some(Self { starts, members })
     }
 
-    fn strip_of(&self, lat_e7: i32) -> usize {
-        self.starts.partition_point(|start| *start <= lat_e7)
+    /// Whether `strip`, which two segments meet, is the first strip in which they may meet each other.
+    fn is_first(&self, strip: usize, one: &AreaSegment, other: &AreaSegment) -> bool {
+        let low = low_lat(one).max(low_lat(other));
+        strip
+            .checked_sub(1)
+            .is_none_or(|before| self.starts[before] <= low)
     }
+}
 
-    /// Returns the strips that a segment meets.
-    fn range(&self, segment: &AreaSegment) -> std::ops::RangeInclusive<usize> {
-        self.strip_of(low_lat(segment))..=self.strip_of(high_lat(segment))
-    }
+/// Returns the segments of rings, each with the index of its ring.
+fn segments_of(rings: &[CoastPath]) -> impl Iterator<Item = AreaSegment> {
+    (0u32..).zip(rings).flat_map(|(ring, path)| {
+        let segments = path.points.windows(2);
+        segments.map(move |ends| AreaSegment::new(ends[0], ends[1], ring))
+    })
+}
 
-    /// Returns the first strip in which two segments may meet.
-    fn first_of(&self, one: &AreaSegment, other: &AreaSegment) -> usize {
-        self.strip_of(low_lat(one).max(low_lat(other)))
-    }
+fn compare_segments(one: &AreaSegment, other: &AreaSegment) -> Ordering {
+    compare_west_to_east(one.first, other.first)
+        .then_with(|| compare_west_to_east(one.second, other.second))
+        .then(one.way.cmp(&other.way))
 }
 
 /// Returns the groups of rings, in the order of their first rings. Adds crossings and overlaps to `problems`.
@@ -109,64 +137,62 @@ pub(super) fn groups_of(
 ) -> Vec<RingGroup> {
     let mut contacts = RingContacts {
         rings,
-        segments: Vec::with_capacity(rings.iter().map(|ring| ring.points.len()).sum()),
         parent: (0..rings.len()).collect(),
-        has_contacts: rings.iter().map(has_repeated_point).collect(),
+        has_contacts: rings
+            .iter()
+            .map(|ring| has_repeated_point(ring, ctx))
+            .collect(),
         crossings: vec![0; rings.len()],
         reported: Vec::new(),
     };
-    for (ring, path) in (0..).zip(rings) {
-        let segments = path.points.windows(2);
-        let segments = segments.map(|pair| AreaSegment::new(pair[0], pair[1], ring));
-        contacts.segments.extend(segments);
-    }
-    sort_unstable_by(&mut contacts.segments, ctx, |one, other| {
-        compare_west_to_east(one.first, other.first)
-            .then_with(|| compare_west_to_east(one.second, other.second))
-            .then(one.way.cmp(&other.way))
-    });
-    let is_tangled = !contacts.compare_all();
+    let is_tangled = !contacts.compare_all(ctx);
     contacts.report(problems);
     contacts.into_groups(is_tangled)
 }
 
 /// Whether a ring has a point more than once.
-fn has_repeated_point(ring: &CoastPath) -> bool {
+fn has_repeated_point(ring: &CoastPath, ctx: &Context) -> bool {
     let mut points: Vec<Point> = ring.points.iter().skip(1).copied().collect();
-    points.sort_unstable();
+    sort_unstable_by(&mut points, ctx, Ord::cmp);
     points.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 impl RingContacts<'_> {
     /// Compares the segments that share a range of longitudes and a strip of latitudes. Returns `false` if there are
     /// too many pairs, and some segments cross.
-    fn compare_all(&mut self) -> bool {
-        let segments = std::mem::take(&mut self.segments);
-        let strips = LatitudeStrips::of(&segments);
-        let most = PAIRS_OF_SEGMENT * segments.len() as u64 + PAIRS;
+    fn compare_all(&mut self, ctx: &Context) -> bool {
+        let mut strips = LatitudeStrips::of(self.rings);
+        let most = PAIRS_OF_SEGMENT * segments_of(self.rings).count() as u64 + PAIRS;
         let mut pairs = 0;
-        for (strip, members) in strips.members.iter().enumerate() {
+        for strip in 0..strips.members.len() {
+            let mut members = std::mem::take(&mut strips.members[strip]);
+            sort_unstable_by(&mut members, ctx, compare_segments);
             let mut rest = members.as_slice();
             while let Some((one, others)) = rest.split_first()
                 && pairs <= most
             {
                 rest = others;
-                let one = &segments[*one as usize];
-                let others = others.iter().map(|other| &segments[*other as usize]);
-                for other in others.take_while(|other| other.first.lon_e7 <= one.second.lon_e7) {
+                let is_beside = |other: &&AreaSegment| other.first.lon_e7 <= one.second.lon_e7;
+                for other in others.iter().take_while(is_beside) {
                     pairs += 1;
-                    if strips.first_of(one, other) == strip {
+                    if strips.is_first(strip, one, other) {
                         self.compare(one, other);
                     }
                 }
             }
         }
-        let is_done = pairs <= most || first_crossing(&segments).is_none();
-        if pairs > most && is_done {
+        pairs <= most || !self.cross_anywhere(ctx)
+    }
+
+    /// Whether any segments cross. If none do, joins the rings that share a point.
+    fn cross_anywhere(&mut self, ctx: &Context) -> bool {
+        let mut segments: Vec<AreaSegment> = segments_of(self.rings).collect();
+        sort_unstable_by(&mut segments, ctx, compare_segments);
+        let is_crossing = first_crossing(&segments).is_some();
+        if !is_crossing {
             self.join_at_points(&segments);
         }
-        self.segments = segments;
-        is_done
+        is_crossing
     }
 
     /// Joins the rings of two segments that meet, and counts crossings.
