@@ -75,27 +75,32 @@ impl Half {
         let outer = points.iter().position(|point| !self.has(*point));
         let start = outer.filter(|_| is_ring).unwrap_or(0);
         let (after, before) = (&points[start + 1..], &points[..=start]);
-        let rest = after.iter().chain(if is_ring { before } else { &[] });
         let mut last = points[start];
-        let mut chain = Vec::new();
+        let (mut chains, mut chain) = (Vec::new(), Vec::new());
         if self.has(last) {
             chain.push(last);
         }
-        for &point in rest {
-            match (self.has(last), self.has(point)) {
-                (false, true) => chain.extend([self.crossing(point, last), point]),
-                (true, true) => chain.push(point),
-                (true, false) => {
-                    chain.push(self.crossing(last, point));
-                    self.part.chains.push(std::mem::take(&mut chain));
+        for rest in [after, if is_ring { before } else { &[] }] {
+            for run in rest.chunk_by(|one, next| self.has(*one) == self.has(*next)) {
+                let first = run[0];
+                match (self.has(last), self.has(first)) {
+                    (false, true) => chain.push(self.crossing(first, last)),
+                    (true, false) => {
+                        chain.push(self.crossing(last, first));
+                        chains.push(std::mem::take(&mut chain));
+                    }
+                    _ => {}
                 }
-                (false, false) => {}
+                if self.has(first) {
+                    chain.extend_from_slice(run);
+                }
+                last = run[run.len() - 1];
             }
-            last = point;
         }
         if chain.len() > 1 {
-            self.part.chains.push(chain);
+            chains.push(chain);
         }
+        self.part.chains.append(&mut chains);
     }
 
     /// Returns the point at which a segment meets the edge.
