@@ -122,14 +122,19 @@ impl ShapeRecords {
         let mut extent = ShapeExtent::EMPTY;
         for part in parts {
             starts.push((points.len() / 16) as u32);
+            let mut add = |point| {
+                let point = self.projection.apply(point);
+                extent.add(point);
+                let [x, y] = point.map(f64::to_le_bytes);
+                points.extend_from_slice(&x);
+                points.extend_from_slice(&y);
+            };
             let mut last = None;
             for point in part {
-                let between = last.map(|last| self.projection.between(last, point));
-                for point in between.into_iter().flatten().chain([point]) {
-                    let point = self.projection.apply(point);
-                    extent.add(point);
-                    points.extend(point.iter().flat_map(|value| value.to_le_bytes()));
+                if let Some(last) = last {
+                    self.projection.between(last, point).for_each(&mut add);
                 }
+                add(point);
                 last = Some(point);
             }
         }
