@@ -237,9 +237,9 @@ impl BlobChange {
     }
 }
 
-/// The maximum number of objects that are held in memory at a time. They use at most 130 bytes each, 65 MB in total.
+/// The maximum number of objects that are held in memory at a time. They use at most 130 bytes each, 130 MB in total.
 /// Blocks usually have about 8,000 objects.
-const PORTION: usize = 500_000;
+const PORTION: usize = 1_000_000;
 
 /// Calls `add` with the objects of a block at `positions`, in the order of `positions`. The block is walked once for
 /// every [`PORTION`] positions, so that memory does not depend on the number of objects.
