@@ -37,7 +37,7 @@ pub fn install() {
     let wanted = Arc::new(AtomicBool::new(false));
     if signal_hook::flag::register(SIGINT, wanted.clone()).is_ok() {
         let request = EndRequest(wanted);
-        end_after(move || {
+        end_on_signal(move || {
             while !request.wait(Duration::from_secs(3600)) {}
             Some(SIGINT)
         });
