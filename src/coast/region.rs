@@ -170,7 +170,7 @@ fn box_of_data(data: PlannedFile<'_>) -> Result<Bbox> {
                 }
             };
             if has_nodes {
-                block.for_each_node(|_, location, _| add(location))?;
+                block.for_each_location(|_, location| add(location))?;
             } else {
                 block.for_each_way_with_locations(
                     |_| true,

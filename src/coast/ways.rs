@@ -272,11 +272,10 @@ impl CoastNodes {
             |entry| search.may_find_in(entry),
             |_, block| {
                 let mut nodes = NodeBatch::default();
-                block.for_each_node(|id, location, _| {
-                    if ids.contains(id) {
-                        nodes.push(id, location);
-                    }
-                })?;
+                block.for_each_selected_location(
+                    |block_ids, selected| ids.for_each_present(block_ids, |at| selected.push(at)),
+                    |id, location| nodes.push(id, location),
+                )?;
                 preparation.prepare(&mut nodes);
                 Ok((nodes, tagged_nodes(block, &ids)?))
             },

@@ -193,11 +193,10 @@ pub(super) fn look_up(
     source.scan("look up nodes").collect(
         |entry| ids.may_meet_blob(entry, ObjectKind::Node),
         |block, found| {
-            block.for_each_node(|id, location, _| {
-                if ids.contains(id) {
-                    found.push((id, location.filter(|location| location.is_on_earth())));
-                }
-            })
+            block.for_each_selected_location(
+                |block_ids, selected| ids.for_each_present(block_ids, |at| selected.push(at)),
+                |id, location| found.push((id, location)),
+            )
         },
         &mut locations,
     )?;

@@ -16,8 +16,8 @@ pub(super) fn node_ids(source: PlannedFile<'_>, ranks: &RangeInclusive<u64>) -> 
         |entry| may_meet(entry, ranks),
         |_, block| {
             let mut found = Vec::new();
-            block.for_each_node(|id, _, _| {
-                if ranks.contains(&id_rank(id)) {
+            block.for_each_id(|kind, id| {
+                if kind == ObjectKind::Node && ranks.contains(&id_rank(id)) {
                     found.push(id);
                 }
             })?;
@@ -80,9 +80,9 @@ fn located_nodes(
     is_wanted: impl Fn(i64) -> bool,
 ) -> FormatResult<NodeBatch> {
     let mut nodes = NodeBatch::default();
-    block.for_each_node(|id, location, _| {
+    block.for_each_location(|id, location| {
         if is_wanted(id) {
-            nodes.push(id, location.filter(|location| location.is_on_earth()));
+            nodes.push(id, location);
         }
     })?;
     preparation.prepare(&mut nodes);

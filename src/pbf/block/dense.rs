@@ -147,9 +147,8 @@ impl<'a> DenseNodes<'a> {
     }
 
     /// Calls `visit` with each selected node: its id, its stored latitude and longitude, and its metadata. Only the
-    /// version and the visibility are set in the metadata. `select` is called with the ids of consecutive nodes, and
-    /// appends the indices of the selected ones to `selected`, in ascending order. If `needs_location` returns `false`
-    /// for all nodes that one call of `select` has selected, their coordinates are not read.
+    /// version and the visibility are set in the metadata. For the closures, see
+    /// [`for_each_selected_place`](Self::for_each_selected_place).
     pub(super) fn for_each_selected_version(
         &self,
         select: &mut impl FnMut(&[i64], &mut Vec<usize>),
@@ -157,9 +156,26 @@ impl<'a> DenseNodes<'a> {
         needs_location: &mut impl FnMut(i64) -> bool,
         mut visit: impl FnMut(i64, Option<(i64, i64)>, &RawInfo),
     ) -> FormatResult<()> {
-        let [mut ids, mut lats, mut lons] = [&self.ids, &self.lats, &self.lons].map(Delta::new);
         let mut infos = self.version_infos();
         infos.nodes.timestamps = Delta::NONE;
+        self.for_each_selected_place(select, selected, needs_location, |index, id, stored| {
+            visit(id, stored, &infos.at(index)?);
+            Ok(())
+        })
+    }
+
+    /// Calls `visit` with each selected node: its index, its id, and its stored latitude and longitude. `select` is
+    /// called with the ids of consecutive nodes, and appends the indices of the selected ones to `selected`, in
+    /// ascending order. If `needs_location` returns `false` for all nodes that one call of `select` has selected, their
+    /// coordinates are not read.
+    pub(super) fn for_each_selected_place(
+        &self,
+        select: &mut impl FnMut(&[i64], &mut Vec<usize>),
+        selected: &mut Vec<usize>,
+        needs_location: &mut impl FnMut(i64) -> bool,
+        mut visit: impl FnMut(usize, i64, Option<(i64, i64)>) -> FormatResult<()>,
+    ) -> FormatResult<()> {
+        let [mut ids, mut lats, mut lons] = [&self.ids, &self.lats, &self.lons].map(Delta::new);
         let mut columns = [[0; STRIDE]; 3];
         // The number of nodes directly before the current ones that have been passed without reading their coordinates.
         let mut unread = 0;
@@ -181,7 +197,7 @@ impl<'a> DenseNodes<'a> {
             unread = if has_location { 0 } else { unread + count };
             for at in &*selected {
                 let stored = has_location.then_some((lat_column[*at], lon_column[*at]));
-                visit(id_column[*at], stored, &infos.at(start + *at)?);
+                visit(start + *at, id_column[*at], stored)?;
             }
         }
         Ok(())

@@ -48,6 +48,55 @@ impl Block<'_> {
         })
     }
 
+    /// Calls `visit` with each selected node: its id, and its location as in
+    /// [`for_each_location`](Self::for_each_location). `select` is called with the ids of consecutive nodes, and
+    /// appends the indices of the selected ones in ascending order.
+    pub(crate) fn for_each_selected_location(
+        &self,
+        mut select: impl FnMut(&[i64], &mut Vec<usize>),
+        mut visit: impl FnMut(i64, Option<Location>),
+    ) -> FormatResult<()> {
+        let mut put = |id, stored: Option<(i64, i64)>| {
+            let location = stored.and_then(|(lat, lon)| self.units.location(lat, lon));
+            visit(id, location.filter(|location| location.is_on_earth()));
+        };
+        let (mut messages, mut selected) = (self.messages(), Vec::new());
+        while let Some(message) = messages.next()? {
+            match message {
+                BlockMessage::Dense(dense) => {
+                    let has_visible = !dense.info.visible.is_empty();
+                    let (mut visible, mut read) = (dense.info.visible.values(), 0);
+                    dense.for_each_selected_place(
+                        &mut select,
+                        &mut selected,
+                        &mut |_| true,
+                        |index, id, stored| {
+                            let mut is_visible = true;
+                            if has_visible {
+                                visible.skip(index - read)?;
+                                is_visible = visible.read()? != 0;
+                                read = index + 1;
+                            }
+                            put(id, stored.filter(|_| is_visible));
+                            Ok(())
+                        },
+                    )?;
+                }
+                BlockMessage::Single(ObjectKind::Node, bytes) => {
+                    let node = NodeMessage::parse(bytes)?;
+                    selected.clear();
+                    select(&[node.id], &mut selected);
+                    if !selected.is_empty() {
+                        let is_visible = node.info.visible != Some(false);
+                        put(node.id, is_visible.then_some((node.lat, node.lon)));
+                    }
+                }
+                BlockMessage::Single(..) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `visit` with the id of each node, its location, and whether it has tags. The location is `None` if the
     /// node is deleted or its location is undefined. The location may lie outside of the world.
     pub(crate) fn for_each_node(
@@ -402,6 +451,34 @@ mod tests {
         }
         builder.end_block();
         builder.take_blocks().remove(0).payload
+    }
+
+    #[test]
+    fn selected_locations_are_those_of_a_walk_over_all_nodes() {
+        let patterns: [fn(i64) -> bool; 5] = [
+            |_| false,
+            |_| true,
+            |id| id % 7 == 0,
+            |id| id / 3 % 256 < 2,
+            |id| id == 3 * 699,
+        ];
+        for (is_plain, is_wanted) in patterns.iter().flat_map(|one| [(false, one), (true, one)]) {
+            let payload = payload(is_plain, |id| id % 3 == 0);
+            let block = Block::parse(&payload).unwrap();
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            let add = |id, location| {
+                if is_wanted(id) {
+                    expected.push((id, location));
+                }
+            };
+            block.for_each_location(add).unwrap();
+            let select = |ids: &[i64], selected: &mut Vec<usize>| {
+                selected.extend((0..ids.len()).filter(|index| is_wanted(ids[*index])));
+            };
+            let add = |id, location| found.push((id, location));
+            block.for_each_selected_location(select, add).unwrap();
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]
